@@ -1,10 +1,9 @@
 //! What holds a lock ends before its lease does, whatever becomes of `ringctl`. All that wait for the end of a lease do so at one
 //! time: each of them costs that whole time, and next to nothing else.
 
-use std::thread;
-
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+use ring_segment::{Case, side_by_side};
 use serde_json::Value;
 
 use crate::fake::{Client, Fake, LONG, boot_time};
@@ -18,19 +17,22 @@ tests! {
     exclusive the_kernel_ends_a_command_whose_keeper_is_stopped,
 }
 
-/// Runs all of them beside one another. A panic tells which of them it was.
-fn side_by_side(cases: &[(&str, fn())]) {
-    thread::scope(|scope| {
-        for &(name, run) in cases {
-            let thread = thread::Builder::new().name(name.to_owned());
-            thread.spawn_scoped(scope, run).expect("a thread");
-        }
-    });
+/// Runs all of them beside one another.
+fn all_at_once(cases: &[Case<fn()>]) {
+    let case = |&(name, run): &Case<fn()>| {
+        let run = move || {
+            run();
+            Ok(())
+        };
+        (name, run)
+    };
+    let cases: Vec<_> = cases.iter().map(case).collect();
+    side_by_side(&cases).unwrap();
 }
 
 fn whatever_a_command_does_and_whoever_is_stopped_it_ends_before_its_lease() {
     need_groups();
-    side_by_side(&[
+    all_at_once(&[
         ("lost: it does not end by itself", a_stubborn_one),
         ("lost: a grandchild has left its group", a_grandchild),
         ("lost: it has left its control group", one_that_moves),
@@ -135,7 +137,7 @@ fn a_stopped_pipe() {
 
 /// Apart from the others: its commands leave them no processor.
 fn the_kernel_ends_a_command_whose_keeper_is_stopped() {
-    side_by_side(&[
+    all_at_once(&[
         ("the keeper is stopped", || the_kernel_ends(false)),
         ("so are ringctl and the command", || the_kernel_ends(true)),
     ]);

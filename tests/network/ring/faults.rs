@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::invariants::{check_one_owner, owner_changes, tenures};
 use ring_segment::{
-    Binaries, FOR_GOOD, Layout, Message, PATIENCE, Ring, SLACK, Seen, Segment, Test, Timing,
-    binaries, is_claim, is_heartbeat, now, tests,
+    Binaries, Case, FOR_GOOD, Layout, Message, PATIENCE, Ring, SLACK, Seen, Segment, Test, Timing,
+    binaries, is_claim, is_heartbeat, now, side_by_side, tests,
 };
 
 const BINARIES: Binaries = binaries!();
@@ -68,18 +68,18 @@ fn wait_for_successor(ring: &Ring, mark: usize, former: usize) -> Result<Seen> {
 }
 
 fn a_killed_owner_is_replaced_in_time() -> Result<()> {
-    let (mut ring, owner) = with_resting_token(Segment::bridge(3)?)?;
+    let (mut ring, owner) = resting(Segment::bridge(3)?, brisk())?;
     let mark = ring.segment.capture().mark();
     let killed = now();
     ring.daemons[owner].kill()?;
     let heartbeat = wait_for_successor(&ring, mark, owner)?;
     let took = heartbeat.at.saturating_sub(killed);
     ensure!(
-        took <= timing().new_owner_bound() + SLACK,
+        took <= brisk().new_owner_bound() + SLACK,
         "it took {took:?}"
     );
     // The members trusted the old owner for as long as they must.
-    let patience = timing().waiter_timeout().saturating_sub(HEARTBEAT);
+    let patience = brisk().waiter_timeout().saturating_sub(HEARTBEAT);
     ensure!(took >= patience, "it was given up after {took:?}");
     ring.wait_for_one_owner_in_time(killed)?;
     // O(n) broadcasts: each asks, stands, and the winner says so.
@@ -97,45 +97,50 @@ fn a_killed_owner_is_replaced_in_time() -> Result<()> {
     ring.check()
 }
 
-/// And each time the ring is one again in time once that is over.
+/// And the ring is one again in time once that is over. The three rings wait at one time.
 fn an_owner_that_is_stopped_cut_off_or_without_carrier_is_replaced_in_time() -> Result<()> {
-    type Change = fn(&Ring, usize) -> Result<()>;
-    let faults: [(&str, Change, Change); 3] = [
-        (
-            "stopped",
-            |ring, owner| ring.daemons[owner].signal(Signal::SIGSTOP),
-            |ring, owner| ring.daemons[owner].signal(Signal::SIGCONT),
-        ),
-        (
-            "cut off",
-            |ring, owner| ring.segment.cut(owner),
-            |ring, owner| ring.segment.heal(owner),
-        ),
-        (
-            "without carrier",
-            |ring, owner| ring.segment.lose_carrier(owner),
-            |ring, owner| {
-                ring.segment.regain_carrier(owner)?;
-                ring.segment.wait_for_link(owner)
-            },
-        ),
+    let cases: [Case; 3] = [
+        ("stopped", || {
+            replaced_in_time(
+                |ring, owner| ring.daemons[owner].signal(Signal::SIGSTOP),
+                |ring, owner| ring.daemons[owner].signal(Signal::SIGCONT),
+            )
+        }),
+        ("cut off", || {
+            replaced_in_time(
+                |ring, owner| ring.segment.cut(owner),
+                |ring, owner| ring.segment.heal(owner),
+            )
+        }),
+        ("without carrier", || {
+            replaced_in_time(
+                |ring, owner| ring.segment.lose_carrier(owner),
+                |ring, owner| {
+                    ring.segment.regain_carrier(owner)?;
+                    ring.segment.wait_for_link(owner)
+                },
+            )
+        }),
     ];
+    side_by_side(&cases)
+}
+
+type Change = fn(&Ring, usize) -> Result<()>;
+
+fn replaced_in_time(begin: Change, end: Change) -> Result<()> {
     let segment = Layout::new(3).addresses().bridge()?;
-    let (ring, mut owner) = resting(segment, brisk())?;
-    for (what, begin, end) in faults {
-        let (mark, begun) = (ring.segment.capture().mark(), now());
-        begin(&ring, owner)?;
-        let heartbeat = wait_for_successor(&ring, mark, owner)?;
-        let took = heartbeat.at.saturating_sub(begun);
-        ensure!(
-            took <= brisk().new_owner_bound() + SLACK,
-            "{what}: it took {took:?}"
-        );
-        end(&ring, owner)?;
-        ring.wait_for_one_owner_in_time(now()).context(what)?;
-        ring.wait_for_equal_tables_in_time().context(what)?;
-        owner = ring.owner()?;
-    }
+    let (ring, owner) = resting(segment, brisk())?;
+    let (mark, at) = (ring.segment.capture().mark(), now());
+    begin(&ring, owner)?;
+    let heartbeat = wait_for_successor(&ring, mark, owner)?;
+    let took = heartbeat.at.saturating_sub(at);
+    ensure!(
+        took <= brisk().new_owner_bound() + SLACK,
+        "it took {took:?}"
+    );
+    end(&ring, owner)?;
+    ring.wait_for_one_owner_in_time(now())?;
+    ring.wait_for_equal_tables_in_time()?;
     ring.check()
 }
 

@@ -47,6 +47,7 @@
 //! ```
 
 mod capture;
+mod cases;
 mod checksum;
 mod clock;
 mod container;
@@ -76,6 +77,7 @@ mod wire;
 mod world;
 
 pub use capture::Capture;
+pub use cases::{Case, side_by_side};
 pub use clock::{now, start as epoch};
 pub use container::Container;
 pub use daemon::{Binaries, Daemon, Ringd};
