@@ -172,7 +172,7 @@ macro_rules! caught {
 }
 
 caught! {
-    answered_too_late caught_by_simulator(from(1, slow_ring()), sim::Rule::Lease);
+    answered_too_late caught_by_simulator(from(250, slow_ring()), sim::Rule::Lease);
     any_offer_accepted caught_by_checker(
         two_formed().faults(Faults { doubled: 1, ..Faults::default() }), "go back");
     begun_untold caught_by_simulator(
