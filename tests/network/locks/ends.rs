@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use nix::time::{ClockId, clock_gettime};
-use ring_segment::{Daemon, Ring, Test, Timing, tests};
+use ring_segment::{Case, Daemon, Ring, Test, Timing, side_by_side, tests};
 use serde_json::{Value, json};
 
 use crate::locks::scene::Scene;
@@ -21,14 +21,13 @@ use crate::recipes::pages::{CONTROL, block};
 pub fn tests() -> Vec<Test> {
     tests![
         a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards,
-        exclusive a_stopped_daemon_ends_its_holders_work_before_another_begins,
+        exclusive a_holder_whose_daemon_is_stopped_ends_before_another_begins,
         a_planned_stop_waits_for_the_holder,
         a_holder_that_does_not_hear_of_a_yield_has_the_time_that_it_was_promised,
         nothing_is_granted_before_an_earlier_owners_lease_is_over,
         nothing_is_granted_so_soon_after_the_link_came_up,
         the_token_can_be_sent_to_a_member,
         the_client_in_the_manual_works_and_ends_with_its_lock,
-        exclusive the_client_in_the_manual_ends_before_another_begins,
     ]
 }
 
@@ -48,8 +47,16 @@ fn a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards() -> Res
     next.hears("granted").map(drop)
 }
 
-/// The daemon of the holder is stopped: nobody renews the lease, and nobody says that it is over.
-fn a_stopped_daemon_ends_its_holders_work_before_another_begins() -> Result<()> {
+/// Nobody renews the lease, and nobody says that it is over. The two rings wait at one time.
+fn a_holder_whose_daemon_is_stopped_ends_before_another_begins() -> Result<()> {
+    let cases: [Case; 2] = [
+        ("a command", a_command_whose_daemon_is_stopped),
+        ("the client in the manual", a_client_whose_daemon_is_stopped),
+    ];
+    side_by_side(&cases)
+}
+
+fn a_command_whose_daemon_is_stopped() -> Result<()> {
     let scene = Scene::on_its_own_ring(3)?;
     let mut run = scene.work(&[], "sleep 1000 & echo ready; wait")?;
     let next = scene.next()?;
@@ -265,8 +272,7 @@ fn the_client_in_the_manual_works_and_ends_with_its_lock() -> Result<()> {
     Ok(())
 }
 
-/// Its daemon is stopped, so that it hears nothing more.
-fn the_client_in_the_manual_ends_before_another_begins() -> Result<()> {
+fn a_client_whose_daemon_is_stopped() -> Result<()> {
     let ring = form(3)?;
     let mut busy = busy_python(&ring.daemons[0])?;
     ring.daemons[0].signal(Signal::SIGSTOP)?;
