@@ -69,7 +69,7 @@ pub struct Stream {
 #[derive(Debug, Clone, Default)]
 pub struct Side {
     pub bytes: Vec<u8>,
-    /// When its end was sent. A reset that comes after it is the kernel's answer to what came late, as a segment that was sent twice.
+    /// When its end was sent, whatever was sent after it: a kernel answers with a reset what comes late, as a segment that was sent twice.
     pub ended: Option<Duration>,
     first: Option<u32>,
     parts: BTreeMap<u32, Vec<u8>>,

@@ -71,7 +71,7 @@ impl Ring {
             ))?;
         }
         let server = (kind == Kind::Postgresql)
-            .then(PostgreSql::start)
+            .then(|| PostgreSql::start(tempfile::tempdir()?))
             .transpose()?;
         let database = server.as_ref().map_or_else(
             || format!("sqlite://{}/board.db", folder.path().display()),

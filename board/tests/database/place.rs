@@ -81,7 +81,7 @@ impl Place {
         let mut shared = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
         let (server, count) = match &mut *shared {
             Some(running) => running,
-            none => none.insert((PostgreSql::start()?, 0)),
+            none => none.insert((PostgreSql::start(tempfile::tempdir()?)?, 0)),
         };
         *count += 1;
         let (base, name) = (server.url(), format!("board{count}"));

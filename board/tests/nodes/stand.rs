@@ -60,7 +60,7 @@ impl Stand {
             node.ns().ip("link set lo up\n")?;
         }
         let server = (kind == Kind::PostgreSql)
-            .then(PostgreSql::start)
+            .then(|| PostgreSql::start(tempfile::tempdir_in("/run")?))
             .transpose()?;
         let database = server.as_ref().map_or_else(
             || format!("sqlite://{}/board.db", folder.path().display()),

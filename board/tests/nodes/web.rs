@@ -7,8 +7,11 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{PATIENCE, Test, tests};
 use serde_json::{Value, json};
 
-use super::http::{ask, connect, get, post, raw};
+use super::http::{ask, connect, get, post, posting, raw};
 use super::stand::{Kind, Stand};
+
+/// How often a busy node is asked for another post in place of one that it may have written.
+const TRIES: usize = 50;
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -74,15 +77,26 @@ fn posts_of_all_nodes_are_read_at_each_in_one_order() -> Result<()> {
 fn a_post_with_the_same_key_is_written_once() -> Result<()> {
     let stand = Stand::new(2, Kind::Sqlite, &[])?;
     stand.wait_for_ring(&[1, 2])?;
-    let what = json!({"author": "a", "text": "b", "key": "k"});
-    let (first, again) = (post(&stand, 1, &what)?, post(&stand, 2, &what)?);
+    // Until one is written at its first attempt: of others it is not known whether an earlier one has.
+    let mut tries = 0;
+    let (what, first) = loop {
+        let what = json!({"author": "a", "text": format!("b{tries}"), "key": format!("k{tries}")});
+        let first = raw(&stand, 1, posting(&what).as_bytes())?;
+        if first.status != 503 || tries == TRIES {
+            break (what, first);
+        }
+        tries += 1;
+    };
+    let again = post(&stand, 2, &what)?;
     ensure!(
         first.status == 201 && again.status == 200,
         "{first:?} {again:?}"
     );
     ensure!(first.json()? == again.json()?);
     let all = get(&stand, 1, "/posts")?.json()?;
-    ensure!(all["posts"].as_array().map(Vec::len) == Some(1), "{all:#}");
+    let posts = all["posts"].as_array().context("posts")?;
+    let count = posts.iter().filter(|it| it["text"] == what["text"]).count();
+    ensure!(count == 1, "{all:#}");
     Ok(())
 }
 
@@ -115,7 +129,7 @@ fn who_listens_gets_the_ring_and_each_post_once() -> Result<()> {
         "the last one that it has had came again"
     );
     let said = post(&stand, 2, &json!({"author": "a", "text": "news"}))?;
-    ensure!(said.status == 201, "{said:?}");
+    ensure!(matches!(said.status, 200 | 201), "{said:?}");
     ensure!(data("post")?.contains(r#""text":"news""#));
     Ok(())
 }

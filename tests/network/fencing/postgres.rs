@@ -20,7 +20,7 @@ struct Place {
 
 impl Place {
     fn new() -> Result<Self> {
-        let server = PostgreSql::start()?;
+        let server = PostgreSql::start(tempfile::tempdir_in("/run")?)?;
         let machines = Machines::with(server.programs().to_owned())?;
         Ok(Self { server, machines })
     }

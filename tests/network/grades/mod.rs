@@ -96,15 +96,18 @@ fn says(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// Nobody here gets a quorum, and is told so.
-fn no_quorum(daemon: &Daemon) -> Result<String> {
+/// Nobody here gets a quorum, and is told so, within the time in which a ring of this timing has its owner.
+fn no_quorum(daemon: &Daemon, timing: Timing) -> Result<String> {
     // What was promised to the tenure before may be granted until it runs out.
     daemon.wait_for_status(PATIENCE, |status| status["grade"] != "quorum")?;
-    let refused = ["run", "-r", "quorum", "-w", "2", "-E", "9", "true"];
+    let seconds = timing.one_owner_bound().as_secs() + 1;
+    let wait = seconds.to_string();
+    let refused = ["run", "-r", "quorum", "-w", &wait, "-E", "9", "true"];
     let output = ringctl(daemon, &refused)?;
     ensure!(output.status.code() == Some(REFUSED), "{output:?}");
     let why = String::from_utf8_lossy(&output.stderr);
-    ensure!(why.contains("timed out after 2 s: no quorum: "), "{why}");
+    let told = format!("timed out after {seconds} s: no quorum: ");
+    ensure!(why.contains(&told), "{why}");
     Ok(why.into_owned())
 }
 

@@ -82,7 +82,7 @@ fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
     std::thread::scope(|scope| {
         let sides = [0, 2].map(|at| {
             let daemon = &ring.daemons[at];
-            scope.spawn(move || no_quorum(daemon))
+            scope.spawn(move || no_quorum(daemon, timing_alone()))
         });
         sides
             .into_iter()
@@ -123,7 +123,7 @@ fn three_of_five_are_a_quorum_and_two_are_none() -> Result<()> {
     let code = holder.wait_exit()?;
     ensure!(code == Some(LOST), "{code:?}");
     for at in [1, 3] {
-        no_quorum(&ring.daemons[at])?;
+        no_quorum(&ring.daemons[at], timing())?;
     }
     ring.daemons[2].start()?;
     let grade = says(&ring.daemons[3], QUORUM, "echo $RINGD_GRADE")?;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     BINARIES, Holder, PATIENCE, QUORUM, bridge, form, form_with, no_quorum, ringctl, says,
-    shared_ring,
+    shared_ring, timing,
 };
 
 pub fn tests() -> Vec<Test> {
@@ -96,7 +96,7 @@ fn who_was_not_told_that_it_is_all_there_is_has_no_quorum() -> Result<()> {
     let daemon = &ring.daemons[0];
     let grade = says(daemon, &["-w", WAIT], "echo $RINGD_GRADE")?;
     ensure!(grade == "alone", "{grade}");
-    no_quorum(daemon)?;
+    no_quorum(daemon, timing())?;
     drop(ring);
     let ring = form::<1>(bridge(1)?)?;
     let daemon = &ring.daemons[0];
@@ -109,7 +109,7 @@ fn who_was_not_told_that_it_is_all_there_is_has_no_quorum() -> Result<()> {
 fn those_that_never_came_count_if_they_are_expected() -> Result<()> {
     let ring = form_with(bridge(2)?, 2, |ringd| ringd.option("--expect", "4"))?;
     for daemon in &ring.daemons {
-        let why = no_quorum(daemon)?;
+        let why = no_quorum(daemon, timing())?;
         ensure!(why.contains("2 of 4 confirmed, 3 needed"), "{why}");
         let grade = says(daemon, &["-r", "view", "-w", WAIT], "echo $RINGD_GRADE")?;
         ensure!(grade == "view", "{grade}");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use ring_segment::{Test, tests};
 
 use super::stand::UDP_PORT;
@@ -42,7 +42,7 @@ pub fn judge(record: &Record) -> Result<Seen> {
         passes.extend(done(stream).with_context(|| format!("{} to {}", stream.from, stream.to))?);
     }
     passes.sort_by_key(|pass| pass.at);
-    check_chains(&passes).with_context(|| all_ends(&streams))?;
+    check_chains(&passes).map_err(|broken| anyhow!("{broken:#}{}", all_ends(&streams)))?;
     Ok(Seen { datagrams, passes })
 }
 

@@ -34,7 +34,7 @@ fn timing() -> Timing {
     Timing::forbearing(HEARTBEAT)
 }
 
-/// Where somebody may be given up for a stall, since the test waits until the ring has settled.
+/// Where somebody may be given up for a stall: the test waits until the ring has settled, or nothing runs beside it.
 fn brisk() -> Timing {
     Timing::patient(HEARTBEAT)
 }
@@ -68,18 +68,18 @@ fn wait_for_successor(ring: &Ring, mark: usize, former: usize) -> Result<Seen> {
 }
 
 fn a_killed_owner_is_replaced_in_time() -> Result<()> {
-    let (mut ring, owner) = resting(Segment::bridge(3)?, brisk())?;
+    let (mut ring, owner) = with_resting_token(Segment::bridge(3)?)?;
     let mark = ring.segment.capture().mark();
     let killed = now();
     ring.daemons[owner].kill()?;
     let heartbeat = wait_for_successor(&ring, mark, owner)?;
     let took = heartbeat.at.saturating_sub(killed);
     ensure!(
-        took <= brisk().new_owner_bound() + SLACK,
+        took <= timing().new_owner_bound() + SLACK,
         "it took {took:?}"
     );
     // The members trusted the old owner for as long as they must.
-    let patience = brisk().waiter_timeout().saturating_sub(HEARTBEAT);
+    let patience = timing().waiter_timeout().saturating_sub(HEARTBEAT);
     ensure!(took >= patience, "it was given up after {took:?}");
     ring.wait_for_one_owner_in_time(killed)?;
     // O(n) broadcasts: each asks, stands, and the winner says so.

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 
 /// A name, and what runs.
 pub type Case<F = fn() -> Result<()>> = (&'static str, F);
@@ -11,7 +11,7 @@ pub type Case<F = fn() -> Result<()>> = (&'static str, F);
 /// an exclusive test that mostly wait.
 ///
 /// # Errors
-/// That of the first one, in their order, that fails or panics, with its name.
+/// Those of all that fail or panic, in their order, with their names.
 pub fn side_by_side<F>(cases: &[Case<F>]) -> Result<()>
 where
     F: Fn() -> Result<()> + Sync,
@@ -22,13 +22,14 @@ where
             let thread = thread::Builder::new().name((*name).to_owned());
             threads.push((*name, thread.spawn_scoped(scope, run)?));
         }
-        let mut all = Ok(());
+        let mut failed = Vec::new();
         for (name, thread) in threads {
             let ended = thread
                 .join()
                 .unwrap_or_else(|_| Err(anyhow!("it panicked")));
-            all = all.and(ended.with_context(|| name.to_owned()));
+            failed.extend(ended.err().map(|error| format!("{name}: {error:?}")));
         }
-        all
+        ensure!(failed.is_empty(), "{}", failed.join("\n"));
+        Ok(())
     })
 }

@@ -8,24 +8,12 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
-use crate::world;
-
 /// Where Debian has the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 /// Who asks.
 const USER: &str = "postgres";
 /// Somebody without any rights: the server refuses to run as root.
 const NOBODY: u32 = 65534;
-
-/// In memory where a world has a `/run` of its own: a disk that others write to may keep a server waiting for a minute.
-fn folder() -> Result<TempDir> {
-    let folder = if world::is_inside() {
-        tempfile::tempdir_in("/run")
-    } else {
-        tempfile::tempdir()
-    };
-    folder.context("cannot make a folder for the server")
-}
 
 /// A PostgreSQL server on a socket in a folder. It is stopped when this is dropped.
 #[derive(Debug)]
@@ -38,12 +26,13 @@ pub struct PostgreSql {
 }
 
 impl PostgreSql {
-    /// Starts one.
+    /// Starts one that has its files in a folder. In a test that is to be one of memory, as `/run` of a world is: a disk that others
+    /// write to may keep a server waiting for a minute.
     ///
     /// # Errors
     /// The server is not installed, or does not start: what to do, and what it says.
-    pub fn start() -> Result<Self> {
-        let (folder, programs) = (folder()?, programs()?);
+    pub fn start(folder: TempDir) -> Result<Self> {
+        let programs = programs()?;
         let as_nobody = as_nobody(folder.path())?;
         let mut server = Self {
             programs,
