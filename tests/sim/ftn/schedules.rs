@@ -24,6 +24,7 @@ schedules! {
     who_leads_in_a_cut_is_one_of_two_leaders_until_it_meets_the_other,
     who_returns_a_token_holds_it_if_its_former_server_says_so,
     who_takes_over_in_a_cut_is_one_of_two_leaders,
+    who_was_ready_under_an_earlier_configuration_is_sent_the_rest,
 }
 
 fn holds(text: &str) {

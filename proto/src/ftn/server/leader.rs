@@ -247,7 +247,9 @@ impl Server {
         }
         self.note_authority(now);
         self.tell_proven(now);
-        let ready = self.view.state(self.index) == ServerState::Ready;
+        // Under an earlier configuration it may have been responsible for less, and others still hand it the rest over.
+        let is_of_now = configuration_of(newest) == Some(number);
+        let ready = is_of_now && self.view.state(self.index) == ServerState::Ready;
         let next = match (self.view.state(server), says) {
             (ServerState::Booting | ServerState::Ready, ServerState::Down) => ServerState::Down,
             (ServerState::Down, ServerState::Booting) => ServerState::Booting,

@@ -63,6 +63,24 @@ fn nobody_is_ready_before_the_leader() {
     assert_eq!(rig.states(), "BB");
 }
 
+/// READY from a BOOTING one: of an earlier configuration it only shows life, since others still hand over what is the server's by the
+/// present one.
+#[test]
+fn who_was_ready_under_an_earlier_configuration_is_still_booting() {
+    let mut rig = Rig::leader(3);
+    for server in [1, 2] {
+        rig.heartbeat(server, rig.snapshot().seq, B);
+    }
+    let both = rig.snapshot().seq;
+    assert_eq!(rig.states(), "RBB");
+    rig.heartbeat(2, rig.snapshot().seq, D);
+    assert_eq!(rig.states(), "RBD");
+    rig.heartbeat(1, both, R);
+    assert_eq!(rig.states(), "RBD");
+    rig.heartbeat(1, rig.snapshot().seq, R);
+    assert_eq!(rig.states(), "RRD");
+}
+
 /// Every change has a larger number, and c mod n is the leader's index.
 #[test]
 fn numbers_grow_and_name_the_leader() {
