@@ -18,6 +18,8 @@ pub const RECEIVE_ROOM: usize = 64 * 1024;
 const READ: usize = 4 * 1024;
 /// Maximum bytes taken from a machine at a time.
 const WRITE: usize = 16 * 1024;
+/// Room that something is to be read or written into: copied, it is made as fast where nothing is optimised.
+static ROOM: [u8; RECEIVE_ROOM] = [0; RECEIVE_ROOM];
 
 /// A connection in its slot.
 #[expect(
@@ -183,8 +185,8 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         let mut has_read = false;
         while self.readable && !self.end && self.received.len() < RECEIVE_ROOM {
             let len = self.received.len();
-            self.received
-                .resize(RECEIVE_ROOM.min(len + READ.max(len)), 0);
+            let room = READ.max(len).min(RECEIVE_ROOM - len);
+            self.received.extend_from_slice(&ROOM[..room]);
             let read = self.connection.read(&mut self.received[len..]);
             self.received.truncate(len + *read.as_ref().unwrap_or(&0));
             match read {
@@ -223,7 +225,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
                     Err(error) => return Err(error),
                 }
             }
-            self.unsent.resize(WRITE, 0);
+            self.unsent.extend_from_slice(&ROOM[..WRITE]);
             let count = fill(&mut self.unsent);
             self.unsent.truncate(count);
             if self.unsent.is_empty() {

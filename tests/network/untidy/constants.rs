@@ -12,6 +12,8 @@ use ring_segment::{Daemon, Layout, Message, Node, Seen, Segment, Test, WAIT, tes
 use super::watcher::Watcher;
 use super::{BINARIES, PATIENCE, ringctl};
 
+/// The shortest with which a stall of half a second is no failure.
+const HEARTBEAT: &str = "250ms";
 /// How many jobs each node has to have begun before the next one is changed.
 const JOBS: usize = 3;
 
@@ -50,8 +52,7 @@ fn says_of(daemon: &Daemon, other: &Daemon, what: &str) -> Result<()> {
 fn a_slow_owner_beside_fast_members_stays_the_only_one() -> Result<()> {
     let segment = Layout::new(3).bridge()?;
     let at = |place: usize| segment.node(place).ringd(BINARIES);
-    // The shortest patience with which a stall of half a second is no failure.
-    let quick = |place: usize| at(place).option("--heartbeat", "250ms").spawn();
+    let quick = |place: usize| at(place).option("--heartbeat", HEARTBEAT).spawn();
     let fast = [quick(0)?, quick(1)?];
     let mut watchers = Watcher::of_all_up(&fast)?;
     let slow = at(2).option("--heartbeat", "1s").spawn()?;
@@ -81,7 +82,10 @@ fn a_slow_owner_beside_fast_members_stays_the_only_one() -> Result<()> {
 
 fn who_expects_another_number_is_named() -> Result<()> {
     let segment = Segment::bridge(2)?;
-    let at = |place: usize| segment.node(place).ringd(BINARIES);
+    let at = |place: usize| {
+        let ringd = segment.node(place).ringd(BINARIES);
+        ringd.option("--heartbeat", HEARTBEAT)
+    };
     let one = at(0).option("--expect", "2").spawn()?;
     let mut watchers = Watcher::of_all_up(std::slice::from_ref(&one))?;
     let other = at(1).option("--expect", "3").spawn()?;
@@ -107,7 +111,10 @@ fn who_expects_another_number_is_named() -> Result<()> {
 /// A majority is of the most members that anybody expects, be it told of by a member that is gone.
 fn two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none() -> Result<()> {
     let segment = Segment::bridge(3)?;
-    let at = |place: usize| segment.node(place).ringd(BINARIES);
+    let at = |place: usize| {
+        let ringd = segment.node(place).ringd(BINARIES);
+        ringd.option("--heartbeat", HEARTBEAT)
+    };
     let three = at(0).option("--expect", "3").spawn()?;
     let mut five = at(1).option("--expect", "5").spawn()?;
     let none = at(2).spawn()?;
@@ -126,7 +133,7 @@ fn two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none
     }
     five.kill()?;
     // What it has promised ends.
-    std::thread::sleep(Duration::from_secs(1));
+    std::thread::sleep(Duration::from_secs(2));
     for daemon in [&three, &none] {
         asks(daemon, false)?;
         let (done, said) = ringctl(daemon, &["run", "-w", "20", "--", "true"])?;
