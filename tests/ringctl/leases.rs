@@ -1,6 +1,8 @@
 //! What holds a lock ends before its lease does, whatever becomes of `ringctl`. All that wait for the end of a lease do so at one
 //! time: each of them costs that whole time, and next to nothing else.
 
+use std::time::Duration;
+
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use ring_segment::{Case, side_by_side};
@@ -111,25 +113,26 @@ fn a_stopped_ringctl() {
     assert_eq!(run.code(), Some(75));
 }
 
-fn a_pipe() {
+/// A pipe whose lease is not renewed: it, the daemon that it hears of no more, and until when it may last.
+fn pipe() -> (Running, (Client, Fake), Duration) {
     let fake = Fake::new();
     let mut lock = start(&fake, &["lock", "--pipe"]);
     let mut client = fake.client();
     client.request();
     let until = client.grant(LEASE);
     assert_eq!(lock.line(), TOKEN);
+    (lock, (client, fake), until)
+}
+
+fn a_pipe() {
+    let (mut lock, _daemon, until) = pipe();
     assert_eq!(lock.rest(), "");
     assert!(boot_time() < until, "its end comes too late");
     assert_eq!(lock.code(), Some(75));
 }
 
 fn a_stopped_pipe() {
-    let fake = Fake::new();
-    let mut lock = start(&fake, &["lock", "--pipe"]);
-    let mut client = fake.client();
-    client.request();
-    client.grant(LEASE);
-    assert_eq!(lock.line(), TOKEN);
+    let (mut lock, _daemon, _) = pipe();
     lock.signal(Signal::SIGSTOP);
     assert_eq!(lock.rest(), "");
     assert_eq!(lock.killed_by(), Some(Signal::SIGKILL));

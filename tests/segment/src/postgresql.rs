@@ -26,8 +26,8 @@ pub struct PostgreSql {
 }
 
 impl PostgreSql {
-    /// Starts one that has its files in a folder. In a test that is to be one of memory, as `/run` of a world is: a disk that others
-    /// write to may keep a server waiting for a minute.
+    /// Starts one that has its files in a folder. Tests take one in memory, as a world's `/run` is: on a disk that others write to a
+    /// server may wait for a minute.
     ///
     /// # Errors
     /// The server is not installed, or does not start: what to do, and what it says.
