@@ -77,6 +77,9 @@ pub fn a_socket_opened_on_a_down_interface_works_once_it_is_up() -> Result<()> {
     let mut other = Station::new(&right)?;
     refused(receive(&mut other), Errno::ENETDOWN)?;
     right.ns().ip("link set eth0 up\n")?;
+    for node in [&left, &right] {
+        node.wait_for_link()?;
+    }
     let mut one = Station::new(&left)?;
     talk(&mut one, &mut other)
 }
