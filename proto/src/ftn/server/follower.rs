@@ -30,8 +30,7 @@ impl Server {
                     return self.drop_from_server(server, Reason::Late);
                 }
                 // A majority follows this one: the other took its number when it had authority last, or never had.
-                let servers = self.servers.len();
-                if 2 * self.options.quorum > servers && self.is_in_force(at) {
+                if self.needs_majority() && self.is_in_force(at) {
                     self.outnumber(at, number);
                     return self.drop_from_server(server, Reason::OtherLeader);
                 }

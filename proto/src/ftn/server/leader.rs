@@ -139,6 +139,9 @@ impl Server {
                 // What one of the two does not know yet is begun again.
                 states[self.index] = ServerState::Booting;
             }
+            if self.needs_majority() && seen > self.view.number() {
+                doubt(&mut states);
+            }
         } else {
             if self.own != ServerState::Down || self.tokens.len() > 0 {
                 self.forget();
@@ -198,18 +201,30 @@ impl Server {
         true
     }
 
-    /// Somebody knows a configuration with a larger number: that of this leader becomes larger than it. What
-    /// it says does not change, so it takes no authority, which nobody would give to a smaller one.
+    /// Somebody knows a configuration with a larger number: that of this leader becomes larger than it. It takes no
+    /// authority, which nobody would give to a smaller one.
     pub(super) fn outnumber(&mut self, now: Instant, number: u32) {
+        let is_sure = !self.needs_majority() || self.is_in_force(now);
         self.storage.see(number);
         let servers = self.servers.len();
         let Some(next) = next_number(self.storage.seen(), self.index, servers) else {
             return self.out.event(Event::NumbersExhausted);
         };
-        if let (Role::Leader(_), Some(known)) = (&self.role, &self.view.configuration) {
-            let configuration = Configuration::new(next, known.states());
-            self.install(now, configuration);
+        let Some(known) = &self.view.configuration else {
+            return;
+        };
+        let mut states = known.states().to_vec();
+        if !is_sure {
+            doubt(&mut states);
         }
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        let changes = states.iter().zip(known.states()).zip(&mut leadership.peers);
+        for (_, peer) in changes.filter(|((state, known), _)| state != known) {
+            peer.began = seq_of(next);
+        }
+        self.install(now, Configuration::new(next, states));
     }
 
     /// HEARTBEAT of another server.
@@ -351,6 +366,17 @@ impl Server {
             consider(working.map(|s| leadership.peers[s].heard + timeout).min());
         }
         due
+    }
+}
+
+/// A quorum may have agreed on other states under a number that was seen, by which others serve what these servers knew: who
+/// is READY finds that out anew.
+fn doubt(states: &mut [ServerState]) {
+    for state in states
+        .iter_mut()
+        .filter(|state| **state == ServerState::Ready)
+    {
+        *state = ServerState::Booting;
     }
 }
 

@@ -6,7 +6,7 @@ use ring_codec::ftn::ServerState;
 use super::leader::Leadership;
 use super::role::Role;
 use super::view::{is_proven, is_unproven, proven, seq_of, unproven};
-use super::{Event, Server};
+use super::{Event, Server, majority};
 use crate::time::{Instant, Now};
 
 impl Server {
@@ -73,7 +73,7 @@ impl Server {
     /// When a leader gives up that a majority must follow, and whose present configuration no quorum has acknowledged: ST
     /// after the last round that gave it authority another may lead, and its number need not be larger than that.
     pub(super) fn gives_up_at(&self, leadership: &Leadership) -> Option<Instant> {
-        if 2 * self.options.quorum <= self.servers.len() || self.options.quorum == 1 {
+        if !self.needs_majority() || self.options.quorum == 1 {
             return None;
         }
         if self.acknowledged_by_quorum(leadership) > seq_of(self.view.number()) {
@@ -100,6 +100,11 @@ impl Server {
         self.view.proven = Some(self.acknowledged_by_quorum(leadership));
         self.view.at = since;
         self.elect(now, since, false);
+    }
+
+    /// Whether no two leaders can have authority at one time.
+    pub(super) fn needs_majority(&self) -> bool {
+        self.options.quorum >= majority(self.servers.len())
     }
 
     /// Whether a leader has authority now.

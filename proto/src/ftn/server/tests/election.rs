@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ring_codec::ftn::{Flags, Message};
+
 use super::rig::*;
 use crate::ftn::server::{Command, Durable, Event, OptionsError, RoleKind, Server};
 
@@ -206,6 +208,27 @@ fn a_new_leader_exceeds_every_number_seen() {
     assert_eq!(rig.durable, Durable { configuration: 41 });
     rig.pass(ST + 2 * HB);
     assert_eq!(rig.snapshot().configuration, 44);
+}
+
+/// What a majority has agreed on under a number that it has seen, and whose states it does not know, it is to find out anew.
+#[test]
+fn a_new_leader_doubts_what_it_knew_before_a_number_that_it_has_seen() {
+    for (needed, states) in [(2, "DBB"), (1, "DRR")] {
+        let mut rig = Rig::follower_with(1, quorum(needed));
+        rig.say(
+            1,
+            Message::Return {
+                msgnum: 7,
+                token: token("", "20"),
+                flags: Flags::Deassign,
+            },
+        );
+        while rig.role() != RoleKind::Leader {
+            rig.elect(2, 0, 1);
+            rig.pass(HB / 4);
+        }
+        assert_eq!((rig.snapshot().configuration, &*rig.states()), (22, states));
+    }
 }
 
 /// *Cold*: c ≥ n · ((Unix time - 1767225600) / 16), for the case that state files are lost.

@@ -121,16 +121,34 @@ fn a_heartbeat_that_knows_a_larger_number_makes_the_leader_exceed_it() {
     assert_eq!(rig.durable.configuration, 51);
 }
 
-/// It needs no authority for that: it could not get any under the smaller number.
+/// It needs no authority for that: it could not get any under the smaller number. But a majority may have agreed on other states under
+/// the larger one: who is READY is BOOTING.
 #[test]
-fn a_leader_without_authority_exceeds_a_larger_number_too() {
+fn a_leader_without_authority_exceeds_a_larger_number_in_doubt() {
     let mut rig = with_quorum();
-    rig.heartbeat(1, rig.snapshot().seq, D);
-    rig.pass(ST);
+    rig.raise(1);
+    rig.heartbeat(1, seq(50, 0), R);
+    assert_eq!((rig.snapshot().configuration, &*rig.states()), (51, "RRD"));
+    rig.pass(ST * 3 / 4);
     assert!(!rig.snapshot().authority);
-    let before = rig.states();
-    rig.heartbeat(1, seq(50, 0), D);
-    assert_eq!((rig.snapshot().configuration, rig.states()), (51, before));
+    rig.heartbeat(1, seq(60, 0), R);
+    assert_eq!((rig.snapshot().configuration, &*rig.states()), (63, "BBD"));
+    // It surveys, and what another said of itself before does not count.
+    rig.heartbeat(1, seq(51, 1), R);
+    assert_eq!(&*rig.states(), "BBD");
+    rig.heartbeat(1, rig.snapshot().seq, B);
+    rig.transfer(1, 63, (0, 1), &[]);
+    assert_eq!(&*rig.states(), "RBD");
+    rig.heartbeat(1, rig.snapshot().seq, R);
+    assert_eq!(&*rig.states(), "RRD");
+}
+
+/// Where both sides of a cut may have a leader there is no such word to heed.
+#[test]
+fn a_leader_that_needs_no_majority_exceeds_a_larger_number_as_it_is() {
+    let mut rig = Rig::leader_of(3, 2);
+    rig.heartbeat(1, seq(50, 0), R);
+    assert_eq!((rig.snapshot().configuration, &*rig.states()), (51, "RRR"));
 }
 
 /// What such a HEARTBEAT names is no STATE of this leader, and acknowledges none.

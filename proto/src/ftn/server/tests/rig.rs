@@ -131,7 +131,11 @@ impl Rig {
     /// Server 1 of 3, following server 0 and READY under configuration 9; so are the others. k1 to k`clients`
     /// have sessions 2^20 + 1 and so on.
     pub fn follower(clients: u16) -> Self {
-        let mut rig = Self::start(3, 1, options(), Durable::default());
+        Self::follower_with(clients, options())
+    }
+
+    pub fn follower_with(clients: u16, options: Options) -> Self {
+        let mut rig = Self::start(3, 1, options, Durable::default());
         rig.state(3, 1, &[R, D, R], clients);
         rig.state(6, 1, &[R, B, R], clients);
         for other in [0, 2] {
