@@ -1,5 +1,6 @@
 //! From a death until the ring is whole again.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -10,6 +11,8 @@ use super::real::fabric::Kind as Wire;
 const NODES: usize = 5;
 /// Who has seen the token so lately has not got it again: a round takes five times 50 ms.
 const LATELY_MS: u64 = 100;
+/// For so long after its last election a node starts none of itself: twice T1 with the default times, and a little.
+const REST: Duration = Duration::from_millis(2_500);
 
 /// Who dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +61,10 @@ fn die(ring: &mut Ring, victim: Victim) -> Result<(Duration, Duration)> {
         Victim::Member | Victim::Holder => NODES / 2,
     };
     let others: Vec<usize> = (0..NODES).filter(|&other| other != at).collect();
+    if victim == Victim::Coordinator {
+        ring.wait(at, |status| is_led_by(status, NODES))?;
+        thread::sleep(REST);
+    }
     ring.wait(at, |status| {
         let token = &status["token"];
         let was_here = token["seen_ms"].as_u64().is_some_and(|ago| ago < LATELY_MS);
