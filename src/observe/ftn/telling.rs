@@ -202,7 +202,7 @@ impl News {
                 "serving what {} served: clients hold {held} of it; what nobody held is lost",
                 self.names.server(server)
             ),
-            None => format!("clients hold {held} that were granted before this server started"),
+            None => format!("clients hold {held} that were granted before this survey"),
         };
         let level = if server.is_some() {
             Level::WARN

@@ -35,7 +35,8 @@ pub(super) struct Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Source {
     Transfer,
-    /// The server had it when another took the token over, which has come to nothing.
+    /// The server had it when another took the token over, which has come to nothing, or served it until the leader doubted that it
+    /// may.
     Retained,
     Client(u8, i32),
 }

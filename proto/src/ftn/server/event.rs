@@ -90,7 +90,7 @@ pub enum Event {
     },
     /// Tokens that clients hold are served here from now on.
     TookOverTokens {
-        /// Who served them before; `None`: not known, the server itself has just started.
+        /// Who served them before; `None`: not known, since the server has just started, or its leader doubts what was known.
         server: Option<usize>,
         /// How many of them are held. Those that nobody held are lost with a server that crashed.
         held: usize,

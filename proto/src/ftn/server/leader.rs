@@ -2,12 +2,13 @@
 //! (`docs/ftn.md`, section 4).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use ring_codec::ftn::ServerState;
 
 use super::pending::Pending;
 use super::role::Role;
-use super::view::{configuration_of, seq_of};
+use super::view::{configuration_of, is_unproven, seq_of};
 use super::{Event, Reason, Server};
 use crate::ftn::{Configuration, RETRY, next_number};
 use crate::time::{Instant, Now};
@@ -100,6 +101,17 @@ impl Leadership {
         self.confirmations.remove(&id);
     }
 
+    /// Nothing that it knew counts: not when servers became what they were, nor which sessions there are. So sessions are adopted
+    /// for `grace`, and it has as long to find followers as one that has just taken over.
+    fn begin_anew(&mut self, now: Instant, began: i64, grace: Duration) {
+        for peer in &mut self.peers {
+            peer.began = began;
+            peer.acked_sent = None;
+        }
+        self.since = now;
+        self.grace = (!grace.is_zero()).then(|| now + grace);
+    }
+
     /// What has changed is to be told at once, but not more often than every RETRY.
     pub(super) fn hasten(&mut self, now: Instant) {
         let due = (self.last + RETRY).max(now);
@@ -125,7 +137,8 @@ impl Server {
         let mut states = vec![ServerState::Down; servers];
         // Where nobody is READY yet the memory is that of a cold leader, whose grace was not over.
         let is_ready = |server| self.view.state(server) == ServerState::Ready;
-        let is_grace = !warm || !(0..servers).any(is_ready);
+        let doubts = self.doubts_view(seen);
+        let is_grace = !warm || doubts || !(0..servers).any(is_ready);
         if warm {
             let known = self.view.configuration.as_ref();
             let former = known.map(Configuration::leader);
@@ -139,7 +152,7 @@ impl Server {
                 // What one of the two does not know yet is begun again.
                 states[self.index] = ServerState::Booting;
             }
-            if self.needs_majority() && seen > self.view.number() {
+            if doubts {
                 doubt(&mut states);
             }
         } else {
@@ -217,14 +230,18 @@ impl Server {
         if !is_sure {
             doubt(&mut states);
         }
-        let Role::Leader(leadership) = &mut self.role else {
-            return;
-        };
-        let changes = states.iter().zip(known.states()).zip(&mut leadership.peers);
-        for (_, peer) in changes.filter(|((state, known), _)| state != known) {
-            peer.began = seq_of(next);
+        if let Role::Leader(leadership) = &mut self.role
+            && !is_sure
+        {
+            leadership.begin_anew(now, seq_of(next), self.options.grace);
         }
         self.install(now, Configuration::new(next, states));
+    }
+
+    /// Whether a quorum may have agreed on other states than this server's view has, of which it has seen no more than a
+    /// number: one that is larger, or smaller than that of a view on which no quorum is known to have agreed.
+    fn doubts_view(&self, seen: u32) -> bool {
+        self.needs_majority() && (seen > self.view.number() || is_unproven(self.view.seq))
     }
 
     /// HEARTBEAT of another server.
@@ -369,8 +386,7 @@ impl Server {
     }
 }
 
-/// A quorum may have agreed on other states under a number that was seen, by which others serve what these servers knew: who
-/// is READY finds that out anew.
+/// A quorum may have agreed on other states, by which others serve what these servers knew: who is READY finds that out anew.
 fn doubt(states: &mut [ServerState]) {
     for state in states
         .iter_mut()

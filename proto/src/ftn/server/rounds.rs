@@ -73,7 +73,7 @@ impl Server {
     /// When a leader gives up that a majority must follow, and whose present configuration no quorum has acknowledged: ST
     /// after the last round that gave it authority another may lead, and its number need not be larger than that.
     pub(super) fn gives_up_at(&self, leadership: &Leadership) -> Option<Instant> {
-        if !self.needs_majority() || self.options.quorum == 1 {
+        if !self.needs_majority() {
             return None;
         }
         if self.acknowledged_by_quorum(leadership) > seq_of(self.view.number()) {
@@ -102,9 +102,10 @@ impl Server {
         self.elect(now, since, false);
     }
 
-    /// Whether no two leaders can have authority at one time.
+    /// Whether others must follow a leader, and so many that no two leaders can have authority at one time.
     pub(super) fn needs_majority(&self) -> bool {
-        self.options.quorum >= majority(self.servers.len())
+        let quorum = self.options.quorum;
+        quorum > 1 && quorum >= majority(self.servers.len())
     }
 
     /// Whether a leader has authority now.

@@ -113,6 +113,10 @@ flaws! {
     );
     never_gives_way Runs::Seeds("partition,run,hold", 20, Rule::Authority);
     no_grace Runs::Seeds("crash,run,hold", 6, Rule::Exclusion);
+    number_exceeded_without_doubt Runs::Schedule(
+        kept!("what_a_majority_agreed_on_under_a_number_that_was_seen_is_found_out_anew"),
+        Rule::Update
+    );
     revoke_answered Runs::Checker("datagrams are lost and come again", "was not granted");
     sessions_end_early Runs::Seeds("all", 13, Rule::Exclusion);
     survey_ends_early Runs::Checker("the server of a held token crashes", "do not share it");

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use ring_codec::ftn::{Flags, Message};
-
 use super::rig::*;
-use crate::ftn::server::{Command, Durable, Event, OptionsError, RoleKind, Server};
+use crate::ftn::server::{Command, Durable, Event, Options, OptionsError, RoleKind, Server};
 
 fn quorum(quorum: usize) -> crate::ftn::server::Options {
     crate::ftn::server::Options {
@@ -210,24 +208,37 @@ fn a_new_leader_exceeds_every_number_seen() {
     assert_eq!(rig.snapshot().configuration, 44);
 }
 
-/// What a majority has agreed on under a number that it has seen, and whose states it does not know, it is to find out anew.
+/// What a majority may have agreed on and it does not know it is to find out anew: there is a number that it has seen, or nobody has
+/// told it that a quorum knows what it does.
 #[test]
-fn a_new_leader_doubts_what_it_knew_before_a_number_that_it_has_seen() {
-    for (needed, states) in [(2, "DBB"), (1, "DRR")] {
-        let mut rig = Rig::follower_with(1, quorum(needed));
-        rig.say(
+fn a_new_leader_doubts_what_a_majority_may_have_changed() {
+    let unproven = 1 << 30;
+    let (sure, doubts) = ("DRR", "DBB");
+    for (needed, round, seen, states) in [
+        (2, 2, 9, sure),
+        (2, 2, 18, doubts),
+        (2, unproven + 2, 9, doubts),
+        (1, 2, 18, sure),
+    ] {
+        let mut rig = Rig::follower_with(
             1,
-            Message::Return {
-                msgnum: 7,
-                token: token("", "20"),
-                flags: Flags::Deassign,
+            Options {
+                quorum: needed,
+                ..Options::default()
             },
         );
-        while rig.role() != RoleKind::Leader {
-            rig.elect(2, 0, 1);
+        rig.state(9, round, &[R; 3], 1);
+        rig.elect(0, seq(seen, 0), 0);
+        for _ in 0..40 {
+            if rig.role() == RoleKind::Leader {
+                break;
+            }
             rig.pass(HB / 4);
+            rig.elect(2, 0, 1);
         }
-        assert_eq!((rig.snapshot().configuration, &*rig.states()), (22, states));
+        assert_eq!((rig.role(), &*rig.states()), (RoleKind::Leader, states));
+        // There may be sessions that it does not know.
+        assert_eq!(rig.snapshot().grace.is_zero(), states == sure);
     }
 }
 

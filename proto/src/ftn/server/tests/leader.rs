@@ -122,33 +122,71 @@ fn a_heartbeat_that_knows_a_larger_number_makes_the_leader_exceed_it() {
 }
 
 /// It needs no authority for that: it could not get any under the smaller number. But a majority may have agreed on other states under
-/// the larger one: who is READY is BOOTING.
+/// the larger one: who is READY is BOOTING, and there may be sessions that it does not know.
 #[test]
 fn a_leader_without_authority_exceeds_a_larger_number_in_doubt() {
     let mut rig = with_quorum();
     rig.raise(1);
     rig.heartbeat(1, seq(50, 0), R);
     assert_eq!((rig.snapshot().configuration, &*rig.states()), (51, "RRD"));
-    rig.pass(ST * 3 / 4);
+    let known = rig.snapshot().seq;
+    rig.heartbeat(1, known, R);
+    rig.pass(3 * ST);
     assert!(!rig.snapshot().authority);
     rig.heartbeat(1, seq(60, 0), R);
     assert_eq!((rig.snapshot().configuration, &*rig.states()), (63, "BBD"));
-    // It surveys, and what another said of itself before does not count.
-    rig.heartbeat(1, seq(51, 1), R);
-    assert_eq!(&*rig.states(), "BBD");
+    // What the other was before it was BOOTING does not count.
+    let late = rig.dropped(Reason::Late);
+    rig.heartbeat(1, known, D);
+    assert_eq!(rig.dropped(Reason::Late), late + 1);
+    // It has as long to be followed as one that has just taken over.
+    rig.pass(2 * ST - MS);
     rig.heartbeat(1, rig.snapshot().seq, B);
+    assert_eq!(&*rig.states(), "BBD");
     rig.transfer(1, 63, (0, 1), &[]);
     assert_eq!(&*rig.states(), "RBD");
     rig.heartbeat(1, rig.snapshot().seq, R);
     assert_eq!(&*rig.states(), "RRD");
 }
 
+/// There may be sessions that it does not know: they have a whole grace to come back.
+#[test]
+fn a_doubt_begins_a_grace() {
+    let options = Options {
+        quorum: 2,
+        ..Options::default()
+    };
+    let mut rig = Rig::start(3, 0, options, Durable::default());
+    while rig.role() != RoleKind::Leader {
+        rig.elect(1, 0, 0);
+        rig.pass(HB / 4);
+        assert!(
+            rig.now.monotonic.as_nanos() < 60_000_000_000,
+            "{:?}",
+            rig.role()
+        );
+    }
+    rig.pass(HB);
+    assert!(rig.snapshot().grace < CT);
+    rig.heartbeat(1, seq(60, 0), D);
+    assert_eq!(rig.snapshot().grace, CT);
+}
+
 /// Where both sides of a cut may have a leader there is no such word to heed.
 #[test]
 fn a_leader_that_needs_no_majority_exceeds_a_larger_number_as_it_is() {
-    let mut rig = Rig::leader_of(3, 2);
-    rig.heartbeat(1, seq(50, 0), R);
-    assert_eq!((rig.snapshot().configuration, &*rig.states()), (51, "RRR"));
+    let mut rig = Rig::leader_with(
+        4,
+        Options {
+            quorum: 2,
+            ..options()
+        },
+    );
+    rig.pass(ST);
+    assert!(!rig.snapshot().authority);
+    let before = rig.states();
+    rig.heartbeat(1, seq(50, 0), D);
+    assert_eq!((rig.snapshot().configuration, rig.states()), (52, before));
 }
 
 /// What such a HEARTBEAT names is no STATE of this leader, and acknowledges none.
