@@ -14,16 +14,21 @@ use super::{BINARIES, PATIENCE, forbearing, form, form_behind_a_switch, ringctl}
 use crate::locks::Client;
 
 pub fn tests() -> Vec<Test> {
-    tests![
-        a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on,
-        a_node_that_hears_nobody_from_its_start_is_named_too,
+    // An owner that stands still may lose the token before the test has had its frames lost, or been told of it.
+    let held = tests![
+        an_owner_that_one_member_does_not_hear_is_named_by_it,
         an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again,
         an_owner_whose_interface_refuses_unicast_lets_go_of_it_and_owns_again,
-        an_owner_that_one_member_does_not_hear_is_named_by_it,
+    ];
+    let others = tests![
+        a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on,
+        a_node_that_hears_nobody_from_its_start_is_named_too,
         a_member_that_no_broadcast_reaches_starves_nobody_and_is_named,
         a_holder_that_no_broadcast_reaches_is_asked_alone_for_a_token_that_rests_without_end,
         a_holder_that_does_not_hear_one_member_does_not_starve_it,
-    ]
+    ];
+    let held = held.into_iter().map(Test::without_stalls);
+    held.chain(others).collect()
 }
 
 /// The others do not reach this one, but it reaches them.

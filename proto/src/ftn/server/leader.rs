@@ -37,7 +37,7 @@ pub(super) struct Leadership {
     /// Until when sessions are adopted.
     pub(super) grace: Option<Instant>,
     pub(super) had_authority: bool,
-    /// When it took over.
+    /// When it took over, or came to doubt what it knew.
     pub(super) since: Instant,
 }
 
@@ -101,10 +101,11 @@ impl Leadership {
         self.confirmations.remove(&id);
     }
 
-    /// Nothing that it knew counts: not when servers became what they were, nor which sessions there are. So sessions are adopted
-    /// for `grace`, and it has as long to find followers as one that has just taken over.
+    /// Nothing that it knew counts: not when servers became what they were or were heard, nor which sessions there are. So sessions
+    /// are adopted for `grace`, and it has as long to find followers as one that has just taken over.
     fn begin_anew(&mut self, now: Instant, began: i64, grace: Duration) {
         for peer in &mut self.peers {
+            peer.heard = now;
             peer.began = began;
             peer.acked_sent = None;
         }
@@ -230,10 +231,14 @@ impl Server {
         if !is_sure {
             doubt(&mut states);
         }
-        if let Role::Leader(leadership) = &mut self.role
-            && !is_sure
-        {
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        if !is_sure {
             leadership.begin_anew(now, seq_of(next), self.options.grace);
+            for (_, session) in self.sessions.iter_mut() {
+                session.heard = now;
+            }
         }
         self.install(now, Configuration::new(next, states));
     }

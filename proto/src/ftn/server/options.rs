@@ -13,7 +13,7 @@ pub struct Options {
     pub server_timeout: Duration,
     /// CT: the silence after which a session ends.
     pub client_timeout: Duration,
-    /// How long a cold leader lets sessions come back before anything is granted.
+    /// How long a leader that is cold, or in doubt, lets sessions come back before anything is granted.
     pub grace: Duration,
     /// Q: the servers, itself included, without which a leader has no authority.
     pub quorum: usize,

@@ -187,7 +187,7 @@ impl Server {
         }
     }
 
-    /// Whether this is a cold leader that adopts sessions.
+    /// Whether this is a leader that adopts sessions.
     pub(super) fn is_in_grace(&self) -> bool {
         self.role.as_leader().is_some_and(Leadership::is_in_grace)
     }

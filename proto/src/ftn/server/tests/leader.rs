@@ -149,6 +149,31 @@ fn a_leader_without_authority_exceeds_a_larger_number_in_doubt() {
     assert_eq!(&*rig.states(), "RRD");
 }
 
+/// A doubting leader was cut off, as a rule: that nobody was heard meanwhile says nothing of the others.
+#[test]
+fn in_doubt_servers_and_sessions_have_their_full_time() {
+    let options = Options {
+        quorum: 2,
+        ..options()
+    };
+    let mut rig = Rig::leader_with(3, options);
+    for other in [1, 2] {
+        rig.raise(other);
+    }
+    rig.begin(1);
+    let known = rig.snapshot().seq;
+    rig.heartbeat(1, known, R);
+    rig.heartbeat(2, known, R);
+    rig.pass(CT + ST);
+    rig.heartbeat(1, seq(60, 0), R);
+    // The other's answer to the same round has come too late.
+    rig.heartbeat(2, seq(60, 0), R);
+    rig.heartbeat(1, rig.snapshot().seq, B);
+    rig.pass(MS);
+    assert!(rig.snapshot().authority);
+    assert_eq!((&*rig.states(), rig.snapshot().sessions.len()), ("BBB", 1));
+}
+
 /// There may be sessions that it does not know: they have a whole grace to come back.
 #[test]
 fn a_doubt_begins_a_grace() {
