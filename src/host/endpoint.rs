@@ -8,8 +8,9 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, open};
@@ -31,6 +32,7 @@ const LISTENS: &str = "00010000";
 #[derive(Debug)]
 pub struct Endpoint {
     listener: UnixListener,
+    path: PathBuf,
     place: Place,
     /// Device and inode of the file, so that no other is removed.
     file: (u64, u64),
@@ -55,9 +57,21 @@ impl Endpoint {
         let found = found.ok_or_else(|| failed(moved()))?;
         Ok(Self {
             listener,
+            path: path.to_owned(),
             place,
             file: identity(&found),
         })
+    }
+
+    /// The socket's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether clients that go by the path reach this socket. Its directory may be another one by now.
+    pub fn is_in_place(&self) -> bool {
+        let found = fs::symlink_metadata(&self.path);
+        found.is_ok_and(|found| (found.dev(), found.ino()) == self.file)
     }
 
     /// The socket.
@@ -342,6 +356,19 @@ mod tests {
         let error = Endpoint::bind(&path).unwrap_err();
         assert_eq!(error.exit_code(), 8);
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_socket_that_was_removed_is_missed_and_its_directory_is_not_taken_for_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("place");
+        let path = place.join("eth0.sock");
+        let first = Endpoint::bind(&path).unwrap();
+        assert!(first.is_in_place());
+        fs::remove_dir_all(&place).unwrap();
+        assert!(!first.is_in_place());
+        let second = Endpoint::bind(&path).unwrap();
+        assert!(second.is_in_place() && !first.is_in_place());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the loop looks after about once a second, and only when it is awake anyway.
+//! What the loop looks after about once a second while it is awake anyway, and now and then while it is not.
 
 use std::time::Duration;
 
@@ -10,6 +10,8 @@ use crate::text::format_duration;
 
 /// The time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
+/// The same for a loop that nothing else wakes up.
+const PERIOD_ASLEEP: Duration = Duration::from_secs(10);
 
 /// Logs what went wrong with the process, at a limited rate.
 #[derive(Debug)]
@@ -63,6 +65,11 @@ impl LoopHealth {
             self.last = now;
         }
         is_due
+    }
+
+    /// Returns when to look at the latest.
+    pub fn deadline(&self) -> Instant {
+        self.last + PERIOD_ASLEEP
     }
 
     /// Logs that log lines were lost, if `lost`, the count since the start, has grown.

@@ -255,6 +255,7 @@ impl<S: System> Running<S> {
             self.server.deadline(),
             self.system.deadline(),
             self.notifier.deadline(),
+            Some(self.loop_health.deadline()),
             give_up,
         ];
         deadlines.into_iter().flatten().min()
@@ -413,6 +414,7 @@ impl<S: System> Running<S> {
     fn keep_house(&mut self, now: Now) {
         if self.loop_health.is_due(now.monotonic) {
             self.loop_health.look_at_log(self.log.lost_lines());
+            self.server.look_after_socket();
             self.system.every_second(now);
         }
         let now = now.monotonic;

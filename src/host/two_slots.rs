@@ -49,6 +49,8 @@ pub enum Contents<T> {
         /// How many slots hold something that is no record.
         damaged: usize,
     },
+    /// Bytes that are none of a record of any version: another program's file, most likely.
+    Foreign,
     /// A record of this newer format, which this version does not know.
     Newer(u8),
 }
@@ -56,6 +58,7 @@ pub enum Contents<T> {
 /// What one slot holds.
 enum Slot<T> {
     Blank,
+    Foreign,
     Damaged,
     Newer(u8),
     Valid(u64, T),
@@ -77,10 +80,11 @@ impl<const LEN: usize> TwoSlots<LEN> {
             slots,
             sequence: 0,
         };
-        let (mut newest, mut damaged) = (None, 0);
+        let (mut newest, mut damaged, mut foreign) = (None, 0, 0);
         for at in slots {
             match both.look(file, at, &read)? {
                 Slot::Blank => {}
+                Slot::Foreign => foreign += 1,
                 Slot::Damaged => damaged += 1,
                 Slot::Newer(format) => return Ok((both, Contents::Newer(format))),
                 Slot::Valid(sequence, record) => {
@@ -91,7 +95,13 @@ impl<const LEN: usize> TwoSlots<LEN> {
                 }
             }
         }
-        Ok((both, Contents::Known { newest, damaged }))
+        let contents = if newest.is_none() && damaged == 0 && foreign > 0 {
+            Contents::Foreign
+        } else {
+            let damaged = damaged + foreign;
+            Contents::Known { newest, damaged }
+        };
+        Ok((both, contents))
     }
 
     fn look<T>(
@@ -118,6 +128,7 @@ impl<const LEN: usize> TwoSlots<LEN> {
             // A newer format may have another checksum.
             (Some(found), Some(known)) if found > known => Slot::Newer(found),
             _ if bytes == [0; LEN] => Slot::Blank,
+            (None, _) => Slot::Foreign,
             _ => Slot::Damaged,
         })
     }
@@ -216,7 +227,12 @@ mod tests {
                 let mut old = [0];
                 file.read_exact_at(&mut old, at + byte).unwrap();
                 file.write_all_at(&[old[0] ^ 0x10], at + byte).unwrap();
-                assert_eq!(open(&file).1, known(before, 1), "byte {byte}");
+                // With its first bytes the only record there is has lost what it is known by.
+                let expected = match before {
+                    None if byte < MAGIC.len() as u64 => Contents::Foreign,
+                    _ => known(before, 1),
+                };
+                assert_eq!(open(&file).1, expected, "byte {byte}");
                 file.write_all_at(&old, at + byte).unwrap();
             }
             assert_eq!(open(&file).1, known(Some(last), 0));
@@ -243,6 +259,18 @@ mod tests {
             let file = tempfile::tempfile().unwrap();
             file.write_all_at(b"RINGXX02", slot).unwrap();
             assert_eq!(open(&file).1, known(None, 1));
+        }
+    }
+
+    #[test]
+    fn what_no_version_has_written_is_foreign_unless_a_record_is_beside_it() {
+        for slot in SLOTS {
+            let file = tempfile::tempfile().unwrap();
+            file.write_all_at(b"another program's", slot).unwrap();
+            assert_eq!(open(&file).1, Contents::Foreign);
+            let other = SLOTS[usize::from(slot == SLOTS[0])];
+            file.write_all_at(&MAGIC, other).unwrap();
+            assert_eq!(open(&file).1, known(None, 2));
         }
     }
 

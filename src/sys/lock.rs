@@ -12,6 +12,9 @@ use thiserror::Error;
 
 use super::{owned, runtime};
 
+/// The number of a process with the end of its line, and one byte more.
+const LONGEST_NUMBER: u64 = 13;
+
 /// A file that is locked. It is removed when this is dropped; what a killed process leaves behind is
 /// locked by nobody.
 #[derive(Debug)]
@@ -39,29 +42,22 @@ impl FileLock {
     pub fn acquire(path: &Path) -> Result<Self, FileLockError> {
         loop {
             let file = owned::open(path)?;
-            let locked = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(locked) => Self {
-                    file: locked,
-                    path: path.to_owned(),
-                },
+            let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(locked) => locked,
                 Err((file, Errno::EWOULDBLOCK)) => {
                     return Err(FileLockError::Held(Holder::of(&file)?));
                 }
                 Err((_, error)) => return Err(FileLockError::Io(error.into())),
             };
             // Whoever had it may have removed it between the opening and the locking.
-            if locked.is_there() {
+            if owned::is_at(&file, path).unwrap_or(false) {
+                check_contents(&file)?;
+                let path = path.to_owned();
+                let locked = Self { file, path };
                 locked.name_holder();
                 return Ok(locked);
             }
         }
-    }
-
-    fn is_there(&self) -> bool {
-        let identity = |found: fs::Metadata| (found.dev(), found.ino());
-        let found = fs::symlink_metadata(&self.path).map(identity);
-        let ours = self.file.metadata().map(identity);
-        matches!((found, ours), (Ok(found), Ok(ours)) if found == ours)
     }
 
     fn name_holder(&self) {
@@ -74,11 +70,21 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        if self.is_there() {
+        if owned::is_at(&self.file, &self.path).unwrap_or(false) {
             // One that stays is locked by nobody.
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Refuses a file that no holder has written: it has the holder's number, or nothing.
+fn check_contents(file: &File) -> io::Result<()> {
+    let mut text = String::new();
+    let read = file.take(LONGEST_NUMBER).read_to_string(&mut text);
+    if read.is_ok() && (text.is_empty() || text.trim_end().parse::<i32>().is_ok()) {
+        return Ok(());
+    }
+    Err(owned::refused("there is a file that is not a lock"))
 }
 
 /// Who holds a lock.
@@ -200,6 +206,18 @@ mod tests {
         let path = directory.path().join("lock");
         fs::write(&path, "7\n").unwrap();
         FileLock::acquire(&path).unwrap();
+    }
+
+    #[test]
+    fn what_no_holder_has_written_is_refused_and_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        for contents in ["precious", "7 dwarfs", "77777777777777777777"] {
+            fs::write(&path, contents).unwrap();
+            let refused = FileLock::acquire(&path);
+            assert!(matches!(refused, Err(FileLockError::Io(_))), "{refused:?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), contents);
+        }
     }
 
     #[test]

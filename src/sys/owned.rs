@@ -27,21 +27,39 @@ const MOST_LINKS: u32 = 40;
 /// It is a symbolic link, not a regular file, another user's, or has a second name; or the system
 /// refuses.
 pub fn open(path: &Path) -> io::Result<File> {
+    open_or_make(path).map(|(file, _)| file)
+}
+
+/// Opens the file at `path` as [`open`] does. Returns whether it was made.
+///
+/// # Errors
+/// Those of [`open`].
+pub fn open_or_make(path: &Path) -> io::Result<(File, bool)> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(flags.bits())
-        .open(path)
-        .map_err(|error| match error.raw_os_error() {
-            Some(libc::ELOOP) => refused(A_LINK),
-            _ => error,
-        })?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    options.custom_flags(flags.bits());
+    let made = options.clone().create_new(true).open(path);
+    let is_new = made.is_ok();
+    let file = match made {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => options.open(path),
+        made => made,
+    };
+    let file = file.map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => refused(A_LINK),
+        _ => error,
+    })?;
     check(&file.metadata()?)?;
-    Ok(file)
+    Ok((file, is_new))
+}
+
+/// Whether `file` is the one at `path`.
+///
+/// # Errors
+/// There is none, or the system refuses.
+pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let (own, found) = (file.metadata()?, fs::symlink_metadata(path)?);
+    Ok((own.dev(), own.ino()) == (found.dev(), found.ino()))
 }
 
 /// Whether there is a file at `path` that [`open`] would open.
@@ -96,7 +114,9 @@ fn check_owner_for(own: u32, uid: u32) -> io::Result<()> {
 #[error("{0}")]
 struct Refused(String);
 
-fn refused(why: &str) -> io::Error {
+/// The error for what is there and must be left alone.
+#[must_use]
+pub fn refused(why: &str) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, Refused(why.to_owned()))
 }
 

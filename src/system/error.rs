@@ -46,6 +46,15 @@ pub enum Error {
         /// Its format.
         format: u8,
     },
+    /// What is in the state file's place is no state file.
+    #[error(
+        "{} is not a state file of ringd, and stays as it is: move it away, or give a directory of ringd's own: \
+         --state-dir DIR", path.display()
+    )]
+    StateForeign {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another daemon holds the state file.
     #[error(
         "another ringd holds {}: it may run in another network namespace; give each its own \
@@ -66,7 +75,7 @@ impl SystemError for Error {
             Self::Open(OpenError::Permission { .. }) => 5,
             Self::Lock(LockError::Held { .. }) => 6,
             Self::State { source, .. } if owned::is_refused(source) => 9,
-            Self::StateNewer { .. } => 9,
+            Self::StateNewer { .. } | Self::StateForeign { .. } => 9,
             Self::State { .. } | Self::StateLocked { .. } => 7,
         }
     }
@@ -137,6 +146,7 @@ mod tests {
                 "run that one",
             ),
             (Error::StateLocked { path: path() }, 7, "--state-dir DIR"),
+            (Error::StateForeign { path: path() }, 9, "move it away"),
         ];
         for (error, code, advice) in cases {
             assert_eq!(error.exit_code(), code, "{error}");

@@ -11,6 +11,7 @@ mod error;
 pub mod ftn;
 pub mod jitterbug;
 pub mod lab2;
+mod placed_file;
 mod record_file;
 mod status_lines;
 mod values;

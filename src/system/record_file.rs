@@ -6,14 +6,14 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
 use ring_proto::Stored;
+use rustix::fs::{FlockOperation, flock};
 use tracing::warn;
 
 use super::Error;
+use super::placed_file::PlacedFile;
 use crate::host::{Contents, TwoSlots};
-use crate::sys::{owned, runtime};
+use crate::sys::runtime;
 
 /// Where the slots begin: each in a disk sector of its own, so that no torn sector hits both.
 pub const SLOTS: [u64; 2] = [0, 512];
@@ -32,10 +32,11 @@ pub struct Format<T, const LEN: usize> {
 /// The file, locked for as long as this lives.
 #[derive(Debug)]
 pub struct RecordFile<T: 'static, const LEN: usize> {
-    file: Flock<File>,
-    path: PathBuf,
+    file: PlacedFile,
     slots: TwoSlots<LEN>,
     format: &'static Format<T, LEN>,
+    /// The record that was written last, encoded.
+    newest: [u8; LEN],
 }
 
 /// What was found in the file.
@@ -47,6 +48,8 @@ pub enum Found<T> {
     Stored(T),
     /// No slot is valid: the node starts afresh.
     Corrupt,
+    /// The file was there, and empty or all zeros: the node starts afresh.
+    Emptied,
 }
 
 impl<T> Found<T> {
@@ -54,7 +57,17 @@ impl<T> Found<T> {
     pub fn or(self, fresh: T) -> T {
         match self {
             Self::Stored(record) => record,
-            Self::Nothing | Self::Corrupt => fresh,
+            Self::Nothing | Self::Corrupt | Self::Emptied => fresh,
+        }
+    }
+
+    /// Returns what has become of the state that an earlier run has stored in the file at `path`, if it is lost.
+    pub fn loss(&self, path: &Path) -> Option<String> {
+        let path = path.display();
+        match self {
+            Self::Nothing | Self::Stored(_) => None,
+            Self::Corrupt => Some(format!("{path} was unreadable: starting without it")),
+            Self::Emptied => Some(format!("{path} was empty: starting without it")),
         }
     }
 }
@@ -64,8 +77,8 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     /// a valid record gets `fresh`.
     ///
     /// # Errors
-    /// The directory or the file cannot be used, the file is another user's or a newer ringd's, or another
-    /// process has it locked.
+    /// The directory or the file cannot be used, the file is no state file, another user's or a newer ringd's, or
+    /// another process has it locked.
     pub fn open(
         path: PathBuf,
         format: &'static Format<T, LEN>,
@@ -74,34 +87,40 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
         if let Some(directory) = path.parent() {
             runtime::make_directory(directory, 0o755).map_err(unusable(directory))?;
         }
-        let file = owned::open(&path).map_err(unusable(&path))?;
-        let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(file) => file,
-            Err((_, Errno::EWOULDBLOCK)) => return Err(Error::StateLocked { path }),
-            Err((_, errno)) => return Err(unusable(&path)(errno.into())),
-        };
-        let opened = TwoSlots::open(&file, format.magic, SLOTS, format.decode);
+        let (placed, is_new) = PlacedFile::open(path.clone()).map_err(unusable(&path))?;
+        let file = placed.file();
+        match lock(file) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::StateLocked { path }),
+            Err(errno) => return Err(unusable(&path)(errno.into())),
+        }
+        let opened = TwoSlots::open(file, format.magic, SLOTS, format.decode);
         let (slots, contents) = opened.map_err(unusable(&path))?;
+        let length = file.metadata().map_err(unusable(&path))?.len();
         let found = match contents {
             Contents::Newer(format) => return Err(Error::StateNewer { path, format }),
-            Contents::Known { newest, .. } => match newest {
+            Contents::Foreign => return Err(Error::StateForeign { path }),
+            Contents::Known { newest, damaged } => match newest {
                 Some(record) => Found::Stored(record),
-                None if is_empty(&file).map_err(unusable(&path))? => Found::Nothing,
-                None => Found::Corrupt,
+                None if is_new => Found::Nothing,
+                None if damaged > 0 => Found::Corrupt,
+                None if length > SLOTS[1] + LEN as u64 => {
+                    return Err(Error::StateForeign { path });
+                }
+                None => Found::Emptied,
             },
         };
         // A disk that is full or read-only is to be found now, not when there is something to store.
-        let record = match &found {
-            Found::Stored(record) => record,
-            Found::Nothing | Found::Corrupt => fresh,
+        let newest = match &found {
+            Found::Stored(record) => (format.encode)(record),
+            _ => (format.encode)(fresh),
         };
-        let written = slots.rewrite(&file, (format.encode)(record));
-        written.map_err(unusable(&path))?;
+        slots.rewrite(file, newest).map_err(unusable(&path))?;
         let opened = Self {
-            file,
-            path,
+            file: placed,
             slots,
             format,
+            newest,
         };
         Ok((opened, found))
     }
@@ -109,15 +128,46 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// Writes a record in place of the older one of the two.
     ///
     /// # Errors
-    /// The file cannot be written; the newest record is still the one before.
+    /// The file cannot be written, or is not in its place; the newest record is still the one before.
     pub fn write(&mut self, record: &T) -> io::Result<()> {
-        self.slots.write(&self.file, (self.format.encode)(record))
+        let bytes = (self.format.encode)(record);
+        self.slots.write(self.file.writable()?, bytes)?;
+        self.newest = bytes;
+        Ok(())
+    }
+
+    /// Looks whether the file is in its place; makes it again if it was taken away and its directory is there.
+    pub fn look(&mut self) {
+        let Self {
+            file,
+            format,
+            newest,
+            ..
+        } = self;
+        let restored = file.look(|file| {
+            lock(file)?;
+            let opened = TwoSlots::open(file, format.magic, SLOTS, format.decode)?;
+            let (mut slots, Contents::Known { .. }) = opened else {
+                return Err(io::Error::other("there is a file that is not its own"));
+            };
+            slots.write(file, *newest)?;
+            Ok(slots)
+        });
+        if let Some(slots) = restored {
+            self.slots = slots;
+        }
+    }
+
+    /// Why nothing can be stored in it, as a sentence, if it is not in its place.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&str> {
+        self.file.trouble()
     }
 
     /// Makes sure that the disk has it all, for a clean exit.
@@ -125,14 +175,19 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     /// # Errors
     /// The disk does not have it.
     pub fn sync(&self) -> io::Result<()> {
-        self.file.sync_all()
+        self.file.file().sync_all()
     }
 
     /// Lets all writes fail from now on.
     #[cfg(test)]
     pub fn forbid_writes(&mut self) {
-        *self.file = File::open(&self.path).expect("it can be read");
+        self.file.forbid_writes();
     }
+}
+
+/// Locks a file for as long as it is open.
+fn lock(file: &File) -> rustix::io::Result<()> {
+    flock(file, FlockOperation::NonBlockingLockExclusive)
 }
 
 /// Warns of a state file that was not synced at a clean exit.
@@ -172,8 +227,4 @@ pub fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Error {
         path: path.to_owned(),
         source,
     }
-}
-
-fn is_empty(file: &File) -> io::Result<bool> {
-    Ok(file.metadata()?.len() == 0)
 }

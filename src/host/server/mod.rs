@@ -16,6 +16,7 @@ use std::time::Duration;
 use ring_proto::time::Instant;
 use tracing::warn;
 
+use super::complaints::Complaints;
 use super::connection::{Connection, Next};
 use super::endpoint::Endpoint;
 use super::{Client, ClientId, Error, Program, WorkBudget};
@@ -46,6 +47,8 @@ pub struct Server {
     /// When clients are accepted again; `None`: they are.
     accepts_at: Option<Instant>,
     complaints: RateLimit,
+    /// What keeps the socket from being made again.
+    misplaced: Complaints,
     /// How many clients have come.
     came: u64,
     /// Clients that are gone, and nobody was told yet.
@@ -74,6 +77,7 @@ impl Server {
             most,
             accepts_at: None,
             complaints: RateLimit::new(1, COMPLAINT),
+            misplaced: Complaints::default(),
             came: 0,
             gone: Vec::new(),
             expiry: None,
@@ -85,6 +89,48 @@ impl Server {
     #[must_use]
     pub const fn poller(&self) -> &Poller {
         &self.poller
+    }
+
+    /// Looks whether clients still find the socket. If it was removed or replaced, listens anew; those that are
+    /// connected stay so.
+    pub fn look_after_socket(&mut self) {
+        if self.endpoint.is_in_place() {
+            return;
+        }
+        let path = self.endpoint.path().display().to_string();
+        match self.listen_again() {
+            Ok(()) => {
+                self.misplaced.forget();
+                warn!(
+                    event = "control_socket_made_again",
+                    "the control socket {path} was removed or replaced: it was made again; find out by what"
+                );
+            }
+            Err(error) => {
+                let text = format!(
+                    "the control socket {path} was removed or replaced, and no new client is served: {error}"
+                );
+                if self.misplaced.is_new(&text) {
+                    warn!(event = "control_socket_missing", "{text}");
+                }
+            }
+        }
+    }
+
+    fn listen_again(&mut self) -> Result<(), Error> {
+        let endpoint = Endpoint::bind(self.endpoint.path())?;
+        let interest = if self.accepts_at.is_some() {
+            Interest::Nothing
+        } else {
+            Interest::Read
+        };
+        self.poller
+            .add(endpoint.listener(), LISTENER, interest)
+            .map_err(Error::system("wait for clients"))?;
+        // It was added, and closing it would take it out as well.
+        let _ = self.poller.remove(self.endpoint.listener());
+        self.endpoint = endpoint;
+        Ok(())
     }
 
     /// When clients may have a share of the time again; `None`: at any time.

@@ -114,6 +114,36 @@ fn is_served(rig: &mut Rig) -> bool {
 }
 
 #[test]
+fn a_socket_that_was_removed_is_made_again_and_its_clients_stay() {
+    let mut rig = Rig::new("fine");
+    let mut before = rig.connect();
+    rig.rounds(2);
+    for _ in 0..2 {
+        std::fs::remove_file(&rig.path).unwrap();
+        rig.server.look_after_socket();
+        rig.server.look_after_socket();
+        let mut after = rig.connect();
+        for client in [&mut before, &mut after] {
+            client.write_all(STATUS).unwrap();
+            rig.rounds(3);
+            assert!(client.read(&mut [0; 100]).unwrap() > 0);
+        }
+    }
+}
+
+#[test]
+fn a_file_in_the_place_of_the_socket_is_left_alone() {
+    let mut rig = Rig::new("fine");
+    std::fs::remove_file(&rig.path).unwrap();
+    std::fs::write(&rig.path, "theirs").unwrap();
+    rig.server.look_after_socket();
+    assert_eq!(std::fs::read(&rig.path).unwrap(), b"theirs");
+    std::fs::remove_file(&rig.path).unwrap();
+    rig.server.look_after_socket();
+    rig.connect();
+}
+
+#[test]
 fn one_request_after_the_other_is_answered() {
     let mut rig = Rig::new("fine");
     let mut client = rig.connect();

@@ -51,6 +51,7 @@ impl Node {
             let address = self.link.address();
             troubles.push(format!("cannot use {address}: nothing is sent or received"));
         }
+        troubles.extend(self.store.missing().map(str::to_owned));
         if self.store.is_failing() {
             let path = self.store.path().display();
             troubles.push(format!(
@@ -150,6 +151,7 @@ impl System for Node {
             ..
         } = self;
         health.look_at_drops(link.drops().kernel);
+        store.look();
         let failures = store.take_failures();
         write_warnings.look(now.monotonic, store.path(), failures);
         health.look_at_clock(|event, text| audience.history.trouble(now, event, text));

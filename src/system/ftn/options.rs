@@ -49,7 +49,7 @@ Exit codes:
   6  its address is in use
   7  the state directory or file cannot be used, or another ringd has it
   8  the control socket cannot be made
-  9  the state file is a newer ringd's, or no file of this user's own";
+  9  the state file is a newer ringd's, no file of this user's own, or no state file";
 
 /// Run a server of the token service.
 ///

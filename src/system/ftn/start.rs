@@ -62,12 +62,17 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         options.log_format,
         options.verbose,
     )?;
-    let doubts = doubts(&own, count);
+    let mut doubts = doubts(&own, count);
     let names = Names::new(names, index);
     say_start(&names, index, &link);
     say_stored(&store, found, ssig);
     for doubt in &doubts {
         warn!(event = "options_doubtful", "{doubt}");
+    }
+    if let Some(loss) = found.loss(store.path()) {
+        let loss = format!("{loss}; the numbers of configurations go on by the clock");
+        warn!(event = "state_corrupt", "{loss}");
+        doubts.push(loss);
     }
     let node = Node {
         started: host.started(),
@@ -118,20 +123,13 @@ fn say_start(names: &Names, index: usize, link: &UdpSlot) {
 }
 
 fn say_stored(store: &StateFile, found: Found<Record>, ssig: i32) {
-    let path = store.path().display();
-    match found {
-        Found::Corrupt => warn!(
-            event = "state_corrupt",
-            "{path} was unreadable: starting without it; the numbers of configurations go on by the clock"
-        ),
-        Found::Stored(record) if record.ssig != ssig && record.configuration > 0 => {
-            let configuration = record.configuration;
-            info!(
-                event = "list_changed",
-                configuration,
-                "{path} is from another list of servers: configurations count on from {configuration}"
-            );
-        }
-        Found::Stored(_) | Found::Nothing => {}
+    let Found::Stored(record) = found else { return };
+    if record.ssig != ssig && record.configuration > 0 {
+        let (path, configuration) = (store.path().display(), record.configuration);
+        info!(
+            event = "list_changed",
+            configuration,
+            "{path} is from another list of servers: configurations count on from {configuration}"
+        );
     }
 }

@@ -107,6 +107,16 @@ impl StateFile {
         self.is_failing
     }
 
+    /// Looks whether the file is in its place.
+    pub fn look(&mut self) {
+        self.record.look();
+    }
+
+    /// Why nothing can be stored, as a sentence, if the file is not in its place.
+    pub fn missing(&self) -> Option<&str> {
+        self.record.trouble()
+    }
+
     /// The writes that have failed since the last call.
     pub const fn take_failures(&mut self) -> Option<WriteFailures> {
         self.failed.take()
@@ -191,6 +201,23 @@ mod tests {
         }
         assert_eq!(file.take_failures().unwrap().count, 2);
         assert!(file.take_failures().is_none());
+    }
+
+    #[test]
+    fn nothing_is_stored_while_the_directory_is_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("place");
+        let (mut file, _) = open(&place, 1).unwrap();
+        std::fs::remove_dir_all(&place).unwrap();
+        file.look();
+        assert!(file.missing().is_some());
+        let stored = file.store(&Durable { configuration: 3 });
+        assert_eq!(stored, Stored::Failed);
+        std::fs::create_dir(&place).unwrap();
+        file.look();
+        assert!(file.missing().is_none());
+        let stored = file.store(&Durable { configuration: 4 });
+        assert_eq!((stored, file.is_failing()), (Stored::Done, false));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ring_proto::lab2::{ConstantError, Constants, Durable, Lab2};
+use ring_proto::lab2::{ConstantError, Constants, Lab2};
 use tracing::{info, warn};
 
 use super::Options;
@@ -20,7 +20,6 @@ use crate::host::hooks::{self, Hooks};
 use crate::host::{self, Host, NodeHealth};
 use crate::observe::lab2::{Log, Observers, Tally};
 use crate::sys::{LockError, RingLock, clock};
-use crate::system::record_file::Found;
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{Error, PROGRAM};
 use crate::text::format_duration;
@@ -56,7 +55,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         },
         history: History::new(host.started()),
     };
-    say_start(options, &constants, &attachment, &store, found);
+    say_start(options, &constants, &attachment, &store);
     let hooks = Hooks::start(
         hook_settings(options, constants.idle_hold),
         clock::now(),
@@ -119,13 +118,7 @@ fn hook_settings(options: &Options, idle_hold: Duration) -> hooks::Settings {
     }
 }
 
-fn say_start(
-    options: &Options,
-    constants: &Constants,
-    attachment: &Attachment,
-    store: &StateFile,
-    found: Found<Durable>,
-) {
+fn say_start(options: &Options, constants: &Constants, attachment: &Attachment, store: &StateFile) {
     let (interface, version) = (&options.interface, env!("CARGO_PKG_VERSION"));
     let mac = attachment.interface().mac;
     let (heartbeat, ethertype) = (constants.heartbeat, constants.ethertype);
@@ -134,20 +127,7 @@ fn say_start(
         "ringd {version} on {interface}: MAC {mac}, heartbeat {heartbeat:?}, \
          EtherType {ethertype:#06x}"
     );
-    if found == Found::Corrupt {
-        warn!(
-            event = "state_corrupt",
-            "{} was unreadable: starting without it; tokens keep growing by the clock",
-            store.path().display()
-        );
-    }
-    if let Some((path, count)) = store.damaged_jobs() {
-        warn!(
-            event = "jobs_corrupt",
-            count,
-            "{count} records of {} were unreadable: starting without them; a job of theirs may run \
-             again in its period, unless another member knows of its run",
-            path.display()
-        );
+    for (event, loss) in store.losses() {
+        warn!(event, "{loss}");
     }
 }

@@ -1,7 +1,7 @@
 //! A pause that survives the daemon: a file beside the state file, which exists for as long as the pause lasts.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -31,9 +31,16 @@ impl StoredPause {
     /// Whether an earlier run has stored a pause.
     ///
     /// # Errors
-    /// The file does not belong to this user, or the kernel does not tell whether it exists.
+    /// The file does not belong to this user or is no stored pause, or the kernel does not tell whether it exists.
     pub fn is_stored(&self) -> io::Result<bool> {
-        owned::exists(&self.path)
+        if !owned::exists(&self.path)? {
+            return Ok(false);
+        }
+        // A stored pause has no contents, and resume removes the file.
+        if fs::metadata(&self.path)?.len() > 0 {
+            return Err(owned::refused("it is not a stored pause, which is empty"));
+        }
+        Ok(true)
     }
 
     /// Stores a pause.
@@ -51,12 +58,14 @@ impl StoredPause {
     /// # Errors
     /// Says why not.
     pub fn forget(&self) -> Result<(), String> {
-        match fs::remove_file(&self.path) {
-            Ok(()) => self.sync(),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(self.cannot("remove", &error)),
-        }
-        Ok(())
+        let removed = self.is_stored().and_then(|is_stored| {
+            if is_stored {
+                fs::remove_file(&self.path)?;
+                self.sync();
+            }
+            Ok(())
+        });
+        removed.map_err(|error| self.cannot("remove", &error))
     }
 
     /// Syncs the directory in a thread of its own: the loop waits for no disk.
@@ -120,6 +129,17 @@ mod tests {
         assert!(stored.store().is_err());
         assert!(stored.is_stored().is_err());
         assert!(!victim.exists());
+    }
+
+    #[test]
+    fn what_is_no_pause_is_not_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let stored = StoredPause::beside(&directory.path().join("eth0.state"));
+        std::fs::write(stored.path(), "theirs").unwrap();
+        assert!(stored.is_stored().is_err());
+        let why = stored.forget().unwrap_err();
+        assert!(why.contains("not a stored pause"), "{why}");
+        assert_eq!(std::fs::read(stored.path()).unwrap(), b"theirs");
     }
 
     /// To open a FIFO for writing would wait for who reads it.

@@ -38,6 +38,8 @@ impl Surroundings {
             &self.audience.observers.tally,
             service,
         );
+        status.stored &= self.store.is_in_place();
+        status.troubles.extend(self.store.troubles());
         status.troubles.extend(self.health.clock_trouble());
         status
     }
@@ -54,6 +56,7 @@ impl Surroundings {
             write_warnings,
         } = self;
         health.look_at_drops(attachment.kernel_drops());
+        store.look();
         let failures = store.take_failures();
         write_warnings.look(now.monotonic, store.path(), failures);
         health.look_at_clock(|event, text| audience.history.trouble(now, event, text));

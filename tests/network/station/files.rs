@@ -16,6 +16,7 @@ pub fn tests() -> Vec<Test> {
     tests![
         a_state_directory_that_cannot_be_written_is_refused,
         a_broken_state_file_is_survived,
+        what_is_taken_away_from_a_running_daemon_is_missed_and_made_again,
         what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone,
         a_stale_socket_of_another_user_is_refused_where_others_may_make_files,
         a_socket_is_for_the_group_whatever_the_mask,
@@ -38,22 +39,36 @@ fn a_broken_state_file_is_survived() -> Result<()> {
     let mut daemon = timed(segment.node(0)).spawn()?;
     daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
     daemon.kill()?;
-    let mut broken = 0;
-    for entry in fs::read_dir(daemon.state_dir())? {
-        let path = entry?.path();
-        if path.is_file() {
-            fs::write(path, b"no state file")?;
-            broken += 1;
-        }
+    for (name, magic) in [("eth0.state", "RINGST01"), ("eth0.jobs", "RINGJB01")] {
+        let path = daemon.state_dir().join(name);
+        ensure!(path.is_file(), "there is no {}", path.display());
+        fs::write(path, format!("{magic} and no more of a record"))?;
     }
-    ensure!(
-        broken > 0,
-        "there is no state file in {}",
-        daemon.state_dir().display()
-    );
     daemon.start()?;
     daemon.wait_for_line(PATIENCE, |line| line.contains("unreadable"))?;
     daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    Ok(())
+}
+
+fn what_is_taken_away_from_a_running_daemon_is_missed_and_made_again() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let daemon = timed(segment.node(0)).spawn()?;
+    let is_fine = |status: &Value| status["state"] == "OWNER" && status["stored"] == true;
+    daemon.wait_for_status(PATIENCE, is_fine)?;
+    fs::remove_file(daemon.control())?;
+    let is_made_again = |line: &str| line.contains("WARN") && line.contains("control socket");
+    daemon.wait_for_line(PATIENCE, is_made_again)?;
+    daemon.wait_for_status(PATIENCE, is_fine)?;
+    fs::remove_dir_all(daemon.state_dir())?;
+    daemon.wait_for_status(PATIENCE, |status| {
+        let troubles = status["troubles"].to_string();
+        status["stored"] == false && troubles.contains("was removed")
+    })?;
+    fs::create_dir(daemon.state_dir())?;
+    daemon.wait_for_status(PATIENCE, |status| {
+        is_fine(status) && status["troubles"] == serde_json::json!([])
+    })?;
+    ensure!(fs::read_dir(daemon.state_dir())?.count() == 2);
     Ok(())
 }
 
@@ -80,7 +95,11 @@ fn what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone() -> Re
     fs::write(at("eth0.state"), &newer)?;
     ends(&mut start().spawn()?, 9, &["eth0.state", "newer ringd"])?;
     ensure!(fs::read(at("eth0.state"))? == newer);
-    for name in ["eth0.state", "eth0.paused", "eth0.jobs"] {
+    for (name, why) in [
+        ("eth0.state", "not a state file"),
+        ("eth0.jobs", "not a state file"),
+        ("eth0.paused", "not a stored pause"),
+    ] {
         for other in ["eth0.state", "eth0.paused", "eth0.jobs"] {
             let _ = fs::remove_file(at(other));
         }
@@ -91,6 +110,11 @@ fn what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone() -> Re
         let foreign = give_away(&at(name))?;
         ends(&mut start().spawn()?, 9, &[name, "user 65534"])?;
         ensure!(foreign.is_as_it_was()?, "{name} was changed");
+        drop(foreign);
+        fs::remove_file(at(name))?;
+        fs::write(at(name), "theirs")?;
+        ends(&mut start().spawn()?, 9, &[name, why])?;
+        ensure!(fs::read(at(name))? == b"theirs", "{name} was changed");
     }
     Ok(())
 }

@@ -9,18 +9,17 @@ mod stamps;
 mod tests;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ring_proto::Stored;
 use ring_proto::lab2::{Durable, StoredStamp};
 
 use crate::control::NodeName;
 use crate::driver::Store;
-use crate::sys::owned;
 use crate::system::Error;
 use crate::system::record_file::{Found, RecordFile, WriteFailures, unusable};
 use record::{FORMAT, LEN};
-use stamps::{FoundStamps, StampFile};
+use stamps::{Damage, FoundStamps, StampFile};
 
 /// What a node without a state file starts with.
 pub const FRESH: Durable = Durable {
@@ -36,7 +35,8 @@ pub struct StateFile {
     stamps: StampFile,
     /// What an earlier run has stored, until it is taken.
     found_stamps: Vec<StoredStamp>,
-    damaged_stamps: usize,
+    /// What is lost of that an earlier run has stored: events' names, and sentences.
+    losses: Vec<(&'static str, String)>,
     failed: Option<WriteFailures>,
 }
 
@@ -45,25 +45,30 @@ impl StateFile {
     /// all of them if they are missing.
     ///
     /// # Errors
-    /// The directory or the file cannot be used, the file is another user's or a newer ringd's, or another
-    /// process has it locked.
+    /// The directory or the file cannot be used, the file is no state file, another user's or a newer ringd's, or
+    /// another process has it locked.
     pub fn open(directory: &Path, ring: &NodeName) -> Result<(Self, Found<Durable>), Error> {
         let (record, found) = RecordFile::open(ring.state(directory), &FORMAT, &FRESH)?;
         let jobs = record.path().with_extension("jobs");
-        let found_jobs = owned::open(&jobs).and_then(StampFile::open);
-        let (stamps, found_stamps, damaged_stamps) = match found_jobs.map_err(unusable(&jobs))? {
+        let found_jobs = StampFile::open(jobs.clone());
+        let (stamps, found_stamps, damage) = match found_jobs.map_err(unusable(&jobs))? {
             FoundStamps::Known {
                 file,
                 stored,
-                damaged,
-            } => (file, stored, damaged),
+                damage,
+            } => (file, stored, damage),
+            FoundStamps::Foreign => return Err(Error::StateForeign { path: jobs }),
             FoundStamps::Newer(format) => return Err(Error::StateNewer { path: jobs, format }),
         };
+        let loss = found.loss(record.path());
+        let loss = loss.map(|loss| format!("{loss}; tokens keep growing by the clock"));
+        let losses = loss.map(|loss| ("state_corrupt", loss));
+        let job_loss = jobs_lost(&jobs, damage).map(|loss| ("jobs_corrupt", loss));
         let state = Self {
             record,
             stamps,
             found_stamps,
-            damaged_stamps,
+            losses: losses.into_iter().chain(job_loss).collect(),
             failed: None,
         };
         Ok((state, found))
@@ -80,10 +85,30 @@ impl StateFile {
         std::mem::take(&mut self.found_stamps)
     }
 
-    /// The file of jobs, and how many of its records were damaged, if any were.
-    #[must_use]
-    pub fn damaged_jobs(&self) -> Option<(PathBuf, usize)> {
-        (self.damaged_stamps > 0).then(|| (self.path().with_extension("jobs"), self.damaged_stamps))
+    /// What was lost of the state that an earlier run has stored: the names of events, and sentences.
+    pub fn losses(&self) -> &[(&'static str, String)] {
+        &self.losses
+    }
+
+    /// Looks whether the files are in their places.
+    pub fn look(&mut self) {
+        self.record.look();
+        self.stamps.look();
+    }
+
+    /// Whether the files are in their places.
+    pub fn is_in_place(&self) -> bool {
+        self.missing().is_none()
+    }
+
+    fn missing(&self) -> Option<&str> {
+        self.record.trouble().or(self.stamps.trouble())
+    }
+
+    /// What is wrong with the files, as sentences.
+    pub fn troubles(&self) -> impl Iterator<Item = String> {
+        let lost = self.losses.iter().map(|(_, loss)| loss.clone());
+        self.missing().map(str::to_owned).into_iter().chain(lost)
     }
 
     /// The writes that have failed since the last call.
@@ -99,6 +124,19 @@ impl StateFile {
         self.record.sync()?;
         self.stamps.sync()
     }
+}
+
+/// Returns what has become of the stamps in the file at `path`, if some are lost.
+fn jobs_lost(path: &Path, damage: Damage) -> Option<String> {
+    let path = path.display();
+    let lost = match damage {
+        Damage::None => return None,
+        Damage::Records(count) => format!("{count} records of {path} were unreadable"),
+        Damage::Emptied => format!("{path} was empty"),
+    };
+    Some(format!(
+        "{lost}: starting without them; a job may run again in its period, unless another member knows of its run"
+    ))
 }
 
 impl Store<Durable> for StateFile {

@@ -13,84 +13,171 @@
 //! 56  name               32 bytes
 //! 88  before             u64   as began; 0: none; then zeros
 //! ```
-//! All integers are big-endian.
+//! All integers are big-endian. After the places comes one more record, whose body is zero: by it a file that an
+//! earlier run has made, and that no job has run under yet, is told from one that was emptied.
 
-use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ring_proto::lab2::{JobName, MAX_STAMPS, Stamp, StoredStamp};
 use ring_proto::time::nanos;
 
 use crate::host::{Contents, TwoSlots, array_at, u64_at};
+use crate::system::placed_file::PlacedFile;
 use ring_codec::MacAddr;
 use ring_codec::lab2::RunOutcome;
 
 const LEN: usize = 128;
 const MAGIC: [u8; 8] = *b"RINGJB01";
 
+/// The place of the record by which a file is known to have been made.
+const MARK: u8 = 32;
+const _: () = assert!(MARK as usize == MAX_STAMPS);
+
 /// What is found in the stamps' file.
 #[derive(Debug)]
 pub enum FoundStamps {
-    /// Records that this version knows.
+    /// Records that this version knows, or none.
     Known {
         /// The file.
         file: StampFile,
         /// What an earlier run has stored.
         stored: Vec<StoredStamp>,
-        /// How many records are damaged.
-        damaged: usize,
+        /// What is lost of that.
+        damage: Damage,
     },
+    /// Bytes that no version has written.
+    Foreign,
     /// Records of this format, which only newer versions know.
     Newer(u8),
+}
+
+/// What is lost of the stamps that an earlier run has stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damage {
+    /// Nothing.
+    None,
+    /// So many records.
+    Records(usize),
+    /// The file was there, and empty or all zeros.
+    Emptied,
 }
 
 /// The stamps' file.
 #[derive(Debug)]
 pub struct StampFile {
-    file: File,
-    /// In order.
-    places: Vec<TwoSlots<LEN>>,
+    file: PlacedFile,
+    /// In order; the last one is the mark.
+    places: Vec<Place>,
+}
+
+/// A place in the file.
+#[derive(Debug)]
+struct Place {
+    slots: TwoSlots<LEN>,
+    /// The record that was written last, encoded.
+    newest: Option<[u8; LEN]>,
 }
 
 impl StampFile {
-    /// Reads what an earlier run has stored. Damaged records count as not there.
+    /// Reads what an earlier run has stored in the file at `path`, and makes the file if it is missing. Damaged
+    /// records count as not there.
     ///
     /// # Errors
-    /// The file cannot be read.
-    pub fn open(file: File) -> io::Result<FoundStamps> {
+    /// The file cannot be used.
+    pub fn open(path: PathBuf) -> io::Result<FoundStamps> {
+        let (file, is_new) = PlacedFile::open(path)?;
         let (mut stored, mut damaged) = (Vec::new(), 0);
-        let mut places = Vec::with_capacity(MAX_STAMPS);
-        for place in (0..).take(MAX_STAMPS) {
-            let at = [0, 1].map(|slot| offset(place, slot));
-            let (slots, found) = TwoSlots::open(&file, MAGIC, at, |bytes| decode(bytes, place))?;
-            match found {
+        let (mut foreign, mut is_marked) = (false, false);
+        let mut places = Vec::with_capacity(MAX_STAMPS + 1);
+        for place in 0..=MARK {
+            let decoded = |bytes: &[u8; LEN]| read(bytes, place).map(|stamp| (*bytes, stamp));
+            let (slots, found) = TwoSlots::open(file.file(), MAGIC, slots_of(place), decoded)?;
+            let newest = match found {
                 Contents::Newer(format) => return Ok(FoundStamps::Newer(format)),
+                Contents::Foreign => {
+                    foreign = true;
+                    damaged += 1;
+                    None
+                }
                 Contents::Known {
                     newest,
                     damaged: more,
                 } => {
-                    stored.extend(newest);
                     damaged += more;
+                    newest
                 }
-            }
-            places.push(slots);
+            };
+            is_marked |= place == MARK && newest.is_some();
+            stored.extend(newest.and_then(|(_, stamp)| stamp));
+            let newest = newest.map(|(bytes, _)| bytes);
+            places.push(Place { slots, newest });
+        }
+        let is_known = places.iter().any(|place| place.newest.is_some());
+        let length = file.file().metadata()?.len();
+        if !is_known && (foreign || damaged == 0 && length > offset(MARK + 1, 0)) {
+            return Ok(FoundStamps::Foreign);
+        }
+        let damage = match damaged {
+            0 if is_known || is_new => Damage::None,
+            0 => Damage::Emptied,
+            _ => Damage::Records(damaged),
+        };
+        let mut opened = Self { file, places };
+        if !is_marked {
+            opened.write(MARK, [0; LEN])?;
         }
         Ok(FoundStamps::Known {
-            file: Self { file, places },
+            file: opened,
             stored,
-            damaged,
+            damage,
         })
     }
 
     /// Stores a stamp in its place.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written, or is not in its place.
     pub fn store(&mut self, stored: &StoredStamp) -> io::Result<()> {
-        let place = self.places.get_mut(usize::from(stored.place));
-        let slots = place.ok_or(ErrorKind::InvalidInput)?;
-        slots.write(&self.file, encode(stored))
+        if stored.place == MARK {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        self.write(stored.place, encode(stored))
+    }
+
+    fn write(&mut self, place: u8, bytes: [u8; LEN]) -> io::Result<()> {
+        let place = self.places.get_mut(usize::from(place));
+        let Place { slots, newest } = place.ok_or(ErrorKind::InvalidInput)?;
+        slots.write(self.file.writable()?, bytes)?;
+        *newest = Some(bytes);
+        Ok(())
+    }
+
+    /// Looks whether the file is in its place; makes it again, with all stamps, if it was taken away and its
+    /// directory is there.
+    pub fn look(&mut self) {
+        let Self { file, places } = self;
+        file.look(|file| {
+            for (at, place) in (0..).zip(&mut *places) {
+                // What may be there by now is no newer.
+                let decoded = |bytes: &[u8; LEN]| read(bytes, at);
+                let opened = TwoSlots::open(file, MAGIC, slots_of(at), decoded)?;
+                let (slots, Contents::Known { .. }) = opened else {
+                    return Err(io::Error::other("there is a file that is not its own"));
+                };
+                place.slots = slots;
+                if let Some(newest) = place.newest {
+                    place.slots.write(file, newest)?;
+                }
+            }
+            Ok(())
+        });
+    }
+
+    /// Why nothing can be stored in it, as a sentence, if it is not in its place.
+    pub fn trouble(&self) -> Option<&str> {
+        self.file.trouble()
     }
 
     /// Makes sure that the disk has it all.
@@ -98,8 +185,24 @@ impl StampFile {
     /// # Errors
     /// The disk does not have it.
     pub fn sync(&self) -> io::Result<()> {
-        self.file.sync_all()
+        self.file.file().sync_all()
     }
+}
+
+fn slots_of(place: u8) -> [u64; 2] {
+    [0, 1].map(|slot| offset(place, slot))
+}
+
+/// Decodes a record: `None` if it is none, `Some(None)` if it is the mark.
+#[expect(
+    clippy::option_option,
+    reason = "a record that is no stamp is no error"
+)]
+fn read(bytes: &[u8; LEN], place: u8) -> Option<Option<StoredStamp>> {
+    if place == MARK {
+        return Some(None);
+    }
+    decode(bytes, place).map(Some)
 }
 
 fn offset(place: u8, slot: u64) -> u64 {
@@ -143,13 +246,16 @@ fn decode(bytes: &[u8; LEN], place: u8) -> Option<StoredStamp> {
 mod tests {
     use ring_proto::lab2::{JobName, Stamp, StoredStamp};
 
-    use super::{FoundStamps, LEN, StampFile, offset};
+    use super::{Damage, FoundStamps, LEN, MARK, StampFile, offset};
     use crate::control::hex;
     use ring_codec::MacAddr;
     use ring_codec::lab2::RunOutcome;
-    use std::fs::File;
+    use std::fs::{self, File};
     use std::os::unix::fs::FileExt;
+    use std::path::Path;
     use std::time::Duration;
+
+    use tempfile::NamedTempFile;
 
     fn stamp(place: u8, name: &str, progress: u64) -> StoredStamp {
         StoredStamp {
@@ -167,23 +273,39 @@ mod tests {
         }
     }
 
-    fn open(file: &File) -> (StampFile, Vec<StoredStamp>) {
-        let (file, stored, damaged) = open_damaged(file);
-        assert_eq!(damaged, 0);
+    /// An empty file that an earlier run has made.
+    fn made() -> NamedTempFile {
+        let file = NamedTempFile::new().unwrap();
+        fs::remove_file(file.path()).unwrap();
+        open(&file);
+        file
+    }
+
+    fn opened(file: &NamedTempFile) -> File {
+        File::options()
+            .read(true)
+            .write(true)
+            .open(file.path())
+            .unwrap()
+    }
+
+    fn open(file: &NamedTempFile) -> (StampFile, Vec<StoredStamp>) {
+        let (file, stored, damage) = open_damaged(file.path());
+        assert_eq!(damage, Damage::None);
         (file, stored)
     }
 
-    fn open_damaged(file: &File) -> (StampFile, Vec<StoredStamp>, usize) {
-        let found = StampFile::open(file.try_clone().unwrap()).unwrap();
+    fn open_damaged(path: &Path) -> (StampFile, Vec<StoredStamp>, Damage) {
+        let found = StampFile::open(path.to_owned()).unwrap();
         let FoundStamps::Known {
             file,
             stored,
-            damaged,
+            damage,
         } = found
         else {
             panic!("{found:?}");
         };
-        (file, stored, damaged)
+        (file, stored, damage)
     }
 
     /// Both slots of the first place, as ringd 0.1.0 has written them.
@@ -202,8 +324,8 @@ mod tests {
             "000000000000000000000000000000000000000000000000d891bd1eb873b760",
         ];
         let [first, second] = [FIRST, SECOND].map(|it| hex::decode(&it.concat()).unwrap());
-        let file = tempfile::tempfile().unwrap();
-        file.write_all_at(&first, LEN as u64).unwrap();
+        let file = made();
+        opened(&file).write_all_at(&first, LEN as u64).unwrap();
         let (mut stamps, stored) = open(&file);
         let begun = StoredStamp {
             place: 0,
@@ -229,13 +351,13 @@ mod tests {
         };
         stamps.store(&done).unwrap();
         let mut written = [0; LEN];
-        file.read_exact_at(&mut written, 0).unwrap();
+        opened(&file).read_exact_at(&mut written, 0).unwrap();
         assert_eq!(written[..], second);
     }
 
     #[test]
     fn what_was_stored_last_is_found_again_in_its_place() {
-        let file = tempfile::tempfile().unwrap();
+        let file = made();
         let (mut stamps, found) = open(&file);
         assert_eq!(found, []);
         for progress in 1..=5 {
@@ -249,7 +371,7 @@ mod tests {
     #[test]
     fn a_torn_record_leaves_the_one_before() {
         for stored in 2..=3 {
-            let file = tempfile::tempfile().unwrap();
+            let file = made();
             let (mut stamps, _) = open(&file);
             for progress in 1..=stored {
                 stamps.store(&stamp(4, "nightly", progress)).unwrap();
@@ -257,40 +379,99 @@ mod tests {
             let torn = offset(4, stored % 2);
             for at in 0..LEN as u64 {
                 let mut byte = [0];
-                file.read_exact_at(&mut byte, torn + at).unwrap();
-                file.write_all_at(&[byte[0] ^ 0x10], torn + at).unwrap();
-                let (_, found, damaged) = open_damaged(&file);
+                opened(&file).read_exact_at(&mut byte, torn + at).unwrap();
+                opened(&file)
+                    .write_all_at(&[byte[0] ^ 0x10], torn + at)
+                    .unwrap();
+                let (_, found, damage) = open_damaged(file.path());
                 assert_eq!(found, [stamp(4, "nightly", stored - 1)], "byte {at}");
-                assert_eq!(damaged, 1, "byte {at}");
-                file.write_all_at(&byte, torn + at).unwrap();
+                assert_eq!(damage, Damage::Records(1), "byte {at}");
+                opened(&file).write_all_at(&byte, torn + at).unwrap();
             }
         }
     }
 
     #[test]
     fn a_record_that_is_cut_off_is_damaged() {
-        let file = tempfile::tempfile().unwrap();
+        let file = made();
         let (mut stamps, _) = open(&file);
         stamps.store(&stamp(4, "nightly", 1)).unwrap();
-        file.set_len(offset(4, 1) + LEN as u64 / 2).unwrap();
-        let (_, found, damaged) = open_damaged(&file);
-        assert_eq!((found, damaged), (Vec::new(), 1));
+        opened(&file)
+            .set_len(offset(4, 1) + LEN as u64 / 2)
+            .unwrap();
+        let (_, found, damage) = open_damaged(file.path());
+        assert_eq!((found, damage), (Vec::new(), Damage::Records(1)));
     }
 
     #[test]
     fn a_record_of_a_newer_version_is_recognised_wherever_it_is() {
         for (place, slot) in [(0, 0), (4, 1), (31, 1)] {
-            let file = tempfile::tempfile().unwrap();
+            let file = made();
             open(&file).0.store(&stamp(4, "nightly", 1)).unwrap();
-            file.write_all_at(b"RINGJB02", offset(place, slot)).unwrap();
-            let found = StampFile::open(file).unwrap();
+            opened(&file)
+                .write_all_at(b"RINGJB02", offset(place, slot))
+                .unwrap();
+            let found = StampFile::open(file.path().to_owned()).unwrap();
             assert!(matches!(found, FoundStamps::Newer(2)), "{found:?}");
         }
     }
 
     #[test]
+    fn a_file_that_was_emptied_is_told_from_one_without_stamps() {
+        let file = made();
+        assert_eq!(open_damaged(file.path()).2, Damage::None);
+        let length = opened(&file).metadata().unwrap().len();
+        for length in [0, length] {
+            open(&file).0.store(&stamp(4, "nightly", 1)).unwrap();
+            opened(&file).set_len(0).unwrap();
+            opened(&file).set_len(length).unwrap();
+            let (_, found, damage) = open_damaged(file.path());
+            assert_eq!((found, damage), (Vec::new(), Damage::Emptied));
+            assert_eq!(open_damaged(file.path()).2, Damage::None, "once");
+        }
+        // A file of a version that wrote no mark.
+        open(&file).0.store(&stamp(4, "nightly", 1)).unwrap();
+        opened(&file).set_len(offset(MARK, 0)).unwrap();
+        assert_eq!(open(&file).1, [stamp(4, "nightly", 1)]);
+    }
+
+    #[test]
+    fn what_no_version_has_written_is_foreign_and_stays_as_it_is() {
+        for contents in [&b"another program's"[..], &[0; 100_000]] {
+            let file = NamedTempFile::new().unwrap();
+            fs::write(file.path(), contents).unwrap();
+            let found = StampFile::open(file.path().to_owned()).unwrap();
+            assert!(matches!(found, FoundStamps::Foreign), "{found:?}");
+            assert_eq!(fs::read(file.path()).unwrap(), contents);
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_removed_is_made_again_with_all_its_stamps() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("place");
+        fs::create_dir(&place).unwrap();
+        let path = place.join("eth0.jobs");
+        let (mut stamps, ..) = open_damaged(&path);
+        stamps.store(&stamp(4, "nightly", 1)).unwrap();
+        fs::remove_dir_all(&place).unwrap();
+        stamps.look();
+        assert!(stamps.trouble().is_some());
+        assert!(stamps.store(&stamp(4, "nightly", 2)).is_err());
+        fs::create_dir(&place).unwrap();
+        stamps.look();
+        assert!(stamps.trouble().is_none());
+        stamps.store(&stamp(5, "report", 3)).unwrap();
+        let (_, found, damage) = open_damaged(&path);
+        assert_eq!(found, [stamp(4, "nightly", 1), stamp(5, "report", 3)]);
+        assert_eq!(damage, Damage::None);
+    }
+
+    #[test]
     fn a_place_that_is_none_is_refused() {
-        let file = tempfile::tempfile().unwrap();
-        assert!(open(&file).0.store(&stamp(32, "nightly", 1)).is_err());
+        let file = made();
+        for place in [MARK, MARK + 1] {
+            assert!(open(&file).0.store(&stamp(place, "nightly", 1)).is_err());
+        }
     }
 }

@@ -1,3 +1,4 @@
+use ring_proto::Stored;
 use ring_proto::lab2::Durable;
 
 use super::StateFile;
@@ -86,17 +87,75 @@ fn a_torn_slot_leaves_the_one_before() {
 }
 
 #[test]
-fn a_corrupt_file_is_said_and_started_afresh() {
+fn a_corrupt_or_emptied_file_is_said_and_started_afresh() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("eth0.state");
-    for contents in [vec![b'x'], vec![0; 600], vec![0xff; 100_000]] {
+    let torn = [&b"RINGST01"[..], &[0xff; 600]].concat();
+    for (contents, expected, said) in [
+        (torn, Found::Corrupt, "was unreadable"),
+        (vec![], Found::Emptied, "was empty"),
+        (vec![0; 576], Found::Emptied, "was empty"),
+    ] {
         fs::write(&path, contents).unwrap();
         let (mut state, found) = open(directory.path());
-        assert_eq!(found, Found::Corrupt);
+        assert_eq!(found, expected);
+        let troubles: Vec<_> = state.troubles().collect();
+        assert!(troubles[0].contains(said), "{troubles:?}");
         state.store(&durable(7));
         drop(state);
-        assert_eq!(open(directory.path()).1, Found::Stored(durable(7)));
+        let (state, found) = open(directory.path());
+        assert_eq!(found, Found::Stored(durable(7)));
+        assert_eq!(state.troubles().count(), 0);
     }
+}
+
+#[test]
+fn what_is_no_state_file_is_refused_and_left_alone() {
+    for name in ["eth0.state", "eth0.jobs"] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(name);
+        for contents in [vec![b'x'], vec![0xff; 100_000], vec![0; 100_000]] {
+            fs::write(&path, &contents).unwrap();
+            let error = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
+            assert!(matches!(error, Error::StateForeign { .. }), "{error}");
+            assert_eq!(error.exit_code(), 9);
+            assert_eq!(fs::read(&path).unwrap(), contents, "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_emptied_job_file_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(open(directory.path()));
+    assert_eq!(open(directory.path()).0.losses(), []);
+    fs::write(directory.path().join("eth0.jobs"), "").unwrap();
+    let (state, _) = open(directory.path());
+    let troubles: Vec<_> = state.troubles().collect();
+    assert!(troubles[0].contains("may run again"), "{troubles:?}");
+    drop(state);
+    assert_eq!(open(directory.path()).0.losses(), []);
+}
+
+#[test]
+fn nothing_counts_as_stored_while_the_directory_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("place");
+    let (mut state, _) = open(&place);
+    state.store(&durable(1));
+    state.look();
+    assert!(state.is_in_place() && state.troubles().count() == 0);
+    fs::remove_dir_all(&place).unwrap();
+    state.look();
+    assert!(!state.is_in_place() && state.troubles().count() == 1);
+    assert_eq!(state.store(&durable(2)), Stored::Failed);
+    fs::create_dir(&place).unwrap();
+    state.look();
+    assert!(state.is_in_place() && state.troubles().count() == 0);
+    // Another daemon does not get what this one has made again.
+    assert!(StateFile::open(&place, &ring("eth0")).is_err());
+    drop(state);
+    assert_eq!(open(&place).1, Found::Stored(durable(1)));
 }
 
 #[test]
@@ -210,9 +269,13 @@ fn a_newer_file_of_jobs_is_refused_and_left_alone() {
 fn damaged_records_of_jobs_are_counted_and_are_no_end() {
     let directory = tempfile::tempdir().unwrap();
     let jobs = directory.path().join("eth0.jobs");
-    assert_eq!(open(directory.path()).0.damaged_jobs(), None);
-    fs::write(&jobs, [7; 256]).unwrap();
-    assert_eq!(open(directory.path()).0.damaged_jobs(), Some((jobs, 2)));
+    assert_eq!(open(directory.path()).0.losses(), []);
+    let damaged = [&b"RINGJB01"[..], &[7; 120]].concat();
+    fs::write(&jobs, damaged.repeat(2)).unwrap();
+    let (state, _) = open(directory.path());
+    let (event, said) = &state.losses()[0];
+    assert_eq!(*event, "jobs_corrupt");
+    assert!(said.contains("2 records of"), "{said}");
 }
 
 #[test]
