@@ -5,24 +5,31 @@ use std::time::Duration;
 use crate::control::MAX_LABEL;
 use crate::text::parse_duration;
 
-/// Maximum wait: 30 years, in seconds.
-const LONGEST: f64 = 1e9;
+/// Maximum wait: 30 years.
+const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
-/// Parses seconds to wait, with fractions or without.
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let number: f64 = text
-        .parse()
-        .map_err(|_| "not a number of seconds, as in 5 or 0.5")?;
-    if number.is_nan() {
-        return Err("not a number of seconds, as in 5 or 0.5".to_owned());
+/// Parses how long to wait: a duration, or a number of seconds without a unit, as flock(1) takes it.
+pub(super) fn wait(text: &str) -> Result<Duration, String> {
+    let wait = match text.parse() {
+        Ok(seconds) => from_seconds(seconds)?,
+        Err(_) => parse_duration(text).map_err(|why| format!("{why}, or seconds, as in 0.5"))?,
+    };
+    if wait > LONGEST {
+        return Err(TOO_LONG.to_owned());
     }
-    if number < 0.0 {
-        return Err("a time to wait cannot be negative: give seconds, as in 5 or 0.5".to_owned());
+    Ok(wait)
+}
+
+const TOO_LONG: &str = "too long: leave the option out to wait without end";
+
+fn from_seconds(seconds: f64) -> Result<Duration, String> {
+    if seconds.is_nan() {
+        return Err("not a number".to_owned());
     }
-    if number > LONGEST {
-        return Err("too long: leave the option out to wait without end".to_owned());
+    if seconds < 0.0 {
+        return Err("a time to wait cannot be negative: give one as in 5s or 0.5".to_owned());
     }
-    Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
+    Duration::try_from_secs_f64(seconds).map_err(|_| TOO_LONG.to_owned())
 }
 
 /// Parses the period of a job, which is sent in whole milliseconds.
@@ -83,23 +90,27 @@ pub(super) fn shortened(name: &str) -> &str {
 mod tests {
     use std::time::Duration;
 
-    use super::{event, exit_code, process, seconds, shortened};
+    use super::{event, exit_code, process, shortened, wait};
 
     #[test]
-    fn seconds_have_fractions_and_are_never_negative() {
-        assert_eq!(seconds("2.5"), Ok(Duration::from_millis(2500)));
-        assert_eq!(seconds("0"), Ok(Duration::ZERO));
+    fn a_wait_is_a_duration_or_seconds_and_never_negative() {
+        assert_eq!(wait("2.5"), Ok(Duration::from_millis(2500)));
+        assert_eq!(wait("2500ms"), Ok(Duration::from_millis(2500)));
+        assert_eq!(wait("1d"), wait("24h"));
+        assert_eq!(wait("0"), Ok(Duration::ZERO));
         for (wrong, why) in [
-            ("x", "not a number of seconds"),
-            ("", "not a number of seconds"),
-            ("5s", "not a number of seconds"),
+            ("x", "unknown unit 'x'"),
+            ("", "or seconds, as in 0.5"),
+            ("5y", "or seconds, as in 0.5"),
             ("-1", "cannot be negative"),
+            ("-1s", "cannot be negative"),
             ("-inf", "cannot be negative"),
             ("1e10", "too long"),
+            ("2000w", "too long"),
             ("inf", "too long"),
-            ("NaN", "not a number of seconds"),
+            ("NaN", "not a number"),
         ] {
-            let said = seconds(wrong).expect_err(wrong);
+            let said = wait(wrong).expect_err(wrong);
             assert!(said.contains(why), "{wrong}: {said}");
         }
     }

@@ -1,11 +1,11 @@
-//! Durations as people write them, `100ms`, `1500us`, `0ms`, `1m30s`, and as sentences have them, `5.5 ms`.
+//! Durations as people write them, `100ms`, `1500us`, `0ms`, `1m30s`, `2w`, and as sentences have them, `5.5 ms`.
 
 use std::time::Duration;
 
 /// The units, as the error spells them.
-const UNITS: &str = "ns, us, ms, s, m, h";
+const UNITS: &str = "ns, us, ms, s, m, h, d, w";
 
-/// Parses a duration with its unit.
+/// Parses a duration with its unit. Months and years, which have no fixed length, are none of them.
 ///
 /// # Errors
 /// What is wrong with the text, and which units there are.
@@ -20,7 +20,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         ));
     }
     for unit in text.split(|c: char| !c.is_alphabetic()) {
-        if !matches!(unit, "" | "ns" | "us" | "ms" | "s" | "m" | "h") {
+        if !unit.is_empty() && !UNITS.split(", ").any(|known| known == unit) {
             return Err(format!(
                 "unknown unit '{unit}': give a number and one of {UNITS}, as in 100ms"
             ));
@@ -72,6 +72,10 @@ mod tests {
             ("3m", Duration::from_secs(180)),
             ("1h", Duration::from_secs(3600)),
             ("1m30s", Duration::from_secs(90)),
+            ("1d", Duration::from_secs(86_400)),
+            ("24h", Duration::from_secs(86_400)),
+            ("2w", Duration::from_secs(14 * 86_400)),
+            ("1w2d3h", Duration::from_secs(9 * 86_400 + 10_800)),
             ("0.5ms", Duration::from_micros(500)),
         ];
         for (text, duration) in cases {
@@ -82,10 +86,13 @@ mod tests {
     #[test]
     fn what_is_not_a_duration_is_refused_with_the_units() {
         for text in [
-            "", "5", "0", "ms", "-5ms", "-1", "5days", "5M", "5 sec", "5µs", "1d", "5ms?",
+            "", "5", "0", "ms", "-5ms", "-1", "5days", "5M", "5 sec", "5µs", "1y", "5ms?",
         ] {
             let error = parse_duration(text).expect_err(text);
-            assert!(error.contains("ns, us, ms, s, m, h"), "{text}: {error}");
+            assert!(
+                error.contains("ns, us, ms, s, m, h, d, w"),
+                "{text}: {error}"
+            );
         }
     }
 

@@ -12,6 +12,11 @@ use super::Grade;
 /// The most names that a ring remembers.
 pub const MAX_STAMPS: usize = 32;
 
+/// A period may be shorter by this share of it,
+const TOLERATED_SHARE: u32 = 100;
+/// and by no more than this.
+const TOLERATED_MAX: Duration = Duration::from_secs(60);
+
 /// The name of a job: 1 to 32 printable ASCII characters without blanks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobName([u8; MAX_NAME_LEN]);
@@ -88,7 +93,7 @@ pub struct OnceRequest {
     pub id: u64,
     /// The job.
     pub name: JobName,
-    /// The period: no run within this time after the last one began.
+    /// The period: no run within this time, less the [tolerance](Self::is_met_by), after the last one began.
     pub every: Duration,
     /// A run that has failed or was lost does not count.
     pub retry: bool,
@@ -97,17 +102,34 @@ pub struct OnceRequest {
 }
 
 impl OnceRequest {
-    /// Whether this is a run, of its job, that makes another one needless. One that has taken the place of
-    /// another does not make that undone: on two sides of a cut both may have begun in the period.
+    /// Whether this is a run, of its job, that makes another one needless. A scheduler does not call to the
+    /// nanosecond, and the stamp is some hops younger than its call: so a call in the last hundredth of the
+    /// period, and in its last minute, finds the run to be too old.
     #[must_use]
     pub fn is_met_by(&self, run: &RunView) -> bool {
+        let tolerance = (self.every / TOLERATED_SHARE).min(TOLERATED_MAX);
+        self.counted_age(run)
+            .is_some_and(|age| age < self.every - tolerance)
+    }
+
+    /// Returns how long it is until the end of the period that a run of its job began; zero if that run does
+    /// not count.
+    #[must_use]
+    pub fn period_left(&self, run: &RunView) -> Duration {
+        let age = self.counted_age(run).unwrap_or(self.every);
+        self.every.saturating_sub(age)
+    }
+
+    /// The age of the youngest run that counts. One that has taken the place of another does not make that
+    /// undone: on two sides of a cut both may have begun in the period.
+    fn counted_age(&self, run: &RunView) -> Option<Duration> {
         let counts = match run.stamp.outcome {
             RunOutcome::Done => true,
             RunOutcome::Begun | RunOutcome::Failed => !self.retry,
             RunOutcome::Void => false,
         };
         let before = run.before.filter(|_| !self.retry);
-        counts && run.age < self.every || before.is_some_and(|before| before < self.every)
+        counts.then_some(run.age).into_iter().chain(before).min()
     }
 }
 

@@ -8,7 +8,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueHint};
 use clap_complete::ArgValueCandidates;
 
-use super::super::values::{exit_code, seconds};
+use super::super::values::{exit_code, wait};
 use super::completion;
 use super::name::Name;
 use crate::text::parse_duration;
@@ -165,8 +165,8 @@ pub struct Acquire {
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
 
-    /// Give up after SECONDS; fractions are allowed.
-    #[arg(short = 'w', long, visible_alias = "wait", value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    /// Give up after DURATION (30s, 5m); without a unit it is seconds.
+    #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = wait, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
 
     /// Exit with CODE if the token is not granted.

@@ -54,13 +54,14 @@ Examples:
 pub const ONCE: &str = "\
 Put the same line into the crontab of every machine, with the path of ringctl. The first one that is
 granted the token stamps the run with NAME, has the other members store the
-stamp, and runs the command as ringctl run does. The others find the stamp: they
-do nothing, say nothing and exit with 0. If that run was lost they say so (-q
-does not).
+stamp, and runs the command as ringctl run does. The others find the stamp, run
+nothing and exit with 0. They say in one line where the job has run, whether that
+run was lost, and when its period ends; with -q they say nothing.
 
-The period counts from when the last run began, so give it a little less than the
-time between two calls: 20h for a job that cron starts every 24 hours. It is
-counted by each machine's own clock; no two clocks are compared.
+The period counts from when the last run began. A call in its last hundredth, and
+in its last minute, runs: --every 24h serves a job that is called every 24 hours.
+Give less if calls may come earlier, as on the day when clocks are put forward:
+20h. Each machine counts by its own clock; no two clocks are compared.
 
 A run counts as soon as it is stamped, whatever becomes of it: within the period
 there is never a second one. With --retry one that has failed (exit code other than
@@ -78,7 +79,7 @@ period is over gives way to a new one. To end the period of one that is no longe
 needed: ringctl once NAME --every 1ms -- true.
 
 The command's environment and exit codes are those of ringctl run, and
-  0   the job has run in this period, or is being run (-v says where)
+  0   the job has run in this period, or is being run
   1   no more names can be remembered, or the token was not granted in time (-E
       sets another code)
 

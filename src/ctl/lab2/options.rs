@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use ring_proto::lab2::JobName;
 
 use super::super::systems;
-use super::super::values::{exit_code, label, max_hold, period, process, seconds, shortened};
+use super::super::values::{exit_code, label, max_hold, period, process, shortened, wait};
 use super::super::{duration_ms, fence};
 use super::help;
 use crate::control::lab2::{Grade, LockRequest};
@@ -67,8 +67,8 @@ pub enum RingCommand {
         /// A state, or held: a program on this machine holds the token. Of Jitterbug: leader, waiter or orphan.
         #[arg(value_name = "STATE", ignore_case = true)]
         target: Target,
-        /// Give up after SECONDS; fractions are allowed.
-        #[arg(short = 'w', long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+        /// Give up after DURATION (30s, 5m); without a unit it is seconds.
+        #[arg(short = 'w', long, value_name = "DURATION", value_parser = wait, allow_hyphen_values = true)]
         timeout: Option<Duration>,
     },
 }
@@ -76,8 +76,8 @@ pub enum RingCommand {
 /// How a pause is wanted.
 #[derive(Debug, Clone, Args)]
 pub struct PauseOptions {
-    /// Wait until the node owns nothing, or for SECONDS. Without --wait: 2 s.
-    #[arg(short, long, value_name = "SECONDS", num_args = 0..=1, value_parser = seconds, allow_negative_numbers = true)]
+    /// Wait until the node owns nothing, or for DURATION (30s, 5m); without a unit it is seconds. Without --wait: 2s.
+    #[arg(short, long, value_name = "DURATION", num_args = 0..=1, value_parser = wait, allow_negative_numbers = true)]
     #[expect(
         clippy::option_option,
         reason = "so clap tells an option without a value from none"
@@ -100,8 +100,8 @@ pub struct Acquire {
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
 
-    /// Give up after SECONDS; fractions are allowed. A ringd that does not answer gets 5 s more.
-    #[arg(short = 'w', long, visible_alias = "wait", value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    /// Give up after DURATION (30s, 5m); without a unit it is seconds. A ringd that does not answer gets 5s more.
+    #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = wait, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
 
     /// Exit with CODE if the token is not granted.
@@ -238,7 +238,7 @@ pub struct OnceOptions {
     #[arg(value_name = "NAME", value_parser = job_name)]
     pub name: JobName,
 
-    /// The period: nothing is run within this time after the last run began.
+    /// The period: CMD runs at most once in this time. A call in its last hundredth (at most 1m) runs.
     #[arg(long, value_name = "DURATION", required = true, value_parser = period, allow_hyphen_values = true)]
     pub every: Duration,
 
@@ -246,8 +246,8 @@ pub struct OnceOptions {
     #[arg(long)]
     pub retry: bool,
 
-    /// Say where the job has run if it is not run here.
-    #[arg(short, long)]
+    /// Accepted without effect: the line on a job that has run is printed without it, too.
+    #[arg(short, long, hide = true)]
     pub verbose: bool,
 
     /// How it is run.
@@ -318,6 +318,8 @@ mod tests {
             Some(0)
         );
         assert_eq!(run(&["ls"]).acquire.request("ls").wait_ms, None);
+        let day = run(&["-w", "1d", "ls"]).acquire.request("ls").wait_ms;
+        assert_eq!(day, Some(86_400_000));
         assert_eq!(run(&["--", "-ls", "--", "-n"]).command, ["-ls", "--", "-n"]);
         assert_eq!(run(&["-c", "a b"]).shell.as_deref(), Some("a b".as_ref()));
     }
@@ -351,6 +353,7 @@ mod tests {
     fn a_wrong_number_is_told_of_in_plain_words() {
         for (given, said) in [
             (&["run", "-w", "-1", "ls"][..], "cannot be negative"),
+            (&["run", "-w", "-1s", "ls"], "cannot be negative"),
             (&["run", "-w", "inf", "ls"], "too long"),
             (&["run", "-E", "-1", "ls"], "from 0 to 255"),
             (&["run", "-E", "256", "ls"], "from 0 to 255"),

@@ -50,24 +50,22 @@ pub(super) fn once(socket: &Path, options: &OnceOptions, quiet: bool) -> Result<
         ..assignment(socket, lock, Binding::Command)
     };
     match work(assignment, run, &command(run)) {
-        Err(Error::HasRun(text)) => {
-            if options.verbose {
-                // If standard error is closed, the exit code still tells.
-                let _ = writeln!(io::stderr(), "ringctl: {text}");
-            }
-            Ok(0)
-        }
-        Err(Error::RunLost(text)) => {
-            if !quiet {
-                let _ = writeln!(
-                    io::stderr(),
-                    "ringctl: {text}; with --retry it is run again"
-                );
-            }
-            Ok(0)
-        }
+        Err(Error::HasRun(text)) => Ok(say_not_run(&text, quiet)),
+        Err(Error::RunLost(text)) => Ok(say_not_run(
+            &format!("{text}; with --retry it is run again"),
+            quiet,
+        )),
         other => other,
     }
+}
+
+/// Prints why the command is not run, and returns the exit code.
+fn say_not_run(text: &str, quiet: bool) -> u8 {
+    if !quiet {
+        // If standard error is closed, the exit code still tells.
+        let _ = writeln!(io::stderr(), "ringctl: {text}");
+    }
+    0
 }
 
 fn work(assignment: Assignment, options: &RunOptions, command: &[OsString]) -> Result<u8, Error> {

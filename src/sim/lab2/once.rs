@@ -18,9 +18,9 @@ use crate::sim::kernel::queue::Event;
 use crate::sim::kernel::world::id;
 
 const SECOND: u64 = 1_000_000_000;
-/// Of a hundred parts of a period so many have passed by the world's time at least when they all have
-/// by a node's.
-const LEAST: u64 = 98;
+/// Of a hundred parts of a period so many have passed by the world's time at least when 99 have by a
+/// node's, which is when the next run may begin.
+const LEAST: u64 = 97;
 /// What does not keep a segment from being whole.
 const HARMLESS: [FaultKind; 7] = [
     FaultKind::Crash,

@@ -20,7 +20,7 @@ impl LockCount {
             Notice::Granted { .. } => self.granted += 1,
             Notice::Lost { why, .. } => *self.lost.entry(*why).or_default() += 1,
             Notice::Refused(why) => self.refused(*why),
-            Notice::Ran(_) => self.refused(RefusalReason::Ran),
+            Notice::Ran { .. } => self.refused(RefusalReason::Ran),
             Notice::Renewed { .. } => {}
         }
     }

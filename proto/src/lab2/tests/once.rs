@@ -10,7 +10,7 @@ use super::rig::{
     ms, take, token,
 };
 use crate::lab2::{
-    Command, Grade, Lab2, OnceRequest, OnceStanding, RunEnd, Stamp, State, StoredStamp,
+    Command, Grade, Lab2, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, State, StoredStamp,
 };
 use crate::time::nanos;
 use crate::{LinkState, Machine};
@@ -381,6 +381,35 @@ fn a_run_that_never_began_leaves_the_one_before_as_it_was() {
     rig.wake();
     let run = rig.machine.runs().next().expect("it is known");
     assert!(!nightly().is_met_by(&run));
+}
+
+#[test]
+fn a_call_in_the_last_hundredth_of_the_period_and_its_last_minute_runs() {
+    let run = |age, before| RunView {
+        stamp: stamp("nightly", RunOutcome::Done),
+        age,
+        before,
+    };
+    let day = OnceRequest {
+        every: 24 * HOUR,
+        ..nightly()
+    };
+    let minute = Duration::from_secs(60);
+    let second = OnceRequest {
+        every: ms(1000),
+        ..nightly()
+    };
+    for (request, tolerance) in [(day, minute), (second, ms(10))] {
+        let due = request.every - tolerance;
+        assert!(request.is_met_by(&run(due - ms(1), None)));
+        assert!(!request.is_met_by(&run(due, None)));
+        let left = |age, before| request.period_left(&run(age, before));
+        assert_eq!(left(due, None), tolerance);
+        assert_eq!(left(request.every + ms(5), None), Duration::ZERO);
+        // The run before counts as well.
+        assert!(request.is_met_by(&run(due, Some(due - ms(1)))));
+        assert_eq!(left(due, Some(due - ms(1))), tolerance + ms(1));
+    }
 }
 
 #[test]

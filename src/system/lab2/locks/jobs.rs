@@ -18,10 +18,14 @@ impl Locks {
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
         self.queue.waiting.retain(|waiter| {
-            let Some(run) = waiter.once().and_then(|once| met_by(&once)) else {
+            let Some(once) = waiter.once() else {
                 return true;
             };
-            tell(waiter.client.id, &waiter.request, Notice::Ran(run));
+            let Some(run) = met_by(&once) else {
+                return true;
+            };
+            let notice = Notice::has_run(&once, run);
+            tell(waiter.client.id, &waiter.request, notice);
             false
         });
     }
@@ -66,7 +70,7 @@ impl Locks {
                 self.last_job = Some(client);
                 return ControlFlow::Continue(());
             }
-            Some((_, OnceStanding::Ran(run))) => Notice::Ran(run),
+            Some((_, OnceStanding::Ran(run))) => Notice::has_run(&once, run),
             Some((_, OnceStanding::Full)) => Notice::Refused(RefusalReason::Names),
             Some((_, OnceStanding::TooSmall)) => Notice::Refused(RefusalReason::Mtu),
         };

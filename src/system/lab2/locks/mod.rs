@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
-use ring_proto::lab2::RunView;
+use ring_proto::lab2::{OnceRequest, RunView};
 use ring_proto::time::Instant;
 
 use crate::control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
@@ -63,7 +63,12 @@ pub enum Notice {
     /// It does not get the token.
     Refused(RefusalReason),
     /// It needs no token: its job has run in this period, or runs.
-    Ran(RunView),
+    Ran {
+        /// The run.
+        run: RunView,
+        /// The time until its period ends.
+        left: Duration,
+    },
     /// It has the token no more.
     Lost {
         /// Why.
@@ -71,6 +76,14 @@ pub enum Notice {
         /// When its work must have ended.
         until: Instant,
     },
+}
+
+impl Notice {
+    /// Makes the notice for a client whose job this run makes needless.
+    fn has_run(once: &OnceRequest, run: RunView) -> Self {
+        let left = once.period_left(&run);
+        Self::Ran { run, left }
+    }
 }
 
 /// The local holder and the local queue.

@@ -13,6 +13,7 @@ use super::{Done, Service, fencing, refused, shown};
 use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 use crate::control::{Grant, Loss, Refusal, Renewal, Reply, hex};
 use crate::host::{Client, Server, say_lost};
+use crate::text::format_duration;
 
 impl Service {
     /// Serves all clients. Returns the next command for the machine; the caller calls again after it.
@@ -67,7 +68,7 @@ impl Service {
                 (Notice::Refused(why), _) => {
                     history.lock_answered(now, label, Some(why.name()));
                 }
-                (Notice::Ran(_), _) => {
+                (Notice::Ran { .. }, _) => {
                     history.lock_answered(now, label, Some(RefusalReason::Ran.name()));
                 }
                 _ => {}
@@ -122,11 +123,12 @@ impl Service {
                 until_ns: until.as_nanos(),
             }),
             Notice::Refused(why) => refused(why, self.scene(now, machine).refusal(why, request)),
-            Notice::Ran(run) => {
+            Notice::Ran { run, left } => {
                 let lost = self.is_lost(now.monotonic, &run, machine);
+                let (text, left) = (has_run(&run, lost), format_duration(left));
                 Reply::Refused(Refusal {
                     why: RefusalReason::Ran.name().to_owned(),
-                    text: has_run(&run, lost),
+                    text: format!("{text}; its period ends in {left}"),
                     lost,
                 })
             }

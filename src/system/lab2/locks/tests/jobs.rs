@@ -36,6 +36,13 @@ fn run() -> RunView {
     }
 }
 
+fn has_run() -> Notice {
+    Notice::Ran {
+        run: run(),
+        left: 19 * HOUR,
+    }
+}
+
 /// A client wants to run the job; the machine is asked for it.
 fn wants_to_run(rig: &mut Rig, id: ClientId) {
     let client = Client {
@@ -90,7 +97,7 @@ fn a_job_is_granted_the_token_when_its_run_may_begin_and_not_before() {
 #[test]
 fn a_job_that_has_run_or_finds_no_room_is_refused_and_the_machine_is_free() {
     for (standing, notice) in [
-        (OnceStanding::Ran(run()), Notice::Ran(run())),
+        (OnceStanding::Ran(run()), has_run()),
         (OnceStanding::Full, Notice::Refused(RefusalReason::Names)),
         (OnceStanding::TooSmall, Notice::Refused(RefusalReason::Mtu)),
     ] {
@@ -132,7 +139,7 @@ fn who_waits_for_a_job_that_runs_elsewhere_is_told_without_the_token() {
     let mut tell = |client, _: &LockRequest, notice| told.push((client, notice));
     rig.locks
         .dismiss(|once| (once.id == 1).then(run), &mut tell);
-    assert_eq!(told, [(1, Notice::Ran(run()))]);
+    assert_eq!(told, [(1, has_run())]);
     assert!(rig.locks.concerns(2) && !rig.locks.concerns(1));
 }
 
