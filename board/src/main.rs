@@ -8,8 +8,12 @@ use std::process::ExitCode;
 use clap::Parser;
 use ring_board::options::Options;
 use ringd::observe::goes_to_journal;
+use ringd::sys::stand_in_as_process_1;
 
 fn main() -> ExitCode {
+    if let Some(code) = stand_in_as_process_1() {
+        return ExitCode::from(code);
+    }
     let Err(error) = ring_board::run(&Options::parse()) else {
         return ExitCode::SUCCESS;
     };

@@ -112,6 +112,15 @@ impl Options {
     pub fn of_process() -> Self {
         Self::try_parse().unwrap_or_else(|error| with_short_value(error).exit())
     }
+
+    /// Whether the process that has called this one matters, so that no other may take its place.
+    #[must_use]
+    pub const fn is_for_its_caller(&self) -> bool {
+        match &self.command {
+            Command::System(command) => command.is_for_its_caller(),
+            _ => false,
+        }
+    }
 }
 
 /// The reason stands behind the value, and nobody finds it behind thousands of bytes.

@@ -51,6 +51,16 @@ impl SystemCommand {
     }
 }
 
+impl SystemCommand {
+    /// Whether the process that has called `ringctl` matters.
+    pub(super) const fn is_for_its_caller(&self) -> bool {
+        match self {
+            Self::Ring(command) => command.is_for_its_caller(),
+            Self::Token(_) | Self::GrantToken => false,
+        }
+    }
+}
+
 /// What `ringctl run --help` says at length.
 pub(super) fn run_help() -> String {
     [lab2::help::RUN, jitterbug::help::RUN, lab2::help::RUN_CODES].join("\n\n")

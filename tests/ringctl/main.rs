@@ -31,6 +31,7 @@ mod leases;
 mod leaving;
 mod locking;
 mod loss;
+mod namespaces;
 mod program;
 mod requests;
 mod running;
@@ -84,6 +85,7 @@ fn main() -> ExitCode {
         leaving::tests(),
         locking::tests(),
         loss::tests(),
+        namespaces::tests(),
         requests::tests(),
         running::tests(),
         signals::tests(),

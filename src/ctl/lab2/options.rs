@@ -73,6 +73,17 @@ pub enum RingCommand {
     },
 }
 
+impl RingCommand {
+    /// Whether the process that has called `ringctl` matters: a lock is bound to it.
+    pub(in crate::ctl) const fn is_for_its_caller(&self) -> bool {
+        match self {
+            Self::Lock(options) => !options.pipe,
+            Self::Unlock { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// How a pause is wanted.
 #[derive(Debug, Clone, Args)]
 pub struct PauseOptions {

@@ -7,11 +7,13 @@ pub mod descriptors;
 pub mod group;
 mod ignored;
 pub mod inherited;
+mod init;
 mod lifeline;
 pub mod nice;
 mod tree;
 
 pub use cgroup::{Hierarchy, KillFile};
 pub use ignored::IgnoredSignals;
+pub use init::stand_in_as_process_1;
 pub use lifeline::{KeptLine, Lifeline, Tied};
 pub use tree::{Killed, Survivor, Tree};

@@ -55,6 +55,17 @@ pub fn a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody() -> Result<()
     Ok(())
 }
 
+pub fn what_a_hook_leaves_behind_in_a_container_is_waited_for() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    // Whose parent is gone is process 1's child, and stays a zombie until that waits for it.
+    let script = "orphan=$( (true & echo $!) ); while [ -d /proc/$orphan ]; do sleep 0.01; done; echo gone >>$R";
+    place.hook("leaves", script)?;
+    let ringd = place.ringd(segment.node(0), &at_rest());
+    let container = ["unshare", "--fork", "--kill-child", "--pid", "--mount-proc"];
+    let _daemon = ringd.through(container).spawn()?;
+    place.wait_for_line(|line| line == "gone").map(drop)
+}
+
 pub fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     let script = "[ $RINGD_STATE = OWNER ] || exit 0; \

@@ -1,0 +1,49 @@
+//! `ringctl` in namespaces of its own, as in a container.
+
+use std::process::Command;
+
+use nix::unistd::geteuid;
+
+use crate::fake::{Fake, LONG};
+use crate::program::{RINGCTL, Running};
+
+tests! {
+    as_process_1_it_waits_for_whatever_ends,
+    as_process_1_it_passes_signals_on,
+}
+
+/// `ringctl run` with a line for the shell, in namespaces of its own.
+pub fn unshared(namespaces: &[&str], fake: &Fake, line: &str) -> Running {
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--fork", "--kill-child"]).args(namespaces);
+    if !geteuid().is_root() {
+        unshare.arg("--map-root-user");
+    }
+    let ringctl = unshare.arg(RINGCTL).arg("--socket").arg(fake.path());
+    ringctl.env_remove("RINGD_TOKEN").env_remove("RINGD_LOCK");
+    Running::start(ringctl.args(["run", "-c", line]))
+}
+
+fn as_process_1(fake: &Fake, line: &str) -> Running {
+    unshared(&["--pid", "--mount-proc"], fake, line)
+}
+
+fn as_process_1_it_waits_for_whatever_ends() {
+    let fake = Fake::new();
+    // Whose parent is gone is process 1's child.
+    let line =
+        "orphan=$( (true & echo $!) ); while [ -d /proc/$orphan ]; do sleep 0.01; done; exit 7";
+    let mut run = as_process_1(&fake, line);
+    let mut client = fake.grant(LONG);
+    client.unlocked();
+    assert_eq!(run.code(), Some(7));
+}
+
+fn as_process_1_it_passes_signals_on() {
+    let fake = Fake::new();
+    let line = "trap 'exit 9' TERM; kill -TERM 1; while :; do sleep 0.01; done";
+    let mut run = as_process_1(&fake, line);
+    let mut client = fake.grant(LONG);
+    client.unlocked();
+    assert_eq!(run.code(), Some(9));
+}
