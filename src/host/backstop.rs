@@ -16,7 +16,25 @@ const MOST_LINES: usize = 8;
 #[derive(Debug, Default)]
 struct Backstop {
     line: Option<KeptLine>,
+    /// The other end of a line of which the holder has both: a holder that is frozen does not end.
+    trigger: Option<KeptLine>,
     kill: Option<KillFile>,
+}
+
+impl Backstop {
+    /// Takes a line, of which there may be two.
+    fn take_line(&mut self, line: KeptLine) -> Result<(), &'static str> {
+        let place = if self.line.is_none() {
+            &mut self.line
+        } else {
+            &mut self.trigger
+        };
+        if place.is_some() {
+            return Err("there are more Unix sockets than two");
+        }
+        *place = Some(line);
+        Ok(())
+    }
 }
 
 /// The descriptors that holders have handed over, used if they disappear without a word: their process was
@@ -64,7 +82,7 @@ impl Backstops {
         let mut taken = Ok(());
         for descriptor in mem::take(descriptors) {
             match KeptLine::new(descriptor, client.user()) {
-                Ok(line) => backstop.line = Some(line),
+                Ok(line) => taken = backstop.take_line(line).and(taken),
                 Err(other) => match self.kill_file(other) {
                     Ok(kill) => backstop.kill = Some(kill),
                     Err((why, other)) => {
@@ -117,6 +135,9 @@ impl Backstops {
         {
             if let Some(kill) = backstop.kill {
                 end_group(&kill);
+            }
+            if let Some(trigger) = backstop.trigger {
+                trigger.pull();
             }
             self.lines.extend(backstop.line);
         }
@@ -185,6 +206,22 @@ mod tests {
         backstops.end(1);
         drop(end);
         assert_eq!(signal_that_ended(process), Some(Signal::SIGTERM as i32));
+    }
+
+    #[test]
+    fn the_work_of_a_holder_that_does_not_end_is_ended_when_its_time_is_up() {
+        let process = sleeper();
+        let (line, _end) = line_to(&process);
+        // The holder lives, and has both ends of the second line.
+        let (second, second_end) = line_to(&process);
+        let trigger = second_end.try_clone().expect("a copy");
+        let mut backstops = Backstops::new();
+        assert_eq!(backstops.set(CLIENT, &mut vec![line, trigger]), Ok(()));
+        backstops.end_unless(|_| true);
+        assert!(backstops.lines.is_empty());
+        backstops.end_unless(|_| false);
+        assert_eq!(signal_that_ended(process), Some(Signal::SIGTERM as i32));
+        drop((second, second_end));
     }
 
     #[test]

@@ -10,12 +10,28 @@ use nix::sys::signal::Signal;
 
 use super::super::client::Plain;
 use super::super::held::HeldLock;
-use crate::sys::{Lifeline, Tied};
+use crate::sys::{Lifeline, Tied, freezer};
 
 /// Work that is signalled when this process ends, in whatever way.
 pub(super) struct Backstop {
     line: Lifeline,
     _end: OwnedFd,
+    trigger: Option<Trigger>,
+}
+
+/// A second line to the work, whose other end the daemon has as well: by it the daemon signals the work at the end of
+/// the lease though this process lives.
+struct Trigger {
+    line: Lifeline,
+    end: OwnedFd,
+}
+
+impl Trigger {
+    fn tie(work: Tied, signal: Signal) -> io::Result<Self> {
+        let (line, end) = Lifeline::new()?;
+        line.tie(work, signal)?;
+        Ok(Self { line, end })
+    }
 }
 
 impl Backstop {
@@ -26,23 +42,33 @@ impl Backstop {
     pub(super) fn tie(work: Tied, signal: Signal) -> io::Result<Self> {
         let (line, end) = Lifeline::new()?;
         line.tie(work, signal)?;
-        Ok(Self { line, _end: end })
+        // Elsewhere this process dies in time, frozen or not: its kill timer sees to that.
+        let trigger = freezer::is_there().then(|| Trigger::tie(work, signal));
+        Ok(Self {
+            line,
+            _end: end,
+            trigger: trigger.transpose()?,
+        })
     }
 
     /// Hands it to the daemon, with what ends a control group, to which the daemon writes if this
-    /// process ends without giving the lock back. The daemon answers whether it has taken both.
+    /// process ends without giving the lock back. The daemon answers whether it has taken all.
     ///
     /// # Errors
     /// The daemon is gone, or the system passes no more descriptors: there will be no answer.
     pub(super) fn hand_over(&self, lock: &mut HeldLock, kill: Option<&File>) -> io::Result<()> {
         let line = Some(self.line.as_fd());
         let kill = kill.map(AsFd::as_fd);
-        let descriptors: Vec<_> = line.into_iter().chain(kill).collect();
+        let trigger = self.trigger.as_ref().map(|trigger| trigger.end.as_fd());
+        let descriptors: Vec<_> = line.into_iter().chain(trigger).chain(kill).collect();
         lock.say_with(&Plain::Bind, &descriptors)
     }
 
     /// No process is signalled from now on.
     pub(super) fn lift(self) {
         self.line.untie();
+        if let Some(trigger) = self.trigger {
+            trigger.line.untie();
+        }
     }
 }

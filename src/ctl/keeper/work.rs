@@ -227,6 +227,7 @@ impl Work {
             let why = match said {
                 Said::Granted(grant) => {
                     self.token.clone_from(&grant.fencing);
+                    self.warn_if_freezable();
                     let cgroup = self.tree.cgroup().map(Path::to_owned);
                     self.back_up_bound(Note::Granted { grant, cgroup });
                     continue;

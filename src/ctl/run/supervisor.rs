@@ -16,7 +16,7 @@ use super::super::keeper::{Keeper, Killed, Note, Order, Survivor, Tree, out_of_r
 use super::signals::Signals;
 use super::terminal::Terminal;
 use crate::sys::group::Hidden;
-use crate::sys::{Interest, Poller};
+use crate::sys::{Interest, Poller, freezer};
 
 const KEEPER: u64 = 0;
 const SIGNALS: u64 = 1;
@@ -227,8 +227,18 @@ impl Supervisor {
     }
 
     fn lose_keeper(&mut self) {
-        self.lost
-            .get_or_insert_with(|| "the process that held it (ringd-keeper) was killed".to_owned());
+        self.lost.get_or_insert_with(|| {
+            let lost = "the process that held it (ringd-keeper) was killed";
+            if freezer::can_freeze() {
+                // Where it was frozen the command may have been thawed before the keeper.
+                format!(
+                    "{lost}; if its group of the cgroup v1 freezer was frozen, the command may have worked after another \
+                     machine was granted the lock"
+                )
+            } else {
+                lost.to_owned()
+            }
+        });
     }
 
     fn hear(&mut self, note: Note) {

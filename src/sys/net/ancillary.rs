@@ -11,7 +11,7 @@ use rustix::net::{
 };
 
 /// The most descriptors that travel together in what this program sends.
-pub const MOST: usize = 2;
+pub const MOST: usize = 3;
 /// The most that the kernel lets travel together.
 const MOST_EVER: usize = 253;
 

@@ -14,8 +14,8 @@ use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
-use rustix::net::AddressFamily;
 use rustix::net::sockopt::socket_domain;
+use rustix::net::{AddressFamily, Shutdown, shutdown};
 
 use crate::sys::handed;
 
@@ -128,6 +128,14 @@ impl KeptLine {
         }
     }
 
+    /// Has what is tied to its other end signalled, whoever else has either end.
+    pub fn pull(&self) {
+        if let Some(line) = &self.line {
+            // Of a socket that is connected to nothing there is nobody to be signalled.
+            let _ = shutdown(line, Shutdown::Both);
+        }
+    }
+
     /// Whether its other end is closed, and so who is tied to it was signalled.
     #[must_use]
     pub fn is_over(&self) -> bool {
@@ -184,6 +192,17 @@ mod tests {
             assert!(kept.is_over());
             assert_eq!(signal_that_ended(child), Some(signal as i32));
         }
+    }
+
+    #[test]
+    fn who_is_tied_is_signalled_when_the_other_end_is_pulled_whoever_has_both() {
+        let (child, pid) = sleeper();
+        let (line, end) = Lifeline::new().expect("a line");
+        line.tie(Tied::Group(pid), Signal::SIGKILL).expect("tied");
+        let handed_over = end.try_clone().expect("a copy");
+        let kept = KeptLine::new(handed_over, 0).expect("it is a socket");
+        kept.pull();
+        assert_eq!(signal_that_ended(child), Some(Signal::SIGKILL as i32));
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub mod broken_pipe;
 mod cgroup;
 pub mod child;
 pub mod descriptors;
+pub mod freezer;
 pub mod group;
 mod ignored;
 pub mod inherited;

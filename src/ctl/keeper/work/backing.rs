@@ -5,13 +5,14 @@ use std::io;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::Pid;
 
 use super::super::Note;
 use super::super::backstop::Backstop;
 use super::super::binding::BoundProcess;
 use super::{Job, Work};
-use crate::sys::{Tied, clock};
+use crate::sys::{Tied, clock, freezer};
 
 /// How long ending the command may take where there is no time left.
 const LAST_MOMENT: Duration = Duration::from_millis(100);
@@ -48,6 +49,18 @@ impl Work {
                 }
             }
             Err(error) => self.is_exposed(&error.to_string()),
+        }
+    }
+
+    /// Tells the caller if nothing that would end the work in time can: a group of the freezer holds all of it.
+    pub(super) fn warn_if_freezable(&mut self) {
+        let granter = getsockopt(&self.lock, PeerCredentials);
+        let granter = granter.map(|granter| Pid::from_raw(granter.pid()));
+        if self.kill_timer.is_some() && granter.is_ok_and(freezer::can_freeze_with) {
+            let text = "the promise of this lock does not hold here: a cgroup v1 freezer can freeze the command together \
+                        with what grants the lock, and a command that is thawed may work for a moment after another \
+                        machine was granted the lock; use cgroup v2, or check the fencing token where the command writes";
+            self.note(&Note::Exposed(text.to_owned()));
         }
     }
 

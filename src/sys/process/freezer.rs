@@ -1,0 +1,100 @@
+//! The freezer of cgroup version 1.
+//!
+//! What it has frozen hears no signal: a SIGKILL waits until it is thawed, and then comes before the next instruction of
+//! the program. A process that was to send it, and was frozen along with its victim, sends it too late. Version 2 has
+//! no such group: there what is frozen can be killed.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use nix::unistd::Pid;
+
+/// The inode of the first namespace of control groups.
+const FIRST_NAMESPACE: u64 = 0xEFFF_FFFB;
+
+/// Whether this kernel has the freezer of version 1 mounted.
+#[must_use]
+pub fn is_there() -> bool {
+    group_of("self").is_some()
+}
+
+/// Whether this process can be frozen.
+#[must_use]
+pub fn can_freeze() -> bool {
+    group_of("self").is_some_and(|own| !is_root(&own))
+}
+
+/// Whether one group can freeze this process and another one together, as far as is known.
+#[must_use]
+pub fn can_freeze_with(other: Pid) -> bool {
+    let (own, other) = (group_of("self"), group_of(&other.to_string()));
+    own.zip(other)
+        .is_some_and(|(own, other)| !is_root(&own) && have_common_group(&own, &other, is_first()))
+}
+
+/// The group of a process below the one that its namespace shows as the root.
+fn group_of(process: &str) -> Option<String> {
+    let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
+    freezer_in(&groups).map(str::to_owned)
+}
+
+fn freezer_in(groups: &str) -> Option<&str> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (_, controllers) = (fields.next()?, fields.next()?);
+        let is_freezer = controllers.split(',').any(|it| it == "freezer");
+        fields.next().filter(|_| is_freezer)
+    })
+}
+
+/// Whether a group is the root, which cannot be frozen. That of another namespace can.
+fn is_root(group: &str) -> bool {
+    group == "/" && is_first()
+}
+
+fn is_first() -> bool {
+    let namespace = fs::metadata("/proc/self/ns/cgroup");
+    namespace.map_or(true, |namespace| namespace.ino() == FIRST_NAMESPACE)
+}
+
+/// Whether two groups lie in one that is not the root. The root of a namespace that is not the first one is itself
+/// a group that can be frozen.
+fn have_common_group(one: &str, other: &str, in_first_namespace: bool) -> bool {
+    let top = |group: &str| group.split('/').nth(1).unwrap_or_default().to_owned();
+    if in_first_namespace {
+        return top(one) == top(other) && !top(one).is_empty();
+    }
+    [one, other].iter().all(|group| top(group) != "..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{freezer_in, have_common_group};
+
+    #[test]
+    fn the_group_of_version_1_is_found_and_that_of_version_2_is_none() {
+        assert_eq!(
+            freezer_in("7:blkio:/\n6:freezer:/box\n0::/a\n"),
+            Some("/box")
+        );
+        assert_eq!(freezer_in("6:pids,freezer:/a:b\n"), Some("/a:b"));
+        assert_eq!(freezer_in("7:blkio:/\n0::/freezer\n"), None);
+    }
+
+    #[test]
+    fn groups_below_one_that_can_be_frozen_have_it_in_common() {
+        for (one, other, in_first, expected) in [
+            ("/box", "/box", true, true),
+            ("/box/a", "/box/b", true, true),
+            ("/box", "/other", true, false),
+            ("/box", "/", true, false),
+            ("/", "/", true, false),
+            ("/", "/", false, true),
+            ("/a", "/b", false, true),
+            ("/a", "/../b", false, false),
+        ] {
+            let found = have_common_group(one, other, in_first);
+            assert_eq!(found, expected, "{one} {other} {in_first}");
+        }
+    }
+}
