@@ -61,6 +61,31 @@ pub struct Grant {
     pub data: String,
     /// Nobody else is granted the token before this time of CLOCK_BOOTTIME, in nanoseconds.
     pub until_ns: u64,
+    /// The clock of this and all later times of the lock; absent: the client's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<BootClock>,
+}
+
+/// A CLOCK_BOOTTIME. Each kernel has one, and each time namespace sees it with an offset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BootClock {
+    /// The boot of the kernel that it belongs to.
+    pub boot: String,
+    /// How far it is ahead of the one that has no offset, in nanoseconds.
+    pub offset_ns: i64,
+}
+
+impl BootClock {
+    /// Returns the time that this clock shows when the `other` one shows `ns`; `None`: the two belong to
+    /// different kernels.
+    #[must_use]
+    pub fn when(&self, other: &Self, ns: u64) -> Option<u64> {
+        (self.boot == other.boot).then(|| {
+            let shown = i128::from(ns) - i128::from(other.offset_ns) + i128::from(self.offset_ns);
+            // A time before this clock's beginning is past in any case.
+            u64::try_from(shown.max(0)).unwrap_or(u64::MAX)
+        })
+    }
 }
 
 /// Why there is no lock.
@@ -92,4 +117,25 @@ pub struct Loss {
     /// By when the work must have ended, as a time of CLOCK_BOOTTIME in nanoseconds; it may be
     /// past.
     pub until_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BootClock;
+
+    fn clock(boot: &str, offset_ns: i64) -> BootClock {
+        let boot = boot.to_owned();
+        BootClock { boot, offset_ns }
+    }
+
+    #[test]
+    fn a_time_of_one_time_namespace_is_shown_by_the_clock_of_another() {
+        let (early, late) = (clock("a", -7), clock("a", 50));
+        assert_eq!(early.when(&early, 100), Some(100));
+        assert_eq!(early.when(&late, 100), Some(43));
+        assert_eq!(late.when(&early, 100), Some(157));
+        assert_eq!(early.when(&late, 50), Some(0), "before its beginning");
+        assert_eq!(late.when(&early, u64::MAX), Some(u64::MAX));
+        assert_eq!(clock("b", -7).when(&early, 100), None);
+    }
 }

@@ -22,7 +22,7 @@ mod text;
 
 pub use event::{EventHead, EventMessage, Snapshot};
 pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
-pub use lock::{Grant, LockRequest, Loss, MAX_LABEL, Refusal, Renewal};
+pub use lock::{BootClock, Grant, LockRequest, Loss, MAX_LABEL, Refusal, Renewal};
 pub use message::{NoRequest, OwnRequest, PROTOCOL, Pending, Reply, Request, TokenData, Version};
 pub use name::NodeName;
 pub use own::OwnJson;

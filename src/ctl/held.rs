@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::client::Plain;
 use super::connection::Connection;
 use super::lease::{Lease, Margins};
-use crate::control::{Grant, Loss, OwnJson, Refusal, Reply};
+use crate::control::{BootClock, Grant, Loss, OwnJson, Refusal, Reply};
 use crate::sys::clock;
 
 /// Maximum time for the confirmation that the lock is given back.
@@ -45,6 +45,8 @@ pub(super) struct HeldLock<'a> {
     answers_by: Option<Instant>,
     margins: Margins,
     lease: Option<Lease>,
+    /// The clock of the granter, and that of this process, if they may differ.
+    clocks: Option<(BootClock, BootClock)>,
 }
 
 impl<'a> HeldLock<'a> {
@@ -62,6 +64,7 @@ impl<'a> HeldLock<'a> {
             answers_by,
             margins,
             lease: None,
+            clocks: None,
         }
     }
 
@@ -73,6 +76,7 @@ impl<'a> HeldLock<'a> {
             answers_by: None,
             margins: lease.margins(),
             lease: Some(lease),
+            clocks: None,
         }
     }
 
@@ -127,21 +131,29 @@ impl<'a> HeldLock<'a> {
     /// Returns what was said next, of what was read. The lease is what it is after that.
     pub(super) fn next(&mut self) -> Option<Said> {
         while let Some(reply) = self.connection.next_reply() {
+            if let (Reply::Granted(Grant { clock, .. }), None) = (&reply, self.lease) {
+                match clock.clone().map(compare).transpose() {
+                    Ok(clocks) => self.clocks = clocks,
+                    Err(why) => return Some(Said::Error(why)),
+                }
+            }
             let now = clock::now().monotonic;
-            let lease = |until_ns| Lease::new(Instant::from_nanos(until_ns), now, self.margins);
-            let said = match (reply, &mut self.lease) {
-                (Reply::Granted(grant), held @ None) => {
-                    *held = Some(lease(grant.until_ns));
+            let time = |ns| Instant::from_nanos(by_own_clock(self.clocks.as_ref(), ns));
+            let lease = |until_ns| Lease::new(time(until_ns), now, self.margins);
+            let said = match (reply, self.lease) {
+                (Reply::Granted(grant), None) => {
+                    self.lease = Some(lease(grant.until_ns));
                     Said::Granted(grant)
                 }
                 (Reply::Refused(refusal), None) => Said::Refused(refusal),
                 (Reply::Error(text), None) => Said::Error(text),
-                (Reply::Renewed(renewal), Some(held)) => {
-                    held.renew(Instant::from_nanos(renewal.until_ns), now);
+                (Reply::Renewed(renewal), Some(mut held)) => {
+                    held.renew(time(renewal.until_ns), now);
+                    self.lease = Some(held);
                     Said::Renewed
                 }
-                (Reply::Lost(loss), Some(held)) => {
-                    *held = lease(loss.until_ns);
+                (Reply::Lost(loss), Some(_)) => {
+                    self.lease = Some(lease(loss.until_ns));
                     Said::Lost(loss)
                 }
                 (Reply::Done {}, Some(_)) => Said::Done,
@@ -184,6 +196,32 @@ impl<'a> HeldLock<'a> {
     }
 }
 
+/// Returns the clock of the granter and that of this process. The error, as a sentence: no time of the one is known by
+/// the other, so the end of a lease is not.
+fn compare(theirs: BootClock) -> Result<(BootClock, BootClock), String> {
+    let unknown = |why: &str| {
+        format!(
+            "the lock cannot be held, since its lease ends by a clock that is not known here: {why}; run ringctl where \
+             ringd runs"
+        )
+    };
+    let own = clock::of_boot().map_err(|error| unknown(&error.to_string()))?;
+    let own = BootClock {
+        boot: own.0,
+        offset_ns: own.1,
+    };
+    if own.boot != theirs.boot {
+        return Err(unknown("ringd runs on another kernel"));
+    }
+    Ok((theirs, own))
+}
+
+/// Returns a time of the granter's clock by this process's.
+fn by_own_clock(clocks: Option<&(BootClock, BootClock)>, ns: u64) -> u64 {
+    // No lock of another kernel is held: see `compare`.
+    clocks.map_or(ns, |(theirs, own)| own.when(theirs, ns).unwrap_or(0))
+}
+
 impl AsFd for HeldLock<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.connection.as_fd()
@@ -199,7 +237,7 @@ mod tests {
     use ring_proto::time::Instant;
 
     use super::{HeldLock, Said};
-    use crate::control::{Grant, Loss, OwnJson, Refusal, Renewal, Reply, to_line};
+    use crate::control::{BootClock, Grant, Loss, OwnJson, Refusal, Renewal, Reply, to_line};
     use crate::ctl::connection::Connection;
     use crate::ctl::lease::{Margin, Margins};
     use crate::ctl::lines::Lines;
@@ -233,6 +271,7 @@ mod tests {
             grade: None,
             data: String::new(),
             until_ns: until.as_nanos(),
+            clock: None,
         })
     }
 
@@ -269,6 +308,69 @@ mod tests {
         let said = say(&mut lock, &mut granter, &loss);
         assert!(matches!(said, Some(Said::Lost(_))));
         assert!(lock.is_overdue(clock::now().monotonic));
+    }
+
+    /// A grant until then by a clock that is ahead of this process's.
+    fn grant_by_another_clock(until: Instant, ahead_ns: i64, boot: Option<&str>) -> Reply {
+        let (own, offset_ns) = clock::of_boot().expect("it is known");
+        let Reply::Granted(grant) = grant(until) else {
+            unreachable!("it is a grant")
+        };
+        Reply::Granted(Grant {
+            clock: Some(BootClock {
+                boot: boot.unwrap_or(&own).to_owned(),
+                offset_ns: offset_ns + ahead_ns,
+            }),
+            ..grant
+        })
+    }
+
+    #[test]
+    fn a_lease_of_another_time_namespace_ends_when_the_granter_says_so() {
+        let (mut lock, mut granter) = asked(None);
+        // Both ends are the same moment: by the granter's clock, and by this one.
+        let (theirs, own) = (later(1060), later(60));
+        let ahead = 1_000_000_000_000;
+        let said = say(
+            &mut lock,
+            &mut granter,
+            &grant_by_another_clock(theirs, ahead, None),
+        );
+        assert!(matches!(said, Some(Said::Granted(_))));
+        let is_right = |until: Instant, own: Instant| {
+            until <= own + Duration::from_millis(1) && own <= until + Duration::from_secs(1)
+        };
+        assert!(is_right(lock.lease().expect("it is held").until(), own));
+        let renewal = Reply::Renewed(Renewal {
+            until_ns: later(1090).as_nanos(),
+        });
+        say(&mut lock, &mut granter, &renewal);
+        assert!(is_right(
+            lock.lease().expect("it is held").until(),
+            later(90)
+        ));
+        let loss = Reply::Lost(Loss {
+            why: "lease".to_owned(),
+            text: "it is over".to_owned(),
+            until_ns: later(1001).as_nanos(),
+        });
+        say(&mut lock, &mut granter, &loss);
+        assert!(is_right(
+            lock.lease().expect("it is held").until(),
+            later(1)
+        ));
+    }
+
+    #[test]
+    fn a_lease_of_another_kernel_is_not_held() {
+        let (mut lock, mut granter) = asked(None);
+        let grant = grant_by_another_clock(later(60), 0, Some("another"));
+        let said = say(&mut lock, &mut granter, &grant);
+        let Some(Said::Error(why)) = said else {
+            panic!("{said:?}")
+        };
+        assert!(why.contains("another kernel"), "{why}");
+        assert!(lock.lease().is_none());
     }
 
     #[test]

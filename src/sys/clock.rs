@@ -1,6 +1,7 @@
 //! The clocks of this machine.
 
-use std::io;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::sys::prctl;
@@ -29,6 +30,40 @@ pub fn now() -> Now {
     }
 }
 
+/// How far this process's CLOCK_BOOTTIME is ahead of that of the first time namespace, in nanoseconds, and the boot of
+/// the kernel that has both.
+///
+/// # Errors
+/// There is no `/proc`, or this process is about to have another time namespace.
+pub fn of_boot() -> io::Result<(String, i64)> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let boot = boot.trim_end().to_owned();
+    let offset = match fs::read_link("/proc/self/ns/time") {
+        // A kernel without time namespaces.
+        Err(error) if error.kind() == ErrorKind::NotFound => 0,
+        own => {
+            // The offsets that the kernel shows are those of the namespace of this process's children.
+            if own? != fs::read_link("/proc/self/ns/time_for_children")? {
+                return Err(io::Error::other("its children have another time namespace"));
+            }
+            boot_offset(&fs::read_to_string("/proc/self/timens_offsets")?)
+        }
+    };
+    Ok((boot, offset))
+}
+
+/// The offset of CLOCK_BOOTTIME in `/proc/PID/timens_offsets`, in nanoseconds.
+fn boot_offset(offsets: &str) -> i64 {
+    let offset = offsets.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        // Its number in early kernels.
+        let is_boot_time = matches!(words.next()?, "boottime" | "7");
+        let mut number = || words.next()?.parse::<i64>().ok();
+        is_boot_time.then(|| Some(number()?.checked_mul(1_000_000_000)? + number()?))?
+    });
+    offset.unwrap_or(0)
+}
+
 /// How long this machine has run without suspends by its clock, which the kernel may be told to let run faster or
 /// slower, and by the counter behind it. `None`: they could not be read at the same time.
 #[must_use]
@@ -52,4 +87,19 @@ pub fn rates() -> Option<(Duration, Duration)> {
 pub fn timer_slack(ns: u32) -> io::Result<()> {
     // Zero would mean the default.
     Ok(prctl::set_timerslack(ns.max(1).into())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{boot_offset, of_boot};
+
+    #[test]
+    fn the_offset_of_a_time_namespace_is_read() {
+        let early = "1 10 0\n7 -5 500000000\n";
+        assert_eq!(boot_offset(early), -4_500_000_000);
+        let named = "monotonic           10         0\nboottime       100000         7\n";
+        assert_eq!(boot_offset(named), 100_000_000_000_007);
+        assert_eq!(boot_offset(""), 0);
+        assert!(of_boot().is_ok());
+    }
 }

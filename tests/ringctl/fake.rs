@@ -1,5 +1,6 @@
 //! A daemon that does what the test says.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -224,6 +225,17 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).expect("not that late")
 }
 
+/// The clock of this process, as a daemon names it.
+fn clock() -> Value {
+    let read = |path| fs::read_to_string(path).expect("it is there");
+    let boot = read("/proc/sys/kernel/random/boot_id");
+    let offsets = read("/proc/self/timens_offsets");
+    let line = offsets.lines().find(|line| line.starts_with("boottime"));
+    let words = line.expect("it is there").split_whitespace().skip(1);
+    let words: Vec<i64> = words.map(|word| word.parse().expect("a number")).collect();
+    json!({"boot": boot.trim_end(), "offset_ns": words[0] * 1_000_000_000 + words[1]})
+}
+
 fn granted(until: Duration) -> Value {
     json!({"granted": {
         "token": {"progress": 1795, "author": "02:00:00:00:00:01", "number": 7, "fencing": "1795-02:00:00:00:00:01-7"},
@@ -231,6 +243,7 @@ fn granted(until: Duration) -> Value {
         "grade": "alone",
         "data": "00ff",
         "until_ns": nanos(until),
+        "clock": clock(),
         "position": 0,
     }})
 }

@@ -12,6 +12,7 @@ use crate::fake::{Client, Fake, LONG, boot_time};
 use crate::leaving::{moving, need_groups};
 use crate::locking::{TOKEN, start};
 use crate::loss::{LEASE, polite, stubborn};
+use crate::namespaces::unshared;
 use crate::program::{Running, SLEEP, Witness};
 
 tests! {
@@ -39,6 +40,7 @@ fn whatever_a_command_does_and_whoever_is_stopped_it_ends_before_its_lease() {
         ("lost: it has left its control group", one_that_moves),
         ("not renewed: it ends when told to", || not_renewed(true)),
         ("not renewed: it does not", || not_renewed(false)),
+        ("not renewed: another time namespace", another_time),
         ("not renewed: ringctl is stopped", a_stopped_ringctl),
         ("not renewed: a pipe", a_pipe),
         ("not renewed: a pipe, stopped", a_stopped_pipe),
@@ -85,9 +87,18 @@ fn one_that_moves() {
 
 /// A command whose lease is not renewed, and the daemon that it hears of no more. What is to happen once it runs is done by `then`.
 fn lasts_no_longer(line: &str, then: impl FnOnce(&Running)) -> (Running, (Client, Fake)) {
+    started_it_lasts_no_longer(Running::shell, line, then)
+}
+
+/// The same of one that is started so.
+fn started_it_lasts_no_longer(
+    start: impl FnOnce(&Fake, &str) -> Running,
+    line: &str,
+    then: impl FnOnce(&Running),
+) -> (Running, (Client, Fake)) {
     let fake = Fake::new();
     let mut witness = Witness::new(&fake);
-    let mut run = Running::shell(&fake, &witness.seeing(line));
+    let mut run = start(&fake, &witness.seeing(line));
     let mut client = fake.client();
     client.request();
     let until = client.grant(LEASE);
@@ -103,6 +114,14 @@ fn not_renewed(is_polite: bool) {
     let line = if is_polite { polite() } else { stubborn() };
     let (mut run, _daemon) = lasts_no_longer(&line, |_| ());
     assert_eq!(run.line() == "told", is_polite, "it is told first");
+    assert_eq!(run.code(), Some(75));
+}
+
+/// Its clock is so late that by it the lease would end after the test.
+fn another_time() {
+    let late = ["--time", "--boottime", "-4"];
+    let start = |fake: &Fake, line: &str| unshared(&late, fake, line);
+    let (mut run, _daemon) = started_it_lasts_no_longer(start, &stubborn(), |_| ());
     assert_eq!(run.code(), Some(75));
 }
 

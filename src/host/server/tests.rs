@@ -370,6 +370,7 @@ fn descriptors_come_with_the_request_of_a_holder_that_they_were_sent_with() {
         grade: None,
         data: String::new(),
         until_ns: 0,
+        clock: None,
     };
     rig.server.tell(now, holder, &Reply::Granted(grant));
     let mut near = send(&client);

@@ -11,7 +11,9 @@ use crate::control::jitterbug::{JitterbugRequest, LockRequest, LossReason, Refus
 use crate::control::{
     Grant, Loss, MAX_LABEL, OwnJson, Refusal, Renewal, Reply, Request, TokenData, hex,
 };
-use crate::host::{Backstops, Client, ClientId, Entry, Reaction, Server, Watchers, say_lost};
+use crate::host::{
+    Backstops, Client, ClientId, Entry, Reaction, Server, Watchers, lease_clock, say_lost,
+};
 
 /// The most data that a holder is told with its grant: an environment has no room for more.
 const DATA_OF_GRANT: usize = 1024;
@@ -235,6 +237,7 @@ impl Service {
                     grade: None,
                     data: hex::encode(data.unwrap_or_default()),
                     until_ns: until.as_nanos(),
+                    clock: lease_clock(),
                 })
             }
             Notice::Renewed(until) => Reply::Renewed(Renewal {

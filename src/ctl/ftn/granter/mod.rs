@@ -135,6 +135,7 @@ impl Holder<'_> {
             grade: None,
             data: hex::encode(&grant.data),
             until_ns: until.as_nanos(),
+            clock: None,
         }));
         loop {
             let wake = match self.session.next(None) {

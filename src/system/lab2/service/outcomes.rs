@@ -12,7 +12,7 @@ use super::super::runs::{has_run, say_end};
 use super::{Done, Service, fencing, refused, shown};
 use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 use crate::control::{Grant, Loss, Refusal, Renewal, Reply, hex};
-use crate::host::{Client, Server, say_lost};
+use crate::host::{Client, Server, lease_clock, say_lost};
 use crate::text::format_duration;
 
 impl Service {
@@ -118,6 +118,7 @@ impl Service {
                 grade: Some(machine.grade().name().to_owned()),
                 data: hex::encode(machine.data()),
                 until_ns: until.as_nanos(),
+                clock: lease_clock(),
             }),
             Notice::Renewed { until } => Reply::Renewed(Renewal {
                 until_ns: until.as_nanos(),

@@ -1,0 +1,25 @@
+//! The clock of the times that clients are told.
+
+use std::sync::OnceLock;
+
+use tracing::warn;
+
+use crate::control::BootClock;
+use crate::sys::clock;
+
+/// Returns the clock of this process, as grants name it; `None`: it is not known.
+#[must_use]
+pub fn lease_clock() -> Option<BootClock> {
+    static CLOCK: OnceLock<Option<BootClock>> = OnceLock::new();
+    let find = || match clock::of_boot() {
+        Ok((boot, offset_ns)) => Some(BootClock { boot, offset_ns }),
+        Err(error) => {
+            warn!(
+                event = "clock_unknown",
+                "cannot find out which clock this is: {error}; let all clients be in the daemon's time namespace"
+            );
+            None
+        }
+    };
+    CLOCK.get_or_init(find).clone()
+}
