@@ -10,6 +10,7 @@ use ring_codec::andrews::Method;
 use ring_proto::andrews;
 use ringd::control::{CONTROL_DIR, NodeName};
 use ringd::host::LogFormat;
+use ringd::system::parse_bytes;
 use ringd::text::parse_duration;
 
 use crate::database::Url;
@@ -146,6 +147,10 @@ pub struct Options {
     /// A name that browsers may ask for this node by, beside its addresses and localhost. May be given several times.
     #[arg(long = "http-name", value_name = "NAME", value_parser = parse_name)]
     pub http_names: Vec<String>,
+
+    /// Bytes of posts that one client may write per second. All clients together may write four times as many.
+    #[arg(long, value_name = "SIZE", default_value = "256KiB", allow_hyphen_values = true, value_parser = parse_bytes)]
+    pub post_rate: usize,
 
     /// The control socket for ringctl [default: /run/ringd/board-ID.sock]
     #[arg(long, value_name = "PATH")]

@@ -17,6 +17,7 @@ mod values;
 mod write_warnings;
 
 pub use error::Error;
+pub use values::parse_bytes;
 
 use crate::host::Program;
 

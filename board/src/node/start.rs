@@ -16,7 +16,7 @@ use super::system::{Node, Surroundings};
 use super::web::Web;
 use crate::database::{Setting, Url, Worker};
 use crate::error::Error;
-use crate::http::Replies;
+use crate::http::{Clients, Replies};
 use crate::list::List;
 use crate::observe::Log;
 use crate::options::Options;
@@ -51,14 +51,18 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         options.http.unwrap_or(place.http),
         Arc::new(Desk::default()),
     );
-    let names = options.http_names.clone();
-    let web = Web::bind(address, names, Arc::clone(&desk)).map_err(|source| Error::Bind {
-        address,
-        what: "HTTP",
-        id: options.id,
-        list: options.nodes.clone(),
-        source,
-    })?;
+    let (names, clients) = (
+        options.http_names.clone(),
+        Clients::new(options.post_rate),
+    );
+    let web =
+        Web::bind(address, names, clients, Arc::clone(&desk)).map_err(|source| Error::Bind {
+            address,
+            what: "HTTP",
+            id: options.id,
+            list: options.nodes.clone(),
+            source,
+        })?;
     try_file(options)?;
     let seed = random().map_err(|source| host::Error::System {
         what: "draw a random number",
