@@ -21,7 +21,7 @@ pub use net::{
 };
 pub use process::{
     Hierarchy, IgnoredSignals, KeptLine, KillFile, Killed, Lifeline, Survivor, Tied, Tree,
-    broken_pipe, child, descriptors, group, inherited, nice,
+    broken_pipe, child, descriptors, group, inherited, nice, rights,
 };
 pub use random::random;
 pub use wait::{Alarm, Interest, Poller, Ready};

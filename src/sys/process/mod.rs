@@ -9,6 +9,7 @@ mod ignored;
 pub mod inherited;
 mod lifeline;
 pub mod nice;
+pub mod rights;
 mod tree;
 
 pub use cgroup::{Hierarchy, KillFile};
