@@ -10,8 +10,7 @@ use ring_codec::andrews::Method;
 use ring_proto::andrews;
 use ringd::control::{NodeName, control_dir};
 use ringd::host::LogFormat;
-use ringd::system::parse_bytes;
-use ringd::text::parse_duration;
+use ringd::text::{parse_bytes, parse_duration};
 
 use crate::database::Url;
 use crate::http::parse_name;

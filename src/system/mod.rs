@@ -17,7 +17,6 @@ mod values;
 mod write_warnings;
 
 pub use error::Error;
-pub use values::parse_bytes;
 
 use crate::host::Program;
 

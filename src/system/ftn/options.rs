@@ -9,8 +9,8 @@ use ring_proto::ftn::server::{self, majority};
 use crate::control::ftn::SYSTEM;
 use crate::control::{NodeName, control_dir};
 use crate::host::LogFormat;
-use crate::system::values::{parse_bytes, parse_count};
-use crate::text::parse_duration;
+use crate::system::values::parse_count;
+use crate::text::{parse_bytes, parse_duration};
 
 const EXAMPLES: &str = "\
 FILE lists the servers, one HOST:PORT a line, numbered from 0; blank lines do not count. All \
