@@ -294,8 +294,8 @@ fn a_client_that_does_not_read_leaves_memory_and_the_page_to_others() -> Result<
         let mut text = [0; 12];
         stream.read_exact(&mut text).is_err() || text == *b"HTTP/1.1 429"
     };
-    let refused = deaf.iter_mut().rev().take(384);
-    ensure!(refused.map(is_refused).any(|it| it), "none is refused");
+    let mut last = deaf.iter_mut().rev().take(384);
+    ensure!(last.any(is_refused), "none is refused");
     let said = get(&stand, 1, "/posts?limit=1000")?;
     ensure!(
         said.status == 200 && said.body.len() > 1 << 20,
