@@ -2,10 +2,12 @@
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Display, Path, PathBuf};
 
 use ringd::host::SystemError;
 use thiserror::Error;
+
+use crate::options::{DATABASE, EARLIER};
 
 /// Why a node does not start. The text is a sentence for the operator: what failed, on what, what to do.
 #[derive(Debug, Error)]
@@ -24,6 +26,13 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
+    /// The file of the database is where earlier versions kept it.
+    #[error(
+        "the database is still in {EARLIER}, where earlier versions kept it: stop all nodes of this machine, then move it \
+         and the files beside it: mv {EARLIER}* {}",
+        folder()
+    )]
+    Moved,
     /// The file of the database cannot be used.
     #[error(
         "cannot use the database {url}: {why}; give another: --database sqlite:///ABSOLUTE/PATH or postgres://USER@HOST/DATABASE"
@@ -40,9 +49,16 @@ impl SystemError for Error {
     fn exit_code(&self) -> u8 {
         match self {
             Self::Bind { .. } => 1,
-            Self::Database { .. } => 7,
+            Self::Moved | Self::Database { .. } => 7,
         }
     }
+}
+
+fn folder() -> Display<'static> {
+    Path::new(DATABASE)
+        .parent()
+        .unwrap_or(Path::new("/"))
+        .display()
 }
 
 /// What is wrong with an address, and what to do.
@@ -90,6 +106,11 @@ mod tests {
             (bind(ErrorKind::AddrInUse), 1, "node 2 in nodes.csv"),
             (bind(ErrorKind::OutOfMemory), 1, "192.0.2.1:7400"),
             (database, 7, "--database"),
+            (
+                Error::Moved,
+                7,
+                "mv /var/lib/ringd/board.db* /var/lib/ringd-board",
+            ),
         ] {
             assert_eq!(error.exit_code(), code, "{error}");
             assert!(error.to_string().contains(advice), "{error}");

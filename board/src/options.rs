@@ -1,19 +1,24 @@
 //! The command line of `ring-board`.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
 use clap::ValueEnum;
 use ring_codec::andrews::Method;
 use ring_proto::andrews;
-use ringd::control::{CONTROL_DIR, NodeName};
+use ringd::control::{NodeName, control_dir};
 use ringd::host::LogFormat;
-use ringd::text::parse_duration;
+use ringd::text::{parse_bytes, parse_duration};
 
 use crate::database::Url;
 use crate::http::parse_name;
+
+/// The file of the database, unless the options name another.
+pub const DATABASE: &str = "/var/lib/ringd-board/board.db";
+/// Where earlier versions kept it.
+pub const EARLIER: &str = "/var/lib/ringd/board.db";
 
 /// The system's name, in a status and in the name of a node.
 pub const SYSTEM: &str = "board";
@@ -43,7 +48,7 @@ A node that hangs while it writes keeps all others from writing: with SQLite for
 for 4 times --database-timeout.
 
 Examples:
-  ring-board -i 1 -f nodes.csv           the node of line 1, with the database /var/lib/ringd/board.db
+  ring-board -i 1 -f nodes.csv           the node of line 1, with the database /var/lib/ringd-board/board.db
   ring-board -i 1 -f nodes.csv --drop    empty the ring first; for a start while no other node runs
   ring-board -i 2 -f nodes.csv --database postgres://board@db/board --election bully
   ringctl -i board-1 status              ask it what it is, and who is in the ring
@@ -94,7 +99,7 @@ pub struct Options {
     #[arg(
         long,
         value_name = "URL",
-        default_value = "sqlite:///var/lib/ringd/board.db"
+        default_value = "sqlite:///var/lib/ringd-board/board.db"
     )]
     pub database: Url,
 
@@ -147,7 +152,11 @@ pub struct Options {
     #[arg(long = "http-name", value_name = "NAME", value_parser = parse_name)]
     pub http_names: Vec<String>,
 
-    /// The control socket for ringctl [default: /run/ringd/board-ID.sock]
+    /// Bytes of posts that one client may write per second. All clients together may write four times as many.
+    #[arg(long, value_name = "SIZE", default_value = "256KiB", allow_hyphen_values = true, value_parser = parse_bytes)]
+    pub post_rate: usize,
+
+    /// The control socket for ringctl [default: /run/ringd-board/board-ID.sock]
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
@@ -207,7 +216,7 @@ impl Options {
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
-            None => NodeName::of(SYSTEM, &self.id.to_string()).socket(Path::new(CONTROL_DIR)),
+            None => NodeName::of(SYSTEM, &self.id.to_string()).socket(&control_dir(SYSTEM)),
         }
     }
 }
@@ -243,10 +252,13 @@ mod tests {
     fn an_id_and_a_list_alone_get_the_defaults_of_the_machine() {
         let options = parse(&[]).unwrap();
         assert_eq!(options.of_machine(), andrews::Options::new(7));
-        assert_eq!(options.control_path(), Path::new("/run/ringd/board-7.sock"));
+        assert_eq!(
+            options.control_path(),
+            Path::new("/run/ringd-board/board-7.sock")
+        );
         assert_eq!(
             options.database.to_string(),
-            "sqlite:///var/lib/ringd/board.db"
+            "sqlite:///var/lib/ringd-board/board.db"
         );
         for few in [&["ring-board"][..], &["ring-board", "-i", "1"]] {
             assert!(Options::try_parse_from(few).is_err(), "{few:?}");
@@ -303,13 +315,13 @@ mod tests {
             "5s",
             "1s",
             "3s",
-            "sqlite:///var/lib/ringd/board.db",
+            "sqlite:///var/lib/ringd-board/board.db",
             "postgres://",
             "Without TLS",
             "http_port of this node",
             "no password",
             "10s",
-            "/run/ringd/board-ID.sock",
+            "/run/ringd-board/board-ID.sock",
             "  8  ",
         ];
         for word in words {

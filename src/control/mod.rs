@@ -20,6 +20,8 @@ mod own;
 mod status;
 mod text;
 
+use std::path::PathBuf;
+
 pub use event::{EventHead, EventMessage, Snapshot};
 pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
 pub use lock::{BootClock, Grant, LockRequest, Loss, MAX_LABEL, Refusal, Renewal};
@@ -29,5 +31,11 @@ pub use own::OwnJson;
 pub use status::{NodeStatus, Percentiles};
 pub use text::harmless;
 
-/// Where a daemon makes its control socket if it is not told otherwise, by its [`NodeName`].
+/// The directory of the control sockets of Lab2's nodes. Its name is that of their service's user.
 pub const CONTROL_DIR: &str = "/run/ringd";
+
+/// Returns the directory of the control sockets of a system's nodes. Its name is that of their service's user.
+#[must_use]
+pub fn control_dir(system: &str) -> PathBuf {
+    PathBuf::from(format!("{CONTROL_DIR}-{system}"))
+}

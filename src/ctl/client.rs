@@ -130,12 +130,13 @@ pub(super) fn endless(path: &Path) -> Result<Lines, Error> {
 /// Connects, if a trusted user's daemon listens.
 fn connected(path: &Path) -> Result<UnixStream, Error> {
     let fail = unreachable(path);
-    let reached = reach(path).and_then(|stream| Ok((peer::stranger(&stream)?, stream)));
+    let reached = reach(path).and_then(|stream| Ok((peer::stranger(&stream, path)?, stream)));
     match reached.map_err(fail)? {
         (None, stream) => Ok(stream),
         (Some(uid), _) => Err(Error::Stranger {
             path: path.to_owned(),
             uid,
+            service: peer::service(path).to_owned(),
         }),
     }
 }

@@ -1,7 +1,7 @@
 //! Finding the daemon to ask.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -9,51 +9,93 @@ use super::Error;
 use super::client::reach;
 use crate::control::NodeName;
 
-/// Finds the only control socket in `directory`.
+/// Returns the control socket of a node. `base` is the directory of Lab2's sockets.
+///
+/// A node of another system is called SYSTEM-PLACE, and its socket is in the directory BASE-SYSTEM, if that is there: only the
+/// user of that system's service can make it. The name of an interface may have a `-` too.
+pub fn socket(base: &Path, name: &NodeName) -> PathBuf {
+    let text = name.to_string();
+    let of_system = text
+        .split_once('-')
+        .map(|(system, _)| beside(base, system))
+        .filter(|directory| directory.is_dir());
+    name.socket(of_system.as_deref().unwrap_or(base))
+}
+
+/// The directory of a system's sockets.
+fn beside(base: &Path, system: &str) -> PathBuf {
+    let mut path = base.as_os_str().to_owned();
+    path.push("-");
+    path.push(system);
+    path.into()
+}
+
+/// Finds the only control socket of all systems.
 ///
 /// # Errors
-/// There is none, or several, or the directory cannot be read.
-pub fn only_socket(directory: &Path) -> Result<PathBuf, Error> {
-    let mut sockets = sockets(directory)?;
+/// There is none, or several, or a directory cannot be read.
+pub fn only_socket(base: &Path) -> Result<PathBuf, Error> {
+    let mut sockets = all_sockets(base)?;
     sockets.sort();
     match sockets.len() {
         0 => Err(Error::NoneRuns),
         1 => Ok(sockets.remove(0)),
         _ => Err(Error::Several {
-            interfaces: sockets.iter().filter_map(|path| name(path)).collect(),
+            interfaces: all_names(&sockets),
         }),
     }
 }
 
-/// The names of all nodes with a control socket in `directory`, in order.
+/// The names of all nodes with a control socket, in order.
 ///
 /// # Errors
-/// The directory cannot be read.
-pub fn names(directory: &Path) -> Result<Vec<String>, Error> {
-    let mut names: Vec<String> = sockets(directory)?
-        .iter()
-        .filter_map(|path| name(path))
-        .collect();
+/// A directory cannot be read.
+pub fn names(base: &Path) -> Result<Vec<String>, Error> {
+    let mut names = all_names(&all_sockets(base)?);
     names.sort();
     Ok(names)
 }
 
+fn all_names(sockets: &[PathBuf]) -> Vec<String> {
+    let names = sockets.iter().filter_map(|path| name(path));
+    names.map(|name| name.to_string()).collect()
+}
+
+/// The sockets in `base`, and those of each other system that have its name.
+fn all_sockets(base: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut found = sockets(base)?;
+    let start = beside(base, "");
+    let is_systems = |path: &PathBuf| {
+        let (path, start) = (path.as_os_str(), start.as_os_str());
+        path.as_encoded_bytes()
+            .starts_with(start.as_encoded_bytes())
+    };
+    let beside = base.parent().map(entries).transpose()?.unwrap_or_default();
+    for directory in beside.iter().filter(|path| is_systems(path)) {
+        // Others than systems may have a directory of such a name.
+        found.extend(sockets(directory).unwrap_or_default());
+    }
+    found.retain(|path| name(path).is_some_and(|name| socket(base, &name) == *path));
+    Ok(found)
+}
+
 fn sockets(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let is_daemons = |path: &PathBuf| {
+        let is_socket = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+        is_socket && name(path).is_some() && is_listened_at(path)
+    };
+    Ok(entries(directory)?.into_iter().filter(is_daemons).collect())
+}
+
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::Directory(error)),
+        Err(error) => return Err(Error::Directory(directory.to_owned(), error)),
     };
-    let mut sockets = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(Error::Directory)?;
-        let is_socket = entry.file_type().is_ok_and(|kind| kind.is_socket());
-        let path = entry.path();
-        if is_socket && NodeName::of_socket(&path).is_some() && is_listened_at(&path) {
-            sockets.push(path);
-        }
-    }
-    Ok(sockets)
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    let paths: io::Result<Vec<PathBuf>> = paths.collect();
+    paths.map_err(|error| Error::Directory(directory.to_owned(), error))
 }
 
 /// Whether a daemon listens: a killed one leaves its file behind.
@@ -61,13 +103,14 @@ fn is_listened_at(path: &Path) -> bool {
     !reach(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
-fn name(path: &Path) -> Option<String> {
-    Some(NodeName::of_socket(path)?.to_string())
+fn name(path: &Path) -> Option<NodeName> {
+    NodeName::of_socket(path)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::only_socket;
+    use super::{names, only_socket};
+    use crate::control::NodeName;
     use crate::ctl::Error;
     use std::fs;
     use std::os::fd::AsRawFd;
@@ -109,6 +152,26 @@ mod tests {
         drop(left);
         let _daemon = UnixListener::bind(&path).unwrap();
         assert_eq!(only_socket(directory.path()).unwrap(), path);
+    }
+
+    #[test]
+    fn a_node_of_another_system_has_its_socket_in_the_directory_of_its_system() {
+        let run = tempfile::tempdir().unwrap();
+        let (base, board) = (run.path().join("ringd"), run.path().join("ringd-board"));
+        fs::create_dir(&base).unwrap();
+        fs::create_dir(&board).unwrap();
+        for (name, place) in [("board-1", &board), ("br-lan", &base), ("eth0", &base)] {
+            let name = NodeName::new(name);
+            assert_eq!(super::socket(&base, &name), name.socket(place));
+        }
+        let path = board.join("board-1.sock");
+        let _daemon = UnixListener::bind(&path).unwrap();
+        assert_eq!(only_socket(&base).unwrap(), path);
+        // A process of the board's user pretends to be the ring's daemon.
+        let _other = UnixListener::bind(board.join("eth0.sock")).unwrap();
+        assert_eq!(names(&base).unwrap(), ["board-1"]);
+        let _ring = UnixListener::bind(base.join("eth0.sock")).unwrap();
+        assert_eq!(names(&base).unwrap(), ["board-1", "eth0"]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ const STALE: u8 = 76;
 pub enum Error {
     /// No daemon's socket is found.
     #[error(
-        "no ringd runs on this machine, or its socket is not in {CONTROL_DIR}: start one with \
+        "no ringd runs on this machine, or its socket is not in {CONTROL_DIR} or {CONTROL_DIR}-SYSTEM: start one with \
          sudo ringd IFACE, or give its socket with --socket PATH"
     )]
     NoneRuns,
@@ -32,9 +32,9 @@ pub enum Error {
         /// Their interfaces.
         interfaces: Vec<String>,
     },
-    /// The directory of sockets cannot be read.
-    #[error("cannot read {CONTROL_DIR}: {0}")]
-    Directory(io::Error),
+    /// A directory of sockets cannot be read.
+    #[error("cannot read {}: {}", .0.display(), .1)]
+    Directory(PathBuf, io::Error),
     /// The socket cannot be connected to.
     #[error("cannot reach ringd at {}: {reason}; {}", path.display(), advice(.reason))]
     Connect {
@@ -45,8 +45,8 @@ pub enum Error {
     },
     /// A user who is not the daemon's listens at the socket.
     #[error(
-        "{} belongs to a process of user {uid}, which ringctl does not trust: it asks a ringd that runs as root, \
-         as the user ringd or as its own user",
+        "{} belongs to a process of user {uid}, which ringctl does not trust there: it asks a ringd that runs as root, \
+         as its own user, or as the user {service}",
         path.display()
     )]
     Stranger {
@@ -54,6 +54,8 @@ pub enum Error {
         path: PathBuf,
         /// That user.
         uid: u32,
+        /// The user of the service whose socket it would be.
+        service: String,
     },
     /// No reply, or half of one.
     #[error("no answer from ringd at {}: {reason}", path.display())]
@@ -182,7 +184,7 @@ impl Error {
         match self {
             Self::Fencing(FencingError::Stale { .. }) => STALE,
             Self::NoneRuns
-            | Self::Directory(_)
+            | Self::Directory(..)
             | Self::Connect { .. }
             | Self::Stranger { .. }
             | Self::Exchange { .. }

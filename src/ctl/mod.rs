@@ -80,10 +80,10 @@ fn duration_ms(duration: Duration) -> u64 {
 }
 
 fn socket(options: &Options) -> Result<PathBuf, Error> {
-    let directory = Path::new(CONTROL_DIR);
+    let base = Path::new(CONTROL_DIR);
     match (&options.socket, &options.interface) {
         (Some(path), _) => Ok(path.clone()),
-        (None, Some(name)) => Ok(name.socket(directory)),
-        (None, None) => discover::only_socket(directory),
+        (None, Some(name)) => Ok(discover::socket(base, name)),
+        (None, None) => discover::only_socket(base),
     }
 }

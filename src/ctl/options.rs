@@ -99,8 +99,8 @@ pub struct Options {
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
-    /// The interface of the ringd to ask: /run/ringd/IFACE.sock. IFACE:TYPE if it has an --ethertype. Of any
-    /// other ringd the name of its socket there, without .sock.
+    /// The interface of the ringd to ask: /run/ringd/IFACE.sock. IFACE:TYPE if it has an --ethertype. A node of
+    /// another system is SYSTEM-PLACE: /run/ringd-SYSTEM/SYSTEM-PLACE.sock.
     #[arg(short, long, value_name = "IFACE", global = true, value_parser = parse_name, add = ArgValueCandidates::new(nodes))]
     pub interface: Option<NodeName>,
 }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::text::parse_duration;
+use crate::text::{parse_bytes, parse_duration};
 
 /// Parses how many there are of something.
 ///
@@ -13,9 +13,6 @@ pub fn parse_count<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse()
         .map_err(|_| "not a count: give a whole number, as in 4".to_owned())
 }
-
-/// What a number of bytes is given in.
-const UNITS: [(&str, usize); 3] = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
 
 /// Parses a number of bytes with a unit or without, as in `1MiB` and `4096`.
 ///
@@ -45,26 +42,9 @@ pub fn parse_hook_timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Parses a number of bytes, as in `256MiB`.
-///
-/// # Errors
-/// What is wrong with the text, and which units there are.
-pub fn parse_bytes(text: &str) -> Result<usize, String> {
-    let wrong =
-        || "not a size: give a whole number and one of KiB, MiB, GiB, as in 256MiB".to_owned();
-    let (number, shift) = UNITS
-        .iter()
-        .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)))
-        .ok_or_else(wrong)?;
-    let number: usize = number.parse().map_err(|_| wrong())?;
-    number
-        .checked_mul(1 << shift)
-        .ok_or_else(|| "larger than any memory".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{parse_bytes, parse_size};
+    use super::parse_size;
 
     #[test]
     fn a_size_may_do_without_a_unit() {
@@ -76,19 +56,5 @@ mod tests {
             assert!(error.contains("as in 4096"), "{text}: {error}");
         }
         assert!(parse_size("99999999999999999999").is_err());
-    }
-
-    #[test]
-    fn bytes_have_a_unit() {
-        for (text, bytes) in [("1KiB", 1 << 10), ("256MiB", 256 << 20), ("0GiB", 0)] {
-            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
-        }
-        for text in [
-            "", "256", "MiB", "-1MiB", "1.5GiB", "256MB", "256 MiB", "1mib",
-        ] {
-            let error = parse_bytes(text).expect_err(text);
-            assert!(error.contains("as in 256MiB"), "{text}: {error}");
-        }
-        assert!(parse_bytes("99999999999999GiB").is_err());
     }
 }

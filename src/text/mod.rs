@@ -3,5 +3,5 @@
 mod bytes;
 mod duration;
 
-pub use bytes::format_bytes;
+pub use bytes::{format_bytes, parse_bytes};
 pub use duration::{format_duration, parse_duration};

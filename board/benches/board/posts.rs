@@ -18,7 +18,8 @@ pub fn measure(kind: Kind, sizes: &[usize]) -> Result<()> {
     println!("|---:|---:|---:|---:|---:|");
     for &nodes in sizes {
         for hold in ["0s", "10ms", "50ms"] {
-            let ring = Ring::new(Wire::Bridge, nodes, kind, &["--hold", hold])?;
+            let options = ["--hold", hold, "--post-rate", "1GiB"];
+            let ring = Ring::new(Wire::Bridge, nodes, kind, &options)?;
             let one = rate(&ring, &[0])?;
             let each: Vec<usize> = (0..ring.len()).collect();
             let crowd: Vec<usize> = each.repeat(CROWD);

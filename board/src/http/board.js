@@ -1,7 +1,6 @@
 // What others have written becomes text nodes alone.
 "use strict";
 
-const MOST = 500;
 // How often the token is looked for: it moves faster.
 const LOOK_MS = 1000;
 const PAUSE_MS = 1000;
@@ -83,7 +82,7 @@ function showPost(post) {
   item.append(head, text);
   item.value = post.id;
   by("posts").prepend(item);
-  while (by("posts").children.length > MOST) by("posts").lastChild.remove();
+  while (by("posts").children.length > SHOWN) by("posts").lastChild.remove();
 }
 
 // A draft outlives the page. Where nothing may be stored it lasts as long as that.
@@ -111,7 +110,7 @@ async function attempt(body) {
   const answer = await fetch("posts", { method: "POST", headers: { "Content-Type": "application/json" }, body });
   if (answer.ok) return null;
   const said = await answer.json();
-  return answer.status === 503 ? undefined : said.text;
+  return answer.status === 503 || answer.status === 429 ? undefined : said.text;
 }
 
 async function send(event) {
@@ -139,20 +138,20 @@ async function send(event) {
   button.disabled = false;
 }
 
-const events = new EventSource("events");
-events.addEventListener("ring", (event) => showRing(JSON.parse(event.data)));
-events.addEventListener("post", (event) => showPost(JSON.parse(event.data)));
-events.addEventListener("error", () => {
+function showSilence() {
   say(by("ring"), "The node does not answer.");
   by("token").textContent = "";
   told = null;
   markToken();
-});
+}
+
+view({ ring: showRing, post: showPost, error: showSilence });
 setInterval(markToken, MOVE_MS);
 setInterval(async () => {
-  if (events.readyState !== EventSource.OPEN || document.hidden) return;
+  if (told === null || document.hidden) return;
   const answer = await fetch("ring").catch(() => null);
-  if (answer?.ok) showToken(await answer.json());
+  const ring = answer?.ok ? await answer.json() : null;
+  if (ring !== null && told !== null) showToken(ring);
 }, LOOK_MS);
 by("form").addEventListener("submit", send);
 by("form").addEventListener("input", () => {

@@ -9,7 +9,7 @@ use ring_proto::andrews::{Answer, Request};
 use ringd::host::worker::Bell;
 use tokio::sync::oneshot;
 
-use super::Listeners;
+use super::{Clients, Listeners};
 use crate::posts::{Desk, Found, Wanted};
 
 /// What is asked of the loop.
@@ -35,6 +35,8 @@ pub struct Counter {
     pub desk: Arc<Desk>,
     /// Names of this node beside its addresses.
     pub names: Vec<String>,
+    /// Limits of one client.
+    pub clients: Clients,
     /// Those who listen.
     pub listeners: Arc<Listeners>,
     /// The last request's id.

@@ -8,9 +8,9 @@ use super::output::post_json;
 use crate::posts::{Feed, Post};
 
 /// The most that listen.
-const MOST: usize = 64;
+pub const MOST: usize = 64;
 /// Posts that wait for one of them to read: when there are so many it is fed later.
-const WAITING: usize = 64;
+pub const WAITING: usize = 64;
 
 /// A post with its id, as listeners get it.
 pub type News = (i64, Arc<str>);

@@ -8,9 +8,9 @@ use super::output::{JSON, Refusal};
 use crate::posts::NewPost;
 
 /// Characters of an author's name, at most.
-const AUTHOR: usize = 64;
+pub const AUTHOR: usize = 64;
 /// Characters of a text, at most.
-const TEXT: usize = 2_000;
+pub const TEXT: usize = 2_000;
 /// Characters of a key, at most.
 const KEY: usize = 64;
 /// Posts of a read: at most, and unless it says.

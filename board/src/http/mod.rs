@@ -2,20 +2,26 @@
 //!
 //! | files | what |
 //! |---|---|
-//! | `server` | connections, and what one may cost |
+//! | `server`, `connection` | connections, and their limits |
+//! | `clients` | the share of one client |
 //! | `routes`, `host`, `input`, `output` | requests: which there are, whom they must be for, what they must be, how they are answered |
 //! | `events` | those who listen |
 //! | `counter` | the way from a request to the loop and back |
-//! | `page.html`, `board.js`, `board.css` | what a browser shows |
+//! | `page.html`, `board.js`, `live.js`, `board.css` | what a browser shows |
 
+mod clients;
+mod connection;
 mod counter;
 mod events;
 mod host;
 mod input;
+#[cfg(test)]
+mod memory;
 mod output;
 mod routes;
 mod server;
 
+pub use clients::Clients;
 pub use counter::{Asked, Counter, Replies};
 pub use events::Listeners;
 pub use host::parse_name;

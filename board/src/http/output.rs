@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -14,10 +15,15 @@ use hyper::{Response, StatusCode};
 use ring_proto::andrews::Answer;
 use serde::Serialize;
 
+use super::clients::Share;
 use crate::posts::Post;
 
 /// What is sent.
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// Allows scripts, styles and connections of this node; and no frame around the page.
+const POLICY: &str =
+    "default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'";
 
 /// The type of JSON.
 pub const JSON: &str = "application/json";
@@ -82,18 +88,33 @@ pub struct Refusal {
     pub word: &'static str,
     /// For people.
     pub text: String,
+    /// When to ask again; zero: it would hear the same.
+    pub wait: Duration,
 }
 
 impl Refusal {
     /// One with these words.
     pub fn new(status: StatusCode, word: &'static str, text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self { status, word, text }
+        Self {
+            status,
+            word,
+            text: text.into(),
+            wait: Duration::ZERO,
+        }
     }
 
     /// What is wrong with what was sent.
     pub fn malformed(text: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed", text)
+    }
+
+    /// A client, or all clients together, post too much.
+    pub fn too_fast(wait: Duration) -> Self {
+        let text = "too many posts: nothing was written; ask again later, with the same key";
+        Self {
+            wait,
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, "rate", text)
+        }
     }
 
     /// That the machine has answered so.
@@ -107,7 +128,10 @@ impl Refusal {
             Answer::Crowded => "too many requests wait: nothing was written",
         };
         let word = answer.error().unwrap_or("unknown");
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, word, text)
+        Self {
+            wait: Duration::from_secs(1),
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, word, text)
+        }
     }
 }
 
@@ -123,7 +147,7 @@ pub fn with_body(status: StatusCode, kind: &'static str, body: Body) -> Response
     let headers: [(HeaderName, &'static str); 4] = [
         (CONTENT_TYPE, kind),
         (CACHE_CONTROL, "no-store"),
-        (CONTENT_SECURITY_POLICY, "default-src 'self'"),
+        (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
     for (name, value) in headers {
@@ -133,11 +157,29 @@ pub fn with_body(status: StatusCode, kind: &'static str, body: Body) -> Response
     response
 }
 
+/// An answer that keeps its share of all answers until it is sent, or its connection ends.
+struct Counted {
+    text: Box<str>,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}
+
 /// Posts that were read, after this one.
-pub fn posts(found: &[Post], after: i64) -> Response<Body> {
+pub fn posts(found: &[Post], after: i64, mut share: Share) -> Response<Body> {
     let posts: Vec<_> = found.iter().map(PostJson::from).collect();
     let last = found.last().map_or(after, |post| post.id);
-    answer(StatusCode::OK, JSON, text(&PostsJson { posts, last }))
+    let text = text(&PostsJson { posts, last }).into_boxed_str();
+    share.shrink(text.len());
+    let body = Bytes::from_owner(Counted {
+        text,
+        _share: share,
+    });
+    answer(StatusCode::OK, JSON, body)
 }
 
 /// A post that is in the table.
@@ -157,9 +199,11 @@ pub fn refused(refusal: &Refusal) -> Response<Body> {
         text: &refusal.text,
     };
     let mut response = answer(refusal.status, JSON, text(&said));
-    if refusal.status == StatusCode::SERVICE_UNAVAILABLE {
-        let value = HeaderValue::from_static("1");
-        response.headers_mut().insert(RETRY_AFTER, value);
+    if !refusal.wait.is_zero() {
+        // Whole seconds, and not too early.
+        let seconds = refusal.wait.as_millis().div_ceil(1_000);
+        let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
+        response.headers_mut().insert(RETRY_AFTER, seconds.into());
     }
     response
 }

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use http_body_util::channel::{Channel, Sender};
@@ -12,22 +12,27 @@ use hyper::{Method, Request, Response, StatusCode};
 use ring_proto::andrews::Answer;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use super::clients::Visit;
 use super::events::Ear;
 use super::output::{Body, JSON, Refusal, answer, not_allowed, posts, refused, with_body, written};
 use super::{Counter, host, input};
 use crate::posts::{Found, Wanted};
 
 /// Bytes of a body, at most.
-const BODY: usize = 16_384;
+pub const BODY: usize = 16_384;
+/// Bytes of posts that were read, at most, as JSON and before: a MiB of text and one post more, each character escaped, and the
+/// other fields of 1,000 posts.
+const READ: u32 = 2_304 << 10;
 /// How long a body may take.
 pub const WHOLE: Duration = Duration::from_secs(10);
 /// How often somebody who listens is told that the connection stands.
 const COMMENT: Duration = Duration::from_secs(15);
 /// Parts of a stream of events that wait to be sent.
-const PARTS: usize = 4;
+pub const PARTS: usize = 4;
 
 const PAGE: &str = include_str!("page.html");
 const SCRIPT: &str = include_str!("board.js");
+const LIVE: &str = include_str!("live.js");
 const STYLE: &str = include_str!("board.css");
 
 /// Answers a request.
@@ -36,6 +41,7 @@ const STYLE: &str = include_str!("board.css");
 /// None.
 pub async fn respond(
     counter: Arc<Counter>,
+    visit: Arc<Visit>,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     if let Err(refusal) = host::check(request.headers(), request.version(), &counter.names) {
@@ -43,16 +49,17 @@ pub async fn respond(
     }
     let path = request.uri().path();
     let answered = match (path, request.method()) {
-        ("/posts", &Method::POST) => post(&counter, request).await,
-        ("/posts", &Method::GET) => read(&counter, &request).await,
+        ("/posts", &Method::POST) => post(&counter, &visit, request).await,
+        ("/posts", &Method::GET) => read(&counter, &visit, &request).await,
         ("/posts", _) => Ok(not_allowed("GET, POST")),
-        ("/" | "/board.js" | "/board.css" | "/ring" | "/events", method)
+        ("/" | "/board.js" | "/live.js" | "/board.css" | "/ring" | "/events", method)
             if method != Method::GET =>
         {
             Ok(not_allowed("GET"))
         }
         ("/", _) => Ok(answer(StatusCode::OK, "text/html; charset=utf-8", PAGE)),
         ("/board.js", _) => Ok(answer(StatusCode::OK, "text/javascript", SCRIPT)),
+        ("/live.js", _) => Ok(answer(StatusCode::OK, "text/javascript", LIVE)),
         ("/board.css", _) => Ok(answer(StatusCode::OK, "text/css", STYLE)),
         ("/ring", _) => ring(&counter).await,
         ("/events", _) => listen(&counter, &request).await,
@@ -75,7 +82,11 @@ async fn ask(counter: &Counter, wanted: Wanted) -> Result<Found, Refusal> {
     answered.map_err(Refusal::of)
 }
 
-async fn post(counter: &Counter, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+async fn post(
+    counter: &Counter,
+    visit: &Visit,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Refusal> {
     input::check_origin(request.headers())?;
     let body = Limited::new(request.into_body(), BODY).collect();
     let body = timeout(WHOLE, body).await.map_err(|_| {
@@ -90,7 +101,10 @@ async fn post(counter: &Counter, request: Request<Incoming>) -> Result<Response<
             Refusal::malformed("the body cannot be read")
         }
     })?;
-    let post = input::post(&body.to_bytes(), now())?;
+    let body = body.to_bytes();
+    let paid = counter.clients.pay(visit, body.len(), Instant::now());
+    paid.map_err(Refusal::too_fast)?;
+    let post = input::post(&body, now())?;
     match ask(counter, Wanted::Post(post)).await? {
         Found::Written {
             id,
@@ -108,10 +122,20 @@ fn now() -> i64 {
     i64::try_from(millis).unwrap_or(i64::MAX)
 }
 
-async fn read(counter: &Counter, request: &Request<Incoming>) -> Result<Response<Body>, Refusal> {
+async fn read(
+    counter: &Counter,
+    visit: &Visit,
+    request: &Request<Incoming>,
+) -> Result<Response<Body>, Refusal> {
     let (after, limit) = input::range(request.uri().query())?;
+    // Before it is read: posts that wait for a client count too.
+    let share = timeout(WHOLE, counter.clients.reserve(visit, READ)).await;
+    let share = share
+        .ok()
+        .flatten()
+        .ok_or_else(|| Refusal::of(Answer::Crowded))?;
     match ask(counter, Wanted::Read { after, limit }).await? {
-        Found::Posts(found) => Ok(posts(&found, after)),
+        Found::Posts(found) => Ok(posts(&found, after, share)),
         Found::Written { .. } => Err(Refusal::of(Answer::Unknown)),
     }
 }

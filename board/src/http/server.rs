@@ -5,24 +5,29 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use ringd::sys::nice;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::runtime;
 use tokio::sync::Semaphore;
 
 use super::Counter;
+use super::clients::{CONNECTIONS, Visit};
+use super::connection::Connection;
 use super::routes::{WHOLE, respond};
 
-/// Connections at a time; others wait to be accepted.
-const CONNECTIONS: usize = 512;
 /// Bytes of a request's head, at most.
-const HEAD: usize = 16_384;
+pub const HEAD: usize = 16_384;
+/// Buffers of a connection. The kernel would let them grow to megabytes, which count for the unit, and it doubles these.
+pub const BUFFER: usize = 32 << 10;
+/// The kernel gives up a client that acknowledges no byte, or takes no byte, for this time.
+const SILENCE: Duration = Duration::from_secs(10);
 /// After a connection could not be accepted, for lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The default nice value: the loop goes first.
@@ -30,6 +35,9 @@ const NICE: i32 = 0;
 /// What is sent to who does not end the head of a request. The server's library says nothing itself.
 const LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\nconnection: close\r\n\
     content-length: 60\r\n\r\n{\"error\":\"late\",\"text\":\"the request was not whole in time\"}\n";
+/// The answer to a client that has too many connections.
+const GREEDY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\nconnection: close\r\n\
+    retry-after: 1\r\ncontent-length: 63\r\n\r\n{\"error\":\"rate\",\"text\":\"this client has too many connections\"}\n";
 
 /// Serves requests in a thread of its own, until the process ends.
 ///
@@ -37,6 +45,7 @@ const LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/
 /// The listener cannot be used, or there can be no thread.
 pub fn start(listener: TcpListener, counter: Counter) -> io::Result<()> {
     listener.set_nonblocking(true)?;
+    prepare(&listener)?;
     let runtime = runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
@@ -51,6 +60,17 @@ pub fn start(listener: TcpListener, counter: Counter) -> io::Result<()> {
     Ok(())
 }
 
+/// Sets the options that the connections of a listener inherit.
+fn prepare(listener: &TcpListener) -> io::Result<()> {
+    let socket = SockRef::from(listener);
+    socket.set_send_buffer_size(BUFFER)?;
+    socket.set_recv_buffer_size(BUFFER)?;
+    let period = SILENCE / 2;
+    let asks = TcpKeepalive::new().with_time(period).with_interval(period);
+    socket.set_tcp_keepalive(&asks)?;
+    socket.set_tcp_user_timeout(Some(SILENCE))
+}
+
 async fn serve(listener: TcpListener, counter: Arc<Counter>) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let places = Arc::new(Semaphore::new(CONNECTIONS));
@@ -58,10 +78,15 @@ async fn serve(listener: TcpListener, counter: Arc<Counter>) -> io::Result<()> {
         let place = Arc::clone(&places).acquire_owned().await;
         let place = place.map_err(io::Error::other)?;
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, address)) => {
+                let Some(visit) = counter.clients.admit(address.ip(), Instant::now()) else {
+                    // A client that has gone need not hear it.
+                    let _ = stream.try_write(GREEDY);
+                    continue;
+                };
                 let counter = Arc::clone(&counter);
                 tokio::spawn(async move {
-                    converse(stream, counter).await;
+                    converse(stream, counter, Arc::new(visit)).await;
                     drop(place);
                 });
             }
@@ -70,16 +95,19 @@ async fn serve(listener: TcpListener, counter: Arc<Counter>) -> io::Result<()> {
     }
 }
 
-async fn converse(stream: TcpStream, counter: Arc<Counter>) {
-    let service = service_fn(|request| Box::pin(respond(Arc::clone(&counter), request)));
+async fn converse(stream: TcpStream, counter: Arc<Counter>, visit: Arc<Visit>) {
+    let service = service_fn(|request| {
+        let (counter, visit) = (Arc::clone(&counter), Arc::clone(&visit));
+        Box::pin(respond(counter, visit, request))
+    });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(WHOLE)
         .max_buf_size(HEAD)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(Connection::new(stream), service);
     let ended = poll_fn(|context| connection.poll_without_shutdown(context)).await;
     if ended.is_err_and(|error| error.is_timeout()) {
-        let mut stream = connection.into_parts().io.into_inner();
+        let mut stream = connection.into_parts().io.into_stream();
         // Who has gone need not be told.
         let _ = stream.write_all(LATE).await;
     }

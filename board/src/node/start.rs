@@ -1,12 +1,13 @@
 //! Starts a node.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use ring_proto::andrews::{Andrews, OptionsError};
 use ringd::driver::{Driver, NoStore, datagrams};
 use ringd::host::{self, History, Host, NodeHealth, Onlookers, Program};
-use ringd::sys::{random, runtime};
+use ringd::sys::{random, rights, runtime};
 use tracing::info;
 
 use super::audience::Audience;
@@ -16,10 +17,10 @@ use super::system::{Node, Surroundings};
 use super::web::Web;
 use crate::database::{Setting, Url, Worker};
 use crate::error::Error;
-use crate::http::Replies;
+use crate::http::{Clients, Replies};
 use crate::list::List;
 use crate::observe::Log;
-use crate::options::Options;
+use crate::options::{DATABASE, EARLIER, Options};
 use crate::posts::Desk;
 
 const PROGRAM: Program = Program("ring-board");
@@ -51,20 +52,25 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         options.http.unwrap_or(place.http),
         Arc::new(Desk::default()),
     );
-    let names = options.http_names.clone();
-    let web = Web::bind(address, names, Arc::clone(&desk)).map_err(|source| Error::Bind {
-        address,
-        what: "HTTP",
-        id: options.id,
-        list: options.nodes.clone(),
-        source,
-    })?;
+    let (names, clients) = (options.http_names.clone(), Clients::new(options.post_rate));
+    let web =
+        Web::bind(address, names, clients, Arc::clone(&desk)).map_err(|source| Error::Bind {
+            address,
+            what: "HTTP",
+            id: options.id,
+            list: options.nodes.clone(),
+            source,
+        })?;
     try_file(options)?;
     let seed = random().map_err(|source| host::Error::System {
         what: "draw a random number",
         source,
     })?;
     let machine = Andrews::new(own, list.nodes().clone(), seed).map_err(unusable)?;
+    rights::keep(rights::PORTS | rights::FILES).map_err(|source| host::Error::System {
+        what: "give up capabilities",
+        source,
+    })?;
     let host = Host::start(
         PROGRAM,
         &options.control_path(),
@@ -111,6 +117,10 @@ fn try_file(options: &Options) -> Result<(), Error> {
     let Url::Sqlite(path) = &options.database else {
         return Ok(());
     };
+    let (old, new) = (Path::new(EARLIER), Path::new(DATABASE));
+    if path == new && old.exists() && !new.exists() {
+        return Err(Error::Moved);
+    }
     let made = path
         .parent()
         .map_or(Ok(()), |folder| runtime::make_directory(folder, 0o755));

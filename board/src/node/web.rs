@@ -11,7 +11,7 @@ use ring_proto::time::Instant;
 use ringd::host::worker::Bell;
 use ringd::host::{Error, SYSTEM, Waiting};
 
-use crate::http::{self, Asked, Counter, Listeners, Replies};
+use crate::http::{self, Asked, Clients, Counter, Listeners, Replies};
 use crate::posts::Desk;
 
 /// Requests that wait for the loop.
@@ -32,7 +32,12 @@ impl Web {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn bind(address: SocketAddr, names: Vec<String>, desk: Arc<Desk>) -> std::io::Result<Self> {
+    pub fn bind(
+        address: SocketAddr,
+        names: Vec<String>,
+        clients: Clients,
+        desk: Arc<Desk>,
+    ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let (sender, asked) = mpsc::channel();
         let (bell, listeners) = (Arc::new(Bell::new()?), Arc::new(Listeners::default()));
@@ -41,6 +46,7 @@ impl Web {
             bell: Arc::clone(&bell),
             desk,
             names,
+            clients,
             listeners: Arc::clone(&listeners),
             last: AtomicU64::new(0),
         };

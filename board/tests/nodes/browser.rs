@@ -89,6 +89,25 @@ impl Browser {
         self.develop("Emulation.setEmulatedMedia", &wish)
     }
 
+    /// The tab that commands are for.
+    pub fn tab(&self) -> Result<Value> {
+        self.say("GET", &format!("{}/window", self.session), &Value::Null)
+    }
+
+    /// Opens the page in a new tab, which commands are for from now on.
+    pub fn open_tab(&self) -> Result<Value> {
+        let page = self.run("return location.href")?;
+        let made = self.ask("window/new", &json!({"type": "tab"}))?;
+        self.show(&made["handle"])?;
+        self.ask("url", &json!({"url": page}))?;
+        Ok(made["handle"].clone())
+    }
+
+    /// Directs commands to a tab.
+    pub fn show(&self, tab: &Value) -> Result<()> {
+        self.ask("window", &json!({"handle": tab})).map(drop)
+    }
+
     /// Opens the page anew.
     pub fn reload(&self) -> Result<()> {
         self.ask("refresh", &json!({})).map(drop)

@@ -1,7 +1,7 @@
 //! Requests to the pages of nodes.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use ring_segment::PATIENCE;
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 use super::stand::Stand;
 
@@ -38,6 +39,14 @@ pub fn connect(stand: &Stand, id: usize, patience: Duration) -> Result<TcpStream
     let stream = node.ns().run(|| TcpStream::connect((ip, HTTP)))??;
     stream.set_read_timeout(Some(patience))?;
     Ok(stream)
+}
+
+/// Connects to a page as another client of the same machine: limits count by address.
+pub fn connect_from(page: SocketAddr, from: Ipv4Addr, within: Duration) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.bind(&SocketAddr::from((from, 0)).into())?;
+    socket.connect_timeout(&page.into(), within)?;
+    Ok(socket.into())
 }
 
 /// Sends a request as it stands, and reads the answer to its end.
@@ -76,18 +85,18 @@ pub fn ask(stand: &Stand, id: usize, line: &str, headers: &str, body: &str) -> R
     raw(stand, id, request(line, headers, body).as_bytes())
 }
 
-/// Asks a node for a path, again and again after a 503.
+/// Asks a node for a path, again and again after a 503 or a 429.
 pub fn get(stand: &Stand, id: usize, path: &str) -> Result<Said> {
     unless_busy(|| ask(stand, id, &format!("GET {path}"), "", ""))
 }
 
-/// What is answered if it is no 503. As any client is to, it asks again after one: on a busy machine the token, or the database,
-/// may come late.
+/// What is answered if it is no 503 and no 429. As any client is to, it asks again after one: on a busy machine the token, or the
+/// database, may come late.
 fn unless_busy(asked: impl Fn() -> Result<Said>) -> Result<Said> {
     let by = Instant::now() + PATIENCE;
     loop {
         let said = asked()?;
-        if said.status != 503 || by < Instant::now() {
+        if ![429, 503].contains(&said.status) || by < Instant::now() {
             return Ok(said);
         }
         thread::sleep(PAUSE);
@@ -100,7 +109,7 @@ pub fn posting(what: &Value) -> String {
     request("POST /posts", headers, &what.to_string())
 }
 
-/// Writes a post at a node, again and again after a 503, with the same key: it is written once. A 200 means that an earlier attempt
+/// Writes a post at a node, again and again after a 503 or a 429, with the same key: it is written once. A 200 means that an earlier attempt
 /// has written it.
 pub fn post(stand: &Stand, id: usize, what: &Value) -> Result<Said> {
     static POSTS: AtomicU64 = AtomicU64::new(0);

@@ -1,7 +1,7 @@
 //! The token while more connect to a page than it takes, and one who listens does not read.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{PATIENCE, Test, tests};
 use serde_json::{Value, json};
 
-use super::http::{connect, get, post};
+use super::http::{connect, connect_from, get, post};
 use super::stand::{Kind, Stand};
 
 /// Connections that say nothing: the page takes 512 at a time.
 const CROWD: usize = 1_000;
-/// So many threads connect them, each waiting so long for one: who finds no place has none.
-const THREADS: usize = 50;
+/// This number of threads connects them, each from an address of its own, and waits this long for each.
+const THREADS: u8 = 50;
 const EACH: Duration = Duration::from_millis(100);
 /// Posts at each of two nodes, as long as they may be.
 const POSTS: usize = 100;
@@ -83,12 +83,15 @@ fn late(stand: &Stand) -> Result<Vec<Value>> {
 
 /// Connects many at once, and gives those that are.
 fn gather(page: SocketAddr) -> Vec<TcpStream> {
-    let connect = || {
-        let all = (0..CROWD / THREADS).map(|_| TcpStream::connect_timeout(&page, EACH));
+    let connect = |at| {
+        let from = Ipv4Addr::new(127, 0, 1, at);
+        let all = (0..CROWD / usize::from(THREADS)).map(|_| connect_from(page, from, EACH));
         all.flatten().collect::<Vec<_>>()
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(connect)).collect();
+        let threads: Vec<_> = (1..=THREADS)
+            .map(|at| scope.spawn(move || connect(at)))
+            .collect();
         let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
         joined.flat_map(Result::unwrap_or_default).collect()
     })

@@ -25,6 +25,7 @@ pub fn tests() -> Vec<Test> {
         a_text_outlives_the_node_that_it_was_written_at,
         the_page_fits_a_laptop_and_a_phone_in_light_and_dark,
         the_page_shows_who_has_the_token,
+        a_seventh_tab_shows_the_board_as_the_others_do,
     ];
     tests.into_iter().map(Test::without_stalls).collect()
 }
@@ -155,6 +156,26 @@ fn the_page_shows_who_has_the_token() -> Result<()> {
             is_right = status["token"]["held"] == true && browser.run(&is_marked)? == true;
         }
         ensure!(browser.run("return document.querySelectorAll('#members .token').length")? == 1);
+    }
+    Ok(())
+}
+
+/// A browser makes at most six connections to a node.
+fn a_seventh_tab_shows_the_board_as_the_others_do() -> Result<()> {
+    let stand = Stand::new(1, Kind::Sqlite, &[])?;
+    stand.wait_for_ring(&[1])?;
+    post(&stand, 1, &json!({"author": "Ann", "text": "old"}))?;
+    let browser = Browser::open(stand.segment().node(0), LAPTOP)?;
+    let mut tabs = vec![browser.tab()?];
+    while tabs.len() < 7 {
+        browser.wait(&format!("{TEXTS}.join() === 'old'"))?;
+        browser.wait("return document.querySelectorAll('#members li').length === 1")?;
+        tabs.push(browser.open_tab()?);
+    }
+    post(&stand, 1, &json!({"author": "Ann", "text": "new"}))?;
+    for tab in &tabs {
+        browser.show(tab)?;
+        browser.wait(&format!("{TEXTS}.join() === 'old,new'"))?;
     }
     Ok(())
 }

@@ -36,16 +36,15 @@ fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()>
     })?;
     let page = container.sh(look)?;
     ensure!(page.contains("MEMBER"), "{page}");
-    let ask =
-        "setpriv --reuid=nobody --regid=ringd --clear-groups ringctl -i board-1 status --json";
+    let ask = "setpriv --reuid=nobody --regid=ringd-board --clear-groups ringctl -i board-1 status --json";
     let status: Value = serde_json::from_str(&container.sh(ask)?)?;
     ensure!(
         status["members"] == serde_json::json!([1]) && status["database"] == "up",
         "{status:#}"
     );
     // The file of the database is nobody else's.
-    let mode = container.run(&["stat", "--format=%U %a", "/var/lib/ringd/board.db"])?;
-    ensure!(mode.trim() == "ringd 600", "{mode}");
+    let mode = container.run(&["stat", "--format=%U %a", "/var/lib/ringd-board/board.db"])?;
+    ensure!(mode.trim() == "ringd-board 600", "{mode}");
 
     let pid = container.show(UNIT, "MainPID")?;
     let status = container.run(&["cat", &format!("/proc/{pid}/status")])?;
@@ -61,6 +60,6 @@ fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()>
     container.run(&["systemctl", "stop", UNIT])?;
     ensure!(container.show(UNIT, "Result")? == "success");
     container.wait_for_line(PATIENCE, |line| line.contains("left the ring"))?;
-    ensure!(!container.path("/run/ringd/board-1.sock").exists());
+    ensure!(!container.path("/run/ringd-board/board-1.sock").exists());
     Ok(())
 }

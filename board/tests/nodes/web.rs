@@ -1,13 +1,15 @@
 //! The page and its requests.
 
-use std::io::{BufRead, BufReader, Write};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{PATIENCE, Test, limit, tests};
 use serde_json::{Value, json};
 
-use super::http::{ask, connect, get, post, posting, raw};
+use super::http::{self, ask, connect, exchange, get, post, posting, raw, request};
 use super::stand::{Kind, Stand};
 
 /// How often a busy node is asked for another post in place of one that it may have written.
@@ -21,6 +23,9 @@ pub fn tests() -> Vec<Test> {
         what_is_no_request_is_refused_with_a_word,
         a_name_that_another_site_gave_this_node_is_refused,
         the_page_has_no_code_of_its_own_in_it,
+        a_client_that_does_not_read_leaves_memory_and_the_page_to_others,
+        browsers_that_vanish_free_their_live_views,
+        a_client_that_posts_too_much_is_asked_to_wait,
     ]
 }
 
@@ -225,10 +230,10 @@ fn the_page_has_no_code_of_its_own_in_it() -> Result<()> {
         !page.body.contains("<style") && !page.body.contains("<script>"),
         "{page:?}"
     );
-    for path in ["/", "/board.js", "/board.css"] {
+    for path in ["/", "/board.js", "/live.js", "/board.css"] {
         let said = get(&stand, 1, path)?;
         for header in [
-            "content-security-policy: default-src 'self'",
+            "content-security-policy: default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'\r\n",
             "x-content-type-options: nosniff",
         ] {
             ensure!(
@@ -237,6 +242,126 @@ fn the_page_has_no_code_of_its_own_in_it() -> Result<()> {
             );
         }
     }
-    ensure!(!get(&stand, 1, "/board.js")?.body.contains("innerHTML"));
+    for path in ["/board.js", "/live.js"] {
+        ensure!(!get(&stand, 1, path)?.body.contains("innerHTML"));
+    }
+    Ok(())
+}
+
+/// Connects a client with another address of the machine to its page.
+fn connect_from(stand: &Stand, from: Ipv4Addr) -> Result<TcpStream> {
+    let node = stand.segment().node(0);
+    let page = SocketAddr::from((node.ip().context("it has an address")?, 8080));
+    let stream = node
+        .ns()
+        .run(|| http::connect_from(page, from, PATIENCE))??;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+/// A node whose posts fill an answer.
+fn full(options: &[(&str, &str)]) -> Result<Stand> {
+    let stand = Stand::new(1, Kind::Sqlite, options)?;
+    stand.wait_for_ring(&[1])?;
+    let text = "\u{1f600}".repeat(2_000);
+    for _ in 0..140 {
+        let said = post(&stand, 1, &json!({"author": "a", "text": text}))?;
+        ensure!(matches!(said.status, 200 | 201), "{said:?}");
+    }
+    Ok(stand)
+}
+
+fn a_client_that_does_not_read_leaves_memory_and_the_page_to_others() -> Result<()> {
+    let mut stand = full(&[])?;
+    let pid = stand.node(1).pid();
+    let memory = || -> Result<usize> {
+        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        Ok(kib.context("VmHWM in kB")?.parse::<usize>()? << 10)
+    };
+    let before = memory()?;
+    let request = request("GET /posts?limit=1000", "", "");
+    let mut deaf = Vec::new();
+    for _ in 0..512 {
+        let mut stream = connect_from(&stand, Ipv4Addr::new(127, 0, 0, 2))?;
+        // It is refused before all of it is there.
+        let _ = stream.write_all(request.as_bytes());
+        deaf.push(stream);
+    }
+    // Far more than the client may have: most are refused, and others are served.
+    let is_refused = |stream: &mut TcpStream| {
+        let mut text = [0; 12];
+        stream.read_exact(&mut text).is_err() || text == *b"HTTP/1.1 429"
+    };
+    let mut last = deaf.iter_mut().rev().take(384);
+    ensure!(last.any(is_refused), "none is refused");
+    let said = get(&stand, 1, "/posts?limit=1000")?;
+    ensure!(
+        said.status == 200 && said.body.len() > 1 << 20,
+        "{}",
+        said.head
+    );
+    let took = memory()? - before;
+    // A quarter of all answers is this client's; as much again is for what the allocator keeps.
+    ensure!(took < 64 << 20, "{took} bytes");
+    Ok(())
+}
+
+/// Costs 15 seconds: a client may be silent for so long.
+fn browsers_that_vanish_free_their_live_views() -> Result<()> {
+    let stand = Stand::new(2, Kind::Sqlite, &[])?;
+    stand.wait_for_ring(&[1, 2])?;
+    let (page, elsewhere) = (stand.segment().node(0), stand.segment().node(1));
+    let page = (page.ip().context("it has an address")?, 8080);
+    let listen = |mut stream: TcpStream| -> Result<(TcpStream, String)> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(request("GET /events", "", "").as_bytes())?;
+        let mut status = [0; 12];
+        stream.read_exact(&mut status)?;
+        Ok((stream, String::from_utf8_lossy(&status).into_owned()))
+    };
+    let mut browsers = Vec::new();
+    for _ in 0..64 {
+        let (stream, status) = listen(elsewhere.ns().run(|| TcpStream::connect(page))??)?;
+        ensure!(status == "HTTP/1.1 200", "{status}");
+        browsers.push(stream);
+    }
+    let (_, status) = listen(connect(&stand, 1, PATIENCE)?)?;
+    ensure!(status == "HTTP/1.1 503", "{status}");
+    stand.link(2, "down")?;
+    limit::until("a live view is free", || {
+        let listened = connect(&stand, 1, PATIENCE).and_then(listen);
+        listened.is_ok_and(|(_, status)| status == "HTTP/1.1 200")
+    });
+    drop(browsers);
+    Ok(())
+}
+
+fn a_client_that_posts_too_much_is_asked_to_wait() -> Result<()> {
+    let stand = Stand::new(1, Kind::Sqlite, &[("--post-rate", "1KiB")])?;
+    stand.wait_for_ring(&[1])?;
+    let text = "a".repeat(2_000);
+    let mut written = 0;
+    let said = loop {
+        let what = json!({"author": "a", "text": text});
+        let said = raw(&stand, 1, posting(&what).as_bytes())?;
+        match said.status {
+            200 | 201 => written += 1,
+            503 => {}
+            _ => break said,
+        }
+        ensure!(written < 100, "nothing is refused");
+    };
+    ensure!(
+        said.status == 429 && said.json()?["error"] == "rate",
+        "{said:?}"
+    );
+    ensure!(said.head.contains("\r\nretry-after: "), "{said:?}");
+    // Another client may still post.
+    let other = connect_from(&stand, Ipv4Addr::new(127, 0, 0, 2))?;
+    let what = json!({"author": "a", "text": text});
+    let said = exchange(other, posting(&what).as_bytes())?;
+    ensure!(matches!(said.status, 201 | 503), "{said:?}");
     Ok(())
 }

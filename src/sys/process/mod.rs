@@ -11,6 +11,7 @@ pub mod inherited;
 mod init;
 mod lifeline;
 pub mod nice;
+pub mod rights;
 mod tree;
 
 pub use cgroup::{Hierarchy, KillFile};

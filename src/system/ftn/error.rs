@@ -39,6 +39,19 @@ pub enum Error {
         /// The server's index.
         index: usize,
     },
+    /// An earlier version has kept the state in another directory.
+    #[error(
+        "the state of server {index} is still in {}, where earlier versions kept it: stop all servers of this machine, \
+         then mv {} {}", old.display(), old.display(), new.display()
+    )]
+    StateMoved {
+        /// The file of the earlier version.
+        old: PathBuf,
+        /// The file of this one.
+        new: PathBuf,
+        /// The server's index.
+        index: usize,
+    },
     /// What all systems have in common.
     #[error(transparent)]
     Common(system::Error),
@@ -65,6 +78,7 @@ impl SystemError for Error {
                 _ => 1,
             },
             Self::StateTaken { .. } => 7,
+            Self::StateMoved { .. } => 9,
             Self::Common(error) => error.exit_code(),
         }
     }
@@ -119,6 +133,15 @@ mod tests {
                 "server 2 in /etc/ringd/ftn.servers",
             ),
             (bind(ErrorKind::OutOfMemory), 1, "192.0.2.1:7301"),
+            (
+                Error::StateMoved {
+                    old: path(),
+                    new: PathBuf::from("/new/ftn-2.state"),
+                    index: 2,
+                },
+                9,
+                "mv /nowhere/ftn-2.state /new/ftn-2.state",
+            ),
             (Error::of_state(2)(locked), 7, "--control PATH"),
             (Error::of_state(2)(newer), 9, "run that one"),
         ];

@@ -1,16 +1,16 @@
 //! The command line of `ringd ftn`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
 use ring_proto::ftn::server::{self, majority};
 
-use crate::control::{CONTROL_DIR, NodeName};
+use crate::control::ftn::SYSTEM;
+use crate::control::{NodeName, control_dir};
 use crate::host::LogFormat;
-use crate::system::STATE_DIR;
-use crate::system::values::{parse_bytes, parse_count};
-use crate::text::parse_duration;
+use crate::system::values::parse_count;
+use crate::text::{parse_bytes, parse_duration};
 
 const EXAMPLES: &str = "\
 FILE lists the servers, one HOST:PORT a line, numbered from 0; blank lines do not count. All \
@@ -50,6 +50,9 @@ Exit codes:
   7  the state directory or file cannot be used, or another ringd has it
   8  the control socket cannot be made
   9  the state file is a newer ringd's, no file of this user's own, or no state file";
+
+/// The directory of the state file, unless the options name another.
+pub const STATE_DIR: &str = "/var/lib/ringd-ftn";
 
 /// Run a server of the token service.
 ///
@@ -112,7 +115,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
     pub state_dir: PathBuf,
 
-    /// The control socket for ringctl [default: /run/ringd/ftn-N.sock]
+    /// The control socket for ringctl [default: /run/ringd-ftn/ftn-N.sock]
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
@@ -172,7 +175,7 @@ impl Options {
     /// The server's name on this machine.
     #[must_use]
     pub fn name(&self) -> NodeName {
-        NodeName::of("ftn", &self.index.to_string())
+        NodeName::of(SYSTEM, &self.index.to_string())
     }
 
     /// The control socket's path.
@@ -180,7 +183,7 @@ impl Options {
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
-            None => self.name().socket(Path::new(CONTROL_DIR)),
+            None => self.name().socket(&control_dir(SYSTEM)),
         }
     }
 }
@@ -209,8 +212,11 @@ mod tests {
     fn a_list_and_an_index_get_the_defaults_of_the_machine() {
         let options = parse(&[]).unwrap();
         assert_eq!(options.of_machine(3), server::Options::default());
-        assert_eq!(options.control_path(), Path::new("/run/ringd/ftn-1.sock"));
-        assert_eq!(options.state_dir, Path::new("/var/lib/ringd"));
+        assert_eq!(
+            options.control_path(),
+            Path::new("/run/ringd-ftn/ftn-1.sock")
+        );
+        assert_eq!(options.state_dir, Path::new("/var/lib/ringd-ftn"));
         for missing in [&["ftn", "--index", "0"][..], &["ftn", "--servers", "/x"]] {
             assert!(Options::try_parse_from(missing).is_err(), "{missing:?}");
         }
@@ -260,8 +266,8 @@ mod tests {
             "15s",
             "256MiB",
             "10000",
-            "/var/lib/ringd",
-            "/run/ringd/ftn-N.sock",
+            "/var/lib/ringd-ftn",
+            "/run/ringd-ftn/ftn-N.sock",
             "  9  ",
         ];
         for word in words {

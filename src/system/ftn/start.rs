@@ -1,5 +1,7 @@
 //! Starts a server.
 
+use std::path::Path;
+
 use ring_proto::ftn::LONGEST;
 use ring_proto::ftn::server::{Durable, OptionsError, Server};
 use tracing::{info, warn};
@@ -10,14 +12,15 @@ use super::doubts::doubts;
 use super::error::Error;
 use super::link;
 use super::node::Node;
+use super::options;
 use super::state_file::{Record, StateFile};
 use crate::driver::{Driver, datagrams};
 use crate::host::{self, History, Host, NodeHealth, Onlookers, UdpSlot};
 use crate::observe::ftn::{Log, Names, News};
-use crate::sys::random;
-use crate::system::PROGRAM;
+use crate::sys::{random, rights};
 use crate::system::record_file::Found;
 use crate::system::write_warnings::WriteWarnings;
+use crate::system::{PROGRAM, STATE_DIR};
 use crate::token::{ServerList, read_list};
 
 /// What is said to clients who ask for more than a server of tokens tells.
@@ -45,6 +48,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         source,
     })?;
     let name = options.name();
+    check_moved(options)?;
     let (store, found) = StateFile::open(&options.state_dir, (&name, index), ssig)?;
     let fresh = Record {
         configuration: 0,
@@ -56,6 +60,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     let seed = random().map_err(host::Error::system("draw a random number"))?;
     let machine = Server::new(own, servers, index, durable, seed);
     let machine = machine.map_err(|error| unusable(&error))?;
+    rights::keep(rights::PORTS).map_err(host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         &options.control_path(),
@@ -95,6 +100,18 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     let received = datagrams::receive_batch(LONGEST);
     let transmit = datagrams::transmit_batch(LONGEST);
     host.run(Driver::with_batches(machine, received, transmit), node)
+}
+
+/// Numbers would go back without the state of an earlier version.
+fn check_moved(options: &Options) -> Result<(), Error> {
+    let [old, new] =
+        [STATE_DIR, options::STATE_DIR].map(|place| options.name().state(Path::new(place)));
+    let is_default = options.state_dir == Path::new(options::STATE_DIR);
+    if is_default && old.exists() && !new.exists() {
+        let index = options.index;
+        return Err(Error::StateMoved { old, new, index });
+    }
+    Ok(())
 }
 
 fn unusable(error: &OptionsError) -> host::Error {

@@ -1,13 +1,13 @@
 //! The command line of `ringd jitterbug`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
 use ring_proto::jitterbug::{self, Compute, Decide};
 
 use crate::control::jitterbug::SYSTEM;
-use crate::control::{CONTROL_DIR, NodeName};
+use crate::control::{NodeName, control_dir};
 use crate::host::LogFormat;
 use crate::system::values::{parse_count, parse_hook_timeout, parse_size};
 use crate::text::parse_duration;
@@ -135,7 +135,7 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub compute_timeout: Duration,
 
-    /// The control socket for ringctl [default: /run/ringd/jitterbug-IFACE.sock]
+    /// The control socket for ringctl [default: /run/ringd-jitterbug/jitterbug-IFACE.sock]
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
@@ -200,7 +200,7 @@ impl Options {
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
-            None => self.name().socket(Path::new(CONTROL_DIR)),
+            None => self.name().socket(&control_dir(SYSTEM)),
         }
     }
 }
@@ -241,7 +241,7 @@ mod tests {
         let options = parse(&[]).unwrap();
         assert_eq!(options.of_machine(), jitterbug::Options::default());
         assert_eq!(options.tcp_port, 0);
-        let socket = Path::new("/run/ringd/jitterbug-eth0.sock");
+        let socket = Path::new("/run/ringd-jitterbug/jitterbug-eth0.sock");
         assert_eq!(options.control_path(), socket);
         assert!(Options::try_parse_from(["jitterbug"]).is_err());
     }
@@ -293,7 +293,7 @@ mod tests {
             "pure",
             "equal on all nodes",
             "When not to take it",
-            "/run/ringd/jitterbug-IFACE.sock",
+            "/run/ringd-jitterbug/jitterbug-IFACE.sock",
             "  8  ",
         ];
         for word in words {

@@ -14,7 +14,7 @@ use crate::driver::{Driver, NoStore, datagrams};
 use crate::host::hooks::{self, Hooks};
 use crate::host::{self, Host, NodeHealth};
 use crate::observe::jitterbug::Log;
-use crate::sys::{clock, random};
+use crate::sys::{clock, random, rights};
 use crate::system::PROGRAM;
 
 /// Room for a datagram: far more than the longest message, so that what goes on after its message is told from what
@@ -31,6 +31,8 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     let link = SegmentLink::open(&options.interface, options.udp_port, options.tcp_port)?;
     let seed = random().map_err(host::Error::system("draw a random number"))?;
     let machine = Jitterbug::new(own, seed).map_err(|error| unusable(&error))?;
+    rights::keep(rights::PORTS | rights::PROGRAMS)
+        .map_err(host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         &options.control_path(),

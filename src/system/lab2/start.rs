@@ -19,7 +19,7 @@ use crate::driver::Driver;
 use crate::host::hooks::{self, Hooks};
 use crate::host::{self, Host, NodeHealth};
 use crate::observe::lab2::{Log, Observers, Tally};
-use crate::sys::{LockError, RingLock, clock};
+use crate::sys::{LockError, RingLock, clock, rights};
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{Error, PROGRAM};
 use crate::text::format_duration;
@@ -42,6 +42,8 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     }
     let lock = lock.map_err(Error::Lock)?;
     let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
+    rights::keep(rights::FRAMES | rights::PROGRAMS)
+        .map_err(host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         &options.control_path(),

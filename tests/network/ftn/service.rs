@@ -9,11 +9,13 @@ use crate::recipes::pages::{FTN, block};
 
 const BINARIES: Binaries = binaries!();
 const UNIT: &str = "ringd-ftn@0";
+const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
 
 pub fn tests() -> Vec<Test> {
     tests![
         the_unit_serves_without_any_right_and_leaves_when_it_is_stopped,
         a_list_without_this_server_is_not_tried_again,
+        the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe,
     ]
 }
 
@@ -88,16 +90,17 @@ fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<(
     ensure!(!field("Uid:")?.split_whitespace().any(|uid| uid == "0"));
 
     // Who may ask, and what is stored.
-    let ask = "setpriv --reuid=nobody --regid=ringd --clear-groups ringctl -i ftn-0 status --json";
+    let ask =
+        "setpriv --reuid=nobody --regid=ringd-ftn --clear-groups ringctl -i ftn-0 status --json";
     let status: Value = serde_json::from_str(&container.sh(ask)?)?;
     ensure!(status["healthy"] == true, "{status:#}");
-    let stored = container.path("/var/lib/ringd/ftn-0.state");
+    let stored = container.path("/var/lib/ringd-ftn/ftn-0.state");
     ensure!(stored.metadata()?.len() > 0);
 
     container.run(&["systemctl", "stop", UNIT])?;
     ensure!(container.show(UNIT, "Result")? == "success");
     container.wait_for_line(PATIENCE, |line| line.contains("left the servers"))?;
-    ensure!(!container.path("/run/ringd/ftn-0.sock").exists());
+    ensure!(!container.path("/run/ringd-ftn/ftn-0.sock").exists());
     Ok(())
 }
 
@@ -113,5 +116,50 @@ fn a_list_without_this_server_is_not_tried_again() -> Result<()> {
     container.wait_for_line(PATIENCE, |line| {
         line.contains("names none of the 1 servers")
     })?;
+    Ok(())
+}
+
+/// Costs three seconds: a boot.
+fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result<()> {
+    let scene = Scene::new("--grace 0s")?;
+    let container = &scene.container;
+    let configuration = || -> Result<u64> {
+        container.wait_for(UNIT, "StatusText", PATIENCE, |text| text == "leads, READY")?;
+        let status: Value =
+            serde_json::from_str(&container.run(&["ringctl", "-i", "ftn-0", "status", "--json"])?)?;
+        status["configuration"].as_u64().context("a number")
+    };
+    container.sh(&scene.start)?;
+    let before = configuration()?;
+    // As an earlier version has left it.
+    container.sh(&format!(
+        "systemctl stop {UNIT} && mkdir -p /var/lib/ringd && mv /var/lib/ringd-ftn/ftn-0.state /var/lib/ringd \
+         && rmdir /var/lib/ringd-ftn && chown -R ringd: /var/lib/ringd && chmod 750 /var/lib/ringd"
+    ))?;
+    let started = container.output(&["systemctl", "start", UNIT])?;
+    ensure!(
+        !started.status.success(),
+        "it has started without its state"
+    );
+    let by_hand = container.output(&[
+        "ringd",
+        "ftn",
+        "--servers",
+        "/etc/ringd/ftn.servers",
+        "--index",
+        "0",
+    ])?;
+    let said = String::from_utf8(by_hand.stderr)?;
+    ensure!(
+        by_hand.status.code() == Some(9) && said.contains("/var/lib/ringd/ftn-0.state"),
+        "{}: {said}",
+        by_hand.status
+    );
+    let recipe = CHANGELOG.split("```sh\n").nth(1);
+    let recipe = recipe.and_then(|it| it.split("```").next());
+    container.sh(recipe.context("the page has it")?.trim_end())?;
+    container.run(&["systemctl", "start", UNIT])?;
+    let after = configuration()?;
+    ensure!(after > before, "it went from {before} to {after}");
     Ok(())
 }

@@ -108,6 +108,22 @@ pub fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
     Ok(())
 }
 
+pub fn a_hook_of_roots_may_do_more_than_its_daemon() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    place.hook(
+        "adds",
+        "ip address add 192.0.2.7/32 dev lo 2>/dev/null; ip -o address show to 192.0.2.7 | cut -c -5 >>$R",
+    )?;
+    let daemon = place.ringd(segment.node(0), &at_rest()).spawn()?;
+    place.wait_for_line(|line| line.starts_with("1: lo"))?;
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid()))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
+    let bits = u64::from_str_radix(line.context("CapPrm")?.trim(), 16)?;
+    // CAP_DAC_OVERRIDE, CAP_KILL, CAP_NET_RAW and CAP_SYS_NICE.
+    ensure!(bits == 1 << 1 | 1 << 5 | 1 << 13 | 1 << 23, "{bits:x}");
+    Ok(())
+}
+
 pub fn what_hooks_say_is_in_the_log_and_a_flood_is_not() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     place.hook(

@@ -21,7 +21,7 @@ fn the_unit_leads_without_any_right_and_ends_when_it_is_stopped() -> Result<()> 
     let recipe = block(JITTERBUG, "sudo install -m 644 systemd/ringd.sysusers")?;
     container.sh(recipe.trim_end())?;
     container.wait_for(UNIT, "StatusText", PATIENCE, |text| text == "in the ring")?;
-    let ask = "setpriv --reuid=nobody --regid=ringd --clear-groups ringctl -i jitterbug-eth0 status --json";
+    let ask = "setpriv --reuid=nobody --regid=ringd-jitterbug --clear-groups ringctl -i jitterbug-eth0 status --json";
     let status: Value = serde_json::from_str(&container.sh(ask)?)?;
     ensure!(
         status["state"] == "leader" && status["udp_port"] == UDP_PORT,
@@ -42,6 +42,10 @@ fn the_unit_leads_without_any_right_and_ends_when_it_is_stopped() -> Result<()> 
     container.run(&["systemctl", "stop", UNIT])?;
     ensure!(container.show(UNIT, "Result")? == "success");
     container.wait_for_line(PATIENCE, |line| line.contains("left the ring"))?;
-    ensure!(!container.path("/run/ringd/jitterbug-eth0.sock").exists());
+    ensure!(
+        !container
+            .path("/run/ringd-jitterbug/jitterbug-eth0.sock")
+            .exists()
+    );
     Ok(())
 }

@@ -159,6 +159,7 @@ fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
 
     ensure!(scene.status()?["link"] == "up");
     scene.container.run(&["ringctl", "run", "--", "true"])?;
+    check_other_units_are_kept_out(&scene.container)?;
 
     let elections = |status: &Value| status["counters"]["state_change_reasons"]["elected"].clone();
     let before = elections(&scene.other.wait_for_status(PATIENCE, |_| true)?);
@@ -178,6 +179,28 @@ fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
         "the token was not handed over: {after:#}"
     );
     ensure!(!scene.container.path("/run/ringd/eth0.sock").exists());
+    Ok(())
+}
+
+/// A process that has taken over another unit neither asks as a member of the group, nor reads the state, nor takes the place of
+/// the socket.
+fn check_other_units_are_kept_out(container: &Container) -> Result<()> {
+    for user in ["ringd-ftn", "ringd-jitterbug", "ringd-board"] {
+        let become_it = format!("setpriv --reuid={user} --regid={user} --init-groups");
+        for act in [
+            "ringctl -i eth0 status",
+            "cat /var/lib/ringd/eth0.state",
+            "mv /run/ringd/eth0.sock /run/ringd/taken.sock",
+            "touch /run/ringd/other.sock",
+        ] {
+            let done = container.output(&["sh", "-c", &format!("{become_it} {act}")])?;
+            let said = String::from_utf8(done.stderr)?;
+            ensure!(
+                !done.status.success() && said.contains("ermission denied"),
+                "{user} may {act}: {said}"
+            );
+        }
+    }
     Ok(())
 }
 

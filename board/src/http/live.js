@@ -1,0 +1,63 @@
+// One live view for all tabs of a browser, which makes at most six connections to a node. It runs in a shared worker; where a
+// browser has none, in each tab.
+"use strict";
+
+const SHOWN = 500;
+const AGAIN_MS = 1000;
+
+// Tells of each event: its kind, and its value.
+function listen(tell) {
+  let last = 0;
+  const open = () => {
+    const events = new EventSource(`events?after=${last}`);
+    events.addEventListener("ring", (event) => tell("ring", JSON.parse(event.data)));
+    events.addEventListener("post", (event) => {
+      last = Number(event.lastEventId);
+      tell("post", JSON.parse(event.data));
+    });
+    events.addEventListener("error", () => {
+      tell("error", null);
+      // A browser connects again by itself, but not after a refusal.
+      if (events.readyState === EventSource.CLOSED) setTimeout(open, AGAIN_MS);
+    });
+  };
+  open();
+}
+
+// Of a tab: calls the function of each kind of event.
+function view(show) {
+  const tell = (kind, value) => show[kind](value);
+  if (window.SharedWorker === undefined) {
+    listen(tell);
+    return;
+  }
+  const { port } = new SharedWorker("live.js");
+  port.onmessage = ({ data: [kind, value] }) => tell(kind, value);
+  addEventListener("pagehide", () => port.postMessage("gone"));
+  // From the browser's cache of pages.
+  addEventListener("pageshow", (event) => event.persisted && location.reload());
+}
+
+// Of the worker: a tab that comes late is told what the others were told.
+function share() {
+  const tabs = new Set();
+  const posts = [];
+  let state = null;
+  self.onconnect = ({ ports: [port] }) => {
+    for (const post of posts) port.postMessage(["post", post]);
+    if (state !== null) port.postMessage(state);
+    port.onmessage = () => tabs.delete(port);
+    tabs.add(port);
+  };
+  listen((kind, value) => {
+    if (kind === "post") {
+      posts.push(value);
+      if (posts.length > SHOWN) posts.shift();
+    } else {
+      state = [kind, value];
+    }
+    for (const tab of tabs) tab.postMessage([kind, value]);
+  });
+}
+
+if (self.SharedWorkerGlobalScope !== undefined) share();
