@@ -50,7 +50,7 @@ pub use frame::Frame;
 pub use message::{Kind, Message};
 pub use parts::EthernetHeader;
 pub use ping::Promise;
-pub use profile::Profile;
+pub use profile::{Backing, Profile};
 pub use ring_members::Member;
 pub use stamps::{MAX_NAME_LEN, NO_AGE, Purpose, RunOutcome, Stamp};
 pub use token::{Digest, Token};

@@ -7,7 +7,8 @@
 //! ```text
 //!   at  bytes  field
 //!    0      4  mark       "RGD2"
-//!    4      1  flags      1: the author is deaf; 2: what goes to all does not reach it
+//!    4      1  flags      1: the author is deaf; 2: what goes to all does not reach it;
+//!                         32, 64, 128: a number of 3 bits, how its tenure is backed
 //!    5      2  mtu        u16, the longest payload that it sends and receives, in bytes
 //!    7      8  constants  u64, a digest of its constants
 //!   15      8  patience   u64, nanoseconds: its WAITER_TIMEOUT
@@ -74,7 +75,8 @@ layout! {
 /// What a member says of itself (`docs/protocol.md`, "Profiles").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Profile {
-    /// [`DEAF`](Self::DEAF), [`UNREACHED`](Self::UNREACHED), and what later versions may add.
+    /// [`DEAF`](Self::DEAF), [`UNREACHED`](Self::UNREACHED), [`BACKING`](Self::BACKING), and those that later
+    /// versions may add.
     pub flags: u8,
     /// The longest payload of a frame that it sends and receives, in bytes.
     pub mtu: u16,
@@ -90,11 +92,27 @@ pub struct Profile {
     pub expect: u32,
 }
 
+/// How well the tenure of an owner is backed, as it says with TOKEN_IS_HERE to all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Backing {
+    /// No other member confirms it, and no program has wanted the token since it was elected.
+    Unused = 1,
+    /// No other member confirms it.
+    Used = 2,
+    /// Other members confirm it.
+    Confirmed = 3,
+    /// More than half of the ring confirms it.
+    Quorum = 4,
+}
+
 impl Profile {
     /// Flag: the author has heard nobody for WAITER_TIMEOUT.
     pub const DEAF: u8 = 1;
     /// Flag: of all frames only those to the author alone have reached it for long.
     pub const UNREACHED: u8 = 2;
+    /// Flags: the number of the [`Backing`]; 0: the author tells none.
+    pub const BACKING: u8 = 0b1110_0000;
     /// Bytes that a profile takes.
     pub const LEN: usize = size_of::<ProfileLayout>();
 
@@ -108,6 +126,24 @@ impl Profile {
     #[must_use]
     pub const fn is_unreached(&self) -> bool {
         self.flags & Self::UNREACHED != 0
+    }
+
+    /// How the author's tenure is backed; `None`: it is no owner, offers its token, or does not know this.
+    #[must_use]
+    pub const fn backing(&self) -> Option<Backing> {
+        match (self.flags & Self::BACKING) >> Self::BACKING.trailing_zeros() {
+            1 => Some(Backing::Unused),
+            2 => Some(Backing::Used),
+            3 => Some(Backing::Confirmed),
+            4 => Some(Backing::Quorum),
+            _ => None,
+        }
+    }
+
+    /// The flags with the backing of the author's tenure.
+    #[must_use]
+    pub const fn with_backing(flags: u8, backing: Backing) -> u8 {
+        flags & !Self::BACKING | (backing as u8) << Self::BACKING.trailing_zeros()
     }
 
     /// Whether a profile may follow a message of this kind.

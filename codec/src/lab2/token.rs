@@ -43,6 +43,12 @@ impl Token {
             .then_with(|| other.number.cmp(&self.number))
     }
 
+    /// Whether this token is at least as strong as `first`, and not stronger than `last`.
+    #[must_use]
+    pub fn is_between(&self, first: &Self, last: &Self) -> bool {
+        !first.is_stronger_than(self) && !self.is_stronger_than(last)
+    }
+
     /// Whether both belong to one chain: the same author and number.
     #[must_use]
     pub fn same_chain(&self, other: &Self) -> bool {

@@ -28,6 +28,9 @@ impl Lab2 {
         let limit = self.data_limit();
         if may_use && data.len() <= limit.len {
             self.known.set_data(data);
+            if let Role::Owner(tenure) = &mut self.role {
+                tenure.is_used = true;
+            }
             self.token_is_here(MacAddr::BROADCAST);
         } else {
             self.event(Event::DataRefused {

@@ -71,6 +71,8 @@ pub enum Reason {
     /// An OWNER met a stronger token and destroyed its own, or heard of a stronger one and minted
     /// in its place.
     StrongerToken,
+    /// An OWNER has given way to one whose token is weaker, and whom members confirm.
+    Outranked,
     /// WAITER_TIMEOUT has passed since the token was heard of.
     WaiterTimeout,
     /// Nobody answered WHERE_IS_TOKEN in LOOSER_ANSWER_TIMEOUT.

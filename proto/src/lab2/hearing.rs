@@ -23,6 +23,8 @@ pub(super) struct Hearing {
     pub(super) last: Option<Instant>,
     /// Since when this node has not been deaf.
     pub(super) since: Option<Instant>,
+    /// Nobody was heard for so long when all frames that had come were read.
+    pub(super) deaf: bool,
     /// It was said that nobody is heard.
     pub(super) told: bool,
     /// Nobody takes the token from this node, which owns nothing until it knows better.
@@ -57,8 +59,17 @@ impl Lab2 {
     /// Whether nobody was heard for so long that this node says so in what it broadcasts.
     #[must_use]
     pub fn is_deaf(&self) -> bool {
+        self.link.is_up() && self.hearing.deaf
+    }
+
+    fn was_quiet(&self) -> bool {
         let quiet = self.hearing.last.map(|at| self.now.monotonic.since(at));
-        self.link.is_up() && quiet.is_some_and(|quiet| quiet >= self.derived.earshot)
+        quiet.is_some_and(|quiet| quiet >= self.derived.earshot)
+    }
+
+    /// It is judged where no frame waits: a process that was stopped has not heard what has come meanwhile.
+    pub(super) fn judge_hearing(&mut self) {
+        self.hearing.deaf = self.was_quiet();
     }
 
     /// Whether this node has heard others for so long that it knows who is silent.
@@ -107,9 +118,10 @@ impl Lab2 {
     /// A frame has come: this node hears, and what it says of its author is remembered, if it is of a kind
     /// that does. If it is the answer to a question to that member alone, this node may own again.
     pub(super) fn hear(&mut self, envelope: Envelope, message: &Message<'_>, says_deaf: bool) {
-        let was_deaf = self.is_deaf();
+        let was_quiet = self.was_quiet();
         self.hearing.last = self.hearing.last.max(Some(envelope.at));
-        if was_deaf {
+        self.hearing.deaf = false;
+        if was_quiet {
             self.hearing.since = self.hearing.last;
             // The members that were told so have not heard of it yet: they take no offer of this node.
             self.silence.unsay();
@@ -120,7 +132,7 @@ impl Lab2 {
             peer.deaf = says_deaf;
             self.note_deafness(envelope.from, says_deaf);
         }
-        if was_deaf && self.may_pass() && !self.out.timers.is_set(Timer::Pass) {
+        if was_quiet && self.may_pass() && !self.out.timers.is_set(Timer::Pass) {
             let turn = self.before_the_next_round();
             self.timer_in(Timer::Pass, turn);
         }

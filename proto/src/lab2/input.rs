@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ring_codec::lab2::{Frame, Message};
+use ring_codec::lab2::{Backing, Frame, Message};
 use ring_codec::{DecodeError, MacAddr, Problem};
 
 use super::table::Inserted;
@@ -17,6 +17,8 @@ pub(super) struct Envelope {
     pub(super) broadcast: bool,
     /// When it arrived, which is before now if it had to wait.
     pub(super) at: Instant,
+    /// How its author's tenure is backed, if it tells.
+    pub(super) backing: Option<Backing>,
 }
 
 impl Lab2 {
@@ -34,6 +36,7 @@ impl Lab2 {
             from: frame.author,
             broadcast: frame.destination == MacAddr::BROADCAST,
             at: self.now.monotonic.before(age),
+            backing: frame.profile.and_then(|said| said.backing()),
         };
         let only_wants = matches!(frame.message, Message::WantToken);
         let deaf = frame.profile.is_some_and(|said| said.is_deaf());
@@ -96,6 +99,7 @@ impl Lab2 {
             from,
             broadcast,
             at: arrived,
+            backing: _,
         } = envelope;
         self.table.removed.is_back(from);
         let mut inserted = self.table.insert(from);

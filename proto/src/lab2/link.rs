@@ -147,6 +147,7 @@ impl Lab2 {
     fn link_found(&mut self) {
         self.hearing.last = self.link.up_since();
         self.hearing.since = self.link.up_since();
+        self.hearing.deaf = false;
         if self.hearing.unfit {
             self.timer_in(Timer::Probe, self.constants.waiter_timeout());
         }

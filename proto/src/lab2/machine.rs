@@ -396,6 +396,7 @@ impl Machine for Lab2 {
     fn handle_timeout(&mut self, now: Now) {
         self.advance(now);
         self.out.begin_freely();
+        self.judge_hearing();
         for &timer in Timer::ALL {
             if self.out.timers.take_due(timer, self.now.monotonic) {
                 self.fire(timer);

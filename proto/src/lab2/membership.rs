@@ -234,6 +234,11 @@ impl Lab2 {
         }
         self.event(Event::MemberLeft { mac: envelope.from });
         self.end_troubles_of(&[envelope.from]);
+        if let Some(offer) = self.role.offer()
+            && offer.to == envelope.from
+        {
+            self.hand_over_failed(offer);
+        }
     }
 
     /// Sends the table, once a period for each cause, as far as the frame in hand may be

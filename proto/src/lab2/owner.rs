@@ -50,6 +50,7 @@ impl Lab2 {
         self.asked = None;
         let tenure = Tenure {
             rests_until: now + self.constants.idle_hold,
+            is_used: tenure.is_used || self.want,
             ..tenure
         };
         self.change(Role::Owner(tenure), reason, Some(tenure.token));
@@ -226,9 +227,11 @@ impl Lab2 {
         }
     }
 
+    /// It asks when its time comes next: frames that wait in the socket may tell who owns the token.
     pub(super) fn on_lease_expired(&mut self) {
         if matches!(self.role, Role::Owner(_)) {
-            self.become_looser(Reason::LeaseExpired);
+            self.enter_looser(Reason::LeaseExpired, self.token());
+            self.timer_in(Timer::Ask, Duration::ZERO);
         }
     }
 }

@@ -330,7 +330,9 @@ impl Lab2 {
     /// is alive, its holder gives way.
     pub(super) fn outbid(&mut self, tenure: Tenure, other: Token) {
         let outgrown = other.is_stronger_than(&tenure.token) && !other.same_chain(&tenure.token);
-        if outgrown && other.progress < MAX_PROGRESS {
+        if outgrown && self.outbids(&tenure, other, None) {
+            self.carry_on(tenure, other);
+        } else if outgrown && other.progress < MAX_PROGRESS {
             let minted = self.mint(other.progress + 2);
             let tenure = Role::Owner(tenure.renewed(minted, self.outlived(tenure.ack)));
             self.change(tenure, Reason::StrongerToken, Some(minted));
@@ -339,7 +341,7 @@ impl Lab2 {
     }
 
     /// A new chain, stronger than all that is known here, with a progress of `least` or more.
-    fn mint(&mut self, least: u64) -> Token {
+    pub(super) fn mint(&mut self, least: u64) -> Token {
         let number = self.known.next_number();
         self.known.use_number(number);
         let known = self.known.token().map_or(0, |known| known.progress);

@@ -71,7 +71,10 @@ impl Lab2 {
         if !is_ping && !speaks_to_all {
             return frame;
         }
-        let profile = self.profile();
+        let profile = Profile {
+            flags: self.with_backing(self.flags(), content),
+            ..self.profile()
+        };
         let with = Frame {
             profile: Some(profile),
             ..frame

@@ -42,7 +42,11 @@ impl Lab2 {
         digest: Digest,
         beat: Option<u32>,
     ) -> bool {
-        let heard = matches!(self.role, Role::Waiter(_)) && self.known.token() == Some(token);
+        let known = self.known.token();
+        // A stronger token that is known of another owner does not end what was promised.
+        let is_bound = self.is_bound_to(token, envelope.from)
+            && known.is_some_and(|known| !known.same_chain(&token));
+        let heard = matches!(self.role, Role::Waiter(_)) && (known == Some(token) || is_bound);
         if !envelope.broadcast || !heard || !self.out.may_reply() {
             return false;
         }
@@ -124,7 +128,7 @@ impl Lab2 {
         self.promise_lasts(members).max(self.longest_patience())
     }
 
-    fn is_free_for(&self, token: Token, holder: MacAddr) -> bool {
+    pub(super) fn is_free_for(&self, token: Token, holder: MacAddr) -> bool {
         let now = self.now.monotonic;
         self.promise.is_none_or(|promise| {
             let same = promise.token == token && promise.holder == holder;

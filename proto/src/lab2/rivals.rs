@@ -11,7 +11,7 @@ use crate::throttle::Throttle;
 use crate::time::Instant;
 
 /// By how much a token gets ahead of a rival: more hops than what is heard of a token is old.
-const LEAD: u64 = 1 << 10;
+pub(super) const LEAD: u64 = 1 << 10;
 
 /// What is remembered of them.
 #[derive(Debug, Clone, Copy, Default)]

@@ -142,6 +142,12 @@ pub(super) struct Tenure {
     pub(super) ahead: Option<MacAddr>,
     /// After whom a round goes on that waits for objections.
     pub(super) interrupted: Option<MacAddr>,
+    /// The token under which it began.
+    pub(super) first: Token,
+    /// A program may have worked under the token, here or at an earlier holder.
+    pub(super) is_used: bool,
+    /// When the owner of a weaker token first said that it is better backed.
+    pub(super) outranked: Option<Instant>,
 }
 
 impl Tenure {
@@ -152,6 +158,9 @@ impl Tenure {
             giver: None,
             ahead: None,
             interrupted: None,
+            first: token,
+            is_used: false,
+            outranked: None,
             token,
             known_before: None,
             next_progress: None,
@@ -176,6 +185,7 @@ impl Tenure {
             ack: AckState::Due(answered_by),
             unacknowledged: Some(giver),
             giver: Some(giver),
+            is_used: true,
             ..Self::of_own(token)
         }
     }
@@ -201,6 +211,7 @@ impl Tenure {
             refusals: self.refusals,
             rests_until: self.rests_until,
             giver: self.giver,
+            is_used: self.is_used,
             ..Self::of_own(token)
         }
     }

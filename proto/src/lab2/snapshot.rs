@@ -80,7 +80,7 @@ impl Lab2 {
         }
         let quiet = self.silence();
         let objected = constants.objected_within();
-        writer.role(role, (constants.take_timeout, objected), quiet);
+        writer.role(role, (constants.take_timeout, objected), heartbeat, quiet);
         writer.table(table, heartbeat, patience, (quiet, constants.forget));
         let forgets = constants.forget.is_some();
         writer.hearing(hearing, derived.earshot, quiet, forgets);
@@ -140,6 +140,7 @@ impl Writer {
         let Hearing {
             last,
             since,
+            deaf,
             // Which only people are told of.
             told: _,
             unfit,
@@ -148,13 +149,14 @@ impl Writer {
         self.age_up_to(*last, earshot);
         // Asked for only where members are forgotten.
         self.age_up_to(since.filter(|_| forgets), silence);
-        (unfit, probe).hash(self);
+        (deaf, unfit, probe).hash(self);
     }
 
     fn role(
         &mut self,
         role: &Role,
         (take_timeout, objected): (Duration, Duration),
+        heartbeat: Duration,
         silence: Duration,
     ) {
         role.state().hash(self);
@@ -181,9 +183,14 @@ impl Writer {
                 giver,
                 ahead,
                 interrupted,
+                // Which only applications are told of.
+                first: _,
+                is_used,
+                outranked,
             }) => {
                 (token, known_before, next_progress, offer.is_some()).hash(self);
-                unacknowledged.hash(self);
+                (unacknowledged, is_used).hash(self);
+                self.age_up_to(*outranked, heartbeat / 2);
                 let (step, at) = match *ack {
                     AckState::Settled => (0, self.now),
                     AckState::Due(by) => (1, by),

@@ -46,6 +46,8 @@ pub trait Subject:
     fn may_use(&self) -> bool;
     /// Until when it tells an application at `now` that it may rely on the token; `None`: it may not.
     fn lease_until(&self, now: Instant) -> Option<Instant>;
+    /// Whether an application that was told to rely on this token may go on.
+    fn carries(&self, token: Token) -> bool;
     /// Until when it tells its application that it has a quorum; `None`: it has none.
     fn quorum_until(&self) -> Option<Instant>;
     /// Whether it owns nothing because nobody took the token from it.

@@ -87,6 +87,13 @@ impl Support {
         beat
     }
 
+    /// The tenure goes on with another token, and all that was promised to it counts.
+    pub(super) fn rename(&mut self, old: Token, new: Token) {
+        if self.is_of(old) {
+            self.token = Some(new);
+        }
+    }
+
     fn is_of(&self, token: Token) -> bool {
         self.token == Some(token)
     }

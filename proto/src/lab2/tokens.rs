@@ -33,10 +33,20 @@ impl Lab2 {
                 {
                     self.hand_over_complete(token, envelope.from);
                 } else if self.outdoes(token, envelope.from, tenure.token) {
+                    if tenure.offer.is_none() && self.outbids(&tenure, token, envelope.backing) {
+                        self.carry_on(tenure, token);
+                        return false;
+                    }
+                    if self.awaits_backing(envelope, token, &tenure) {
+                        return false;
+                    }
                     self.become_waiter(Reason::StrongerToken, token);
                     gives_way = true;
                     // If the own token has just been offered, whoever took it speaks for it.
                     self.known.vouch(self.now.monotonic);
+                } else if self.is_outranked(envelope, token, &tenure) {
+                    self.become_waiter(Reason::Outranked, token);
+                    gives_way = true;
                 } else {
                     self.note_rival(token, tenure.token);
                     if !self.is_echo(token, tenure) {
@@ -136,6 +146,10 @@ impl Lab2 {
                 self.note_rival(token, offered);
                 self.token_was_here(envelope.from);
             }
+            None if token.is_stronger_than(&tenure.token) && self.outbids(&tenure, token, None) => {
+                self.carry_on(tenure, token);
+                self.token_is_here(envelope.from);
+            }
             None if token.is_stronger_than(&tenure.token) => {
                 self.become_waiter(Reason::StrongerToken, token);
                 self.take(envelope, token, data);
@@ -193,6 +207,8 @@ impl Lab2 {
                 self.token_is_here(MacAddr::BROADCAST);
             }
             Role::Waiter(_) => self.answer_as_follower(envelope.from),
+            // By now that election is over.
+            Role::Looser(_) if self.has_waited(envelope) => {}
             Role::Looser(_) => self.consider_standing(envelope.from, theirs),
             Role::Generating(mine) if theirs.is_stronger_than(&mine) => {
                 self.stand_down(Reason::StrongerCandidate, theirs);
@@ -202,6 +218,12 @@ impl Lab2 {
                 self.send(envelope.from, Content::GeneratingToken(mine));
             }
         }
+    }
+
+    /// Whether a frame has waited here for so long that it is no news: the process was stopped.
+    fn has_waited(&self, envelope: Envelope) -> bool {
+        let age = self.now.monotonic.since(envelope.at);
+        age >= self.constants.looser_answer_timeout()
     }
 
     /// Whether a token held by another station wins against the own one (section 2).

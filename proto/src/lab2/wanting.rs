@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Lab2;
 use super::outbox::Content;
+use super::role::{Role, Tenure};
 use super::timer::Timer;
 
 impl Lab2 {
@@ -12,7 +13,8 @@ impl Lab2 {
             return;
         }
         self.want = true;
-        if self.role.unoffered().is_some() {
+        if let Role::Owner(tenure @ Tenure { offer: None, .. }) = &mut self.role {
+            tenure.is_used = true;
             // Before the work, as when it comes with the token.
             self.acknowledge();
             self.out.timers.stop(Timer::Pass);

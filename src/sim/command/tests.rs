@@ -37,6 +37,9 @@ impl Subject for Spoilt {
     fn lease_until(&self, now: Instant) -> Option<Instant> {
         Subject::lease_until(&self.machine, now)
     }
+    fn carries(&self, token: Token) -> bool {
+        Subject::carries(&self.machine, token)
+    }
     fn quorum_until(&self) -> Option<Instant> {
         self.machine.quorum_until()
     }

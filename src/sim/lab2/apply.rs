@@ -55,6 +55,7 @@ impl<M: Subject> World<M> {
             | Fault::Cut { .. }
             | Fault::Mend { .. }
             | Fault::Narrow { .. }
+            | Fault::Aside { .. }
             | Fault::Part { .. } => self.act_on_segment(fault),
             Fault::Replay { frames } => self.replay(frames),
             Fault::Stranger { frames } => self.hear_stranger(frames),
@@ -99,9 +100,23 @@ impl<M: Subject> World<M> {
             Fault::Cut { from, to } => self.network.cuts.push((from, to)),
             Fault::Mend { from, to } => self.network.cuts.retain(|&cut| cut != (from, to)),
             Fault::Part { ref groups } => self.part(groups),
+            Fault::Aside { node, aside } => self.set_aside(node, aside),
             _ => {}
         }
         self.network.look_up();
+    }
+
+    /// Cuts a node off from all others, or undoes all cuts between it and others.
+    fn set_aside(&mut self, node: usize, aside: bool) {
+        self.network
+            .cuts
+            .retain(|&(from, to)| from != node && to != node);
+        if aside {
+            self.system.met(FaultKind::Aside);
+            let others = (0..self.nodes.len()).filter(|&other| other != node);
+            let cuts = others.flat_map(|other| [(node, other), (other, node)]);
+            self.network.cuts.extend(cuts);
+        }
     }
 
     fn act_on_node(&mut self, fault: &Fault) {

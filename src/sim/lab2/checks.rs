@@ -13,9 +13,6 @@ use crate::sim::kernel::violation::MAX_VIOLATIONS;
 
 /// The most frames that one received frame is answered with.
 const MAX_REPLIES: u32 = 2;
-/// The same if the frame woke an OWNER whose lease had expired: it asks, and says what it wants.
-/// These two answer nothing that was received.
-const MAX_REPLIES_ON_EXPIRY: u32 = 4;
 
 /// A token of less progress owes nothing to a clock, in nanoseconds since 1970: the year 2001.
 const CLOCKED: u64 = 1_000_000_000_000_000_000;
@@ -190,13 +187,8 @@ impl Checks {
     }
 
     /// A frame was answered with so many.
-    pub(super) fn replies(&mut self, at: u64, node: usize, replies: u32, lease_expired: bool) {
-        let most = if lease_expired {
-            MAX_REPLIES_ON_EXPIRY
-        } else {
-            MAX_REPLIES
-        };
-        if replies > most {
+    pub(super) fn replies(&mut self, at: u64, node: usize, replies: u32) {
+        if replies > MAX_REPLIES {
             let what = format!("{replies} frames");
             self.broken(at, Some(node), Rule::Replies, what);
         }

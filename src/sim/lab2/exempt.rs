@@ -138,6 +138,12 @@ impl Exemptions {
         is_void || tainted(one) || tainted(other) || renamed
     }
 
+    /// Whether a node with a quorum may lose its token to this one: there may be two quorums, or that token is one of its
+    /// own chain, which is at two places.
+    pub(super) fn loss(&self, now: u64, held: &Token, other: &Token) -> bool {
+        self.quorum(now, held, other) || self.names_clash()
+    }
+
     /// A node that shares its address holds this token.
     pub(super) fn hold(&mut self, holder: MacAddr, token: &Token) {
         if !self.shared.is_empty() && self.shared.contains(&holder) {

@@ -252,6 +252,32 @@ impl Maker {
         self.at(end, lost((false, false, false)));
     }
 
+    /// One node works while another, which may have got its link just now, is behind a switch that forwards nothing
+    /// yet: long enough for an election there, or not.
+    fn aside(&mut self, at: u64) {
+        if self.nodes < 2 {
+            return;
+        }
+        let node = self.node();
+        let busy = (node + 1 + self.rng.index(self.nodes - 1)) % self.nodes;
+        let work_us = self.rng.between(SECOND, 4 * SECOND);
+        self.at(
+            at,
+            Fault::Want {
+                node: busy,
+                work_us,
+            },
+        );
+        let begins = at + self.rng.between(300 * MS, SECOND);
+        let ends = begins + self.rng.between(300 * MS, 1_500 * MS);
+        if self.rng.chance(300) {
+            self.at(begins, Fault::Unplug { node });
+            self.at(begins + 50 * MS, Fault::Plug { node });
+        }
+        self.at(begins, Fault::Aside { node, aside: true });
+        self.at(ends, Fault::Aside { node, aside: false });
+    }
+
     fn episode(&mut self, kind: FaultKind, at: u64) {
         match kind {
             FaultKind::Drop
@@ -324,6 +350,7 @@ impl Maker {
             FaultKind::Once => self.once(at),
             FaultKind::Deaf | FaultKind::Broadcast | FaultKind::Drift => self.spell(kind, at),
             FaultKind::Unicast => self.unicast(at),
+            FaultKind::Aside => self.aside(at),
             FaultKind::Dead => {
                 let first = self.few(DEAD);
                 // Who has just spoken counts as one of the eight that answer others.

@@ -81,6 +81,8 @@ pub struct Own {
     pub(super) errand: Option<Errand>,
     /// What its application was told of a quorum last.
     pub(super) claim: Option<Claim>,
+    /// Until when it has a quorum by its own clock, as it was seen last.
+    pub(super) quorum: Option<Instant>,
     /// What its application was told last of its token, if it works with it.
     pub(super) lease: Option<Claim>,
     /// Its state file was lost: it is not started before this time.
@@ -93,8 +95,8 @@ pub struct Own {
 pub(super) struct Seen {
     /// Frames sent since the last received one was done with.
     pub(super) replies: u32,
-    /// Whether a lease has expired since then.
-    pub(super) expired: bool,
+    /// It was an owner and has met a token that counts more than its own: that one.
+    pub(super) outdone: Option<Token>,
     /// How many members there are since the table has grown; 0: it has not.
     pub(super) grown: usize,
 }
@@ -119,6 +121,7 @@ impl Own {
             job: None,
             errand: None,
             claim: None,
+            quorum: None,
             lease: None,
             down_until: 0,
             seen: Seen::default(),

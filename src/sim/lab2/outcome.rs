@@ -40,6 +40,8 @@ pub enum Rule {
     Storm,
     /// Two halves never both have a quorum.
     Quorum,
+    /// A holder with a quorum loses it only when it loses its majority, ends or is told to end.
+    Kept,
     /// No two applications rely on a token at the same time, as long as no frame is lost.
     Lease,
     /// A job is run once in its period.
@@ -73,6 +75,7 @@ impl Rule {
             Self::Panic => "invariant 7: a node crashes",
             Self::Storm => "invariant 7: there is no end to the frames",
             Self::Quorum => "two nodes have a quorum at the same time",
+            Self::Kept => "a node that has a quorum loses its token to another",
             Self::Lease => "two applications rely on a token at the same time",
             Self::Once => "a job is run twice in its period",
             Self::Clock => "a wrong clock takes the token too far",

@@ -314,6 +314,8 @@ pub enum Fault {
     },
     /// Frames to all do not reach the node, or do again.
     Broadcast { node: usize, lost: bool },
+    /// Nothing reaches the node, and nobody gets what it sends; or all does again.
+    Aside { node: usize, aside: bool },
     /// Payloads of more bytes than that are lost on their way.
     Narrow { mtu: u16 },
     /// A clock's rate is off by more than the promises allow; 0: it is right again.
@@ -365,6 +367,7 @@ impl Fault {
             Self::Broadcast { .. } => FaultKind::Broadcast,
             Self::Drift { .. } => FaultKind::Drift,
             Self::Rollback { .. } => FaultKind::Rollback,
+            Self::Aside { .. } => FaultKind::Aside,
         }
     }
 
@@ -427,6 +430,7 @@ impl schedule::Fault for Fault {
             | Self::Unicast { node, .. }
             | Self::Drift { node, .. }
             | Self::Rollback { node }
+            | Self::Aside { node, .. }
             | Self::Address { node, .. } => [Some(node), None],
             Self::Drop { .. }
             | Self::Duplicate { .. }

@@ -27,6 +27,7 @@ impl<M: Subject> World<M> {
         }
         let local = node.clock.monotonic(now);
         let until = machine.quorum_until().filter(|&until| until > local);
+        node.own.quorum = until.filter(|_| machine.may_use());
         let Some((token, until)) = held.zip(until) else {
             return;
         };
@@ -37,6 +38,29 @@ impl<M: Subject> World<M> {
         let until = before.map_or(until, |before| before.until.max(until));
         node.own.claim = Some(Claim { token, until });
         self.compare_quorums(at, token);
+    }
+
+    /// A node has met another's token that counts more than its own, or has one in its place. It had no quorum, or its
+    /// tenure goes on. Whether the quorum does depends on who is in the ring now: the other may be new.
+    pub(super) fn look_at_loss(&mut self, at: usize, outdone: Token) {
+        let now = self.now;
+        let node = &self.nodes[at];
+        let local = node.clock.monotonic(now);
+        let had_quorum = node.own.quorum.is_some_and(|until| until > local);
+        let machine = node.driver.as_ref().map(|driver| driver.machine());
+        let Some((held, machine)) = node.own.held.zip(machine).filter(|_| had_quorum) else {
+            return;
+        };
+        if machine.carries(held) {
+            return;
+        }
+        let checks = &mut self.system.checks;
+        if checks.exempt.loss(now, &held, &outdone) {
+            checks.exempted += 1;
+            return;
+        }
+        let what = format!("{held}, for {outdone}");
+        checks.broken(now, Some(at), Rule::Kept, what);
     }
 
     fn compare_quorums(&mut self, at: usize, token: Token) {

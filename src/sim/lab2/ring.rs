@@ -213,16 +213,23 @@ impl<M: Subject> System for Ring<M> {
             // events after what it was answered with.
             Event::Received { .. } | Event::Dropped { .. } => {
                 let replies = std::mem::take(&mut seen.replies);
-                let expired = std::mem::take(&mut seen.expired);
                 let Moment { at, node } = moment;
-                self.checks.replies(at, node, replies, expired);
+                self.checks.replies(at, node, replies);
                 if let Event::Dropped { .. } = event {
                     self.stats.dropped += 1;
                 }
             }
-            Event::StateChanged { to, reason, .. } => {
+            Event::StateChanged {
+                from,
+                to,
+                reason,
+                token,
+            } => {
+                let is_outdone = matches!(reason, Reason::StrongerToken | Reason::Outranked);
+                if from == State::Owner && is_outdone {
+                    seen.outdone = seen.outdone.or(token);
+                }
                 if reason == Reason::LeaseExpired {
-                    seen.expired = true;
                     self.stats.expired_leases += 1;
                 }
                 if to == State::Owner && reason == Reason::Elected {

@@ -58,6 +58,7 @@ kinds! {
     Broadcast(Broadcast) "broadcast" "Frames to all do not reach a node; those to it alone do.",
     Drift "drift" "A clock runs up to a fifth faster or slower than it should for a while.",
     Rollback "rollback" "A process dies and starts again with an older state file: a power loss.",
+    Aside "aside" "A node is cut off for about as long as it takes to elect itself, while another works.",
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::Constants;
 
 use super::Subject;
-use super::node::{Node, Own};
+use super::node::{Node, Own, Seen};
 use super::notation::{ip, mac};
 use super::plan::MTU;
 use super::record::Record;
@@ -54,7 +54,7 @@ impl<M: Subject> World<M> {
     /// What a node believes now, and whether it may.
     pub(super) fn look_at(&mut self, at: usize) {
         let node = &mut self.nodes[at];
-        let grown = std::mem::take(&mut node.own.seen).grown;
+        let Seen { grown, outdone, .. } = std::mem::take(&mut node.own.seen);
         let Some(driver) = node.driver.as_ref() else {
             return;
         };
@@ -66,6 +66,10 @@ impl<M: Subject> World<M> {
             self.system.checks.table(self.now, at, members, max);
         }
         let finished = machine.is_finished();
+        if let Some(outdone) = outdone {
+            self.look_at_loss(at, outdone);
+        }
+        let node = &mut self.nodes[at];
         node.own.may_use = may_use;
         if held != node.own.held {
             self.hold(at, held);

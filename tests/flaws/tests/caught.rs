@@ -99,6 +99,16 @@ fn caught_by_both(
     caught_by_simulator(findings, settings, sim::Rule::Quorum);
 }
 
+/// Either of them finds an owner that loses its quorum to another's token.
+fn caught_losing_a_quorum(
+    findings: &mut Findings,
+    (scenario, settings): &(Scenario, Settings),
+    says: &str,
+) {
+    caught_by_checker(findings, scenario, says);
+    caught_by_simulator(findings, settings, sim::Rule::Kept);
+}
+
 fn two_formed() -> Scenario {
     Scenario::formed("two", 2).bounds(4, 3, 9)
 }
@@ -172,6 +182,8 @@ macro_rules! caught {
 }
 
 caught! {
+    age_before_backing caught_losing_a_quorum(
+        (quorums_of_three().bounds(3, 4, 18), cut_ring(3, &[FaultKind::Aside])), "for which it has a quorum");
     answered_too_late caught_by_simulator(from(250, slow_ring()), sim::Rule::Lease);
     any_offer_accepted caught_by_checker(
         two_formed().faults(Faults { doubled: 1, ..Faults::default() }), "go back");
@@ -227,6 +239,8 @@ caught! {
     penalty_for_ever caught_by_simulator(
         world(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
     progress_not_stored caught_by_checker(two_cold(), "before it is stored");
+    promises_lost_with_the_token caught_by_checker(
+        quorums_of_three().bounds(3, 4, 18), "for which it has a quorum");
     promises_twice caught_by_both(
         (quorums_of_three().bounds(3, 4, 18), cut_ring(3, &[])), "have a quorum");
     rests_after_each_work caught_by_simulator(

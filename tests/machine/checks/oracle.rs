@@ -224,6 +224,8 @@ impl Oracle {
     fn look_at_token(&mut self, machine: &Lab2, held: Option<Token>) {
         if let Some(token) = held {
             self.learn(token);
+            // Where it outbids another owner what was promised still counts.
+            let goes_on = self.held.is_some_and(|held| machine.carries(held));
             if self.held != Some(token) {
                 let new = self.tenures.insert(token.priority());
                 let grows = self.held.is_none_or(|held| token.is_stronger_than(&held));
@@ -233,8 +235,10 @@ impl Oracle {
                 }
                 self.last_heartbeat = self.latest;
                 self.offered = None;
-                self.promised.clear();
-                self.longest_promise = Duration::ZERO;
+                if !goes_on {
+                    self.promised.clear();
+                    self.longest_promise = Duration::ZERO;
+                }
             }
             let silent = self.latest.since(self.last_heartbeat);
             assert!(

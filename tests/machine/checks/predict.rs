@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, Kind, Message, Token};
+use ring_codec::lab2::{Backing, Frame, Kind, Message, Token};
 use ring_proto::Machine;
 use ring_proto::lab2::{Constants, DropReason, Event, Lab2, Reason, State};
 use ring_proto::time::Instant;
@@ -120,7 +120,14 @@ impl Before {
                 let complete = self
                     .offered
                     .is_some_and(|offer| !offer.is_stronger_than(token));
-                assert_eq!(state == State::Waiter, beaten || complete);
+                let gives_way = output.changed(Reason::Outranked);
+                let backing = frame.profile.and_then(|said| said.backing());
+                assert!(!gives_way || backing >= Some(Backing::Confirmed));
+                let outbids = beaten && !complete && state == State::Owner;
+                let to_all = frame.destination == MacAddr::BROADCAST;
+                assert!(!outbids || !to_all || output.changed(Reason::StrongerToken));
+                let loses = beaten && !outbids || complete || gives_way;
+                assert_eq!(state == State::Waiter, loses);
             }
             (State::Owner, Message::WhereIsToken) => {
                 output.assert_answers(Kind::TokenIsHere, frame.author);
@@ -138,9 +145,14 @@ impl Before {
 
 impl Output {
     fn took_token(&self) -> bool {
-        self.events.iter().any(|event| {
-            matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::TokenTaken)
-        })
+        self.changed(Reason::TokenTaken)
+    }
+
+    /// Whether the state has changed for this reason.
+    fn changed(&self, why: Reason) -> bool {
+        self.events
+            .iter()
+            .any(|event| matches!(event, Event::StateChanged { reason, .. } if *reason == why))
     }
 
     fn was_refused(&self) -> bool {
@@ -166,7 +178,10 @@ pub fn assert_arrow(from: State, to: State, reason: Reason) {
         (Looser | Waiter, Owner) => reason == Reason::TokenTaken,
         (Generating, Owner) => matches!(reason, Reason::TokenTaken | Reason::Elected),
         (Waiter, Looser) => matches!(reason, Reason::WaiterTimeout | Reason::LinkLost),
-        (Owner, Waiter) => matches!(reason, Reason::TokenHandedOver | Reason::StrongerToken),
+        (Owner, Waiter) => matches!(
+            reason,
+            Reason::TokenHandedOver | Reason::StrongerToken | Reason::Outranked
+        ),
         (Owner, Owner) => reason == Reason::StrongerToken,
         (Owner, Looser) => matches!(
             reason,

@@ -121,6 +121,13 @@ pub enum Breach {
         /// Which.
         nodes: [usize; 2],
     },
+    /// "Backing": a node that has a quorum loses its token to another.
+    QuorumLost {
+        /// Who.
+        node: usize,
+        /// What it held.
+        token: Token,
+    },
     /// Section 5, 2: there is no single owner this long after the faults have ended.
     NotRecovered {
         /// How long after.
@@ -228,6 +235,14 @@ impl fmt::Display for Breach {
                 )
             }
             Self::NotDropped { node } => write!(f, "{} heeds a frame that is no good", n(node)),
+            Self::QuorumLost { node, token } => {
+                write!(
+                    f,
+                    "{} loses {}, for which it has a quorum",
+                    n(node),
+                    show(token)
+                )
+            }
             Self::TwoQuorums { nodes } => write!(f, "{} have a quorum", both(nodes)),
             Self::TwoOwners { nodes } => write!(f, "{} may both use a token", both(nodes)),
             Self::NotRecovered { after } => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, Kind, MAX_PROGRESS, Message, Token};
+use ring_codec::lab2::{Backing, Frame, Kind, MAX_PROGRESS, Message, Token};
 use ring_proto::lab2::{Durable, State};
 
 use crate::breach::Breach;
@@ -42,6 +42,7 @@ impl Step<'_> {
             .or_else(|| self.begun_unstored())
             .or_else(|| self.wrong_token_made(scenario))
             .or_else(|| self.unannounced(heard.as_ref()))
+            .or_else(|| self.quorum_lost(scenario))
             .or_else(|| self.without_lease(scenario))
             .or_else(|| heard.and_then(|frame| self.misheard(scenario, &frame)))
     }
@@ -71,14 +72,7 @@ impl Step<'_> {
     }
 
     fn too_much_said(&self) -> Option<Breach> {
-        // A lease that runs out with the frame in hand is the node's own affair: it asks for the
-        // token, and wants it if it has work. Neither is an answer.
-        let answers = self
-            .turn
-            .said
-            .iter()
-            .filter(|(bytes, _)| !is(Kind::WhereIsToken, bytes) && !is(Kind::WantToken, bytes));
-        let (node, frames) = (self.at, answers.count());
+        let (node, frames) = (self.at, self.turn.said.len());
         let asked = matches!(self.input, Input::Frame(..));
         (asked && frames > MAX_REPLIES).then_some(Breach::TooManyReplies { node, frames })
     }
@@ -147,6 +141,24 @@ impl Step<'_> {
         (stands || elected || gives).then_some(Breach::Unannounced { node })
     }
 
+    /// Another's token does not end a tenure that a quorum confirms. Where clocks go as they like nobody knows.
+    fn quorum_lost(&self, scenario: &Scenario) -> Option<Breach> {
+        let (before, after) = (&self.before.machine, &self.turn.node.machine);
+        let heard = matches!(self.input, Input::Frame(..));
+        let until = before
+            .quorum_until()
+            .filter(|_| before.may_use() && heard)?;
+        let clock = self.turn.node.clock;
+        let has_quorum = after.quorum_until().is_some_and(|until| until > clock);
+        let lost = self
+            .held_before()
+            .filter(|&held| !after.carries(held) || !has_quorum)?;
+        let for_another = after.state() == State::Waiter || self.begun().is_some();
+        let counts = scenario.timing != Timing::Free && until > clock;
+        let node = self.at;
+        (counts && for_another).then_some(Breach::QuorumLost { node, token: lost })
+    }
+
     fn without_lease(&self, scenario: &Scenario) -> Option<Breach> {
         let held = self.held_before()?;
         let silent = self.turn.node.clock.since(self.before.said);
@@ -165,6 +177,8 @@ impl Step<'_> {
     fn misheard(&self, scenario: &Scenario, frame: &Frame<'_>) -> Option<Breach> {
         let node = self.at;
         let is_deaf = frame.profile.is_some_and(|said| said.is_deaf());
+        let backing = frame.profile.and_then(|said| said.backing());
+        let is_backed = backing >= Some(Backing::Confirmed);
         match frame.message {
             Message::TakeToken { token, .. } => {
                 let Input::Frame(_, age) = self.input else {
@@ -184,12 +198,16 @@ impl Step<'_> {
                 if is_deaf {
                     (waits && in_time).then_some(Breach::NotDropped { node })
                 } else if token.is_stronger_than(&mine) {
-                    kept.then_some(Breach::Stayed {
+                    // Who may be confirmed waits for what is said to all.
+                    let waits = self.before.machine.may_use()
+                        && frame.destination != MacAddr::BROADCAST
+                        && !token.same_chain(&mine);
+                    (kept && !waits).then_some(Breach::Stayed {
                         node,
                         against: token,
                     })
                 } else {
-                    (token != mine && waits && in_time)
+                    (token != mine && waits && in_time && !is_backed)
                         .then_some(Breach::Yielded { node, to: token })
                 }
             }

@@ -41,6 +41,8 @@ pub trait AnyMachine:
     fn held(&self) -> Option<Token>;
     /// See [`Subject::may_use`].
     fn may_use(&self) -> bool;
+    /// See [`Subject::carries`].
+    fn carries(&self, token: Token) -> bool;
     /// See [`Subject::quorum_until`].
     fn quorum_until(&self) -> Option<Instant>;
     /// See [`Subject::digest`].
@@ -78,6 +80,10 @@ impl<M: Snapshot> AnyMachine for M {
 
     fn may_use(&self) -> bool {
         Subject::may_use(self)
+    }
+
+    fn carries(&self, token: Token) -> bool {
+        Subject::carries(self, token)
     }
 
     fn quorum_until(&self) -> Option<Instant> {

@@ -18,6 +18,7 @@ pub fn tests() -> Vec<Test> {
         exclusive two_halves_have_a_view_each_and_no_quorum,
         three_of_five_are_a_quorum_and_two_are_none,
         a_member_that_stands_still_is_not_missed,
+        a_holder_goes_on_when_a_machine_that_was_alone_comes_back,
         // The one that hears both sides of the cut must object to an election before it is over.
         exclusive a_member_that_was_started_again_does_not_help_two_holders,
     ]
@@ -104,6 +105,26 @@ fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
     let after = Holder::at_work(&ring.daemons[2], QUORUM)?;
     wait_was_short(healed, &after)?;
     after.finish()
+}
+
+/// It has elected itself, and its token is the stronger one.
+fn a_holder_goes_on_when_a_machine_that_was_alone_comes_back() -> Result<()> {
+    let ring = form::<3>(bridge(3)?)?;
+    let holder = Holder::at_work(&ring.daemons[0], QUORUM)?;
+    ring.segment.cut(2)?;
+    let alone = &ring.daemons[2];
+    let progress = |status: &serde_json::Value| status["token"]["progress"].as_u64();
+    let elected = alone.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    ensure!(progress(&elected) > progress(&ring.daemons[1].status()?));
+    ring.segment.heal(2)?;
+    let stronger = |status: &serde_json::Value| progress(status) > progress(&elected);
+    alone.wait_for_status(PATIENCE, |status| {
+        status["state"] == "WAITER" && stronger(status)
+    })?;
+    works_on(&holder, timing())?;
+    ensure!(ring.daemons[0].status()?["grade"] == "quorum");
+    holder.finish()?;
+    says(alone, QUORUM, "true").map(drop)
 }
 
 /// Works on for so long that everything that was promised before has run out.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, HEARTBEAT_LEN, MAX_FRAME_LEN, Message, Profile};
+use ring_codec::lab2::{Backing, Frame, HEARTBEAT_LEN, MAX_FRAME_LEN, Message, Profile};
 
 use super::rig::*;
 use crate::LinkState;
@@ -197,7 +197,11 @@ fn only_what_is_broadcast_and_ping_have_a_profile() {
     assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n7"]);
     assert_eq!(decode(&rig.frames[0]).profile, None);
     rig.command(Command::SetData(b"x".to_vec()));
-    assert_eq!(decode(&rig.frames[0]).profile, Some(profile(1_500)));
+    let told = Profile {
+        flags: Profile::with_backing(0, Backing::Used),
+        ..profile(1_500)
+    };
+    assert_eq!(decode(&rig.frames[0]).profile, Some(told));
     let mut rig = Rig::waiter();
     rig.hear(7, ping_of(OTHER, ip(7)));
     rig.hear_all(3, here(token(10)));

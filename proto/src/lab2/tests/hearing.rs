@@ -361,3 +361,44 @@ fn an_owner_with_work_all_the_time_keeps_owning_if_one_member_takes_the_token_th
     assert!(!rig.machine.is_unfit());
     assert_eq!(rig.state(), State::Owner);
 }
+
+/// An owner of 11-n3-1 that was stopped for a second; the process goes on now.
+fn stopped() -> Rig {
+    let mut rig = Rig::owner();
+    rig.sleep_through(ms(1_000));
+    rig.events.clear();
+    rig
+}
+
+#[test]
+fn an_owner_that_was_stopped_reads_what_waits_before_it_says_that_it_hears_nobody_and_asks() {
+    let mut rig = stopped();
+    for age in [450, 350, 250, 150, 50] {
+        let said = rig.hear_late(7, here(token_of(50, 7, 1)), ms(age));
+        let asks = said.iter().any(|line| line.starts_with("WHERE_IS_TOKEN"));
+        assert!(!asks, "{said:?}");
+    }
+    assert_eq!(rig.state(), State::Waiter);
+    let deaf = |event: &Event| matches!(event, Event::HearingChanged { .. });
+    assert!(!rig.events.iter().any(deaf), "{:?}", rig.events);
+    assert_eq!(rig.wake(), [""; 0], "nothing is due");
+}
+
+#[test]
+fn it_does_not_stand_against_a_candidate_of_an_election_that_is_over() {
+    for (age, stands) in [(ms(500), false), (ANSWER_TIMEOUT, false), (ms(99), true)] {
+        let mut rig = stopped();
+        let said = rig.hear_late(3, generating(token_of(2, 3, 9)), age);
+        let candidate = said.iter().any(|line| line.starts_with("GENERATING_TOKEN"));
+        assert_eq!(candidate, stands, "{said:?}");
+    }
+}
+
+#[test]
+fn it_asks_once_nothing_waits() {
+    let mut rig = stopped();
+    assert_eq!(rig.hear_late(7, ping(NO_IP), ms(700)), [""; 0]);
+    assert_eq!(rig.state(), State::Looser);
+    assert_eq!(rig.wake(), ["WHERE_IS_TOKEN to all"]);
+    assert!(rig.machine.is_deaf(), "the last that it has heard is old");
+}

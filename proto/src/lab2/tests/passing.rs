@@ -496,3 +496,12 @@ fn another_member_that_wants_the_token_is_told_of_and_the_node_itself_not() {
     rig.hear_all(7, Message::Leaving);
     assert!(!rig.machine.is_wanted());
 }
+
+#[test]
+fn a_member_that_leaves_while_it_is_offered_the_token_has_failed_at_once() {
+    let mut rig = Rig::giver();
+    assert_eq!(rig.hear_all(3, Message::Leaving), [""; 0], "of another");
+    let mut rig = Rig::giver();
+    let said = rig.hear_all(7, Message::Leaving);
+    assert_eq!(said, ["TAKE_TOKEN 14-n5-1 to n3"]);
+}

@@ -27,7 +27,7 @@ impl Locks {
             return Some(command);
         }
         if let Some(holder) = &self.queue.holder {
-            let is_over = machine.token != Some(holder.token);
+            let is_over = !machine.is_held_under(holder.token);
             return if is_over && self.queue.waiting.is_empty() {
                 self.want_no_more()
             } else {
@@ -67,7 +67,8 @@ impl Locks {
         let Some(token) = machine.token else {
             return self.want();
         };
-        if self.served == Some(token) && machine.others_may_want() {
+        let is_served = self.served.is_some_and(|it| machine.is_held_under(it));
+        if is_served && machine.others_may_want() {
             // One grant for each turn of this node, as the others have one in theirs.
             return self.want_no_more();
         }
@@ -130,7 +131,7 @@ impl Locks {
             return;
         };
         let client = holder.asked.client.id;
-        if machine.token != Some(holder.token) && holder.ends_by.is_none() {
+        if !machine.is_held_under(holder.token) && holder.ends_by.is_none() {
             let why = Self::loss(machine);
             let until = match why {
                 // Its new holder has it already, unless that must have a quorum as this one had.

@@ -13,6 +13,8 @@ use crate::control::lab2::Grade;
 pub struct MachineState {
     /// The token, if it may be used here now.
     pub token: Option<Token>,
+    /// The token under which the tenure began: it has another since this node has outbid another owner.
+    pub first: Option<Token>,
     /// The end of the lease: nobody else is granted the token before then.
     pub lease_until: Instant,
     /// The tenure's grade.
@@ -43,6 +45,12 @@ impl MachineState {
     /// Returns whether another member may wait for the token.
     pub(super) const fn others_may_want(&self) -> bool {
         self.others_want || self.turn_over
+    }
+
+    /// Returns whether the lock is still here that was granted under this token.
+    pub(super) fn is_held_under(&self, granted: Token) -> bool {
+        let tenure = self.first.zip(self.token);
+        tenure.is_some_and(|(first, last)| granted.is_between(&first, &last))
     }
 
     /// Returns until when the token has the required grade; `None` if it has not.

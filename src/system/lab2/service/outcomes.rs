@@ -205,6 +205,7 @@ impl Service {
 fn machine_state(now: Now, machine: &Lab2, history: &History) -> MachineState {
     MachineState {
         token: machine.grantable(now.monotonic),
+        first: machine.tenure_began_with(),
         lease_until: machine.lease_until().unwrap_or(now.monotonic),
         grade: grade(machine.grade()),
         grade_until: machine.grade_until().unwrap_or(now.monotonic),

@@ -251,7 +251,7 @@ impl Service {
             return Reaction::error("nobody on this machine holds the token: take the lock first");
         };
         let allowed = token.map_or_else(|| self.locks.holds(client), |_| self.is_held_under(token));
-        let is_here = machine.may_use_token() && machine.token() == Some(held);
+        let is_here = machine.may_use_token() && machine.carries(held);
         if !allowed || !is_here {
             return Reaction::error("that lock is no longer held here");
         }

@@ -55,6 +55,7 @@ impl Rig {
             now: Instant::from_nanos(1_000_000_000),
             machine: MachineState {
                 token: None,
+                first: None,
                 lease_until: Instant::from_nanos(0),
                 grade: Grade::Alone,
                 grade_until: Instant::from_nanos(0),
@@ -80,8 +81,14 @@ impl Rig {
 
     fn comes(&mut self, progress: u64) {
         self.machine.token = Some(token(progress));
+        self.machine.first = self.machine.token;
         self.machine.state = State::Owner;
         self.machine.lease_until = self.now + LEASE;
+    }
+
+    /// The node has outbid another owner.
+    fn goes_on_as(&mut self, progress: u64) {
+        self.machine.token = Some(token(progress));
     }
 
     fn goes(&mut self, state: State) {
@@ -292,6 +299,24 @@ fn a_token_that_is_gone_is_lost_for_the_reason_that_shows() {
         assert_eq!(rig.locks.held(), None);
         assert_eq!(rig.commands.last(), Some(&Command::WorkDone));
     }
+}
+
+#[test]
+fn a_lock_goes_on_while_its_node_outbids_other_owners_and_is_the_only_one_of_its_turn() {
+    let mut rig = Rig::has_token(5);
+    rig.wants(1);
+    rig.wants(2);
+    for outbid in [7, 9] {
+        rig.goes_on_as(outbid);
+        assert_eq!(rig.update(), []);
+        assert_eq!(rig.locks.held(), Some(token(5)), "as its holder was told");
+    }
+    rig.machine.others_want = true;
+    assert_eq!(rig.release(1), [], "one grant for each turn");
+    rig.machine.others_want = false;
+    let now = rig.update();
+    assert_eq!(now, rig.granted(2), "under the token of now");
+    assert_eq!(rig.locks.held(), Some(token(9)));
 }
 
 #[test]

@@ -1,0 +1,141 @@
+//! Which of two owners gives way: members that confirm a tenure come before the strength of its token
+//! (`docs/protocol.md`, "Backing").
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Backing, MAX_PROGRESS, Profile, Token};
+
+use super::input::Envelope;
+use super::outbox::Content;
+use super::rivals::LEAD;
+use super::role::{Role, Tenure};
+use super::{Grade, Lab2, Reason};
+
+/// Whether an owner with the first backing outbids a stronger token of an owner that tells this of its own. A
+/// quorum is the only one of its ring. Less than a quorum outbids only tokens that no program has seen: its own
+/// program could not go on under an older fencing token.
+const fn outranks(own: Backing, theirs: Option<Backing>) -> bool {
+    match own {
+        Backing::Quorum => !matches!(theirs, Some(Backing::Quorum)),
+        Backing::Confirmed => matches!(theirs, Some(Backing::Unused)),
+        Backing::Used | Backing::Unused => false,
+    }
+}
+
+impl Lab2 {
+    /// Returns how the tenure of this node is backed; `None` if there is none, or its token is offered.
+    pub(super) fn backing(&self) -> Option<Backing> {
+        let tenure = self.role.unoffered()?;
+        let (token, now) = (tenure.token, self.now.monotonic);
+        if self.support.confirmed(token, now) == 0 {
+            return Some(if tenure.is_used {
+                Backing::Used
+            } else {
+                Backing::Unused
+            });
+        }
+        let grade = self.support.grade(token);
+        let has_quorum = grade.is_some_and(|(grade, until)| grade == Grade::Quorum && until > now);
+        Some(if has_quorum {
+            Backing::Quorum
+        } else {
+            Backing::Confirmed
+        })
+    }
+
+    /// Adds to a profile's flags how the tenure is backed, in a heartbeat.
+    pub(super) fn with_backing(&self, flags: u8, content: Content) -> u8 {
+        let backing = match content {
+            Content::TokenIsHere(_) => self.backing(),
+            Content::Elected(_) if !self.want => Some(Backing::Unused),
+            _ => None,
+        };
+        backing.map_or(flags, |backing| Profile::with_backing(flags, backing))
+    }
+
+    /// Returns whether this owner outbids the stronger token of another, of whose backing it was told this.
+    pub(super) fn outbids(&self, tenure: &Tenure, other: Token, theirs: Option<Backing>) -> bool {
+        let outranks = self.backing().is_some_and(|own| outranks(own, theirs));
+        outranks && !other.same_chain(&tenure.token) && other.progress < MAX_PROGRESS
+    }
+
+    /// Returns whether this owner, which members confirm, is told of a stronger token by a frame to it alone. That does
+    /// not tell how its owner is backed, whose next heartbeat does.
+    pub(super) fn awaits_backing(
+        &self,
+        envelope: Envelope,
+        stronger: Token,
+        tenure: &Tenure,
+    ) -> bool {
+        let is_confirmed = self.backing() >= Some(Backing::Confirmed);
+        !envelope.broadcast && is_confirmed && !stronger.same_chain(&tenure.token)
+    }
+
+    /// Goes on with a token that outdoes another owner's, in the same tenure as far as members and applications are
+    /// concerned: members have promised their help to this node, and it has offered its token to nobody.
+    pub(super) fn carry_on(&mut self, tenure: Tenure, other: Token) {
+        let old = tenure.token;
+        let minted = self.mint(other.progress.saturating_add(LEAD));
+        self.support.rename(old, minted);
+        if self.is_free_for(old, self.me()) {
+            // What was promised to an earlier owner of the old chain ended when that chain came here.
+            self.promise = None;
+        }
+        if let Some(once) = &mut self.jobs.once
+            && once.token == old
+        {
+            once.token = minted;
+        }
+        let renewed = Tenure {
+            first: tenure.first,
+            ..tenure.renewed(minted, self.outlived(tenure.ack))
+        };
+        self.change(Role::Owner(renewed), Reason::StrongerToken, Some(minted));
+        self.on_heartbeat_due();
+    }
+
+    /// Returns whether this owner gives way to a weaker token, whose owner is better backed and has had the time to
+    /// outbid this one. Its answers do not get there.
+    pub(super) fn is_outranked(
+        &mut self,
+        envelope: Envelope,
+        weaker: Token,
+        tenure: &Tenure,
+    ) -> bool {
+        let own = self.backing();
+        let theirs = envelope.backing.zip(own);
+        if !theirs.is_some_and(|(theirs, own)| outranks(theirs, Some(own)))
+            || weaker.same_chain(&tenure.token)
+        {
+            return false;
+        }
+        let (now, period) = (self.now.monotonic, self.constants.heartbeat);
+        let Role::Owner(tenure) = &mut self.role else {
+            return false;
+        };
+        let since = *tenure.outranked.get_or_insert(now);
+        now.since(since) >= period / 2
+    }
+
+    /// Whether this node has promised its help to that tenure, and the promise has not ended.
+    pub(super) fn is_bound_to(&self, token: Token, holder: MacAddr) -> bool {
+        self.promise.is_some_and(|promise| {
+            let is_this = promise.token == token && promise.holder == holder;
+            is_this && promise.until > self.now.monotonic
+        })
+    }
+
+    /// Whether a lock that was granted under this token is still good, as far as the tenure is concerned.
+    #[must_use]
+    pub fn carries(&self, token: Token) -> bool {
+        self.role
+            .unoffered()
+            .is_some_and(|tenure| token.is_between(&tenure.first, &tenure.token))
+    }
+
+    /// Returns the token under which the tenure began, which is not [the one held](Self::token) if this node has
+    /// outbid another owner since: a lock that was granted under it, or under any since, is still good.
+    #[must_use]
+    pub fn tenure_began_with(&self) -> Option<Token> {
+        self.role.unoffered().map(|tenure| tenure.first)
+    }
+}

@@ -1,0 +1,362 @@
+//! "Backing": members that confirm a tenure come before the strength of its token.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Backing, Frame, MAX_FRAME_LEN, MAX_PROGRESS, NO_IP, Profile, Token};
+
+use super::grade::{beat, beating, member, of_three, owner, promise, promising, worth};
+use super::once_rig::nightly;
+use super::rig::{
+    BLANK, HEARTBEAT, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, decode, here, mac, ms, ping,
+    take, token, token_of, was_here, with_digest,
+};
+use super::world::World;
+use crate::lab2::{Command, Constants, Durable, Event, FOREVER, Grade, Reason, State};
+
+/// Of another chain than 11-n3-1, and much stronger: a clock had a say in it.
+const ALONE: Token = token_of(1_000_000, 7, 1);
+/// What outdoes it, by as much as what is heard of a token may be old.
+const OUTBID: &str = "TOKEN_IS_HERE 1001024-n5-1";
+
+/// TOKEN_IS_HERE to all of an owner that tells how it is backed.
+fn hear_owner(rig: &mut Rig, from: u8, token: Token, backing: Option<Backing>) -> Vec<String> {
+    let flags = backing.map_or(0, |backing| Profile::with_backing(0, backing));
+    let frame = Frame {
+        destination: MacAddr::BROADCAST,
+        author: mac(from),
+        message: with_digest(here(token), rig.machine.digest()),
+        profile: Some(Profile {
+            flags,
+            ..rig.machine.profile()
+        }),
+    };
+    let mut buf = [0; MAX_FRAME_LEN];
+    let len = frame.encode(0x88b5, &mut buf).expect("a legal frame");
+    rig.hear_bytes(&buf[..len], ms(0))
+}
+
+/// What this node told of its own tenure with its last heartbeat.
+fn told(rig: &Rig) -> Option<Backing> {
+    decode(rig.frames.last()?).profile?.backing()
+}
+
+/// An OWNER of 11-n3-1 with work for it, which n3 confirms: two of three, or two of five.
+fn confirmed(members: usize) -> Rig {
+    let expect = Some(members);
+    let mut rig = owner(Constants {
+        expect,
+        ..constants()
+    });
+    let number = beat(&rig);
+    rig.hear(3, promising(token(11), number));
+    let quorum = members == 3;
+    assert_eq!(rig.machine.grade() == Grade::Quorum, quorum);
+    rig.events.clear();
+    rig
+}
+
+/// An OWNER of a token that it was elected with, alone for long, without work for it.
+fn elected() -> Rig {
+    let constants = Constants {
+        idle_hold: FOREVER,
+        ..of_three()
+    };
+    let durable = Durable {
+        known: Some(token(99)),
+        ..BLANK
+    };
+    let mut rig = Rig::start(constants, durable).0;
+    rig.hear(3, ping(NO_IP));
+    rig.pass_time(WAITER_TIMEOUT);
+    assert_eq!(rig.state(), State::Owner);
+    rig
+}
+
+#[test]
+fn an_owner_with_a_quorum_outbids_every_other_but_one_that_has_a_quorum_too() {
+    for theirs in [
+        None,
+        Some(Backing::Unused),
+        Some(Backing::Used),
+        Some(Backing::Confirmed),
+    ] {
+        let mut rig = confirmed(3);
+        let until = rig.machine.grade_until();
+        assert_eq!(
+            hear_owner(&mut rig, 7, ALONE, theirs),
+            [format!("{OUTBID} to all")]
+        );
+        assert_eq!(
+            rig.machine.grade_until(),
+            until,
+            "{theirs:?}: what was promised counts"
+        );
+        assert_eq!(rig.machine.grade(), Grade::Quorum);
+        assert!(rig.machine.carries(token(11)), "its lock goes on");
+        assert_eq!(told(&rig), Some(Backing::Quorum));
+        let number = beat(&rig);
+        rig.hear(3, promising(token_of(1_001_024, 5, 1), number));
+        let renewed = rig.now.monotonic + worth(WAITER_TIMEOUT);
+        assert_eq!(
+            rig.machine.grade_until(),
+            Some(renewed),
+            "members confirm it as ever"
+        );
+    }
+    let mut rig = confirmed(3);
+    hear_owner(&mut rig, 7, ALONE, Some(Backing::Quorum));
+    assert_eq!(rig.state(), State::Waiter);
+}
+
+#[test]
+fn an_owner_that_members_confirm_outbids_one_that_none_confirms_and_no_program_has_used() {
+    let mut rig = confirmed(5);
+    let said = hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
+    assert_eq!(said, [format!("{OUTBID} to all")]);
+    assert!(rig.machine.carries(token(11)));
+    assert_eq!(told(&rig), Some(Backing::Confirmed));
+    for theirs in [None, Some(Backing::Used), Some(Backing::Confirmed)] {
+        let mut rig = confirmed(5);
+        hear_owner(&mut rig, 7, ALONE, theirs);
+        assert_eq!(rig.state(), State::Waiter, "{theirs:?}");
+    }
+}
+
+#[test]
+fn an_owner_that_members_confirm_gives_way_only_to_what_is_said_to_all() {
+    let mut rig = confirmed(5);
+    assert_eq!(rig.hear(7, here(ALONE)), [""; 0]);
+    assert_eq!(rig.state(), State::Owner);
+    let said = hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
+    assert_eq!(said, [format!("{OUTBID} to all")]);
+    let mut rig = Rig::owner();
+    rig.hear(7, here(ALONE));
+    assert_eq!(rig.state(), State::Waiter, "no member confirms it");
+}
+
+#[test]
+fn of_two_owners_that_none_confirms_the_stronger_token_counts() {
+    let mut rig = elected();
+    rig.hear(7, ping(NO_IP));
+    hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
+    assert_eq!(rig.state(), State::Waiter);
+}
+
+#[test]
+fn a_quorum_that_has_ended_outbids_nobody() {
+    let mut rig = confirmed(3);
+    let until = rig.machine.grade_until().expect("a quorum");
+    rig.sleep_through(until.since(rig.now.monotonic));
+    hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
+    assert_eq!(rig.state(), State::Waiter);
+}
+
+#[test]
+fn an_owner_with_a_quorum_takes_no_stronger_token_and_tells_who_offers_it() {
+    let mut rig = confirmed(3);
+    let said = rig.hear(7, take(ALONE));
+    assert_eq!(
+        said,
+        [format!("{OUTBID} to all"), format!("{OUTBID} to n7")]
+    );
+    assert!(rig.machine.carries(token(11)));
+    let mut rig = confirmed(5);
+    rig.hear(7, take(ALONE));
+    assert!(
+        !rig.machine.carries(token(11)),
+        "its giver tells nothing of itself"
+    );
+}
+
+#[test]
+fn what_members_tell_of_a_token_that_is_gone_does_not_end_a_quorum() {
+    let mut rig = confirmed(3);
+    assert_eq!(
+        rig.hear(7, was_here(ALONE, 7)),
+        [format!("{OUTBID} to all")]
+    );
+    assert!(rig.machine.carries(token(11)) && rig.machine.grade() == Grade::Quorum);
+    let again = token_of(2_000_000, 7, 2);
+    assert_eq!(
+        rig.hear(7, was_here(again, 7)),
+        ["TOKEN_IS_HERE 2001024-n5-2 to all"]
+    );
+    assert!(
+        rig.machine.carries(token(11)),
+        "and that of the time between"
+    );
+    assert!(rig.machine.carries(token_of(1_001_024, 5, 1)));
+    assert!(!rig.machine.carries(token(10)), "but no earlier one");
+}
+
+#[test]
+fn a_progress_that_cannot_be_outdone_is_given_way_to() {
+    let mut rig = confirmed(3);
+    hear_owner(
+        &mut rig,
+        7,
+        token_of(MAX_PROGRESS, 7, 1),
+        Some(Backing::Unused),
+    );
+    assert_eq!(rig.state(), State::Waiter);
+    let mut rig = confirmed(3);
+    let nearly = token_of(MAX_PROGRESS - 1, 7, 1);
+    hear_owner(&mut rig, 7, nearly, Some(Backing::Unused));
+    assert_eq!(rig.token(), format!("{MAX_PROGRESS}-n5-1"));
+}
+
+#[test]
+fn a_hand_over_under_way_is_none_of_it() {
+    let mut rig = confirmed(3);
+    rig.command(Command::Yield(Some(mac(3))));
+    hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
+    assert_eq!(rig.state(), State::Waiter);
+}
+
+#[test]
+fn a_job_goes_on_as_its_lock_does() {
+    let mut rig = confirmed(3);
+    rig.command(Command::Once(nightly()));
+    hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
+    assert!(rig.machine.once().is_some());
+}
+
+#[test]
+fn an_owner_tells_how_it_is_backed() {
+    let rig = owner(of_three());
+    assert_eq!(
+        told(&rig),
+        Some(Backing::Used),
+        "before anybody has answered"
+    );
+    let mut rig = confirmed(3);
+    rig.pass_time(HEARTBEAT);
+    assert_eq!(told(&rig), Some(Backing::Quorum));
+    let mut rig = confirmed(5);
+    rig.pass_time(HEARTBEAT);
+    assert_eq!(told(&rig), Some(Backing::Confirmed));
+    let mut rig = elected();
+    assert_eq!(told(&rig), Some(Backing::Unused));
+    rig.hear(3, ping(NO_IP));
+    rig.command(Command::WantToken);
+    rig.pass_time(HEARTBEAT);
+    assert_eq!(told(&rig), Some(Backing::Used), "a program has wanted it");
+}
+
+#[test]
+fn an_owner_gives_way_to_a_weaker_token_that_is_better_backed_if_that_does_not_outbid_it() {
+    let weaker = token_of(11, 3, 1);
+    let mut rig = elected();
+    let own = rig.token();
+    let answers = [
+        format!("TOKEN_IS_HERE {own} to n3"),
+        format!("TOKEN_IS_HERE {own} to all"),
+    ];
+    assert_eq!(
+        hear_owner(&mut rig, 3, weaker, Some(Backing::Quorum)),
+        answers
+    );
+    rig.sleep_through(HEARTBEAT / 2 - ms(1));
+    assert_eq!(
+        hear_owner(&mut rig, 3, weaker, Some(Backing::Quorum)),
+        answers
+    );
+    rig.sleep_through(ms(1));
+    let said = hear_owner(&mut rig, 3, weaker, Some(Backing::Quorum));
+    assert_eq!(
+        said[0],
+        format!("TOKEN_WAS_HERE_RECENTLY {own} at n5 to n3"),
+        "{said:?}"
+    );
+    assert_eq!(rig.state(), State::Waiter);
+    let reason = |event: &Event| matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::Outranked);
+    assert!(rig.events.iter().any(reason));
+}
+
+#[test]
+fn it_keeps_its_token_against_one_that_is_backed_no_better() {
+    for theirs in [None, Some(Backing::Unused), Some(Backing::Used)] {
+        let mut rig = elected();
+        for _ in 0..4 {
+            hear_owner(&mut rig, 3, token(11), theirs);
+            rig.pass_time(HEARTBEAT / 2);
+        }
+        assert_eq!(rig.token(), "100-n5-1", "{theirs:?}");
+        assert_eq!(rig.state(), State::Owner, "{theirs:?}");
+    }
+}
+
+#[test]
+fn a_member_goes_on_confirming_what_it_has_promised_beside_a_stronger_token() {
+    let mut rig = member();
+    rig.hear_all(3, beating(token(10), 7));
+    assert!(promise(&rig).is_some());
+    rig.hear_all(7, here(ALONE));
+    rig.sleep_through(HEARTBEAT + 2 * TAKE_TIMEOUT);
+    let said = rig.hear_all(3, beating(token(10), 8));
+    assert_eq!(
+        said,
+        [
+            "TOKEN_WAS_HERE_RECENTLY 1000000-n7-1 at n7 to n3",
+            "PING to n3"
+        ],
+        "and tells its holder"
+    );
+    assert_eq!(promise(&rig).map(|promise| promise.beat), Some(8));
+    rig.hear_all(7, beating(ALONE, 0));
+    assert_eq!(promise(&rig), None, "it helps no other");
+    rig.sleep_through(WAITER_TIMEOUT);
+    rig.hear_all(7, beating(ALONE, 1));
+    rig.hear_all(3, beating(token(10), 9));
+    assert_eq!(promise(&rig), None, "that time is over");
+}
+
+/// A ring of so many, and who owns the token and has work for it, at grade quorum. Nobody passes it on otherwise.
+fn at_work(nodes: u8, seed: u64) -> (World, usize, Token) {
+    let constants = Constants {
+        expect: Some(nodes.into()),
+        idle_hold: FOREVER,
+        ..constants()
+    };
+    let mut world = World::new(nodes, constants, seed);
+    world.run(ms(2_000));
+    let owner = (0..nodes.into()).find(|&at| world.nodes[at].token().is_some());
+    let owner = owner.expect("a ring has an owner");
+    world.command(owner, Command::WantToken);
+    world.run(HEARTBEAT);
+    let token = world.nodes[owner].token().expect("it works");
+    (world, owner, token)
+}
+
+/// A node is alone for so long while another works; then it is back.
+fn comes_back(seed: u64, alone: Duration, late_link: bool) {
+    let (mut world, owner, token) = at_work(3, seed);
+    let lone = (owner + 1) % 3;
+    let keeps = |world: &World| {
+        let machine = world.nodes[owner].machine.as_ref().expect("it runs");
+        let kept = machine.carries(token) && machine.grade() == Grade::Quorum;
+        assert!(kept, "seed {seed}, {alone:?}:\n{}", world.trace());
+    };
+    world.nodes[lone].island = true;
+    if late_link {
+        world.kill(lone);
+        world.restart(lone);
+    }
+    world.run_checking(alone, keeps);
+    world.nodes[lone].island = false;
+    world.run_checking(ms(2_000), keeps);
+    assert_eq!(world.owners().count(), 1, "{}", world.trace());
+    let now = world.nodes[owner].token();
+    assert!(now.is_some_and(|now| !token.is_stronger_than(&now)));
+}
+
+#[test]
+fn a_holder_with_a_quorum_goes_on_when_a_machine_that_was_alone_is_back() {
+    for seed in 0..8 {
+        for alone in [50, 300, 450, 550, 600, 650, 700, 800, 1_000, 3_000] {
+            comes_back(seed, ms(alone), false);
+            comes_back(seed, ms(alone), true);
+        }
+    }
+}
