@@ -1,5 +1,6 @@
 //! The Lab2 machine: OWNER, WAITER, LOOSER, GENERATING (`docs/protocol.md`).
 
+mod apart;
 mod clock;
 mod command;
 mod constants;

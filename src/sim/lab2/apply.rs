@@ -126,7 +126,7 @@ impl<M: Subject> World<M> {
             Fault::Refuse { node, of_1000 } => self.nodes[node].refuse = of_1000,
             Fault::Want { node, work_us } => {
                 self.system.met(FaultKind::Work);
-                self.want_for(node, work_us * MICRO);
+                self.want_for(node, work_us * MICRO, false);
             }
             Fault::Once {
                 node,

@@ -19,6 +19,7 @@ mod once;
 mod outcome;
 mod plan;
 mod quorum;
+mod confirm;
 mod record;
 mod ring;
 mod run;

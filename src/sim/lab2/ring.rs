@@ -42,6 +42,8 @@ pub enum Due {
     Done(u32, u32),
     /// A node's errand may go on: the one of this number.
     Errand(u32, u32),
+    /// The members may be asked to confirm a tenure, for a node's job of this number.
+    Confirm(u32, u32),
 }
 
 /// What is known of the whole ring, and what is written down of a run.
@@ -200,7 +202,7 @@ impl<M: Subject> System for Ring<M> {
             }
         }
         match Frame::decode(arrives).map(|frame| frame.message.kind()) {
-            Ok(Kind::Ping | Kind::TokenIsHere) => self.void_promises_from(due),
+            Ok(Kind::Ping | Kind::TokenIsHere | Kind::TokenWasHereRecently) => self.void_promises_from(due),
             Ok(Kind::Stamps) => self.checks.exempt.void_stamps(),
             _ => {}
         }
@@ -299,6 +301,7 @@ impl<M: Subject> System for Ring<M> {
         match event {
             Due::Ask => world.ask_again(),
             Due::Done(at, job) => world.work_done(index(at), job),
+            Due::Confirm(at, job) => world.ask_for_quorum(index(at), job),
             Due::Errand(at, errand) => world.go_on_with_errand(index(at), errand),
         }
     }

@@ -170,11 +170,15 @@ pub fn assert_arrow(from: State, to: State, reason: Reason) {
         (Owner, Owner) => reason == Reason::StrongerToken,
         (Owner, Looser) => matches!(
             reason,
-            Reason::LeaseExpired | Reason::LinkLost | Reason::NobodyTakes
+            Reason::LeaseExpired | Reason::LinkLost | Reason::NobodyTakes | Reason::Apart
         ),
         (Generating, Looser) => matches!(
             reason,
-            Reason::StrongerCandidate | Reason::TokenWasHere | Reason::Paused | Reason::LinkLost
+            Reason::StrongerCandidate
+                | Reason::TokenWasHere
+                | Reason::Paused
+                | Reason::LinkLost
+                | Reason::Apart
         ),
         _ => false,
     };

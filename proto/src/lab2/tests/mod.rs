@@ -14,6 +14,7 @@ mod notation;
 mod rig;
 mod world;
 
+mod apart;
 mod constants;
 mod crowd;
 mod data;
