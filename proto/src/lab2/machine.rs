@@ -285,6 +285,8 @@ impl Lab2 {
         match content {
             Content::TakeToken(token) => self.offered(to, token, accepted),
             Content::TokenIsHere(_) if to == MacAddr::BROADCAST && accepted => self.said_so(),
+            // That an offer was in vain, which all are told, answers nobody.
+            Content::TokenWasHereRecently(..) if to == MacAddr::BROADCAST => {}
             Content::TokenIsHere(_) | Content::TokenWasHereRecently(..) => {
                 self.answered(to, accepted);
             }

@@ -136,7 +136,9 @@ impl Lab2 {
             Some(difference) => self.event(Event::MemberDiffers { mac, difference }),
             None => self.event(Event::MemberAgrees { mac }),
         }
-        self.review_constants();
+        if is_news {
+            self.review_constants();
+        }
         // What it has said before binds again if it was silent.
         self.fit_data();
         self.heed_patience(envelope.at);

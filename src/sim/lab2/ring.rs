@@ -27,9 +27,6 @@ use crate::sim::kernel::streams::{Fabric, NoStreams};
 use crate::sim::kernel::system::{Count, Moment, Route, System};
 use crate::sim::kernel::world::index;
 
-/// So many times the ring's HEART_BEAT_PERIOD a node's may be at the most.
-const SLOWEST: u64 = 4;
-
 /// After so many writes of a state file an earlier one of them is on the disk.
 const UNSYNCED: u32 = 8;
 
@@ -52,6 +49,8 @@ pub struct Ring<M> {
     pub(super) stats: Stats,
     pub(super) record: Option<Box<dyn Record>>,
     pub(super) constants: Rc<Constants>,
+    /// The longest WAITER_TIMEOUT that a node was told.
+    pub(super) slowest: Duration,
     /// Who believes to hold a token.
     pub(super) owners: Vec<usize>,
     /// Who has whose address.
@@ -75,6 +74,7 @@ impl<M> Ring<M> {
             stats: Stats::default(),
             record: None,
             constants,
+            slowest: Duration::ZERO,
             owners: Vec::new(),
             twins: Vec::new(),
             jobs: 0,
@@ -102,7 +102,7 @@ impl<M> Ring<M> {
     /// What is promised from `at` on, or was not long before, counts for nothing: for as long as the
     /// slowest node's promises last.
     pub(super) fn void_promises_from(&mut self, at: u64) {
-        let lasts = SLOWEST * nanos(self.constants.waiter_timeout());
+        let lasts = nanos(self.slowest.max(4 * self.constants.waiter_timeout()));
         self.checks.exempt.void_promises(at.saturating_add(lasts));
     }
 }

@@ -42,7 +42,7 @@ impl Before {
             due: machine.poll_timeout(),
             listening: oracle.link_up && !machine.is_finished(),
             shutting_down: oracle.shutting_down,
-            paused: machine.is_paused() || machine.is_unfit(),
+            paused: machine.is_paused() || machine.is_unfit() || machine.is_apart(),
             exhausted: oracle.is_exhausted(),
             told: oracle.told,
         }
@@ -83,7 +83,7 @@ impl Before {
     /// tokens.
     pub fn assert_predicted(&self, frame: &Frame<'_>, machine: &Lab2, output: &Output) {
         let unlike = self.shutting_down || self.exhausted || self.is_dropped(output);
-        if unlike || output.lost_lease() || output.was_refused() {
+        if unlike || output.lost_lease() || output.was_refused() || output.found_itself_apart() {
             return;
         }
         let state = machine.state();
@@ -128,7 +128,9 @@ impl Before {
             (State::Generating, Message::GeneratingToken { .. }) => {
                 assert!(matches!(state, State::Generating | State::Looser));
             }
-            (State::Generating, Message::TokenWasHereRecently { .. }) => {
+            (State::Generating, Message::TokenWasHereRecently { .. })
+                if frame.destination != MacAddr::BROADCAST =>
+            {
                 assert_eq!(state, State::Looser);
             }
             _ => {}
@@ -140,6 +142,12 @@ impl Output {
     fn took_token(&self) -> bool {
         self.events.iter().any(|event| {
             matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::TokenTaken)
+        })
+    }
+
+    fn found_itself_apart(&self) -> bool {
+        self.events.iter().any(|event| {
+            matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::Apart)
         })
     }
 

@@ -70,11 +70,11 @@ fn an_owner_lives_by_the_shortest_patience_that_it_hears_of() {
 fn a_shortest_patience_that_a_member_has_been_told_counts_too() {
     let mut rig = slow_owner();
     let told = Profile {
-        shortest: 200_000_000,
+        shortest: 400_000_000,
         ..says(&heartbeat(1_000))
     };
     n9_says(&mut rig, told);
-    assert_eq!(lease(&rig), ms(200));
+    assert_eq!(lease(&rig), ms(400));
     // What others were told is not told on: it would never be forgotten.
     rig.pass_time(ms(100));
     let beat = rig.frames.last().expect("a heartbeat");

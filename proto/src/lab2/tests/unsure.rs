@@ -289,7 +289,7 @@ fn an_acknowledgement_that_was_put_off_is_due_though_the_token_could_not_go_on()
     rig.command(Command::WantToken);
     assert_eq!(
         rig.hear_all(7, paused),
-        ["TOKEN_IS_HERE 13-n5-1 to n3"],
+        [IN_VAIN, "TOKEN_IS_HERE 13-n5-1 to n3"],
         "before the work"
     );
     assert_eq!(rig.settles_in(), Duration::ZERO);
