@@ -56,7 +56,10 @@ fn middle(times: impl ExactSizeIterator<Item = u64>, usual: Duration) -> u64 {
     let longer = both.next().unwrap_or(shorter);
     // Which of them needs the smaller factor to become the default.
     let (short, long) = (u128::from(shorter), u128::from(longer));
-    let (down, up) = (short.min(usual) * long.max(usual), short.max(usual) * long.min(usual));
+    let (down, up) = (
+        short.min(usual) * long.max(usual),
+        short.max(usual) * long.min(usual),
+    );
     if down > up { shorter } else { longer }
 }
 
@@ -115,7 +118,8 @@ impl Lab2 {
     fn live_by_the_ring(&mut self) {
         let mut constants = self.configured.clone();
         if let Some(middle) = self.middle.filter(|_| self.apart) {
-            constants.heartbeat = Duration::from_nanos(middle.patience) / constants.waiter_intervals;
+            constants.heartbeat =
+                Duration::from_nanos(middle.patience) / constants.waiter_intervals;
             constants.take_timeout = Duration::from_nanos(middle.take);
         }
         if constants != self.constants {

@@ -144,9 +144,8 @@ impl Lab2 {
     pub fn silent_members(&self) -> impl Iterator<Item = MacAddr> {
         let alive = self.now.monotonic.before(self.silence());
         let members = self.table.members().iter().zip(self.table.peers());
-        let silent = members.filter(move |(_, peer)| {
-            peer.heard && !peer.left && !peer.was_heard_since(alive)
-        });
+        let silent = members
+            .filter(move |(_, peer)| peer.heard && !peer.left && !peer.was_heard_since(alive));
         let macs = silent.map(|(member, _)| member.mac);
         macs.filter(|&mac| !self.is_own(mac))
     }

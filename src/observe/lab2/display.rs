@@ -223,14 +223,22 @@ pub struct Absent {
 
 impl fmt::Display for Absent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { ring, expected, silent, others } = *self;
+        let Self {
+            ring,
+            expected,
+            silent,
+            others,
+        } = *self;
         if let Some(mac) = silent {
             write!(f, "; silent: {mac}{}", Others(others))?;
             if ring > expected {
                 return write!(f, "; if it is gone for good, run ringctl forget {mac}");
             }
         }
-        write!(f, "; start the missing ones of the {expected} that --expect says")
+        write!(
+            f,
+            "; start the missing ones of the {expected} that --expect says"
+        )
     }
 }
 

@@ -67,7 +67,8 @@ impl<M: Subject> World<M> {
             job.asked = Some((token, times + 1));
             self.command(at, Command::Confirm);
             let again = self.now + nanos(self.system.constants.take_timeout);
-            self.queue.push(again, Event::Own(Due::Confirm(id(at), number)));
+            self.queue
+                .push(again, Event::Own(Due::Confirm(id(at), number)));
         } else {
             job.asked = None;
             self.command(at, Command::WorkDone);

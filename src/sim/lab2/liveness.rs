@@ -385,7 +385,10 @@ impl<M: Subject> World<M> {
         self.system.stats.tenures_waited = most;
         let at_grade = if quorum { " for a quorum" } else { "" };
         if served.is_none() && !self.over {
-            let what = format!("{} of {count} wait{at_grade} after {limit:?}", waiting.len());
+            let what = format!(
+                "{} of {count} wait{at_grade} after {limit:?}",
+                waiting.len()
+            );
             self.broken(Rule::Served, what);
         } else if most > (members + 1) * u64::from(rounds) {
             let what = format!("{most} tenures{at_grade}, of {members} members");

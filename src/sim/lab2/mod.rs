@@ -7,6 +7,7 @@
 mod apply;
 mod checks;
 mod claim;
+mod confirm;
 mod dead;
 mod exempt;
 mod generate;
@@ -19,7 +20,6 @@ mod once;
 mod outcome;
 mod plan;
 mod quorum;
-mod confirm;
 mod record;
 mod ring;
 mod run;

@@ -52,7 +52,10 @@ impl Shortest {
         if constants.heartbeat < HEARTBEAT.max(wakes) {
             let (given, least) = (constants.heartbeat, HEARTBEAT.max(wakes));
             let why = if wakes > HEARTBEAT {
-                format!("this machine wakes a process up {} late", short(self.wakes_within))
+                format!(
+                    "this machine wakes a process up {} late",
+                    short(self.wakes_within)
+                )
             } else {
                 "no owner announces itself more often".to_owned()
             };
@@ -118,7 +121,10 @@ mod tests {
         assert_eq!(check(usual, 1_000 * US), Ok(()));
         for micros in [10, 100, 999] {
             let error = check(usual, micros * US).unwrap_err();
-            assert!(error.contains("eth0") && error.contains("--heartbeat 1ms or"), "{error}");
+            assert!(
+                error.contains("eth0") && error.contains("--heartbeat 1ms or"),
+                "{error}"
+            );
         }
     }
 

@@ -190,7 +190,10 @@ fn no_quorum(votes: Votes, absent: &Absent) -> String {
         return "no quorum: no other member is known; ringd --expect says how many there are"
             .to_owned();
     }
-    let silent = absent.silent.map(|_| absent.to_string()).unwrap_or_default();
+    let silent = absent
+        .silent
+        .map(|_| absent.to_string())
+        .unwrap_or_default();
     format!("no quorum: {confirmed} of {ring} confirmed, {quorum} needed{silent}")
 }
 
@@ -286,7 +289,10 @@ mod tests {
         assert!(forgets.ends_with(text), "{forgets}");
         // As many are expected, be they known or not.
         let starts = no_quorum(votes, &absent(4, silent));
-        assert!(starts.contains("--expect") && !starts.contains("forget"), "{starts}");
+        assert!(
+            starts.contains("--expect") && !starts.contains("forget"),
+            "{starts}"
+        );
     }
 
     #[test]

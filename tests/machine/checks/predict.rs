@@ -146,9 +146,9 @@ impl Output {
     }
 
     fn found_itself_apart(&self) -> bool {
-        self.events.iter().any(|event| {
-            matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::Apart)
-        })
+        self.events.iter().any(
+            |event| matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::Apart),
+        )
     }
 
     fn was_refused(&self) -> bool {

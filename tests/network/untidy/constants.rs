@@ -232,7 +232,10 @@ fn a_member_whose_times_are_far_from_the_rings_owns_nothing_and_all_say_so() -> 
     let segment = Segment::bridge(3)?;
     let start = |place: usize, heartbeat: &str| {
         let ringd = segment.node(place).ringd(BINARIES);
-        ringd.option("--heartbeat", heartbeat).option("--expect", "3").spawn()
+        ringd
+            .option("--heartbeat", heartbeat)
+            .option("--expect", "3")
+            .spawn()
     };
     let others = [start(0, HEARTBEAT)?, start(1, HEARTBEAT)?];
     drop(Watcher::of_all_up(&others)?);
@@ -254,6 +257,9 @@ fn a_member_whose_times_are_far_from_the_rings_owns_nothing_and_all_say_so() -> 
         ensure!(done, "{said}");
     }
     let (done, said) = ringctl(&far, &["run", "-w", "0", "--", "true"])?;
-    ensure!(!done && said.contains("the options of the other members"), "{said}");
+    ensure!(
+        !done && said.contains("the options of the other members"),
+        "{said}"
+    );
     Ok(())
 }

@@ -45,7 +45,11 @@ fn a_deaf_member_is_told_of_by_all_that_hear_it() {
 fn an_owner_that_one_member_does_not_hear_is_told_of_by_that_one() {
     let mut world = ring(4);
     let work_us = 60_000_000;
-    world.act(&Fault::Want { node: 0, work_us, quorum: false });
+    world.act(&Fault::Want {
+        node: 0,
+        work_us,
+        quorum: false,
+    });
     world.run(1_000 * MS);
     world.act(&Fault::Cut { from: 0, to: 2 });
     world.run(5_000 * MS);
@@ -181,7 +185,16 @@ fn a_ring_in_which_no_quorum_is_possible_says_so() {
     world.kill(3);
     world.run(15_000 * MS);
     for at in [0, 1] {
-        let such = |it: &Trouble| matches!(it, Trouble::NoQuorum { present: 2, others: 1, .. });
+        let such = |it: &Trouble| {
+            matches!(
+                it,
+                Trouble::NoQuorum {
+                    present: 2,
+                    others: 1,
+                    ..
+                }
+            )
+        };
         assert!(tells(&world, at, such), "n{at}");
     }
     world.start(3);
@@ -274,7 +287,11 @@ fn data_that_give_way_are_told_of() {
         len: 1_000,
     });
     let work_us = 1_000;
-    world.act(&Fault::Want { node: 0, work_us, quorum: false });
+    world.act(&Fault::Want {
+        node: 0,
+        work_us,
+        quorum: false,
+    });
     world.run(1_000 * MS);
     world.act(&Fault::Mtu { node: 2, mtu: 576 });
     world.run(2_000 * MS);

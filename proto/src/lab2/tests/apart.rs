@@ -13,7 +13,10 @@ use crate::lab2::{Constants, Event, Reason, State, Trouble};
 const SILENCE: Duration = Duration::from_millis(128 * 100);
 
 fn hear_of(rig: &mut Rig, from: u8, profile: Profile) -> Vec<String> {
-    rig.hear_bytes(&introduced(from, Message::WhereIsToken, profile), Duration::ZERO)
+    rig.hear_bytes(
+        &introduced(from, Message::WhereIsToken, profile),
+        Duration::ZERO,
+    )
 }
 
 /// An OWNER with this heartbeat, among three that say the default.
@@ -53,7 +56,15 @@ fn who_is_far_from_the_others_lets_go_takes_part_and_neither_elects_nor_owns() {
     for millis in [1, 5_000] {
         let mut rig = among_default(millis);
         assert_eq!(rig.state(), State::Looser, "{millis} ms");
-        let lets_go = |event: &Event| matches!(event, Event::StateChanged { reason: Reason::Apart, .. });
+        let lets_go = |event: &Event| {
+            matches!(
+                event,
+                Event::StateChanged {
+                    reason: Reason::Apart,
+                    ..
+                }
+            )
+        };
         assert!(rig.events.iter().any(lets_go));
         assert!(rig.machine.is_apart());
         assert_eq!(told_own(&rig), [false]);
@@ -61,7 +72,9 @@ fn who_is_far_from_the_others_lets_go_takes_part_and_neither_elects_nor_owns() {
         assert_eq!(rig.pass_time(Duration::ZERO), ["PING to all"]);
         assert!(owns_nothing(&rig));
         let said = rig.timeline(ms(1_000));
-        let asks = said.iter().filter(|(_, line)| line == "WHERE_IS_TOKEN to all");
+        let asks = said
+            .iter()
+            .filter(|(_, line)| line == "WHERE_IS_TOKEN to all");
         assert_eq!(asks.count(), 5, "{said:?}");
         rig.hear_all(3, generating(token_of(30, 3, 2)));
         assert_eq!(rig.state(), State::Looser);
@@ -82,7 +95,11 @@ fn who_is_far_from_the_others_lets_go_takes_part_and_neither_elects_nor_owns() {
 fn ten_times_as_fast_or_slow_is_not_too_far() {
     for millis in [10, 1_000] {
         let rig = among_default(millis);
-        assert_eq!((rig.state(), told(&rig)), (State::Owner, vec![]), "{millis} ms");
+        assert_eq!(
+            (rig.state(), told(&rig)),
+            (State::Owner, vec![]),
+            "{millis} ms"
+        );
     }
 }
 
@@ -116,13 +133,24 @@ fn what_a_far_member_says_of_its_times_binds_nobody() {
         take_timeout: Duration::from_micros(20),
         ..constants()
     };
-    for profile in [says(&heartbeat(1)), says(&heartbeat(10_000)), short(ms(4)), says(&take)] {
+    for profile in [
+        says(&heartbeat(1)),
+        says(&heartbeat(10_000)),
+        short(ms(4)),
+        says(&take),
+    ] {
         let mut rig = Rig::owner();
         rig.command(crate::lab2::Command::WantToken);
         hear_of(&mut rig, 9, profile);
-        assert_eq!(rig.machine.shortest_patience(), WAITER_TIMEOUT, "{profile:?}");
+        assert_eq!(
+            rig.machine.shortest_patience(),
+            WAITER_TIMEOUT,
+            "{profile:?}"
+        );
         let said = rig.timeline(ms(1_000));
-        let beats = said.iter().filter(|(_, line)| line.starts_with("TOKEN_IS_HERE"));
+        let beats = said
+            .iter()
+            .filter(|(_, line)| line.starts_with("TOKEN_IS_HERE"));
         assert!((9..=11).contains(&beats.count()), "{said:?}");
         let settled = rig.machine.settled_at().expect("the link is up");
         assert!(settled.since(rig.now.monotonic) <= WAITER_TIMEOUT * 10);
@@ -171,7 +199,11 @@ fn the_middle_counts_and_of_two_in_the_middle_the_one_that_is_nearer_to_the_defa
         assert_eq!(found, Middle::of(&mut other));
         for &millis in heartbeats {
             let far = millis.max(middle) > 10 * millis.min(middle);
-            assert_eq!(found.is_far(&says(&heartbeat(millis))), far, "{millis} of {heartbeats:?}");
+            assert_eq!(
+                found.is_far(&says(&heartbeat(millis))),
+                far,
+                "{millis} of {heartbeats:?}"
+            );
         }
     }
 }

@@ -3,8 +3,8 @@
 use ring_codec::lab2::Message;
 
 use super::rig::{
-    ANSWER_TIMEOUT, BLANK, HAND_OVER, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT,
-    constants, here, ms, take, token, token_of, was_here,
+    ANSWER_TIMEOUT, BLANK, HAND_OVER, HEARTBEAT, IDLE_HOLD, IN_VAIN, LOOSER_TIMEOUT, Rig,
+    TAKE_TIMEOUT, constants, here, ms, take, token, token_of, was_here,
 };
 use crate::lab2::{Command, Event, State, Trouble};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use ring_codec::lab2::{Kind, Message, NO_IP};
 
 use super::rig::{
-    HAND_OVER, HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac, ms,
-    ping, take, token, token_of, was_here,
+    HAND_OVER, HEARTBEAT, IDLE_HOLD, IN_VAIN, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here,
+    mac, ms, ping, take, token, token_of, was_here,
 };
 use crate::lab2::{Command, Constants, Event, FOREVER, Reason, State};
 

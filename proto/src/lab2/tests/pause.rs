@@ -3,7 +3,7 @@
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, OTHER, Rig, SAME, TAKE_TIMEOUT,
+    ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, IN_VAIN, LOOSER_TIMEOUT, OTHER, Rig, SAME, TAKE_TIMEOUT,
     WAITER_TIMEOUT, constants, decode, generating, here, mac, ms, ping, take, token, token_of,
     was_here,
 };

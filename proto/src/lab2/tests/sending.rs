@@ -3,8 +3,8 @@
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    ANSWER_TIMEOUT, BLANK, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT, constants,
-    generating, here, mac, ms, ping, token, token_of,
+    ANSWER_TIMEOUT, BLANK, HEARTBEAT, IDLE_HOLD, IN_VAIN, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT,
+    constants, generating, here, mac, ms, ping, token, token_of,
 };
 use crate::lab2::{Command, Event, State};
 

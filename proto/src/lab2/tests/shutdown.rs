@@ -3,8 +3,8 @@
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    ANSWER_TIMEOUT, HAND_OVER, HEARTBEAT, Rig, TAKE_TIMEOUT, here, ip, mac, ms, ping, take, token,
-    token_of, was_here,
+    ANSWER_TIMEOUT, HAND_OVER, HEARTBEAT, IN_VAIN, Rig, TAKE_TIMEOUT, here, ip, mac, ms, ping,
+    take, token, token_of, was_here,
 };
 use crate::lab2::{Command, Constants, DropReason, Event, State};
 use crate::{LinkState, Machine};

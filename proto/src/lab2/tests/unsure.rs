@@ -5,8 +5,8 @@ use std::time::Duration;
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    HEARTBEAT, IDLE_HOLD, Rig, SAME, TAKE_TIMEOUT, constants, here, mac, ms, ping, take, token,
-    token_of, was_here,
+    HEARTBEAT, IDLE_HOLD, IN_VAIN, Rig, SAME, TAKE_TIMEOUT, constants, here, mac, ms, ping, take,
+    token, token_of, was_here,
 };
 use crate::lab2::{Command, Constants, DropReason, Event, State, Trouble};
 
