@@ -95,6 +95,8 @@ pub enum Reason {
     NotStored,
     /// An OWNER from which nobody takes the token, though others ask for it, has let go of it.
     NobodyTakes,
+    /// An OWNER or a candidate has found out that its constants are too far from the ring's.
+    Apart,
 }
 
 /// What a member lives by that others have to know.
@@ -169,6 +171,24 @@ pub enum Trouble {
         mac: MacAddr,
         /// The ips that its stations say; `None`: a frame came that has this node's own address.
         ips: Option<([u8; 16], [u8; 16])>,
+    },
+    /// The times of a member are so far from the ring's that it neither elects nor owns.
+    Apart {
+        /// The member; `None`: this node.
+        mac: Option<MacAddr>,
+    },
+    /// So many members are silent that no majority of the ring can confirm a tenure.
+    NoQuorum {
+        /// How many members are there, this node included.
+        present: usize,
+        /// How many the ring has.
+        ring: usize,
+        /// How many are expected.
+        expected: usize,
+        /// The first member that is silent.
+        silent: Option<MacAddr>,
+        /// How many others are.
+        others: usize,
     },
     /// A token is more than an hour ahead of this node's wall clock.
     TokenAhead {

@@ -29,7 +29,7 @@ pub struct Votes {
 
 impl Lab2 {
     /// How many members make up the ring: as many as are expected, by whoever expects the most, or have
-    /// been heard if those are more; all that are known if this node expects nothing. Tables keep members that are gone, and who
+    /// been heard and have not left if those are more; all that are known if this node expects nothing. Tables keep members that are gone, and who
     /// is told of them learns them anew.
     pub(super) fn roster(&self) -> usize {
         let known = self.table.len();
@@ -41,7 +41,7 @@ impl Lab2 {
         }
     }
 
-    /// This node, and those of whom a frame has come since it was started.
+    /// This node, and those of whom a frame has come since it was started, unless they have left.
     pub(super) fn heard_members(&self) -> usize {
         1 + self.table.heard
     }

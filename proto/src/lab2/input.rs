@@ -148,6 +148,9 @@ impl Lab2 {
                     self.on_promise(envelope.from, &promise);
                 }
             }
+            Message::TokenWasHereRecently { token, .. } if envelope.broadcast => {
+                self.release(token);
+            }
             Message::TokenWasHereRecently { token, holder } => {
                 self.on_token_was_here(token, holder);
             }

@@ -49,12 +49,19 @@ impl Subject for Lab2 {
         self.grade_until().filter(|_| self.grade() == Grade::Quorum)
     }
 
+    fn quorum_size(&self) -> usize {
+        self.votes().quorum
+    }
+
     fn is_unfit(&self) -> bool {
         self.is_unfit()
     }
 
     fn lasting_troubles(&self) -> Vec<Trouble> {
-        let lasts = |it: &Trouble| matches!(it, Trouble::MemberDeaf { .. } | Trouble::CannotSend);
+        let lasts = |it: &Trouble| {
+            use Trouble::{Apart, CannotSend, MemberDeaf};
+            matches!(it, MemberDeaf { .. } | CannotSend | Apart { .. })
+        };
         self.troubles().filter(lasts).collect()
     }
 

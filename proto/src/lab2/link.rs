@@ -154,7 +154,7 @@ impl Lab2 {
         self.last_broadcast = None;
         self.ask();
         self.say_want();
-        if self.storage.failed {
+        if self.storage.failed || self.apart {
             self.timer_in(Timer::Store, Duration::ZERO);
         }
     }
@@ -185,11 +185,15 @@ impl Lab2 {
     fn take_address(&mut self, mac: MacAddr) {
         if let Some(old) = self.link.mac() {
             let now = self.now.monotonic;
-            if let Some(old) = self.table.peer_mut(old) {
+            if let Some(at) = self.table.find(old) {
                 // Nobody answers there.
-                old.penalty.leave();
-                (old.left, old.seen) = (true, now.as_nanos());
+                self.table.set_left(at, true);
+                let peer = self.table.peer_at(at);
+                peer.penalty.leave();
+                peer.seen = now.as_nanos();
             }
+            // Else the others wait for a member that is none any longer.
+            self.broadcast(Content::Left(old));
             // Under its old address it may have promised something: it is not to be counted twice.
             self.started = Some(now);
             // Another station with the old address no longer disturbs anybody.
@@ -200,10 +204,10 @@ impl Lab2 {
                 mac,
                 members: self.table.len(),
             });
-        } else if let Some(own) = self.table.peer_mut(mac) {
+        } else if let Some(at) = self.table.find(mac) {
             // The address is in use again.
-            own.penalty.heard();
-            own.left = false;
+            self.table.peer_at(at).penalty.heard();
+            self.table.set_left(at, false);
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{self, Frame, Message, Profile, Token};
 
+use super::apart::Middle;
 use super::hearing::Hearing;
 use super::known::Known;
 use super::link::Link;
@@ -32,6 +33,8 @@ use crate::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 /// The Lab2 machine of one node. See [the contract](crate#contract) of its calls.
 #[derive(Debug, Clone)]
 pub struct Lab2 {
+    /// As this node was told. What it lives by is the same, unless it is apart.
+    pub(super) configured: Constants,
     pub(super) constants: Constants,
     pub(super) derived: Derived,
     /// The latest time that the machine was told.
@@ -56,6 +59,10 @@ pub struct Lab2 {
     pub(super) asked: Option<Instant>,
     /// It takes part, but owns nothing.
     pub(super) paused: bool,
+    /// The ring's times; `None`: all members say the same as this node.
+    pub(super) middle: Option<Middle>,
+    /// This node's times are too far from them.
+    pub(super) apart: bool,
     /// PINGs to all because somebody holds a wrong ip for this node.
     pub(super) corrections: Throttle,
     pub(super) rivals: Rivals,
@@ -105,6 +112,16 @@ impl Derived {
     }
 }
 
+impl Derived {
+    /// It lives by other constants from now on, and says of itself what it said before.
+    pub(super) fn live_by(&mut self, constants: &Constants) {
+        let Self {
+            patience, earshot, ..
+        } = Self::of(constants);
+        (self.patience, self.earshot) = (patience, earshot);
+    }
+}
+
 impl Lab2 {
     /// A machine whose link is down, with what an earlier run has stored.
     #[must_use]
@@ -112,6 +129,7 @@ impl Lab2 {
         let table = Table::new(constants.max_members);
         Self {
             derived: Derived::of(&constants),
+            configured: constants.clone(),
             constants,
             now: Now {
                 monotonic: Instant::default(),
@@ -129,6 +147,8 @@ impl Lab2 {
             want: false,
             asked: None,
             paused: false,
+            middle: None,
+            apart: false,
             corrections: Throttle::default(),
             rivals: Rivals::default(),
             sweep: Sweep::new(),
@@ -265,6 +285,8 @@ impl Lab2 {
         match content {
             Content::TakeToken(token) => self.offered(to, token, accepted),
             Content::TokenIsHere(_) if to == MacAddr::BROADCAST && accepted => self.said_so(),
+            // That an offer was in vain, which all are told, answers nobody.
+            Content::TokenWasHereRecently(..) if to == MacAddr::BROADCAST => {}
             Content::TokenIsHere(_) | Content::TokenWasHereRecently(..) => {
                 self.answered(to, accepted);
             }
@@ -318,7 +340,7 @@ impl Lab2 {
                 members: self.table_part(first),
             },
             Content::WantToken => Message::WantToken,
-            Content::Leaving => Message::Leaving,
+            Content::Leaving | Content::Left(_) => Message::Leaving,
             Content::Stamps(telling) => Message::Stamps {
                 token: telling.token,
                 serial: telling.serial,
@@ -465,7 +487,11 @@ impl Machine for Lab2 {
         loop {
             let outgoing = self.out.outbox.pop()?;
             self.table.hash_anew();
-            let (author, ethertype) = (self.me(), self.constants.ethertype);
+            let ethertype = self.constants.ethertype;
+            let author = match outgoing.content {
+                Content::Left(old) => old,
+                _ => self.me(),
+            };
             let beat = self.beat(outgoing);
             if let Content::Stamps(telling) = outgoing.content {
                 self.lay_out_stamps(&telling);

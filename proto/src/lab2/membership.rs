@@ -228,9 +228,9 @@ impl Lab2 {
         self.table.set_wants(envelope.from, false);
         self.table.set_paused(envelope.from, false);
         self.table.set_profile(envelope.from, None);
-        if let Some(peer) = self.table.peer_mut(envelope.from) {
-            peer.penalty.leave();
-            peer.left = true;
+        if let Some(at) = self.table.find(envelope.from) {
+            self.table.peer_at(at).penalty.leave();
+            self.table.set_left(at, true);
         }
         self.event(Event::MemberLeft { mac: envelope.from });
         self.end_troubles_of(&[envelope.from]);

@@ -2,7 +2,7 @@
 
 use ring_codec::MacAddr;
 
-use super::{Event, Lab2};
+use super::{Event, Lab2, Trouble};
 use crate::time::Instant;
 
 /// It is looked so many times in the time after which a member counts as silent.
@@ -60,6 +60,9 @@ impl Lab2 {
         self.look_for_silent();
         self.forget_reach();
         self.compare_mtu();
+        if !self.table.profiles().is_empty() {
+            self.review_constants();
+        }
         if let Some(token) = self.token() {
             self.compare_with_clock(token);
         }
@@ -104,5 +107,46 @@ impl Lab2 {
         for (mac, _, others) in back.told() {
             self.event(Event::MemberAlive { mac, others });
         }
+        self.look_for_quorum(knows);
+    }
+
+    /// Tells that no majority of the ring is there, which this node `knows` once it has attended for long enough.
+    fn look_for_quorum(&mut self, knows: bool) {
+        let before = self.troubles.no_quorum;
+        let trouble = self.no_quorum().filter(|_| knows || before.is_some());
+        self.troubles.no_quorum = trouble;
+        match (before, trouble) {
+            (None, Some(trouble)) => self.tell_trouble(trouble, false),
+            (Some(trouble), None) => self.tell_trouble(trouble, true),
+            _ => {}
+        }
+    }
+
+    /// Whether fewer members are there than a quorum has. Where nobody has said how many there are to be, nobody relies
+    /// on one.
+    fn no_quorum(&self) -> Option<Trouble> {
+        let expected = self.expected()?;
+        let ring = self.roster();
+        let mut silent = self.silent_members();
+        let first = silent.next();
+        let others = silent.count();
+        let present = self.heard_members() - others - usize::from(first.is_some());
+        (present < ring / 2 + 1).then_some(Trouble::NoQuorum {
+            present,
+            ring,
+            expected,
+            silent: first,
+            others,
+        })
+    }
+
+    /// The members that were heard and are silent, in order of their places.
+    pub fn silent_members(&self) -> impl Iterator<Item = MacAddr> {
+        let alive = self.now.monotonic.before(self.silence());
+        let members = self.table.members().iter().zip(self.table.peers());
+        let silent = members
+            .filter(move |(_, peer)| peer.heard && !peer.left && !peer.was_heard_since(alive));
+        let macs = silent.map(|(member, _)| member.mac);
+        macs.filter(|&mac| !self.is_own(mac))
     }
 }

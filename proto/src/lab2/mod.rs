@@ -1,5 +1,6 @@
 //! The Lab2 machine: OWNER, WAITER, LOOSER, GENERATING (`docs/protocol.md`).
 
+mod apart;
 mod backing;
 mod clock;
 mod command;

@@ -43,6 +43,8 @@ pub(super) enum Content {
     },
     WantToken,
     Leaving,
+    /// LEAVING of an address that this node had before.
+    Left(MacAddr),
     Stamps(Telling),
     /// Names the members that are [named](super::silence::Silence::named) then.
     Forget,
@@ -59,7 +61,7 @@ impl Content {
             Self::GeneratingToken(_) | Self::Standing(..) => Kind::GeneratingToken,
             Self::RingMembers { .. } => Kind::RingMembers,
             Self::WantToken => Kind::WantToken,
-            Self::Leaving => Kind::Leaving,
+            Self::Leaving | Self::Left(_) => Kind::Leaving,
             Self::Stamps(_) => Kind::Stamps,
             Self::Forget => Kind::Forget,
         }
@@ -83,6 +85,7 @@ impl Content {
             | Self::RingMembers { .. }
             | Self::WantToken
             | Self::Leaving
+            | Self::Left(_)
             | Self::Forget => false,
         }
     }

@@ -296,6 +296,9 @@ impl Lab2 {
             self.out.timers.set(Timer::Heartbeat, self.now.monotonic);
         }
         self.role = Role::Owner(tenure.renewed(minted, ack));
+        // Nobody can tell from the new chain that the tenures of the old one are over.
+        self.release(offer.token);
+        self.broadcast(Content::TokenWasHereRecently(offer.token, self.me()));
         self.note_given_up(offer);
         if self.give_up(&offer, last, Some(minted)) {
             self.offer_after(last, true);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, PING_LEN, PROMISE_LEN, Profile};
 
+use super::apart::APART;
 use super::input::Envelope;
 use super::outbox::{Content, Outgoing};
 use super::role::Role;
@@ -16,26 +17,37 @@ use crate::time::{Instant, nanos};
 const LEAST_MTU: usize = 68;
 /// No patience is shorter, whatever is said.
 const LEAST_PATIENCE: Duration = Duration::from_millis(2);
-/// So many times its own patience a node takes another's to be at the most, whatever is said.
-const MOST_APART: u32 = 32;
 
 impl Lab2 {
     /// What members that are there have said of themselves, as far as that is not what this node says: the
     /// others bind nobody. Who speaks less often than this node may be silent for longer.
     fn said(&self) -> impl Iterator<Item = (MacAddr, Profile)> {
-        let (own, silence) = (self.constants.waiter_timeout(), self.silence());
         let said = self.table.profiles().iter().copied();
-        said.filter(move |&(mac, said)| {
-            let theirs = Duration::from_nanos(said.patience).min(own.saturating_mul(MOST_APART));
-            let heartbeat = theirs / self.constants.waiter_intervals;
-            let gone = self.is_gone(mac, silence.max(Self::silence_of(heartbeat)));
-            !gone || !self.knows_who_is_silent()
-        })
+        said.filter(|(mac, said)| !self.has_gone(*mac, said) || !self.knows_who_is_silent())
+    }
+
+    /// The same, though nobody be heard at all.
+    pub(super) fn there(&self) -> impl Iterator<Item = (MacAddr, Profile)> {
+        let said = self.table.profiles().iter().copied();
+        said.filter(|(mac, said)| !self.has_gone(*mac, said))
+    }
+
+    /// The same of those whose times count: who is apart owns nothing.
+    fn binding(&self) -> impl Iterator<Item = Profile> {
+        let said = self.said().map(|(_, said)| said);
+        said.filter(|said| !self.is_far(said))
+    }
+
+    fn has_gone(&self, mac: MacAddr, said: &Profile) -> bool {
+        let own = self.constants.waiter_timeout();
+        let theirs = Duration::from_nanos(said.patience).min(own.saturating_mul(APART));
+        let heartbeat = theirs / self.constants.waiter_intervals;
+        self.is_gone(mac, self.silence().max(Self::silence_of(heartbeat)))
     }
 
     /// What this node says of itself.
     pub(super) fn profile(&self) -> Profile {
-        let shortest = self.shortest_of(self.said().map(|(_, said)| said.patience));
+        let shortest = self.shortest_of(self.binding().map(|said| said.patience));
         Profile {
             flags: self.flags(),
             shortest: nanos(shortest),
@@ -127,6 +139,9 @@ impl Lab2 {
             Some(difference) => self.event(Event::MemberDiffers { mac, difference }),
             None => self.event(Event::MemberAgrees { mac }),
         }
+        if is_news {
+            self.review_constants();
+        }
         // What it has said before binds again if it was silent.
         self.fit_data();
         self.heed_patience(envelope.at);
@@ -175,8 +190,11 @@ impl Lab2 {
         if self.table.profiles().is_empty() {
             return self.derived.patience;
         }
-        let heard_of = |(_, said): (_, Profile)| said.patience.min(said.shortest);
-        self.shortest_of(self.said().map(heard_of))
+        // What a member was told may be by one that is apart.
+        let counts = |&shortest: &u64| !self.middle.is_some_and(|it| it.is_far_below(shortest));
+        let own = self.binding().map(|said| said.patience);
+        let told = self.binding().map(|said| said.shortest).filter(counts);
+        self.shortest_of(own.chain(told))
     }
 
     fn shortest_of(&self, others: impl Iterator<Item = u64>) -> Duration {
@@ -194,7 +212,7 @@ impl Lab2 {
         let others = self.table.profiles().iter();
         let longest = others.map(|(_, said)| said.patience).max();
         longest.map_or(own, |longest| {
-            let most = own.saturating_mul(MOST_APART);
+            let most = own.saturating_mul(APART);
             own.max(Duration::from_nanos(longest).min(most))
         })
     }
@@ -219,6 +237,12 @@ impl Lab2 {
             (expect > 0).then_some(expect.min(self.constants.max_members))
         });
         others.chain(self.constants.expect).max()
+    }
+
+    /// How many members the ring is to have, as far as anybody says; 0: nobody does.
+    #[must_use]
+    pub fn expected_members(&self) -> usize {
+        self.expected().unwrap_or(0)
     }
 
     /// For how long a member stands by its offers, and this node by what it is offered.

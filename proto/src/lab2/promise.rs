@@ -137,6 +137,18 @@ impl Lab2 {
         })
     }
 
+    /// All tenures of a chain before this token are over: whoever had one has offered the token to another since. A
+    /// promise to the holder of such a tenure ends. This node's own vote does not: its application may go on for as
+    /// long as it was told.
+    pub(super) fn release(&mut self, token: Token) {
+        let me = self.me();
+        self.promise.take_if(|promise| {
+            promise.holder != me
+                && token.same_chain(&promise.token)
+                && token.is_stronger_than(&promise.token)
+        });
+    }
+
     /// An OWNER that loses its token without having handed it over keeps its own vote: its
     /// application may go on for as long as it was told.
     pub(super) fn keep_own_vote(&mut self) {

@@ -34,6 +34,8 @@ impl Lab2 {
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
         let Self {
+            // From which those that are lived by follow.
+            configured: _,
             constants,
             now,
             started,
@@ -48,6 +50,8 @@ impl Lab2 {
             want,
             asked,
             paused,
+            middle,
+            apart,
             corrections,
             rivals,
             derived,
@@ -73,7 +77,7 @@ impl Lab2 {
         };
         link.snapshot(&mut writer);
         known.snapshot(&mut writer, patience, self.hearsay_lasts());
-        (owner, want, paused, shutdown).hash(&mut writer);
+        (owner, want, paused, shutdown, middle, apart).hash(&mut writer);
         (failed, told).hash(&mut writer);
         if *failed {
             (stored.my_token_number, stored.known).hash(&mut writer);

@@ -16,7 +16,7 @@ pub(super) struct Storage {
     pub(super) stored: Durable,
     /// It takes nothing.
     pub(super) failed: bool,
-    /// What the others were told of that.
+    /// The others were told that this node owns nothing because of that, or because it is apart.
     pub(super) told: bool,
 }
 
@@ -33,7 +33,7 @@ impl Storage {
 impl Lab2 {
     /// Whether the node takes part but owns nothing, for one reason or another.
     pub(super) fn owns_nothing(&self) -> bool {
-        self.paused || self.storage.failed || self.hearing.unfit
+        self.paused || self.storage.failed || self.hearing.unfit || self.apart
     }
 
     /// Whether what must survive a restart can be stored. A node that cannot owns nothing.
@@ -79,8 +79,9 @@ impl Lab2 {
             self.known.store_again();
             self.timer_in(Timer::Store, self.constants.heartbeat);
         }
-        let told = std::mem::replace(&mut self.storage.told, failed);
-        if told != failed && self.link.is_up() && !self.has_left() {
+        let withheld = failed || self.apart;
+        let told = std::mem::replace(&mut self.storage.told, withheld);
+        if told != withheld && self.link.is_up() && !self.has_left() {
             self.broadcast(Content::Ping);
         }
     }

@@ -50,6 +50,8 @@ pub trait Subject:
     fn carries(&self, token: Token) -> bool;
     /// Until when it tells its application that it has a quorum; `None`: it has none.
     fn quorum_until(&self) -> Option<Instant>;
+    /// How many members make a quorum, itself included.
+    fn quorum_size(&self) -> usize;
     /// Whether it owns nothing because nobody took the token from it.
     fn is_unfit(&self) -> bool;
     /// What it tells of that lasts, and is over as soon as nothing is wrong.

@@ -37,7 +37,7 @@ pub(super) struct Table {
     pub(super) wanting: usize,
     /// How many peers have failed in this tenure.
     pub(super) failed: usize,
-    /// How many peers a frame has come from.
+    /// How many peers a frame has come from, and have not left since.
     pub(super) heard: usize,
     /// Who was removed not long ago.
     pub(super) removed: Removed,
@@ -321,9 +321,11 @@ impl Table {
         peer.seen = if peer.heard {
             peer.seen.max(arrived.as_nanos())
         } else {
-            self.heard += 1;
             arrived.as_nanos()
         };
+        if !peer.heard || peer.left {
+            self.heard += 1;
+        }
         (peer.heard, peer.left) = (true, false);
         if peer.failed && only_wants {
             return;
@@ -332,6 +334,15 @@ impl Table {
         if std::mem::take(&mut peer.failed) {
             self.failed -= 1;
         }
+    }
+
+    /// The member at a place has left, or is there though nothing of it was heard.
+    pub(super) fn set_left(&mut self, at: usize, left: bool) {
+        let peer = &mut self.peers[at];
+        if peer.heard && peer.left != left {
+            self.heard = if left { self.heard - 1 } else { self.heard + 1 };
+        }
+        peer.left = left;
     }
 
     /// A member has not taken the token: how many hand-overs to it have failed in a row.
@@ -379,7 +390,7 @@ impl Table {
             if goes(&member.mac) {
                 self.wanting -= usize::from(peer.wants);
                 self.failed -= usize::from(peer.failed);
-                self.heard -= usize::from(peer.heard);
+                self.heard -= usize::from(peer.heard && !peer.left);
             } else {
                 (self.members[kept], self.peers[kept]) = (member, peer);
                 kept += 1;

@@ -51,6 +51,10 @@ pub(super) struct Troubles {
     pub(super) shared_at: Option<Instant>,
     /// The strongest token is so far ahead of the wall clock that it was said.
     pub(super) token_ahead: bool,
+    /// There are too few members for a quorum.
+    pub(super) no_quorum: Option<Trouble>,
+    /// Members whose times are too far from the ring's, in order.
+    pub(super) apart: Vec<MacAddr>,
     /// Frames that could not be sent, since the last that could.
     pub(super) unsent: Option<Unsent>,
 }
@@ -129,6 +133,8 @@ impl Lab2 {
         between
             .chain(self.reach_troubles())
             .chain(self.shared_addresses())
+            .chain(self.apart_troubles())
+            .chain(self.troubles.no_quorum)
             .chain(ahead)
             .chain(once)
     }
@@ -361,6 +367,7 @@ impl Lab2 {
             self.tell_trouble(trouble, true);
         }
         self.end_unheard(|mac| gone.contains(&mac));
+        self.review_constants();
     }
 
     /// The link went down: what others say from now on is another matter.
@@ -369,6 +376,7 @@ impl Lab2 {
             watch: self.troubles.watch,
             shared_at: self.troubles.shared_at,
             token_ahead: self.troubles.token_ahead,
+            apart: std::mem::take(&mut self.troubles.apart),
             ..Troubles::default()
         };
         let before = std::mem::replace(&mut self.troubles, forgotten);
@@ -380,7 +388,7 @@ impl Lab2 {
         let unheard = unheard.map(|&(_, owner)| Trouble::OwnerUnheard { owner });
         let differing = before.differing.filter(|it| it.told);
         let differing = differing.map(|it| Trouble::TablesDiffer { owner: it.owner });
-        let reach = before.reach.all();
+        let reach = before.reach.all().chain(before.no_quorum);
         let ended = unsent.into_iter().chain(deaf).chain(unheard);
         for trouble in ended.chain(differing).chain(reach) {
             self.tell_trouble(trouble, true);

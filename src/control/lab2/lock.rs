@@ -107,6 +107,8 @@ pub enum LossReason {
     NotStored,
     /// No other member takes the token from this node, which has let go of it.
     NobodyTakes,
+    /// This node's constants are too far from the ring's for it to own.
+    Apart,
     /// The interface's link is down.
     Link,
     /// It is no longer as safe as was required.
@@ -119,7 +121,7 @@ pub enum LossReason {
 
 impl LossReason {
     /// All there are.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Yield,
         Self::MaxHold,
         Self::Shutdown,
@@ -127,6 +129,7 @@ impl LossReason {
         Self::Lease,
         Self::NotStored,
         Self::NobodyTakes,
+        Self::Apart,
         Self::Link,
         Self::Grade,
         Self::Paused,
@@ -144,6 +147,7 @@ impl LossReason {
             Self::Lease => "lease",
             Self::NotStored => "not_stored",
             Self::NobodyTakes => "nobody_takes",
+            Self::Apart => "apart",
             Self::Link => "link",
             Self::Grade => "grade",
             Self::Paused => "paused",

@@ -45,6 +45,9 @@ pub struct Status {
     /// Nobody takes the token from this node: it owns nothing until frames to it alone arrive.
     #[serde(default)]
     pub unfit: bool,
+    /// Its times are too far from the ring's: it neither elects nor owns.
+    #[serde(default)]
+    pub apart: bool,
     /// What the promises assume and does not hold just now, as sentences.
     #[serde(default)]
     pub troubles: Vec<String>,
@@ -118,6 +121,9 @@ impl Status {
         }
         if self.unfit {
             text.push_str(", no member takes the token from it: owns nothing");
+        }
+        if self.apart {
+            text.push_str(", its times are too far from the ring's: owns nothing");
         }
         if self.deaf {
             text.push_str(", hears nobody");

@@ -21,6 +21,9 @@ pub(super) fn obstacle(status: &Status) -> String {
         _ if status.unfit => "no member takes the token from this node, which therefore owns \
              nothing; ringctl resume ends that"
             .to_owned(),
+        _ if status.apart => "the times of this node differ from the ring's by a factor of more than 10, and it owns \
+             nothing; start ringd with the options of the other members"
+            .to_owned(),
         (Some(owner), None) if *owner == status.mac => format!(
             "this node owns the token, and may not grant it yet; its grade is {}",
             status.grade
@@ -42,11 +45,12 @@ mod tests {
 
     #[test]
     fn what_keeps_the_token_from_its_user_is_said() {
-        let of: [(Change, &str); 8] = [
+        let of: [(Change, &str); 9] = [
             (|it| it.link = "is down".to_owned(), "eth0 has no link"),
             (|it| it.stored = false, "cannot write its state file"),
             (|it| it.paused = true, "paused; ringctl resume"),
             (|it| it.unfit = true, "no member takes the token"),
+            (|it| it.apart = true, "the options of the other members"),
             (
                 |it| it.owner = Some(it.mac.clone()),
                 "this node owns the token, and may not grant it yet; its grade is alone",

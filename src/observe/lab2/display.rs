@@ -209,6 +209,39 @@ impl fmt::Display for Carrier {
     }
 }
 
+/// The silent members of a ring that has no quorum, and what to do about them.
+pub struct Absent {
+    /// How many members the ring has.
+    pub ring: usize,
+    /// How many are expected.
+    pub expected: usize,
+    /// The first silent member.
+    pub silent: Option<MacAddr>,
+    /// How many others are silent.
+    pub others: usize,
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            ring,
+            expected,
+            silent,
+            others,
+        } = *self;
+        if let Some(mac) = silent {
+            write!(f, "; silent: {mac}{}", Others(others))?;
+            if ring > expected {
+                return write!(f, "; if it is gone for good, run ringctl forget {mac}");
+            }
+        }
+        write!(
+            f,
+            "; start the missing ones of the {expected} that --expect says"
+        )
+    }
+}
+
 /// An assumption that does not hold, and what to do; or that it holds again.
 pub struct Wrong {
     /// What.
@@ -294,6 +327,29 @@ impl fmt::Display for Wrong {
                 Small { mtu, needed, member, over }.fmt(f)
             }
             (Trouble::AddressShared { mac, ips }, _) => Shared { mac, ips }.fmt(f),
+            (Trouble::Apart { mac: None }, false) => f.write_str(
+                "the times of this node differ from the ring's by a factor of more than 10: it takes part, but neither \
+                 elects nor owns; start it with the options of the other members",
+            ),
+            (Trouble::Apart { mac: None }, true) => {
+                f.write_str("the times of this node are near the ring's: it may own again")
+            }
+            (Trouble::Apart { mac: Some(mac) }, false) => write!(
+                f,
+                "the times of member {mac} differ from the ring's by a factor of more than 10: it takes part, but neither \
+                 elects nor owns; start it with the options of the other members"
+            ),
+            (Trouble::Apart { mac: Some(mac) }, true) => {
+                write!(f, "the times of member {mac} are near the ring's again, or it is gone")
+            }
+            (Trouble::NoQuorum { present, ring, expected, silent, others }, false) => {
+                let needed = ring / 2 + 1;
+                write!(f, "no quorum is possible: {present} of {ring} members are there, {needed} are needed")?;
+                Absent { ring, expected, silent, others }.fmt(f)
+            }
+            (Trouble::NoQuorum { .. }, true) => {
+                f.write_str("a quorum is possible again, or this node has no link")
+            }
             (Trouble::TokenAhead { token, by }, false) => write!(
                 f,
                 "the token is {} ahead of this machine's clock: that is wrong, or another \
@@ -342,6 +398,10 @@ impl Wrong {
             (Trouble::MtuTooSmall { .. }, false) => "mtu_too_small",
             (Trouble::MtuTooSmall { .. }, true) => "mtu_large_enough",
             (Trouble::AddressShared { .. }, _) => "address_shared",
+            (Trouble::Apart { .. }, false) => "constants_apart",
+            (Trouble::Apart { .. }, true) => "constants_near",
+            (Trouble::NoQuorum { .. }, false) => "no_quorum",
+            (Trouble::NoQuorum { .. }, true) => "quorum_possible",
             (Trouble::TokenAhead { .. }, false) => "token_ahead",
             (Trouble::TokenAhead { .. }, true) => "token_not_ahead",
             (Trouble::ClockAhead { .. }, _) => "clock_ahead",
@@ -360,6 +420,8 @@ impl Wrong {
             Trouble::OwnerUnheard { owner } | Trouble::TablesDiffer { owner } => Some(owner),
             Trouble::DataDropped { limit, .. } => limit.member,
             Trouble::MtuTooSmall { member, .. } => member,
+            Trouble::Apart { mac } => mac,
+            Trouble::NoQuorum { silent, .. } => silent,
             Trouble::TokenAhead { .. }
             | Trouble::ClockAhead { .. }
             | Trouble::TakenLate { .. }

@@ -6,7 +6,7 @@ mod routine;
 mod tally;
 pub mod text;
 
-pub use display::{Differs, Ip, KnownToken, Limit, TooLong, Wrong};
+pub use display::{Absent, Differs, Ip, KnownToken, Limit, TooLong, Wrong};
 pub use log::Log;
 use ring_proto::lab2::Event;
 use ring_proto::time::Now;

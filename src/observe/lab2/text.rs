@@ -39,6 +39,7 @@ texts! {
         Paused => "paused", "was paused, gave up the election";
         NotStored => "not_stored", "cannot store its state, lost the token";
         NobodyTakes => "nobody_takes", "nobody takes the token from it, let go of it";
+        Apart => "apart", "its times are too far from the ring's, let go of the token";
     }
 }
 

@@ -43,6 +43,9 @@ impl Subject for Spoilt {
     fn quorum_until(&self) -> Option<Instant> {
         self.machine.quorum_until()
     }
+    fn quorum_size(&self) -> usize {
+        self.machine.quorum_size()
+    }
     fn is_unfit(&self) -> bool {
         self.machine.is_unfit()
     }

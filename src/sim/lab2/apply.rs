@@ -19,6 +19,10 @@ use crate::sim::kernel::network::{Network, Weather};
 use crate::sim::kernel::schedule::Fault as _;
 
 const MICRO: u64 = 1_000;
+/// No daemon starts with a shorter HEART_BEAT_PERIOD.
+const SHORTEST: Duration = Duration::from_millis(1);
+/// Times that differ from the ring's by no more than this factor bind all members.
+const NEAR: u16 = 10;
 /// How long a node that has lost its state file stays down at least, in nanoseconds. Whatever was
 /// offered to it before has been given up by then; else it could take the same token twice.
 const FORGETTING: u64 = 2_000_000_000;
@@ -139,9 +143,13 @@ impl<M: Subject> World<M> {
                 self.nodes[node].slow = turn_us * MICRO;
             }
             Fault::Refuse { node, of_1000 } => self.nodes[node].refuse = of_1000,
-            Fault::Want { node, work_us } => {
+            Fault::Want {
+                node,
+                work_us,
+                quorum,
+            } => {
                 self.system.met(FaultKind::Work);
-                self.want_for(node, work_us * MICRO);
+                self.want_for(node, work_us * MICRO, quorum);
             }
             Fault::Once {
                 node,
@@ -280,11 +288,22 @@ impl<M: Subject> World<M> {
         let agree = |(_, node): (usize, &Node<M>)| node.own.constants.expect == ring.expect;
         let told = others.into_iter().all(agree);
         let expect = expect.filter(|&expect| told && expect <= ring.max_members);
+        // If the times of several were far from the ring's they might be the ring's.
+        let others = self.nodes.iter().enumerate().filter(|&(of, _)| of != at);
+        let is_far = |(_, node): (usize, &Node<M>)| {
+            let (theirs, ring) = (node.own.constants.heartbeat, ring.heartbeat);
+            theirs > ring * u32::from(NEAR) || ring > theirs * u32::from(NEAR)
+        };
+        let percent = if others.into_iter().any(is_far) {
+            percent.clamp(100 / NEAR, 100 * NEAR)
+        } else {
+            percent
+        };
         let constants = if percent == 100 && expect.is_none() {
             Rc::clone(ring)
         } else {
             self.system.stats.met.0[FaultKind::Constants as usize] += 1;
-            let heartbeat = ring.heartbeat * u32::from(percent) / 100;
+            let heartbeat = (ring.heartbeat * u32::from(percent) / 100).max(SHORTEST);
             Rc::new(Constants {
                 max_members: ring.max_members,
                 expect: expect.or(ring.expect),
@@ -292,6 +311,7 @@ impl<M: Subject> World<M> {
                 ..Constants::for_heartbeat(heartbeat)
             })
         };
+        self.system.slowest = self.system.slowest.max(constants.waiter_timeout());
         let was_there = self.nodes[at].driver.is_some();
         self.kill(at);
         if self.nodes[at].own.constants.waiter_timeout() > constants.waiter_timeout() {

@@ -439,7 +439,9 @@ impl Maker {
             FaultKind::Rollback => (Fault::Rollback { node }, down.max(FORGETTING)),
             FaultKind::Leave => (Fault::Leave { node }, down + SECOND),
             FaultKind::Constants => {
-                let percent = self.rng.pick(&[20, 50, 80, 120, 200, 400]);
+                let near = self.rng.pick(&[20, 50, 80, 120, 200, 400]);
+                let far = self.rng.pick(&[1, 4, 9, 1_100, 3_000, 10_000]);
+                let percent = if self.rng.chance(500) { near } else { far };
                 let told = self.rng.chance(500);
                 let expect = told.then(|| self.rng.pick(&[2, 3, 2 * self.nodes]));
                 let begins = Fault::Constants {
@@ -529,7 +531,13 @@ impl Maker {
             self.at(at, Fault::Data { node, len });
         } else {
             let work_us = self.lasting(MS, 2 * SECOND);
-            self.at(at, Fault::Want { node, work_us });
+            let quorum = self.rng.chance(250);
+            let want = Fault::Want {
+                node,
+                work_us,
+                quorum,
+            };
+            self.at(at, want);
         }
     }
 }

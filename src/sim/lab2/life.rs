@@ -11,9 +11,9 @@ use crate::sim::kernel::queue::Event;
 use crate::sim::kernel::world::id;
 
 impl<M: Subject> World<M> {
-    /// The node wants the token for so much work, in nanoseconds. Nothing if it wants it already,
-    /// or its process does not run.
-    pub(super) fn want_for(&mut self, at: usize, work: u64) {
+    /// The node wants the token for so much work, in nanoseconds, at any grade or with a quorum. Nothing if it wants it
+    /// already, or its process does not run.
+    pub(super) fn want_for(&mut self, at: usize, work: u64, quorum: bool) {
         let node = &self.nodes[at];
         if node.own.job.is_some() || node.own.errand.is_some() || !node.is_running() {
             return;
@@ -23,12 +23,17 @@ impl<M: Subject> World<M> {
             number: self.system.jobs,
             work,
             begun: false,
+            quorum,
+            asked: None,
             tenures: self.system.stats.tenures,
         });
         self.command(at, Command::WantToken);
     }
 
     pub(super) fn begin_work(&mut self, at: usize) {
+        if self.waits_for_quorum(at) {
+            return;
+        }
         let node = &mut self.nodes[at];
         let (Some(job), Some(token)) = (
             node.own.job.as_mut().filter(|job| !job.begun),
@@ -47,9 +52,9 @@ impl<M: Subject> World<M> {
 
     pub(super) fn work_done(&mut self, at: usize, job: u32) {
         let node = &mut self.nodes[at];
-        if node.own.job.is_none_or(|wanted| wanted.number != job) {
+        let Some(done) = node.own.job.filter(|wanted| wanted.number == job) else {
             return;
-        }
+        };
         node.own.lease = None;
         if let Some(missed) = &mut node.paused {
             missed.done = true;
@@ -60,7 +65,7 @@ impl<M: Subject> World<M> {
             if let Some(work) = self.system.again
                 && only.is_none_or(|only| only == at)
             {
-                self.want_for(at, work);
+                self.want_for(at, work, done.quorum);
             }
         }
     }

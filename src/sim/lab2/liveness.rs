@@ -141,7 +141,10 @@ impl<M: Subject> World<M> {
             (Some(_), Some(Fault::Slow { .. })) => (None, 1, afflicted),
             _ => (afflicted, 1, None),
         };
-        self.serve(again, rounds, late);
+        self.serve(again, rounds, late, false);
+        if afflicted.is_none() && self.may_have_quorum() {
+            self.serve(None, 1, None, true);
+        }
         if let Some(fault) = lasting.filter(|_| afflicted.is_some()) {
             self.act(&relief(fault));
             self.run(bounds.patience);
@@ -317,7 +320,7 @@ impl<M: Subject> World<M> {
     fn told_troubles(&self) -> Option<String> {
         let present = |mac| self.live().any(|at| self.nodes[at].own.mac == mac);
         let is_over = |trouble: &Trouble| match *trouble {
-            Trouble::MemberDeaf { mac } => present(mac),
+            Trouble::MemberDeaf { mac } | Trouble::Apart { mac: Some(mac) } => present(mac),
             _ => true,
         };
         self.live().find_map(|at| {
@@ -328,9 +331,13 @@ impl<M: Subject> World<M> {
     }
 
     /// Invariant 3: all members at once want the token. If there is a station that asks and never takes,
-    /// they want it again and again; so does the one that does not hear all.
-    fn serve(&mut self, again: Option<usize>, rounds: u32, late: Option<usize>) {
-        self.phase("members want the token");
+    /// they want it again and again; so does the one that does not hear all. `quorum`: all want it with a quorum.
+    fn serve(&mut self, again: Option<usize>, rounds: u32, late: Option<usize>, quorum: bool) {
+        self.phase(if quorum {
+            "members want a quorum"
+        } else {
+            "members want the token"
+        });
         let bounds = self.bounds();
         let live: Vec<usize> = self.live().collect();
         let count = live.len().min(WANTING);
@@ -345,7 +352,7 @@ impl<M: Subject> World<M> {
         self.system.again = repeats.then_some(each);
         for &at in &chosen {
             self.nodes[at].own.job = None;
-            self.want_for(at, each);
+            self.want_for(at, each, quorum);
         }
         let work = Duration::from_nanos(each) * u32::try_from(count).unwrap_or(u32::MAX);
         let limit = bounds.round * rounds + work + 2 * bounds.patience + bounds.probe;
@@ -376,11 +383,15 @@ impl<M: Subject> World<M> {
         });
         (self.system.again, self.system.again_only) = (None, None);
         self.system.stats.tenures_waited = most;
+        let at_grade = if quorum { " for a quorum" } else { "" };
         if served.is_none() && !self.over {
-            let what = format!("{} of {count} wait after {limit:?}", waiting.len());
+            let what = format!(
+                "{} of {count} wait{at_grade} after {limit:?}",
+                waiting.len()
+            );
             self.broken(Rule::Served, what);
         } else if most > (members + 1) * u64::from(rounds) {
-            let what = format!("{most} tenures, of {members} members");
+            let what = format!("{most} tenures{at_grade}, of {members} members");
             self.broken(Rule::Served, what);
         }
         self.run(work + bounds.patience);

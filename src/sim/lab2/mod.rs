@@ -7,6 +7,7 @@
 mod apply;
 mod checks;
 mod claim;
+mod confirm;
 mod dead;
 mod exempt;
 mod generate;

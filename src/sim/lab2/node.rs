@@ -25,6 +25,10 @@ pub(super) struct Job {
     /// In nanoseconds.
     pub(super) work: u64,
     pub(super) begun: bool,
+    /// The work needs a quorum.
+    pub(super) quorum: bool,
+    /// The tenure that the members were asked to confirm, and how often.
+    pub(super) asked: Option<(Token, u32)>,
     /// How many tenures there had been when it was wanted.
     pub(super) tenures: u64,
 }

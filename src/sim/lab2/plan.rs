@@ -267,7 +267,13 @@ pub enum Fault {
         expect: Option<usize>,
     },
     /// The node wants the token, for so much work.
-    Want { node: usize, work_us: u64 },
+    Want {
+        node: usize,
+        work_us: u64,
+        /// The work needs a quorum.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        quorum: bool,
+    },
     /// The node sets the token's data, if it is the owner.
     Data { node: usize, len: u16 },
     /// The node is asked to shut down.

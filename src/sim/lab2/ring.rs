@@ -27,9 +27,6 @@ use crate::sim::kernel::streams::{Fabric, NoStreams};
 use crate::sim::kernel::system::{Count, Moment, Route, System};
 use crate::sim::kernel::world::index;
 
-/// So many times the ring's HEART_BEAT_PERIOD a node's may be at the most.
-const SLOWEST: u64 = 4;
-
 /// After so many writes of a state file an earlier one of them is on the disk.
 const UNSYNCED: u32 = 8;
 
@@ -42,6 +39,8 @@ pub enum Due {
     Done(u32, u32),
     /// A node's errand may go on: the one of this number.
     Errand(u32, u32),
+    /// The members may be asked to confirm a tenure, for a node's job of this number.
+    Confirm(u32, u32),
 }
 
 /// What is known of the whole ring, and what is written down of a run.
@@ -50,6 +49,8 @@ pub struct Ring<M> {
     pub(super) stats: Stats,
     pub(super) record: Option<Box<dyn Record>>,
     pub(super) constants: Rc<Constants>,
+    /// The longest WAITER_TIMEOUT that a node was told.
+    pub(super) slowest: Duration,
     /// Who believes to hold a token.
     pub(super) owners: Vec<usize>,
     /// Who has whose address.
@@ -73,6 +74,7 @@ impl<M> Ring<M> {
             stats: Stats::default(),
             record: None,
             constants,
+            slowest: Duration::ZERO,
             owners: Vec::new(),
             twins: Vec::new(),
             jobs: 0,
@@ -100,7 +102,7 @@ impl<M> Ring<M> {
     /// What is promised from `at` on, or was not long before, counts for nothing: for as long as the
     /// slowest node's promises last.
     pub(super) fn void_promises_from(&mut self, at: u64) {
-        let lasts = SLOWEST * nanos(self.constants.waiter_timeout());
+        let lasts = nanos(self.slowest.max(4 * self.constants.waiter_timeout()));
         self.checks.exempt.void_promises(at.saturating_add(lasts));
     }
 }
@@ -200,7 +202,9 @@ impl<M: Subject> System for Ring<M> {
             }
         }
         match Frame::decode(arrives).map(|frame| frame.message.kind()) {
-            Ok(Kind::Ping | Kind::TokenIsHere) => self.void_promises_from(due),
+            Ok(Kind::Ping | Kind::TokenIsHere | Kind::TokenWasHereRecently) => {
+                self.void_promises_from(due)
+            }
             Ok(Kind::Stamps) => self.checks.exempt.void_stamps(),
             _ => {}
         }
@@ -306,6 +310,7 @@ impl<M: Subject> System for Ring<M> {
         match event {
             Due::Ask => world.ask_again(),
             Due::Done(at, job) => world.work_done(index(at), job),
+            Due::Confirm(at, job) => world.ask_for_quorum(index(at), job),
             Due::Errand(at, errand) => world.go_on_with_errand(index(at), errand),
         }
     }

@@ -4,6 +4,7 @@
     reason = "the MTU is asked for with an ioctl: no library tells it"
 )]
 
+use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
@@ -133,6 +134,14 @@ impl Interface {
     pub fn names() -> io::Result<Vec<String>> {
         let interfaces = getifaddrs()?.filter(|known| link(known).is_some());
         Ok(interfaces.map(|known| known.interface_name).collect())
+    }
+
+    /// Its speed in Mbit/s, if it knows that and the system files of this network namespace are there.
+    #[must_use]
+    pub fn speed(&self) -> Option<u32> {
+        let told = fs::read_to_string(format!("/sys/class/net/{}/speed", self.name)).ok()?;
+        // Interfaces that have none say -1.
+        told.trim().parse().ok()
     }
 
     /// The interface as the machines see it: down unless frames can be sent.

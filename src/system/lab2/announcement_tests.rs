@@ -113,7 +113,25 @@ fn next(trouble: Option<Trouble>) -> Option<Trouble> {
         Trouble::TokenAhead { .. } => Trouble::ClockAhead { by: SPAN },
         Trouble::ClockAhead { .. } => Trouble::BroadcastsUnheard,
         Trouble::BroadcastsUnheard => Trouble::MemberUnreached { mac: MAC },
-        Trouble::MemberUnreached { .. } => Trouble::MtuTooSmall {
+        Trouble::MemberUnreached { .. } => Trouble::Apart { mac: Some(MAC) },
+        Trouble::Apart { mac: Some(_) } => Trouble::Apart { mac: None },
+        Trouble::Apart { mac: None } => Trouble::NoQuorum {
+            present: 1,
+            ring: 4,
+            expected: 3,
+            silent: Some(MAC),
+            others: 0,
+        },
+        Trouble::NoQuorum {
+            silent: Some(_), ..
+        } => Trouble::NoQuorum {
+            present: 1,
+            ring: 3,
+            expected: 3,
+            silent: None,
+            others: 0,
+        },
+        Trouble::NoQuorum { silent: None, .. } => Trouble::MtuTooSmall {
             mtu: 68,
             needed: 71,
             member: Some(MAC),
@@ -180,6 +198,28 @@ fn names(trouble: Trouble) -> (&'static str, Option<&'static str>, &'static str)
             "mtu_too_small",
             Some("mtu_large_enough"),
             "has an MTU of 68, and a promise needs 71",
+        ),
+        Trouble::Apart { mac: Some(_) } => (
+            "constants_apart",
+            Some("constants_near"),
+            "the times of member",
+        ),
+        Trouble::Apart { mac: None } => (
+            "constants_apart",
+            Some("constants_near"),
+            "neither elects nor owns",
+        ),
+        Trouble::NoQuorum {
+            silent: Some(_), ..
+        } => (
+            "no_quorum",
+            Some("quorum_possible"),
+            "1 of 4 members are there, 3 are needed; silent: 02:",
+        ),
+        Trouble::NoQuorum { silent: None, .. } => (
+            "no_quorum",
+            Some("quorum_possible"),
+            "start the missing ones of the 3",
         ),
         Trouble::DataDropped { .. } => (
             "data_dropped",

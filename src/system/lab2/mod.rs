@@ -14,6 +14,7 @@ mod pausing;
 mod report;
 mod runs;
 mod service;
+mod shortest;
 mod start;
 mod state_file;
 mod status;

@@ -83,7 +83,7 @@ pub struct Options {
     #[arg(value_name = "IFACE")]
     pub interface: String,
 
-    /// HEART_BEAT_PERIOD: how often the owner announces itself.
+    /// HEART_BEAT_PERIOD: how often the owner announces itself; 1ms or more.
     #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub heartbeat: Duration,
 
@@ -132,7 +132,7 @@ pub struct Options {
     /// How many members the ring has; a quorum is more than half of them.
     ///
     /// Give all members the same number. If this one has heard more members since it started, it counts
-    /// those. Without --expect it counts all that it has heard of since it started. Then each half of a cut
+    /// those that have not left. Without --expect it counts all that it has heard of since it started. Then each half of a cut
     /// segment has a quorum if the halves never met, or if one of them restarted after the cut.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = parse_count::<usize>)]
     pub expect: Option<usize>,

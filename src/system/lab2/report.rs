@@ -125,7 +125,7 @@ mod tests {
     fn the_first_line_is_the_node_and_its_token() {
         let status = parse(json!({
             "interface": "eth0", "mac": "02:00:00:00:00:01", "link": "up", "state": "WAITER",
-            "token": null, "grade": "alone", "paused": true, "deaf": true, "unfit": true, "stored": false, "owner": "02:00:00:00:00:02",
+            "token": null, "grade": "alone", "paused": true, "deaf": true, "unfit": true, "apart": true, "stored": false, "owner": "02:00:00:00:00:02",
             "heard_about_token_ns": 60_000_000, "members": [], "ring_hash": "00",
             "constants": {
                 "heartbeat_ns": 1, "waiter_timeout_ns": 1, "looser_timeout_ns": 1,
@@ -148,7 +148,8 @@ mod tests {
         };
         let text = node(&status, Some(token));
         let begin = "eth0 is up, MAC 02:00:00:00:00:01; WAITER, paused: owns nothing, \
-                     no member takes the token from it: owns nothing, hears nobody, \
+                     no member takes the token from it: owns nothing, \
+                     its times are too far from the ring's: owns nothing, hears nobody, \
                      cannot write its state file: owns nothing; owner 02:00:00:00:00:02, token 17";
         assert!(text.starts_with(begin), "{text}");
         assert!(text.ends_with(", heard of 60.0ms ago"), "{text}");

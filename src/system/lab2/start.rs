@@ -11,6 +11,7 @@ use super::attachment::Attachment;
 use super::history::History;
 use super::node::Node;
 use super::service::Service;
+use super::shortest::Shortest;
 use super::state_file::{FRESH, StateFile};
 use super::stored_pause::StoredPause;
 use super::surroundings::{Audience, Surroundings};
@@ -35,6 +36,9 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     let constants = options.constants();
     constants.check().map_err(|error| unusable(&error))?;
     let attachment = Attachment::open(&options.interface, constants.ethertype)?;
+    let shortest = Shortest::measure(attachment.interface());
+    let check = shortest.check(&options.interface, &constants);
+    check.map_err(host::Error::Usage)?;
     let ring = options.ring();
     let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string());
     if !matches!(lock, Err(LockError::Held { .. })) {

@@ -40,6 +40,7 @@ pub fn status(
         paused: machine.is_paused(),
         deaf: machine.is_deaf(),
         unfit: machine.is_unfit(),
+        apart: machine.is_apart(),
         troubles: machine.troubles().map(trouble).collect(),
         stored: machine.is_stored(),
         pausing: service.pending(machine),

@@ -6,6 +6,7 @@ use ring_proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes};
 
 use crate::control::harmless;
 use crate::control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
+use crate::observe::lab2::Absent;
 use crate::text::format_duration;
 
 /// What the sentences are made of.
@@ -77,6 +78,7 @@ impl Scene<'_> {
             LossReason::NobodyTakes => {
                 "no other member takes the token from this node, which has let go of it".to_owned()
             }
+            LossReason::Apart => apart(),
             LossReason::Grade => self.too_few(request),
             LossReason::Paused => "ringctl pause was called on this machine".to_owned(),
             LossReason::Gone => "it was killed, or ended, before it had given it back".to_owned(),
@@ -92,6 +94,9 @@ impl Scene<'_> {
         if !self.machine.is_stored() {
             return "ringd cannot write its state file, and this node owns nothing until it can"
                 .to_owned();
+        }
+        if self.machine.is_apart() {
+            return apart();
         }
         match (self.machine.owner(), &self.first) {
             (Some(owner), Some(client)) if client.holds && self.machine.is_own(owner) => {
@@ -118,7 +123,16 @@ impl Scene<'_> {
     /// Returns which members have not confirmed a tenure.
     fn too_few(&self, request: &LockRequest) -> String {
         match request.require {
-            Some(Grade::Quorum) => no_quorum(self.machine.votes()),
+            Some(Grade::Quorum) => {
+                let mut silent = self.machine.silent_members();
+                let absent = Absent {
+                    ring: self.machine.votes().ring,
+                    expected: self.machine.expected_members(),
+                    silent: silent.next(),
+                    others: silent.count(),
+                };
+                no_quorum(self.machine.votes(), &absent)
+            }
             _ => no_view(self.machine.votes().confirmed, self.machine.heard_lately()),
         }
     }
@@ -159,7 +173,13 @@ fn no_view(confirmed: usize, heard: usize) -> String {
     }
 }
 
-fn no_quorum(votes: Votes) -> String {
+fn apart() -> String {
+    "the times of this node differ from the ring's by a factor of more than 10, and it owns nothing; start ringd with \
+     the options of the other members"
+        .to_owned()
+}
+
+fn no_quorum(votes: Votes, absent: &Absent) -> String {
     let Votes {
         confirmed,
         ring,
@@ -170,7 +190,11 @@ fn no_quorum(votes: Votes) -> String {
         return "no quorum: no other member is known; ringd --expect says how many there are"
             .to_owned();
     }
-    format!("no quorum: {confirmed} of {ring} confirmed, {quorum} needed")
+    let silent = absent
+        .silent
+        .map(|_| absent.to_string())
+        .unwrap_or_default();
+    format!("no quorum: {confirmed} of {ring} confirmed, {quorum} needed{silent}")
 }
 
 #[cfg(test)]
@@ -181,7 +205,7 @@ mod tests {
     use ring_codec::lab2::RunOutcome;
     use ring_proto::lab2::{Constants, Durable, JobName, Lab2, RunView, Stamp, Votes};
 
-    use super::{Scene, name, no_names, no_quorum, no_view};
+    use super::{Absent, Scene, name, no_names, no_quorum, no_view};
     use crate::control::lab2::{LockRequest, LossReason};
 
     #[test]
@@ -205,6 +229,7 @@ mod tests {
             (LossReason::Lease, "no heartbeat was sent for 200 ms"),
             (LossReason::NotStored, "cannot write its state file"),
             (LossReason::NobodyTakes, "no other member takes the token"),
+            (LossReason::Apart, "options of the other members"),
             (LossReason::Link, "eth0 has lost its link"),
         ] {
             let text = scene.loss(why, &LockRequest::default());
@@ -241,6 +266,35 @@ mod tests {
         );
     }
 
+    fn absent(expected: usize, silent: Option<MacAddr>) -> Absent {
+        Absent {
+            ring: 4,
+            expected,
+            silent,
+            others: usize::from(silent.is_some()),
+        }
+    }
+
+    #[test]
+    fn who_is_silent_is_named_where_a_quorum_is_missed_and_what_forgets_it_if_that_helps() {
+        let votes = Votes {
+            confirmed: 1,
+            ring: 4,
+            quorum: 3,
+        };
+        let silent = Some(MacAddr([2, 0, 0, 0, 0, 9]));
+        let forgets = no_quorum(votes, &absent(3, silent));
+        let text = "3 needed; silent: 02:00:00:00:00:09, and 1 other; if it is gone for good, run ringctl forget \
+                    02:00:00:00:00:09";
+        assert!(forgets.ends_with(text), "{forgets}");
+        // As many are expected, be they known or not.
+        let starts = no_quorum(votes, &absent(4, silent));
+        assert!(
+            starts.contains("--expect") && !starts.contains("forget"),
+            "{starts}"
+        );
+    }
+
     #[test]
     fn a_quorum_that_is_missed_is_counted() {
         let votes = |confirmed, ring, quorum| Votes {
@@ -249,10 +303,10 @@ mod tests {
             quorum,
         };
         assert_eq!(
-            no_quorum(votes(2, 4, 3)),
+            no_quorum(votes(2, 4, 3), &absent(3, None)),
             "no quorum: 2 of 4 confirmed, 3 needed"
         );
-        assert!(no_quorum(votes(1, 1, 1)).contains("--expect"));
+        assert!(no_quorum(votes(1, 1, 1), &absent(0, None)).contains("--expect"));
         assert_eq!(no_view(1, 2), "no view: 1 of 3 confirmed, 3 needed");
         assert!(no_view(1, 0).contains("no other member"));
     }

@@ -217,6 +217,8 @@ caught! {
             .bounds(2, 4, 5)
             .recovers(1),
         "tables");
+    mints_in_silence caught_by_simulator(
+        world(&[FaultKind::Unresponsive]), sim::Rule::Served);
     never_gives_up caught_by_checker(
         two_formed().faults(Faults { crashes: 1, ..Faults::default() }).recovers(8),
         "nobody can use the token");

@@ -42,7 +42,7 @@ impl Before {
             due: machine.poll_timeout(),
             listening: oracle.link_up && !machine.is_finished(),
             shutting_down: oracle.shutting_down,
-            paused: machine.is_paused() || machine.is_unfit(),
+            paused: machine.is_paused() || machine.is_unfit() || machine.is_apart(),
             exhausted: oracle.is_exhausted(),
             told: oracle.told,
         }
@@ -83,7 +83,7 @@ impl Before {
     /// tokens.
     pub fn assert_predicted(&self, frame: &Frame<'_>, machine: &Lab2, output: &Output) {
         let unlike = self.shutting_down || self.exhausted || self.is_dropped(output);
-        if unlike || output.lost_lease() || output.was_refused() {
+        if unlike || output.lost_lease() || output.was_refused() || output.found_itself_apart() {
             return;
         }
         let state = machine.state();
@@ -135,7 +135,9 @@ impl Before {
             (State::Generating, Message::GeneratingToken { .. }) => {
                 assert!(matches!(state, State::Generating | State::Looser));
             }
-            (State::Generating, Message::TokenWasHereRecently { .. }) => {
+            (State::Generating, Message::TokenWasHereRecently { .. })
+                if frame.destination != MacAddr::BROADCAST =>
+            {
                 assert_eq!(state, State::Looser);
             }
             _ => {}
@@ -153,6 +155,12 @@ impl Output {
         self.events
             .iter()
             .any(|event| matches!(event, Event::StateChanged { reason, .. } if *reason == why))
+    }
+
+    fn found_itself_apart(&self) -> bool {
+        self.events.iter().any(
+            |event| matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::Apart),
+        )
     }
 
     fn was_refused(&self) -> bool {
@@ -185,11 +193,15 @@ pub fn assert_arrow(from: State, to: State, reason: Reason) {
         (Owner, Owner) => reason == Reason::StrongerToken,
         (Owner, Looser) => matches!(
             reason,
-            Reason::LeaseExpired | Reason::LinkLost | Reason::NobodyTakes
+            Reason::LeaseExpired | Reason::LinkLost | Reason::NobodyTakes | Reason::Apart
         ),
         (Generating, Looser) => matches!(
             reason,
-            Reason::StrongerCandidate | Reason::TokenWasHere | Reason::Paused | Reason::LinkLost
+            Reason::StrongerCandidate
+                | Reason::TokenWasHere
+                | Reason::Paused
+                | Reason::LinkLost
+                | Reason::Apart
         ),
         _ => false,
     };

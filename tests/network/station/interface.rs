@@ -141,6 +141,15 @@ fn a_new_mac_is_a_new_member() -> Result<()> {
         members.contains(&old.to_string()) && members.contains(&new.to_string()),
         "{members}"
     );
+    // It has said LEAVING for its old address, with that as the frames' source.
+    for place in [0, 2] {
+        let has_left = |status: &serde_json::Value| {
+            let members = status["members"].as_array();
+            let mut gone = members.into_iter().flatten();
+            gone.any(|member| member["mac"] == old.to_string() && member["state"] == "left")
+        };
+        ring.daemons[place].wait_for_status(PATIENCE, has_left)?;
+    }
     Ok(())
 }
 

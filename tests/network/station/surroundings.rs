@@ -197,8 +197,10 @@ fn nobody_without_rights_can_keep_a_daemon_from_starting() -> Result<()> {
 
 fn constants_that_cannot_work_are_refused() -> Result<()> {
     let segment = Segment::bridge(1)?;
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["--heartbeat", "0ms"], "heartbeat"),
+        (&["--heartbeat", "10us"], "give --heartbeat 1ms or more"),
+        (&["--take-timeout", "10us"], "give --take-timeout"),
         (&["--take-timeout", "0ns"], "take-timeout"),
         (&["--take-attempts", "0"], "take-attempts"),
         (&["--waiter-intervals", "0"], "waiter-intervals"),

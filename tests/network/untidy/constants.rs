@@ -23,6 +23,7 @@ pub fn tests() -> Vec<Test> {
         who_expects_another_number_is_named,
         two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none,
         a_heartbeat_is_changed_on_one_machine_after_the_other,
+        a_member_whose_times_are_far_from_the_rings_owns_nothing_and_all_say_so,
     ]
 }
 
@@ -224,5 +225,41 @@ fn a_heartbeat_is_changed_on_one_machine_after_the_other() -> Result<()> {
     }
     let overlaps = lines(&shared.path().join("overlap"));
     ensure!(overlaps == 0, "{overlaps} jobs were not alone");
+    Ok(())
+}
+
+fn a_member_whose_times_are_far_from_the_rings_owns_nothing_and_all_say_so() -> Result<()> {
+    let segment = Segment::bridge(3)?;
+    let start = |place: usize, heartbeat: &str| {
+        let ringd = segment.node(place).ringd(BINARIES);
+        ringd
+            .option("--heartbeat", heartbeat)
+            .option("--expect", "3")
+            .spawn()
+    };
+    let others = [start(0, HEARTBEAT)?, start(1, HEARTBEAT)?];
+    drop(Watcher::of_all_up(&others)?);
+    let far = start(2, "10s")?;
+    let words = "neither elects nor owns";
+    let says = |status: &serde_json::Value| {
+        let troubles = status["troubles"].as_array();
+        let mut told = troubles.into_iter().flatten().filter_map(|it| it.as_str());
+        told.any(|text| text.contains(words))
+    };
+    for daemon in others.iter().chain([&far]) {
+        daemon.wait_for_status(PATIENCE, says)?;
+        daemon.wait_for_line(PATIENCE, |line| line.contains(words))?;
+    }
+    far.wait_for_status(PATIENCE, |status| status["apart"] == true)?;
+    for daemon in &others {
+        let asked = ["run", "-w", WAIT, "--require", "quorum", "--", "true"];
+        let (done, said) = ringctl(daemon, &asked)?;
+        ensure!(done, "{said}");
+    }
+    let (done, said) = ringctl(&far, &["run", "-w", "0", "--", "true"])?;
+    ensure!(
+        !done && said.contains("the options of the other members"),
+        "{said}"
+    );
     Ok(())
 }

@@ -45,7 +45,11 @@ fn a_deaf_member_is_told_of_by_all_that_hear_it() {
 fn an_owner_that_one_member_does_not_hear_is_told_of_by_that_one() {
     let mut world = ring(4);
     let work_us = 60_000_000;
-    world.act(&Fault::Want { node: 0, work_us });
+    world.act(&Fault::Want {
+        node: 0,
+        work_us,
+        quorum: false,
+    });
     world.run(1_000 * MS);
     world.act(&Fault::Cut { from: 0, to: 2 });
     world.run(5_000 * MS);
@@ -146,6 +150,60 @@ fn a_node_that_no_broadcast_reaches_tells_of_itself_and_is_named_by_the_others()
 }
 
 #[test]
+fn a_member_whose_times_are_far_from_the_rings_is_told_of_by_all() {
+    for percent in [1, 10_000] {
+        let mut world = ring(4);
+        let (node, expect) = (2, None);
+        let start = |percent| Fault::Constants {
+            node,
+            percent,
+            expect,
+        };
+        world.act(&start(percent));
+        world.run(3_000 * MS);
+        for at in 0..4 {
+            let such = |it: &Trouble| matches!(it, Trouble::Apart { .. });
+            assert!(tells(&world, at, such), "n{at}, {percent} hundredths");
+        }
+        world.act(&start(100));
+        world.run(2_000 * MS);
+        assert!(is_quiet(&world));
+    }
+}
+
+#[test]
+fn a_ring_in_which_no_quorum_is_possible_says_so() {
+    let constants = Constants {
+        expect: Some(4),
+        ..Constants::default()
+    };
+    let mut world = World::<Lab2>::new(4, constants, 1);
+    world.start_all();
+    world.run(3_000 * MS);
+    assert!(is_quiet(&world));
+    world.kill(2);
+    world.kill(3);
+    world.run(15_000 * MS);
+    for at in [0, 1] {
+        let such = |it: &Trouble| {
+            matches!(
+                it,
+                Trouble::NoQuorum {
+                    present: 2,
+                    others: 1,
+                    ..
+                }
+            )
+        };
+        assert!(tells(&world, at, such), "n{at}");
+    }
+    world.start(3);
+    world.run(2_000 * MS);
+    let such = |it: &Trouble| matches!(it, Trouble::NoQuorum { .. });
+    assert!(!world.live().any(|at| tells(&world, at, such)));
+}
+
+#[test]
 fn an_interface_that_no_promise_fits_is_told_of_by_all() {
     let mut world = ring(4);
     let set = |mtu| Fault::Mtu { node: 2, mtu };
@@ -229,7 +287,11 @@ fn data_that_give_way_are_told_of() {
         len: 1_000,
     });
     let work_us = 1_000;
-    world.act(&Fault::Want { node: 0, work_us });
+    world.act(&Fault::Want {
+        node: 0,
+        work_us,
+        quorum: false,
+    });
     world.run(1_000 * MS);
     world.act(&Fault::Mtu { node: 2, mtu: 576 });
     world.run(2_000 * MS);
@@ -250,6 +312,8 @@ const BY: [&str; 11] = [
     "a_node_that_no_broadcast_reaches_tells_of_itself_and_is_named_by_the_others",
     "an_interface_that_no_promise_fits_is_told_of_by_all",
     "a_member_that_is_too_slow_to_say_in_time_that_it_took_the_token_tells_of_itself",
+    "a_member_whose_times_are_far_from_the_rings_is_told_of_by_all",
+    "a_ring_in_which_no_quorum_is_possible_says_so",
 ];
 
 /// A trouble that is added does not compile before it has a test.
@@ -266,6 +330,8 @@ const fn broken_by(trouble: &Trouble) -> &'static str {
         Trouble::BroadcastsUnheard | Trouble::MemberUnreached { .. } => BY[8],
         Trouble::MtuTooSmall { .. } => BY[9],
         Trouble::TakenLate { .. } => BY[10],
+        Trouble::Apart { .. } => BY[11],
+        Trouble::NoQuorum { .. } => BY[12],
     }
 }
 

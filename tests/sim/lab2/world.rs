@@ -101,7 +101,11 @@ fn a_thousand_nodes_have_room() {
 /// How long a node that wants the token waits for it, by the world's time.
 fn waits(world: &mut World<Lab2>, node: usize) -> Option<Duration> {
     let work_us = 1_000;
-    world.act(&Fault::Want { node, work_us });
+    world.act(&Fault::Want {
+        node,
+        work_us,
+        quorum: false,
+    });
     let may_use = |world: &World<Lab2>| world.machine(node).is_some_and(Subject::may_use);
     let waited = world.run_until(1_000 * MS, may_use);
     world.run(37 * MS);
@@ -222,7 +226,11 @@ fn an_owner_whose_unicast_is_lost_lets_go_and_owns_again_when_it_arrives() {
         }
         for at in 0..4 {
             let work_us = 1_000;
-            world.act(&Fault::Want { node: at, work_us });
+            world.act(&Fault::Want {
+                node: at,
+                work_us,
+                quorum: false,
+            });
         }
         world.run(3_000 * MS);
         for at in [0, 2, 3, 0, 2, 3] {

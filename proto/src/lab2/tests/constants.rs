@@ -9,7 +9,7 @@ use super::rig::*;
 use crate::lab2::{Constants, Event, Grade, State};
 
 /// A heartbeat period of so many milliseconds, and all that follows from it.
-fn heartbeat(millis: u64) -> Constants {
+pub fn heartbeat(millis: u64) -> Constants {
     Constants {
         idle_hold: ms(60_000),
         ..Constants::for_heartbeat(ms(millis))
@@ -17,7 +17,7 @@ fn heartbeat(millis: u64) -> Constants {
 }
 
 /// What a member with these constants says of itself.
-fn says(constants: &Constants) -> Profile {
+pub fn says(constants: &Constants) -> Profile {
     let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).expect("short");
     let patience = nanos(constants.waiter_timeout());
     Profile {
@@ -70,11 +70,11 @@ fn an_owner_lives_by_the_shortest_patience_that_it_hears_of() {
 fn a_shortest_patience_that_a_member_has_been_told_counts_too() {
     let mut rig = slow_owner();
     let told = Profile {
-        shortest: 200_000_000,
+        shortest: 400_000_000,
         ..says(&heartbeat(1_000))
     };
     n9_says(&mut rig, told);
-    assert_eq!(lease(&rig), ms(200));
+    assert_eq!(lease(&rig), ms(400));
     // What others were told is not told on: it would never be forgotten.
     rig.pass_time(ms(100));
     let beat = rig.frames.last().expect("a heartbeat");
@@ -94,11 +94,11 @@ fn an_owner_lives_by_its_own_patience_again_when_the_member_with_a_shorter_one_h
 }
 
 #[test]
-fn an_owner_beside_a_member_two_hundred_times_as_fast_keeps_its_token() {
+fn an_owner_beside_a_member_ten_times_as_fast_keeps_its_token() {
     let mut rig = slow_owner();
-    n9_says(&mut rig, says(&heartbeat(5)));
+    n9_says(&mut rig, says(&heartbeat(100)));
     let said = rig.pass_time(ms(1_000));
-    assert!((190..=210).contains(&said.len()), "{} frames", said.len());
+    assert!((9..=11).contains(&said.len()), "{} frames", said.len());
     assert_eq!(rig.state(), State::Owner);
 }
 
@@ -151,7 +151,7 @@ fn a_node_grants_nothing_for_as_long_as_the_longest_patience_after_its_start() {
         ..says(&heartbeat(1_000))
     };
     n9_says(&mut rig, endless);
-    assert!(settles(&rig).since(before) < ms(400 * 32));
+    assert!(settles(&rig).since(before) < ms(400 * 10));
 }
 
 #[test]

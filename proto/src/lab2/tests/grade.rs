@@ -201,7 +201,7 @@ fn a_quorum_is_over_once_so_many_are_known_that_it_is_none() {
     let mut rig = owner(of_three());
     rig.hear(3, promising(token(11), beat(&rig)));
     assert_eq!(rig.machine.grade(), Grade::Quorum, "two of three");
-    rig.hear(8, Message::Leaving);
+    rig.hear(8, ping(NO_IP));
     assert_eq!(rig.machine.grade(), Grade::Alone, "two of four");
 }
 

@@ -181,7 +181,14 @@ fn a_changed_address_is_a_new_member_and_a_looser() {
         ip: super::rig::ip(8),
         mtu: 1500,
     };
-    assert_eq!(rig.link(up), [QUESTION]);
+    let said = rig.link(up);
+    assert_eq!(said, ["LEAVING to all", QUESTION]);
+    // All know that the old address has left, and who has the new one.
+    let authors = rig
+        .frames
+        .iter()
+        .map(|frame| super::rig::decode(frame).author);
+    assert!(authors.eq([mac(5), mac(8)]));
     assert_eq!(rig.state(), State::Looser);
     assert_eq!(rig.members(), [3, 5, 7, 8]);
     let said = rig.pass_time(ANSWER_TIMEOUT);

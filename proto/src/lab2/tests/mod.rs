@@ -14,6 +14,7 @@ mod notation;
 mod rig;
 mod world;
 
+mod apart;
 mod backing;
 mod constants;
 mod crowd;

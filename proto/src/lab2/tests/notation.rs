@@ -51,6 +51,9 @@ pub fn constants() -> Constants {
     }
 }
 
+/// What all are told when n7 has not taken 12-n3-1 from [`ME`].
+pub const IN_VAIN: &str = "TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n5 to all";
+
 pub const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }

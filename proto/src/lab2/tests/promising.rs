@@ -8,7 +8,7 @@ use ring_codec::lab2::{Digest, Message, NO_IP};
 use super::grade::{beat, beating, member, of_three, owner, promise, promising, promising_for};
 use super::rig::{
     BLANK, HEARTBEAT, ME, Rig, SAME, WAITER_TIMEOUT, constants, frame, here, ip, mac,
-    member as table_member, ms, ping, take, token, token_of, with_digest,
+    member as table_member, ms, ping, take, token, token_of, was_here, with_digest,
 };
 use crate::LinkState;
 use crate::lab2::{Command, Constants, Grade, State};
@@ -205,4 +205,59 @@ fn an_owner_that_is_a_quorum_by_itself_keeps_its_vote_when_it_loses_the_token() 
     rig.sleep_through(until.since(rig.now.monotonic));
     rig.hear_all(3, beating(token(1_000), 1));
     assert!(promise(&rig).is_some());
+}
+
+/// n7 has taken 11 from n3, has offered 12 to another in vain, and has handed a chain of its own to n8.
+#[test]
+fn a_promise_ends_when_all_are_told_that_its_chain_was_offered_on_in_vain() {
+    for (told, from, is_free) in [
+        (was_here(token(12), 7), MacAddr::BROADCAST, true),
+        // That says nothing of where the promised token is.
+        (was_here(token(10), 7), MacAddr::BROADCAST, false),
+        (was_here(token_of(12, 7, 1), 7), MacAddr::BROADCAST, false),
+        // To this node alone it is an answer: its author may not have offered what it knows.
+        (was_here(token(12), 7), mac(ME), false),
+    ] {
+        let mut rig = member();
+        rig.hear_all(3, beating(token(10), 0));
+        assert!(promise(&rig).is_some());
+        hear_from(&mut rig, mac(7), from, told);
+        rig.hear_all(8, beating(token_of(20, 7, 1), 0));
+        assert_eq!(promise(&rig).is_some(), is_free, "{told:?}");
+    }
+}
+
+/// Its application may go on for as long as it was told.
+#[test]
+fn an_owner_that_has_lost_its_token_keeps_its_own_vote_whatever_all_are_told() {
+    let mut rig = owner(of_three());
+    let number = beat(&rig);
+    rig.hear(3, promising(token(11), number));
+    rig.hear_all(7, here(token_of(20, 7, 1)));
+    assert_eq!(rig.state(), State::Waiter);
+    rig.hear_all(7, was_here(token(12), 7));
+    rig.hear_all(7, beating(token_of(20, 7, 1), 0));
+    assert_eq!(promise(&rig), None);
+}
+
+#[test]
+fn a_member_that_has_left_does_not_make_the_ring_larger_than_expected_until_it_is_back() {
+    let mut rig = owner(of_three());
+    let ring = |rig: &Rig| rig.machine.votes().ring;
+    for n in [8, 9] {
+        rig.hear(n, ping(NO_IP));
+    }
+    assert_eq!(ring(&rig), 5);
+    rig.hear_all(8, Message::Leaving);
+    assert_eq!(ring(&rig), 4);
+    rig.hear_all(9, Message::Leaving);
+    rig.hear_all(9, Message::Leaving);
+    assert_eq!(ring(&rig), 3);
+    // Not fewer than are expected.
+    rig.hear_all(7, Message::Leaving);
+    assert_eq!(ring(&rig), 3);
+    rig.hear(8, ping(NO_IP));
+    assert_eq!(ring(&rig), 3);
+    rig.hear(9, ping(NO_IP));
+    assert_eq!(ring(&rig), 4);
 }

@@ -3,8 +3,8 @@
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    ANSWER_TIMEOUT, HAND_OVER, HEARTBEAT, Rig, TAKE_TIMEOUT, here, ip, mac, ms, ping, take, token,
-    token_of, was_here,
+    ANSWER_TIMEOUT, HAND_OVER, HEARTBEAT, IN_VAIN, Rig, TAKE_TIMEOUT, here, ip, mac, ms, ping,
+    take, token, token_of, was_here,
 };
 use crate::lab2::{Command, Constants, DropReason, Event, State};
 use crate::{LinkState, Machine};
@@ -46,7 +46,7 @@ fn a_giver_waits_for_the_hand_over_that_is_under_way() {
 fn a_successor_that_does_not_answer_is_not_the_last_one_tried() {
     let mut rig = leaving_owner();
     let said = rig.pass_time(HAND_OVER);
-    assert_eq!(said, [OFFER, OFFER, "TAKE_TOKEN 14-n5-1 to n3"]);
+    assert_eq!(said, [OFFER, OFFER, IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
     assert_eq!(rig.hear(3, here(token_of(14, 5, 1))), [LEAVING]);
 }
 

@@ -44,6 +44,7 @@ pub(in crate::ctl) fn example() -> Status {
         paused: false,
         deaf: false,
         unfit: false,
+        apart: false,
         troubles: vec!["this node does not hear the owner".to_owned()],
         stored: true,
         pausing: None,

@@ -184,6 +184,7 @@ impl Locks {
             State::Looser | State::Generating => match machine.last_loss {
                 Some(Reason::NotStored) => LossReason::NotStored,
                 Some(Reason::NobodyTakes) => LossReason::NobodyTakes,
+                Some(Reason::Apart) => LossReason::Apart,
                 // It has come back meanwhile.
                 Some(Reason::LinkLost) => LossReason::Link,
                 _ => LossReason::Lease,

@@ -236,6 +236,7 @@ fn say_loss(peer: Option<Client>, label: &str, why: LossReason, loss: &Loss) {
         | LossReason::Lease
         | LossReason::NotStored
         | LossReason::NobodyTakes
+        | LossReason::Apart
         | LossReason::Link
         | LossReason::Grade => true,
         LossReason::Yield

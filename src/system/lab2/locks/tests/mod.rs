@@ -287,6 +287,7 @@ fn a_token_that_is_gone_is_lost_for_the_reason_that_shows() {
             LossReason::NobodyTakes,
             lease,
         ),
+        (looser, Reason::Apart, true, LossReason::Apart, lease),
         (looser, Reason::LinkLost, false, LossReason::Link, lease),
         (looser, Reason::LinkLost, true, LossReason::Link, lease),
     ] {

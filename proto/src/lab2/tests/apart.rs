@@ -1,0 +1,259 @@
+//! Members whose times are far from the ring's.
+
+use std::time::Duration;
+
+use ring_codec::lab2::{Message, NO_IP, Profile};
+
+use super::constants::{heartbeat, says};
+use super::data::introduced;
+use super::rig::*;
+use crate::lab2::apart::Middle;
+use crate::lab2::{Constants, Event, Reason, State, Trouble};
+
+const SILENCE: Duration = Duration::from_millis(128 * 100);
+
+fn hear_of(rig: &mut Rig, from: u8, profile: Profile) -> Vec<String> {
+    rig.hear_bytes(
+        &introduced(from, Message::WhereIsToken, profile),
+        Duration::ZERO,
+    )
+}
+
+/// An OWNER with this heartbeat, among three that say the default.
+fn among_default(millis: u64) -> Rig {
+    let mut rig = Rig::owner_with(heartbeat(millis));
+    for n in [3, 7, 9] {
+        hear_of(&mut rig, n, says(&constants()));
+    }
+    rig
+}
+
+fn told(rig: &Rig) -> Vec<(Option<u8>, bool)> {
+    let of = |event: &Event| match *event {
+        Event::Trouble {
+            trouble: Trouble::Apart { mac },
+            over,
+        } => Some((mac.map(|mac| mac.0[5]), over)),
+        _ => None,
+    };
+    rig.events.iter().filter_map(of).collect()
+}
+
+/// Of itself.
+fn told_own(rig: &Rig) -> Vec<bool> {
+    let own = told(rig).into_iter().filter(|(of, _)| of.is_none());
+    own.map(|(_, over)| over).collect()
+}
+
+/// Whether the last frame says that.
+fn owns_nothing(rig: &Rig) -> bool {
+    let last = rig.frames.last().map(|frame| decode(frame).message);
+    matches!(last, Some(Message::Ping { paused: true, .. }))
+}
+
+#[test]
+fn who_is_far_from_the_others_lets_go_takes_part_and_neither_elects_nor_owns() {
+    for millis in [1, 5_000] {
+        let mut rig = among_default(millis);
+        assert_eq!(rig.state(), State::Looser, "{millis} ms");
+        let lets_go = |event: &Event| {
+            matches!(
+                event,
+                Event::StateChanged {
+                    reason: Reason::Apart,
+                    ..
+                }
+            )
+        };
+        assert!(rig.events.iter().any(lets_go));
+        assert!(rig.machine.is_apart());
+        assert_eq!(told_own(&rig), [false]);
+        // It says that it owns nothing, and asks as often as the ring would.
+        assert_eq!(rig.pass_time(Duration::ZERO), ["PING to all"]);
+        assert!(owns_nothing(&rig));
+        let said = rig.timeline(ms(1_000));
+        let asks = said
+            .iter()
+            .filter(|(_, line)| line == "WHERE_IS_TOKEN to all");
+        assert_eq!(asks.count(), 5, "{said:?}");
+        rig.hear_all(3, generating(token_of(30, 3, 2)));
+        assert_eq!(rig.state(), State::Looser);
+        // A token that it is offered stays where it is.
+        assert_eq!(rig.hear(3, take(token(40))), ["PING to n3"]);
+        assert!(owns_nothing(&rig));
+        // It trusts in a token for as long as the others do.
+        rig.hear_all(3, here(token(50)));
+        assert_eq!(rig.state(), State::Waiter);
+        rig.pass_time(WAITER_TIMEOUT - ms(1));
+        assert_eq!(rig.state(), State::Waiter);
+        rig.pass_time(ms(1));
+        assert_eq!(rig.state(), State::Looser);
+    }
+}
+
+#[test]
+fn ten_times_as_fast_or_slow_is_not_too_far() {
+    for millis in [10, 1_000] {
+        let rig = among_default(millis);
+        assert_eq!(
+            (rig.state(), told(&rig)),
+            (State::Owner, vec![]),
+            "{millis} ms"
+        );
+    }
+}
+
+#[test]
+fn who_is_apart_may_own_when_the_others_are_gone_or_say_the_same() {
+    let mut rig = among_default(5_000);
+    rig.pass_time(SILENCE + ms(1_000));
+    assert!(!rig.machine.is_apart());
+    assert_eq!(told_own(&rig), [false, true]);
+    rig.pass_time(ms(60_000));
+    assert_eq!(rig.state(), State::Owner);
+
+    let mut rig = among_default(1);
+    rig.pass_time(Duration::ZERO);
+    for n in [3, 7] {
+        assert!(rig.machine.is_apart());
+        hear_of(&mut rig, n, says(&heartbeat(1)));
+    }
+    assert!(!rig.machine.is_apart());
+    // All are told.
+    assert_eq!(rig.pass_time(Duration::ZERO), ["PING to all"]);
+}
+
+#[test]
+fn what_a_far_member_says_of_its_times_binds_nobody() {
+    let short = |shortest: Duration| Profile {
+        shortest: crate::time::nanos(shortest),
+        ..says(&constants())
+    };
+    let take = Constants {
+        take_timeout: Duration::from_micros(20),
+        ..constants()
+    };
+    for profile in [
+        says(&heartbeat(1)),
+        says(&heartbeat(10_000)),
+        short(ms(4)),
+        says(&take),
+    ] {
+        let mut rig = Rig::owner();
+        rig.command(crate::lab2::Command::WantToken);
+        hear_of(&mut rig, 9, profile);
+        assert_eq!(
+            rig.machine.shortest_patience(),
+            WAITER_TIMEOUT,
+            "{profile:?}"
+        );
+        let said = rig.timeline(ms(1_000));
+        let beats = said
+            .iter()
+            .filter(|(_, line)| line.starts_with("TOKEN_IS_HERE"));
+        assert!((9..=11).contains(&beats.count()), "{said:?}");
+        let settled = rig.machine.settled_at().expect("the link is up");
+        assert!(settled.since(rig.now.monotonic) <= WAITER_TIMEOUT * 10);
+    }
+}
+
+#[test]
+fn a_far_member_is_told_of_once_until_it_is_near_again_or_has_left() {
+    let mut rig = Rig::owner();
+    for _ in 0..3 {
+        hear_of(&mut rig, 9, says(&heartbeat(5_000)));
+        rig.pass_time(ms(300));
+    }
+    assert_eq!(told(&rig), [(Some(9), false)]);
+    let far = Trouble::Apart { mac: Some(mac(9)) };
+    assert!(rig.machine.troubles().any(|it| it == far));
+    hear_of(&mut rig, 9, says(&constants()));
+    hear_of(&mut rig, 9, says(&heartbeat(1)));
+    rig.hear_all(9, Message::Leaving);
+    let all = [false, true, false, true].map(|over| (Some(9), over));
+    assert_eq!(told(&rig), all);
+    assert!(!rig.machine.troubles().any(|it| it == far));
+}
+
+/// All members come to the same, whoever they are.
+#[test]
+fn the_middle_counts_and_of_two_in_the_middle_the_one_that_is_nearer_to_the_default() {
+    for (heartbeats, middle) in [
+        (&[100][..], 100),
+        (&[1, 100], 100),
+        (&[100, 10_000], 100),
+        (&[1, 10_000], 10_000),
+        (&[10, 1_000], 1_000),
+        (&[1, 1, 100], 1),
+        (&[1, 1, 100, 100], 100),
+        (&[1, 100, 10_000], 100),
+        (&[1, 1, 1, 100, 10_000], 1),
+    ] {
+        let times = |&millis: &u64| {
+            let said = says(&heartbeat(millis));
+            (said.patience, said.take)
+        };
+        let mut one: Vec<_> = heartbeats.iter().map(times).collect();
+        let mut other: Vec<_> = heartbeats.iter().rev().map(times).collect();
+        let found = Middle::of(&mut one);
+        assert_eq!(found, Middle::of(&mut other));
+        for &millis in heartbeats {
+            let far = millis.max(middle) > 10 * millis.min(middle);
+            assert_eq!(
+                found.is_far(&says(&heartbeat(millis))),
+                far,
+                "{millis} of {heartbeats:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn of_two_whose_times_are_far_apart_the_one_that_is_nearer_to_the_default_goes_on() {
+    let mut rig = Rig::owner_with(heartbeat(5_000));
+    rig.hear(7, Message::Leaving);
+    hear_of(&mut rig, 3, says(&constants()));
+    assert!(rig.machine.is_apart());
+    let mut rig = Rig::owner();
+    rig.hear(7, Message::Leaving);
+    hear_of(&mut rig, 3, says(&heartbeat(5_000)));
+    assert_eq!((rig.machine.is_apart(), rig.state()), (false, State::Owner));
+    assert_eq!(told(&rig), [(Some(3), false)]);
+}
+
+#[test]
+fn that_no_quorum_is_there_is_told_once_with_the_first_member_that_is_silent() {
+    let mut rig = Rig::owner_with(Constants {
+        expect: Some(2),
+        ..constants()
+    });
+    let told = |rig: &Rig| {
+        let of = |event: &Event| match *event {
+            Event::Trouble {
+                trouble: trouble @ Trouble::NoQuorum { .. },
+                over,
+            } => Some((trouble, over)),
+            _ => None,
+        };
+        rig.events.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    // Of three that were heard n3 and n7 fall silent, one after the other.
+    for _ in 0..40 {
+        rig.pass_time(SILENCE / 20);
+        rig.hear(7, ping(NO_IP));
+    }
+    assert_eq!(told(&rig), []);
+    rig.pass_time(SILENCE + ms(500));
+    let trouble = Trouble::NoQuorum {
+        present: 1,
+        ring: 3,
+        expected: 2,
+        silent: Some(mac(3)),
+        others: 1,
+    };
+    assert_eq!(told(&rig), [(trouble, false)]);
+    assert!(rig.machine.troubles().any(|it| it == trouble));
+    rig.hear(7, ping(NO_IP));
+    rig.pass_time(ms(300));
+    assert_eq!(told(&rig), [(trouble, false), (trouble, true)]);
+}
