@@ -149,7 +149,7 @@ fn what_is_no_message_is_counted_by_its_reason_and_changes_nothing() -> Result<(
     let datagrams: [(&str, &[u8]); 7] = [
         ("truncated", &[0x01, 0, 0]),
         ("version", &[0x02, 0, 0, 0, 1, 0, 1]),
-        ("type", &[0x71, 0, 0, 0, 1, 0, 1]),
+        ("type", &[0x81, 0, 0, 0, 1, 0, 1]),
         ("trailing", &[0x01, 0, 0, 0, 1, 0, 1, 9]),
         ("token", &[0x01, 0, 0, 0, 0, 0, 1]),
         ("port", &[0x01, 0, 0, 0, 1, 0, 0]),
