@@ -98,9 +98,9 @@ impl Jitterbug {
         let period = self.options.renew_timeout / 2;
         is_due.then(|| {
             let said = self.announcements.last();
-            // Who has other times than others says so itself, or some never hear of it.
+            // Who has other options than others says so itself, or some never hear of it.
             let introduced = self.announcements.last_own();
-            let last = if self.has_other_times() {
+            let last = if self.has_other_options() {
                 said.min(introduced)
             } else {
                 said

@@ -96,14 +96,15 @@ impl Jitterbug {
         times.chain(foreign)
     }
 
-    /// Whether a node with other times is about, so that all have to hear of each other's.
-    pub(super) fn has_other_times(&self) -> bool {
+    /// Whether a node with other options is about, so that all have to hear of each other's.
+    pub(super) fn has_other_options(&self) -> bool {
         let own = self.options.stall();
         let known = self.peers.leases();
         [known.shortest, known.longest]
             .into_iter()
             .flatten()
             .any(|lease| micros(lease) != micros(own))
+            || self.foreign().next().is_some()
     }
 }
 
