@@ -51,6 +51,10 @@ impl Segment {
                         own.received = Some(at);
                         self.checks.chain.held(token_id, node);
                     }
+                    if how == Acceptance::Merged {
+                        // Who gives its token to a leader follows that one's.
+                        self.checks.chain.held(own.id.max(token_id), giver);
+                    }
                 } else {
                     self.checks.chain.forged(token_id);
                     self.checks.exempt.note_forged(token_id);

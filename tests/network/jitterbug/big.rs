@@ -71,8 +71,13 @@ fn of_a_list_of_five_thousand_strangers_few_are_taken_and_none_costs_a_turn() ->
         ensure!(status["data_len"] == 7, "{}", status["data"]);
     }
     let taken = |status: &Value| counter(status, "taken");
-    let before = stand.node(0).wait_for_status(PATIENCE, |_| true).map(|it| taken(&it))?;
-    stand.node(0).wait_for_status(PATIENCE, |status| taken(status) > before + 5)?;
+    let before = stand
+        .node(0)
+        .wait_for_status(PATIENCE, |_| true)
+        .map(|it| taken(&it))?;
+    stand
+        .node(0)
+        .wait_for_status(PATIENCE, |status| taken(status) > before + 5)?;
     let page = stand.node(0).ringctl(&["status"])?;
     let page = String::from_utf8(page.stdout)?;
     ensure!(

@@ -10,10 +10,17 @@ pub type Entry = (IpAddr, u16);
 /// A datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Datagram {
-    Tr1 { id: i32, port: u16 },
+    Tr1 {
+        id: i32,
+        port: u16,
+    },
     /// TR1 that asks for one.
-    Ask { id: i32 },
-    Tr2 { id: i32 },
+    Ask {
+        id: i32,
+    },
+    Tr2 {
+        id: i32,
+    },
 }
 
 impl Datagram {
@@ -67,7 +74,11 @@ impl Given {
         let mut given = Self::default();
         // TP6 comes first, or nothing.
         let is_first = bytes.first() == Some(&0x71);
-        let bytes = if is_first { bytes.get(1 + TERMS..).unwrap_or_default() } else { bytes };
+        let bytes = if is_first {
+            bytes.get(1 + TERMS..).unwrap_or_default()
+        } else {
+            bytes
+        };
         let Some(tp1) = bytes.get(..9) else {
             return Ok(given);
         };
