@@ -1,6 +1,6 @@
-//! The seven messages as values.
+//! The eight messages as values.
 
-use super::{MAX_NODES, Node, TokenId, VERSION, tp1, tp2, tp3, tp4, tp5, tr1, tr2};
+use super::{MAX_NODES, Node, Terms, TokenId, VERSION, tp1, tp2, tp3, tp4, tp5, tp6, tr1, tr2};
 use crate::list::List;
 use crate::messages::messages;
 use crate::reader::Reader;
@@ -20,12 +20,16 @@ messages! {
         token_id: TokenId,
         /// The port that the sender's TCP listener is bound to.
         node_tcp_port: u16,
+        /// The sender's terms; a node of before them sends none.
+        terms: Option<Terms>,
     } in tr1;
 
     /// UDP: the answer of a node that knows a better token, or leads.
     1 "TR2" Tr2 {
         /// The answering node's token.
         token_id: TokenId,
+        /// The sender's terms; a question without them is answered without them.
+        terms: Option<Terms>,
     } in tr2;
 
     /// TCP: the leader offers the token.
@@ -55,6 +59,12 @@ messages! {
         /// The application's data.
         data: &'a [u8],
     } in tp5;
+
+    /// TCP: the leader's terms, before TP1.
+    7 "TP6" Tp6 {
+        /// The leader's terms.
+        terms: Terms,
+    } in tp6;
 }
 
 impl Kind {

@@ -3,7 +3,7 @@
 //!
 //! The first byte of every message has the protocol's version, 1, in its low four bits and the
 //! type in its high four. Integers are big-endian. TR1 and TR2 travel in datagrams, the other
-//! types on a TCP stream. Each type has a module with its layout and a worked example.
+//! types on a TCP stream. [`Terms`] may follow TR1 and TR2. Each type has a module with its layout and a worked example.
 //!
 //! # What is refused
 //! The first that fails is reported:
@@ -12,17 +12,19 @@
 //! |---|---|---|
 //! | any | `Truncated` | the datagram, or the ended stream, is too short for its type |
 //! | `version` | `Unknown` | not 1 |
-//! | `type` | `Unknown` | none of 0 to 6 |
+//! | `type` | `Unknown` | none of 0 to 7 |
 //! | `type` | `OtherTransport` | a stream's type in a datagram, or the other way round |
 //! | `token_id` | `Illegal` | 0 or -2^31: the random part has 31 bits and is never 0 |
 //! | `count` | `TooLarge` | more nodes than the caller allows, at most [`MAX_NODES`] |
 //! | `meta` | `Reserved` | a bit other than bit 0 is set |
+//! | `flags` | `Reserved` | a bit other than bits 0 and 1 is set |
 //! | `datagram` | `Trailing` | bytes after the message |
 //!
 //! Encoding refuses what decoding would refuse.
 
 mod message;
 mod node;
+mod terms;
 mod token_id;
 
 pub mod tp1;
@@ -30,11 +32,13 @@ pub mod tp2;
 pub mod tp3;
 pub mod tp4;
 pub mod tp5;
+pub mod tp6;
 pub mod tr1;
 pub mod tr2;
 
 pub use message::{Kind, Message};
 pub use node::{Node, node_list_hash};
+pub use terms::Terms;
 pub use token_id::TokenId;
 
 /// The version of the protocol, in the low four bits of every message's first byte.

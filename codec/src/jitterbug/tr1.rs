@@ -7,6 +7,7 @@
 //!    0      1  version, type  0x01: version 1 in the low four bits, type 0 in the high
 //!    1      4  token_id       i32, negative unless the sender leads
 //!    5      2  node_tcp_port  u16
+//!    7     33  terms          see `Terms`; a node of before them sends none
 //! ```
 //!
 //! # Example
@@ -19,7 +20,7 @@
 //!     "e165"     // node_tcp_port: 57701
 //! );
 //! let token_id = TokenId::new(7, false).ok_or("random part")?;
-//! let message = Message::Tr1 { token_id, node_tcp_port: 57701 };
+//! let message = Message::Tr1 { token_id, node_tcp_port: 57701, terms: None };
 //! assert_eq!(Message::decode_datagram(&bytes)?, message);
 //! # let mut buf = [0xaa; 64];
 //! # let len = message.encode(&mut buf)?;
@@ -29,7 +30,7 @@
 
 use zerocopy::byteorder::network_endian::{I32, U16};
 
-use super::{Message, TokenId};
+use super::{Message, Terms, TokenId};
 use crate::DecodeError;
 use crate::layout::layout;
 use crate::reader::Reader;
@@ -49,12 +50,21 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
     Ok(Message::Tr1 {
         token_id: TokenId::legal(body.token_id, offset)?,
         node_tcp_port: body.node_tcp_port.get(),
+        terms: Terms::read_trailer(reader)?,
     })
 }
 
-pub(super) fn write(writer: &mut Writer<'_>, token_id: TokenId, node_tcp_port: u16) {
+pub(super) fn write(
+    writer: &mut Writer<'_>,
+    token_id: TokenId,
+    node_tcp_port: u16,
+    terms: Option<Terms>,
+) {
     writer.layout(&Tr1Layout {
         token_id: token_id.into(),
         node_tcp_port: node_tcp_port.into(),
     });
+    if let Some(terms) = terms {
+        terms.write(writer);
+    }
 }

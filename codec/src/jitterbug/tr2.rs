@@ -6,6 +6,7 @@
 //!   at  bytes  field
 //!    0      1  version, type  0x11: version 1 in the low four bits, type 1 in the high
 //!    1      4  token_id       i32, positive if the sender leads
+//!    5     33  terms          see `Terms`; not in the answer to a node that sent none
 //! ```
 //!
 //! # Example
@@ -17,7 +18,7 @@
 //!     "00000008" // token_id: token 8, said by its leader
 //! );
 //! let token_id = TokenId::new(8, true).ok_or("random part")?;
-//! let message = Message::Tr2 { token_id };
+//! let message = Message::Tr2 { token_id, terms: None };
 //! assert_eq!(Message::decode_datagram(&bytes)?, message);
 //! # let mut buf = [0xaa; 64];
 //! # let len = message.encode(&mut buf)?;
@@ -27,7 +28,7 @@
 
 use zerocopy::byteorder::network_endian::I32;
 
-use super::{Message, TokenId};
+use super::{Message, Terms, TokenId};
 use crate::DecodeError;
 use crate::layout::layout;
 use crate::reader::Reader;
@@ -43,11 +44,16 @@ layout! {
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     let offset = reader.offset();
     let body: &Tr2Layout = reader.view()?;
-    let token_id = TokenId::legal(body.token_id, offset)?;
-    Ok(Message::Tr2 { token_id })
+    Ok(Message::Tr2 {
+        token_id: TokenId::legal(body.token_id, offset)?,
+        terms: Terms::read_trailer(reader)?,
+    })
 }
 
-pub(super) fn write(writer: &mut Writer<'_>, token_id: TokenId) {
+pub(super) fn write(writer: &mut Writer<'_>, token_id: TokenId, terms: Option<Terms>) {
     let token_id = token_id.into();
     writer.layout(&Tr2Layout { token_id });
+    if let Some(terms) = terms {
+        terms.write(writer);
+    }
 }

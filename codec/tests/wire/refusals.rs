@@ -177,7 +177,7 @@ fn jitterbug() {
     let rows: &[Row<'_>] = &[
         ("tr2", 0, &[0x12], "version", 0, unknown(2)),
         ("tr2", 0, &[0x10], "version", 0, unknown(0)),
-        ("tr2", 0, &[0x71], "type", 0, unknown(7)),
+        ("tr2", 0, &[0x81], "type", 0, unknown(8)),
         ("tr2", 0, &[0xf1], "type", 0, unknown(15)),
         (
             "tr2",
@@ -195,7 +195,8 @@ fn jitterbug() {
     });
     let rows: &[Row<'_>] = &[
         ("tp1", 0, &[0x22], "version", 0, unknown(2)),
-        ("tp1", 0, &[0x71], "type", 0, unknown(7)),
+        ("tp1", 0, &[0x81], "type", 0, unknown(8)),
+        ("tp6", 33, &[4], "flags", 33, reserved(4)),
         (
             "tp1",
             0,
@@ -336,6 +337,10 @@ fn a_long_that_needs_more_than_64_bits() {
 fn a_datagram_ends_with_its_message() {
     let trailing = |name, extra| {
         let mut bytes = corpus::seed(name, if name == "jitterbug" { "tr1" } else { "token" });
+        if name == "jitterbug" {
+            // The terms of TP6 are those that may follow TR1.
+            bytes.extend(&corpus::seed(name, "tp6")[1..]);
+        }
         let len = bytes.len();
         bytes.extend(vec![0; extra]);
         (len, bytes)

@@ -65,6 +65,10 @@ fn jitterbug() -> Vec<Fields> {
         ),
         // However little of the data there is, that is the data.
         ("tp5", "token_id:4"),
+        (
+            "tp6",
+            "lease:4 shortest:4 longest:4 renew:4 pass:4 follows:4 policy:8 flags:1",
+        ),
     ];
     of("jitterbug", "type:1", &rows)
 }

@@ -11,6 +11,8 @@ use crate::time::Instant;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Announcements {
     own: Option<Instant>,
+    /// When this node sent one last.
+    introduced: Option<Instant>,
     other: Option<(TokenId, Instant)>,
 }
 
@@ -18,6 +20,16 @@ impl Announcements {
     /// An announcement of the own token was sent.
     pub(super) const fn sent(&mut self, now: Instant) {
         self.own = Some(now);
+    }
+
+    /// This node has told all of its terms.
+    pub(super) const fn introduced(&mut self, now: Instant) {
+        self.introduced = Some(now);
+    }
+
+    /// When it did last.
+    pub(super) const fn last_own(&self) -> Option<Instant> {
+        self.introduced
     }
 
     /// An announcement was heard; `own` is the id of the own token.

@@ -87,6 +87,32 @@ pub enum Event {
     DecideFailed,
     /// Too many tokens were taken while a decision was made: the data of this one counts for nothing.
     DataDropped,
+    /// The token goes to another leader, whose token is stronger.
+    GaveWay {
+        /// That leader.
+        to: IpAddr,
+        /// The absolute token_id of its token.
+        token_id: u32,
+    },
+    /// A node has other options, which have to be equal on all nodes.
+    NodeDiffers {
+        /// The node.
+        node: IpAddr,
+        /// What differs.
+        how: Difference,
+    },
+    /// A list named more nodes than are taken from one, or nodes that cannot be on the link.
+    ListCut {
+        /// Who gave it.
+        from: IpAddr,
+        /// How many entries were left out.
+        left_out: usize,
+    },
+    /// A node that never answered is in the list no more.
+    NodeForgotten {
+        /// The node.
+        node: Node,
+    },
     /// A node is in the list from now on, or has another port there.
     NodeAdded {
         /// The node.
@@ -111,6 +137,22 @@ pub enum Event {
     },
     /// The node has ended.
     ShutDown,
+}
+
+/// What differs between the options of two nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Difference {
+    /// Times. These are those of the other node.
+    Times {
+        /// (2 × `tr_count` - 1) × `tr_interval`.
+        lease: Duration,
+        /// Its `renew_timeout`.
+        renew_timeout: Duration,
+        /// Its `token_pass_timeout`.
+        token_pass_timeout: Duration,
+    },
+    /// What computes, or what decides.
+    Policy,
 }
 
 /// What has become of a token that came.

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use ring_codec::jitterbug::{Kind, Message, Node, TokenId};
+use ring_codec::jitterbug::{Kind, Message, Node, Terms, TokenId};
 use ring_codec::{StreamState, Streamed};
 
 use super::list_reader::{ListReader, Read};
@@ -44,8 +44,8 @@ enum Stage {
 pub(super) enum Progress {
     /// So many are done with; more are needed.
     Wait(usize),
-    /// TP1 is complete; none of it is done with.
-    Offered(Offer),
+    /// TP1 is complete, behind so many bytes that are done with; none of it is.
+    Offered(usize, Offer),
     /// The token is there, whole.
     Complete,
     /// The exchange is to be reset.
@@ -59,6 +59,8 @@ pub(super) struct Token {
     /// The giver's list; `None`: it is the own one.
     pub(super) list: Option<Vec<Node>>,
     pub(super) data: Vec<u8>,
+    /// The giver's terms.
+    pub(super) terms: Option<Terms>,
 }
 
 /// An exchange with a giver.
@@ -66,6 +68,8 @@ pub(super) struct Token {
 pub(super) struct Exchange {
     pub(super) from: IpAddr,
     pub(super) accepted: Instant,
+    /// The giver's terms, if it has sent any.
+    pub(super) terms: Option<Terms>,
     stage: Stage,
     /// TP2 or TP3, until it is written.
     answer: Option<Kind>,
@@ -76,6 +80,7 @@ impl Exchange {
         Self {
             from,
             accepted,
+            terms: None,
             stage: Stage::Opening,
             answer: None,
         }
@@ -151,7 +156,7 @@ impl Exchange {
                 }
                 Ok(Step::Wait(_)) if end => return Progress::Complete,
                 Ok(Step::Wait(count)) => return Progress::Wait(used + count),
-                Ok(Step::Offered(offer)) => return Progress::Offered(offer),
+                Ok(Step::Offered(offer)) => return Progress::Offered(used, offer),
                 Ok(Step::On(count)) => used += count,
                 Err(reason) => return Progress::Dropped(reason),
             }
@@ -161,6 +166,23 @@ impl Exchange {
     fn step(&mut self, bytes: &[u8], options: &Options) -> Result<Step, Reason> {
         match &mut self.stage {
             Stage::Held => Ok(Step::Wait(0)),
+            Stage::Opening if is_kind(bytes, Kind::Tp6) && self.terms.is_none() => {
+                let read = Message::decode_stream(bytes, StreamState::Open, options.max_nodes);
+                match read.map_err(|error| Reason::of(&error))? {
+                    Streamed::Message {
+                        message: Message::Tp6 { terms },
+                        consumed,
+                    } => {
+                        self.terms = Some(terms);
+                        if terms.policy != options.policy {
+                            return Err(Reason::Policy);
+                        }
+                        Ok(Step::On(consumed))
+                    }
+                    Streamed::Message { .. } => Err(Reason::Order),
+                    Streamed::Incomplete { .. } => Ok(Step::Wait(0)),
+                }
+            }
             Stage::Opening | Stage::Released => {
                 due(bytes, Kind::Tp1)?;
                 token(bytes)?;
@@ -217,11 +239,13 @@ impl Exchange {
 
     /// The token of an exchange that is complete.
     pub(super) fn into_token(self) -> Option<Token> {
+        let terms = self.terms;
         match self.stage {
             Stage::Data(offer, list, data) => Some(Token {
                 id: offer.id,
                 list: list.map(|list| list.nodes()),
                 data,
+                terms,
             }),
             _ => None,
         }
@@ -243,11 +267,16 @@ fn due(bytes: &[u8], kind: Kind) -> Result<(), Reason> {
         return Ok(());
     };
     Message::decode_stream(&[first], StreamState::Open, 0).map_err(|error| Reason::of(&error))?;
-    // The version is in the other half.
-    if Kind::from_wire(first >> 4) != Some(kind) {
+    if !is_kind(bytes, kind) {
         return Err(Reason::Order);
     }
     Ok(())
+}
+
+fn is_kind(bytes: &[u8], kind: Kind) -> bool {
+    // The version is in the other half.
+    let first = bytes.first();
+    first.and_then(|first| Kind::from_wire(first >> 4)) == Some(kind)
 }
 
 /// The token_id behind the first byte, if it is there: a leader's.

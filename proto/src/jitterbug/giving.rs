@@ -2,7 +2,8 @@
 
 use ring_codec::jitterbug::Node;
 
-use super::pass::{End, Pass};
+use super::pass::{End, Offered, Pass};
+use super::rival::Rank;
 use super::turn::Round;
 use super::{Event, Failure, Jitterbug};
 use crate::{Closed, StreamId, StreamOp};
@@ -11,7 +12,13 @@ impl Jitterbug {
     /// Begins a pass to a candidate.
     pub(super) fn begin_pass(&mut self, to: Node, is_rival: bool) {
         let deadline = self.now + self.options.token_pass_timeout;
-        let pass = Pass::new(to, is_rival, deadline, self.token_id, self.data.bytes());
+        // A node of before the terms would not understand them.
+        let terms = self.peers.terms(to.ip).map(|_| self.terms(false));
+        let offer = Offered {
+            id: self.token_id,
+            terms,
+        };
+        let pass = Pass::new(to, is_rival, deadline, offer, self.data.bytes());
         if let Some(round) = self.round() {
             round.pass = Some(Box::new(pass));
         }
@@ -106,7 +113,13 @@ impl Jitterbug {
             End::Done => {
                 counters.passes_done += 1;
                 self.penalties.done(to.ip);
-                self.gave.note(pass.id(), self.now);
+                let rank = Rank {
+                    is_followed: pass.offered().terms.map(|terms| terms.is_followed),
+                    id: pass.offered().id,
+                };
+                self.gave.note(rank, self.now);
+                self.company.follow(rank.id);
+                self.hear_of(to.ip, None);
                 self.out.event(Event::Passed { to });
                 self.become_waiter(false);
             }
@@ -114,6 +127,12 @@ impl Jitterbug {
                 counters.passes_failed += 1;
                 if is_known {
                     self.penalties.failed(to.ip);
+                }
+                if matches!(why, Failure::TimedOut | Failure::Unreachable) {
+                    self.peers.unreachable(to.ip);
+                    if let Some(round) = self.round() {
+                        round.has_cost_time = true;
+                    }
                 }
                 self.out.event(Event::PassFailed { to, why });
             }

@@ -1,5 +1,6 @@
 //! The steps of a leader's turn (`docs/jitterbug.md`, section 5).
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use ring_codec::jitterbug::Node;
@@ -9,6 +10,11 @@ use super::role::Role;
 use super::turn::{Phase, Round, Turn};
 use super::{Event, Jitterbug, Options, Reason};
 use crate::time::Instant;
+
+/// The most nodes that are asked for a sign of life in one turn.
+const ASKS_PER_TURN: usize = 16;
+/// A node that has not answered before it would be asked this time is forgotten.
+const LAST_ASK: u32 = 7;
 
 impl Jitterbug {
     /// Until when a leader holds the token, without local work.
@@ -33,6 +39,11 @@ impl Jitterbug {
     /// Whether nothing is waited for any more: a stronger token was heard of, or the node is to leave.
     fn is_in_haste(&self) -> bool {
         self.leave_by.is_some() || self.stronger().is_some()
+    }
+
+    /// Whether local work keeps the token here.
+    pub(super) fn keeps_for_work(&self) -> bool {
+        self.has_work && self.leave_by.is_none() && !self.is_outranked()
     }
 
     fn enter_phase(&mut self, phase: Phase) -> bool {
@@ -69,7 +80,7 @@ impl Jitterbug {
             Phase::Holding => {
                 let turn = &self.role.turn();
                 let is_held = turn.is_some_and(|turn| self.held_until(turn) > self.now);
-                let is_kept = is_held || self.has_work && self.leave_by.is_none();
+                let is_kept = is_held || self.keeps_for_work();
                 if is_kept && self.stronger().is_none() {
                     return false;
                 }
@@ -103,9 +114,14 @@ impl Jitterbug {
         if !std::mem::replace(&mut round.is_begun, true) {
             let added = self.list.apply();
             self.tell_added(&added);
+            self.forget_silent();
         }
         if let Some(rival) = self.stronger() {
-            self.begin_pass(rival, true);
+            self.out.event(Event::GaveWay {
+                to: rival.leader.ip,
+                token_id: rival.rank.id.random(),
+            });
+            self.begin_pass(rival.leader, true);
         } else if let Some(candidate) = self.next_candidate() {
             self.begin_pass(candidate, false);
         } else if self.leave_by.is_some() && self.list.len() <= 1 {
@@ -127,10 +143,54 @@ impl Jitterbug {
             let next = self.round()?.next(place, len)?;
             let node = self.list.get(next)?;
             let is_skipped = self.leave_by.is_none() && self.penalties.skips(node.ip);
-            if node.ip != own && !is_skipped {
+            if node.ip == own || is_skipped || self.is_of_another_ring(node.ip) {
+                continue;
+            }
+            if self.is_there(node.ip) {
                 return Some(node);
             }
+            self.ask_for_life(node.ip);
         }
+    }
+
+    /// Whether a pass to a node is worth its time: it has answered this node. Once a candidate of a turn has cost the
+    /// time of a pass, the others must have answered of late, so that no turn costs more than that.
+    fn is_there(&mut self, node: IpAddr) -> bool {
+        let has_cost_time = self.round().is_some_and(|round| round.has_cost_time);
+        let since = self.now.before(self.options.renew_timeout);
+        let since = has_cost_time.then_some(since);
+        self.peers.answers(node, since)
+    }
+
+    /// Asks a node that only others know for a TR1, which costs no time. No more than a few in a turn.
+    fn ask_for_life(&mut self, node: IpAddr) {
+        let Some(round) = self.round().filter(|round| round.asked < ASKS_PER_TURN) else {
+            return;
+        };
+        round.asked += 1;
+        let asked = self.penalties.failed(node);
+        if asked >= LAST_ASK && !self.peers.has_heard(node) {
+            self.silent.push(node);
+        } else {
+            self.ask(node);
+        }
+    }
+
+    /// Forgets the nodes that were asked for long, and have never answered.
+    fn forget_silent(&mut self) {
+        for node in std::mem::take(&mut self.silent) {
+            if self.peers.has_heard(node) || self.is_own(node) {
+                continue;
+            }
+            if let Some(entry) = self.list.forget(node) {
+                self.penalties.forget(node);
+                self.tell_forgotten(entry);
+            }
+        }
+    }
+
+    pub(super) fn tell_forgotten(&mut self, node: Node) {
+        self.out.event(Event::NodeForgotten { node });
     }
 
     pub(super) fn tell_added(&mut self, nodes: &[Node]) {

@@ -14,11 +14,13 @@ pub(super) struct Changes {
     pub(super) added: Vec<Node>,
     /// Nodes for which there was no room.
     pub(super) refused: Vec<Node>,
+    /// Nodes that never answered, and are in the list no more.
+    pub(super) forgotten: Vec<Node>,
 }
 
 /// The list, `to_add`, and the list's hash.
 ///
-/// Nothing is ever deleted, and no order changes but by taking a list. Both together have at most `max_nodes`
+/// Only nodes that never answered are deleted, and no order changes but by taking a list. Both together have at most `max_nodes`
 /// addresses.
 #[derive(Debug)]
 pub(super) struct NodeList {
@@ -111,6 +113,14 @@ impl NodeList {
         added
     }
 
+    /// Takes a node out of the list. Returns its entry.
+    pub(super) fn forget(&mut self, address: IpAddr) -> Option<Node> {
+        let node = self.get(self.place(address)?)?;
+        self.list.remove(address);
+        self.rehash();
+        Some(node)
+    }
+
     /// The own entry is in the list, with the right port: at the start, and in a token's list.
     pub(super) fn put_own(&mut self, own: Node) -> Changes {
         let mut changes = Changes::default();
@@ -120,7 +130,14 @@ impl NodeList {
     }
 
     /// The list of a token that was taken: the received one, then what else was known, then the own entry.
-    pub(super) fn take(&mut self, received: &[Node], own: Node) -> Changes {
+    ///
+    /// What else was known is left out if it `is_silent`: the giver may have forgotten it.
+    pub(super) fn take(
+        &mut self,
+        received: &[Node],
+        own: Node,
+        is_silent: impl Fn(&Node) -> bool,
+    ) -> Changes {
         let known = self.list.take();
         let before: BTreeSet<Node> = known.iter().copied().collect();
         let mut changes = Changes::default();
@@ -128,7 +145,12 @@ impl NodeList {
             self.put(*node, &mut changes);
         }
         for node in known {
-            if !self.list.contains(node.ip) {
+            if self.list.contains(node.ip) {
+                continue;
+            }
+            if node.ip != own.ip && is_silent(&node) {
+                changes.forgotten.push(node);
+            } else {
                 self.put(node, &mut changes);
             }
         }

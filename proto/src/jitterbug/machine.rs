@@ -6,14 +6,17 @@ use std::time::Duration;
 use ring_codec::jitterbug::{Node, TokenId};
 
 use super::announcements::Announcements;
+use super::company::Company;
 use super::data::Data;
+use super::foreign::Foreign;
 use super::gave::Gave;
 use super::inbound::Inbound;
 use super::list::NodeList;
 use super::outbox::Output;
+use super::peers::Peers;
 use super::penalties::Penalties;
 use super::restore::Restore;
-use super::rival::Rival;
+use super::rival::{Heard, Rival};
 use super::role::{Role, Waiter};
 use super::turn::{Phase, Turn};
 use super::{Command, Event, Job, Net, Network, Options, OptionsError, Reason, token};
@@ -40,6 +43,9 @@ pub struct Jitterbug {
     pub(super) penalties: Penalties,
     pub(super) gave: Gave,
     pub(super) rival: Rival,
+    pub(super) company: Company,
+    pub(super) peers: Peers,
+    pub(super) foreign: Foreign,
     pub(super) announcements: Announcements,
     pub(super) inbound: Inbound,
     pub(super) data: Data,
@@ -53,6 +59,8 @@ pub struct Jitterbug {
     /// When a leader that shuts down gives up to hand its token on.
     pub(super) leave_by: Option<Instant>,
     pub(super) is_finished: bool,
+    /// Nodes to be taken out of the list since they never answered.
+    pub(super) silent: Vec<IpAddr>,
 }
 
 impl Jitterbug {
@@ -74,6 +82,9 @@ impl Jitterbug {
             penalties: Penalties::default(),
             gave: Gave::default(),
             rival: Rival::default(),
+            company: Company::default(),
+            peers: Peers::default(),
+            foreign: Foreign::default(),
             announcements: Announcements::default(),
             inbound: Inbound::default(),
             data: Data::new(),
@@ -83,6 +94,7 @@ impl Jitterbug {
             told_may_use: false,
             leave_by: None,
             is_finished: false,
+            silent: Vec::new(),
         })
     }
 
@@ -98,11 +110,12 @@ impl Jitterbug {
         self.is_finished
     }
 
-    /// Whether local work may use the token now: the node leads, and does not give the token away.
+    /// Whether local work may use the token now: the node leads, does not give the token away, and no stronger ring of
+    /// another policy is about.
     #[must_use]
     pub fn may_use_token(&self) -> bool {
         let turn = self.role.turn();
-        turn.is_some_and(|turn| turn.round().is_none()) && !self.is_finished
+        turn.is_some_and(|turn| turn.round().is_none()) && !self.is_finished && !self.is_outranked()
     }
 
     /// The number of the node's present turn, or of its last one; 0: it had none.
@@ -124,9 +137,9 @@ impl Jitterbug {
     }
 
     /// The rival that has a stronger token than the node's own.
-    pub(super) fn stronger(&self) -> Option<Node> {
+    pub(super) fn stronger(&self) -> Option<Heard> {
         let period = self.options.renew_timeout;
-        self.rival.above(self.token_id, self.now, period)
+        self.rival.above(self.rank(), self.now, period)
     }
 
     pub(super) fn set_token_id(&mut self, id: TokenId) {
@@ -142,7 +155,7 @@ impl Jitterbug {
     fn advance_clock(&mut self, now: Now) {
         let stood = now.monotonic.since(self.now);
         self.now = self.now.max(now.monotonic);
-        if stood < self.options.stall() || self.is_finished {
+        if stood < self.lease() || self.is_finished {
             return;
         }
         let is_concerned = matches!(self.role, Role::Leader(_) | Role::Orphan(Some(_)));
@@ -179,7 +192,8 @@ impl Jitterbug {
             return;
         }
         self.out.counters.restores += 1;
-        let restore = Restore::new(self.now, self.out.counters.restores);
+        let least = self.least_restore();
+        let restore = Restore::new(self.now, self.out.counters.restores, least);
         self.enter(Role::Orphan(Some(restore)));
         self.out.event(Event::RestoreBegan);
         self.on_restore_due();
@@ -217,6 +231,7 @@ impl Jitterbug {
             if is_granted && !self.inbound.has_answered() {
                 self.out.counters.restores_won += 1;
                 self.out.event(Event::RestoreWon);
+                self.company.made();
                 self.become_leader();
             }
             // At once after a restore, since nobody has announced a new id. Before each pass, since a leader that passes
@@ -256,7 +271,7 @@ impl Jitterbug {
     }
 
     fn due(&self) -> Option<Instant> {
-        let watch = || self.now + self.options.stall() / LOOKS;
+        let watch = || self.now + self.lease() / LOOKS;
         let of_role = match &self.role {
             Role::Orphan(None) => [None; 3],
             Role::Orphan(Some(restore)) => [restore.due(), Some(watch()), None],
@@ -264,7 +279,7 @@ impl Jitterbug {
             Role::Leader(turn) => {
                 let step = match &turn.phase {
                     Phase::Deciding | Phase::Computing => None,
-                    Phase::Holding if self.has_work && self.leave_by.is_none() => None,
+                    Phase::Holding if self.keeps_for_work() => None,
                     Phase::Holding => Some(self.held_until(turn)),
                     Phase::Passing(round) => {
                         let pass = round.pass.as_ref().map(|pass| pass.deadline);

@@ -7,20 +7,22 @@
 //! | files | what |
 //! |---|---|
 //! | `machine`, `datagrams`, `saying`, `streams`, `network`, `leaving`, `outbox` | what comes in and goes out |
-//! | `role`, `restore`, `token`, `gave`, `rival`, `announcements` | the states, and what is known of tokens |
+//! | `role`, `restore`, `token`, `gave`, `rival`, `announcements`, `company` | the states, and what is known of tokens |
 //! | `turn`, `leading`, `pass`, `giving` | a leader's turn, and the giver's side of a pass |
 //! | `inbound`, `exchange`, `list_reader`, `candidate` | the candidate's side |
 //! | `data`, `policy` | data, and how it goes on |
-//! | `nodes`, `list`, `penalties` | the other nodes |
+//! | `nodes`, `list`, `penalties`, `peers`, `terms`, `foreign` | the other nodes |
 
 mod announcements;
 mod candidate;
 mod command;
+mod company;
 mod counters;
 mod data;
 mod datagrams;
 mod event;
 mod exchange;
+mod foreign;
 mod gave;
 mod giving;
 mod inbound;
@@ -34,6 +36,7 @@ mod nodes;
 mod options;
 mod outbox;
 mod pass;
+mod peers;
 mod penalties;
 pub mod policy;
 mod reason;
@@ -43,6 +46,7 @@ mod role;
 mod saying;
 mod status;
 mod streams;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -50,7 +54,7 @@ mod turn;
 
 pub use command::{Command, Job, Outcome, Work};
 pub use counters::Counters;
-pub use event::{Acceptance, Event, Failure};
+pub use event::{Acceptance, Difference, Event, Failure};
 pub use machine::Jitterbug;
 pub use network::{Net, Network};
 pub use options::{Compute, Decide, Options, OptionsError};

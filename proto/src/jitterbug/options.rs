@@ -5,12 +5,14 @@ use std::time::Duration;
 use ring_codec::jitterbug::MAX_NODES;
 use thiserror::Error;
 
+use super::policy;
+
 /// The most TR1 of a try.
 const MAX_COUNT: u32 = 100;
 /// The shortest time between two TR1: a loop looks at the clock more often than that.
 const LEAST_INTERVAL: Duration = Duration::from_millis(1);
 
-/// What a node is told at its start. Nothing unsafe happens if nodes of a segment have different ones.
+/// What a node is told at its start. Those of all nodes of a segment should be equal; a node names those that differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// The UDP port of all nodes.
@@ -35,6 +37,8 @@ pub struct Options {
     pub decide: Decide,
     /// The time for one run of a program of either kind.
     pub compute_timeout: Duration,
+    /// The [digest](super::policy::digest) of what computes and decides: nodes with different ones form different rings.
+    pub policy: u64,
 }
 
 /// Where the next data comes from.
@@ -73,6 +77,7 @@ impl Default for Options {
             compute: Compute::default(),
             decide: Decide::default(),
             compute_timeout: Duration::from_secs(10),
+            policy: policy::digest("counter", "greater"),
         }
     }
 }
@@ -134,7 +139,7 @@ impl Options {
     }
 
     /// How long a loop may stand still before what it was is worth nothing (section 5, "Stall"): a leader that stood
-    /// for less has answered at least one TR1 of every restore.
+    /// for less has answered at least one TR1 of every restore of a node with these options.
     #[must_use]
     pub fn stall(&self) -> Duration {
         self.tr_interval.saturating_mul(2 * self.tr_count - 1)

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
-use ring_codec::jitterbug::{Kind, Message};
+use ring_codec::jitterbug::{Kind, Message, Terms};
 
 use super::{Counters, Event, Reason};
 use crate::StreamOp;
 
-/// The longest datagram, TR1.
-const LONGEST: usize = 7;
+/// The longest datagram, TR1 with terms.
+const LONGEST: usize = 7 + Terms::LEN;
 
 /// A datagram that waits for the driver.
 #[derive(Debug)]

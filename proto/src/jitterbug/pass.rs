@@ -1,6 +1,6 @@
 //! One pass to one candidate, the giver's side (`docs/jitterbug.md`, section 6).
 
-use ring_codec::jitterbug::{Kind, Message, Node, TokenId};
+use ring_codec::jitterbug::{Kind, Message, Node, Terms, TokenId};
 use ring_codec::{StreamState, Streamed};
 
 use super::Failure;
@@ -34,6 +34,14 @@ pub(super) enum End {
     Aborted,
 }
 
+/// A token that is offered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offered {
+    pub(super) id: TokenId,
+    /// The giver's terms; `None`: the candidate does not know any.
+    pub(super) terms: Option<Terms>,
+}
+
 /// A pass that goes on. Its id and data are those of when it began; the list does not change before it ends.
 #[derive(Debug)]
 pub(super) struct Pass {
@@ -41,7 +49,7 @@ pub(super) struct Pass {
     /// The candidate leads with a stronger token.
     pub(super) is_rival: bool,
     pub(super) deadline: Instant,
-    id: TokenId,
+    offer: Offered,
     data: Vec<u8>,
     stream: Option<StreamId>,
     stage: Stage,
@@ -56,14 +64,17 @@ impl Pass {
         to: Node,
         is_rival: bool,
         deadline: Instant,
-        id: TokenId,
+        offer: Offered,
         data: &[u8],
     ) -> Self {
         Self {
             to,
             is_rival,
             deadline,
-            id: id.said_by(true),
+            offer: Offered {
+                id: offer.id.said_by(true),
+                terms: offer.terms,
+            },
             data: data.to_vec(),
             stream: None,
             stage: Stage::Connecting,
@@ -73,8 +84,8 @@ impl Pass {
         }
     }
 
-    pub(super) const fn id(&self) -> TokenId {
-        self.id
+    pub(super) const fn offered(&self) -> &Offered {
+        &self.offer
     }
 
     pub(super) const fn stream(&self) -> Option<StreamId> {
@@ -96,8 +107,11 @@ impl Pass {
             return;
         }
         self.stage = Stage::Offered;
+        if let Some(terms) = self.offer.terms {
+            self.put(&Message::Tp6 { terms });
+        }
         self.put(&Message::Tp1 {
-            token_id: self.id,
+            token_id: self.offer.id,
             node_list_hash: list.hash(),
         });
     }
@@ -136,7 +150,7 @@ impl Pass {
         self.token_at = Some(self.out.len());
         let data = std::mem::take(&mut self.data);
         self.put(&Message::Tp5 {
-            token_id: self.id,
+            token_id: self.offer.id,
             data: &data,
         });
         None

@@ -47,10 +47,16 @@ impl Penalties {
         }
     }
 
-    /// A pass to it has failed, or its outcome is unknown.
-    pub(super) fn failed(&mut self, address: IpAddr) {
+    /// A pass to it has failed, or its outcome is unknown; or it is asked for a sign of life. Returns how often.
+    pub(super) fn failed(&mut self, address: IpAddr) -> u32 {
         let record = self.records.entry(address).or_default();
         record.penalty.fail_up_to(MAX_THRESHOLD);
+        record.penalty.failures()
+    }
+
+    /// It is in no list any more.
+    pub(super) fn forget(&mut self, address: IpAddr) {
+        self.records.remove(&address);
     }
 
     /// Its TR1 was heard: it is tried at its next turn, but a TR1 can say so only once a `period`.

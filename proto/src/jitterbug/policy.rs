@@ -1,5 +1,25 @@
 //! How data goes on where no program says so (`docs/jitterbug.md`, section 9): pure functions of bytes.
 
+/// The digest of what computes and decides (`docs/wire-formats.md`, "Jitterbug"): FNV-1a in 64 bits. A command is its
+/// line after `sh -c `.
+#[must_use]
+pub const fn digest(compute: &str, decide: &str) -> u64 {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    fnv1a(
+        fnv1a(fnv1a(OFFSET, compute.as_bytes()), &[0]),
+        decide.as_bytes(),
+    )
+}
+
+const fn fnv1a(mut hash: u64, mut bytes: &[u8]) -> u64 {
+    const PRIME: u64 = 0x0100_0000_01b3;
+    while let [first, rest @ ..] = bytes {
+        hash = (hash ^ *first as u64).wrapping_mul(PRIME);
+        bytes = rest;
+    }
+    hash
+}
+
 /// A decimal number plus one, of any length, and with as many leading zeros as there is room for; nothing at all gives
 /// `1`. `None`: it is no number.
 #[must_use]

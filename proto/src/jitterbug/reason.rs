@@ -31,14 +31,16 @@ reasons! {
     Order "order" "it is not the message that is due",
     /// A list of more than max_nodes nodes.
     Count "count" "its list has too many nodes",
-    /// A bit of meta that is reserved.
-    Meta "meta" "a reserved bit of a node is set",
+    /// A bit of meta, or of the flags of terms, that is reserved.
+    Meta "meta" "a reserved bit is set",
     /// An entry whose address is none of a node.
     Node "node" "a node cannot have an address of its list",
     /// An address that is twice in a list.
     Duplicate "duplicate" "an address is twice in its list",
     /// TP4 whose list has not the hash of TP1.
     Hash "hash" "its list is not the one that was announced",
+    /// A token of a ring that computes or decides in another way.
+    Policy "policy" "its sender computes or decides in another way",
     /// More than max_data bytes of data.
     Data "data" "it has too much data",
     /// An exchange that was not over after token_pass_timeout.
@@ -59,7 +61,7 @@ impl Reason {
             (_, "version") => Self::Version,
             (_, "token_id") => Self::Token,
             (_, "count") => Self::Count,
-            (_, "meta") => Self::Meta,
+            (_, "meta" | "flags") => Self::Meta,
             _ => Self::Type,
         }
     }

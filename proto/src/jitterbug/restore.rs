@@ -39,15 +39,21 @@ pub(super) struct Restore {
     due: Instant,
     /// Which restore of the node it is, from 1.
     number: u64,
+    begun: Instant,
+    /// When it may be granted at the earliest.
+    earliest: Instant,
 }
 
 impl Restore {
-    pub(super) const fn new(now: Instant, number: u64) -> Self {
+    /// One that lasts at least so long.
+    pub(super) fn new(now: Instant, number: u64, least: Duration) -> Self {
         Self {
             stage: Stage::First,
             asked: 0,
             due: now,
             number,
+            begun: now,
+            earliest: now + least,
         }
     }
 
@@ -69,8 +75,9 @@ impl Restore {
         if self.is_granted() || now < self.due {
             return Due::Nothing;
         }
-        if self.asked < count {
-            self.asked += 1;
+        let is_too_early = self.stage == Stage::Second && now < self.earliest;
+        if self.asked < count || is_too_early {
+            self.asked = count.min(self.asked + 1);
             self.due = now + interval;
             return Due::Ask;
         }
@@ -81,6 +88,11 @@ impl Restore {
         }
         self.stage = Stage::Granted;
         Due::Nothing
+    }
+
+    /// It lasts at least so long.
+    pub(super) fn last_long(&mut self, least: Duration) {
+        self.earliest = self.earliest.max(self.begun + least);
     }
 
     /// The link has refused a TR1: who was not asked cannot object, so it is made up for.

@@ -1,4 +1,4 @@
-//! The strongest announcement heard (`docs/jitterbug.md`, section 8).
+//! How strong tokens are, and the strongest announcement heard (`docs/jitterbug.md`, section 8).
 
 use std::time::Duration;
 
@@ -6,12 +6,30 @@ use ring_codec::jitterbug::{Node, TokenId};
 
 use crate::time::Instant;
 
+/// How strong a token is: being followed comes before the id.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rank {
+    /// Whether other nodes follow it; `None`: its leader does not say.
+    pub(super) is_followed: Option<bool>,
+    pub(super) id: TokenId,
+}
+
+impl Rank {
+    /// Whether it is stronger than another.
+    pub(super) fn is_above(self, other: Self) -> bool {
+        match (self.is_followed, other.is_followed) {
+            (Some(one), Some(other)) if one != other => one,
+            _ => self.id.compare(other.id).is_gt(),
+        }
+    }
+}
+
 /// A leader that was heard.
 #[derive(Debug, Clone, Copy)]
-struct Heard {
-    id: TokenId,
-    leader: Node,
-    at: Instant,
+pub(super) struct Heard {
+    pub(super) rank: Rank,
+    pub(super) leader: Node,
+    pub(super) at: Instant,
 }
 
 /// The strongest announcement of late.
@@ -19,24 +37,29 @@ struct Heard {
 pub(super) struct Rival(Option<Heard>);
 
 impl Rival {
-    /// An announcement was heard; one that is younger than `period` counts for more if its id is larger.
-    pub(super) fn note(&mut self, id: TokenId, leader: Node, now: Instant, period: Duration) {
-        let is_weaker =
-            |known: &Heard| known.id.compare(id).is_gt() && now.since(known.at) < period;
-        if self.0.as_ref().is_none_or(|known| !is_weaker(known)) {
+    /// An announcement was heard. One of another leader that is younger than `period` stays if it is stronger.
+    pub(super) fn note(&mut self, rank: Rank, leader: Node, now: Instant, period: Duration) {
+        let stays = self
+            .of_late(now, period)
+            .is_some_and(|known| known.leader.ip != leader.ip && known.rank.is_above(rank));
+        if !stays {
             self.0 = Some(Heard {
-                id,
+                rank,
                 leader,
                 at: now,
             });
         }
     }
 
-    /// The leader of a token that is stronger than `id`, if one was heard less than a `period` ago.
-    pub(super) fn above(self, id: TokenId, now: Instant, period: Duration) -> Option<Node> {
-        let heard = self.0?;
-        let counts = heard.id.compare(id).is_gt() && now.since(heard.at) < period;
-        counts.then_some(heard.leader)
+    /// The leader of a token that is stronger than this, if one was heard less than a `period` ago.
+    pub(super) fn above(self, rank: Rank, now: Instant, period: Duration) -> Option<Heard> {
+        let heard = self.of_late(now, period);
+        heard.filter(|heard| heard.rank.is_above(rank))
+    }
+
+    /// The strongest announcement, if it is younger than a `period`.
+    pub(super) fn of_late(self, now: Instant, period: Duration) -> Option<Heard> {
+        self.0.filter(|heard| now.since(heard.at) < period)
     }
 
     pub(super) const fn forget(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use ring_codec::jitterbug::Message;
+use ring_codec::jitterbug::{Message, TokenId};
 
 use super::restore::Due;
 use super::role::Role;
@@ -35,39 +35,52 @@ impl Jitterbug {
     /// Broadcasts TR1.
     fn say_to_all(&mut self, ticket: u64) {
         if let Some(net) = self.net {
-            self.say(net.everybody(), ticket);
+            self.say(net.everybody(), ticket, false);
         }
     }
 
-    /// Sends TR1.
-    pub(super) fn say(&mut self, to: IpAddr, ticket: u64) {
+    /// Sends TR1 to a node that is in the list only because other nodes say so.
+    pub(super) fn ask(&mut self, node: IpAddr) {
+        self.say(node, ANY, true);
+    }
+
+    /// Answers a node that asks for a TR1.
+    pub(super) fn say_back(&mut self, to: IpAddr) {
+        self.say(to, ANY, false);
+    }
+
+    /// Sends TR1, which perhaps asks for one.
+    fn say(&mut self, to: IpAddr, ticket: u64, asks: bool) {
         let is_leader = self.role.state() == State::Leader;
         if let Some(net) = self.net {
             let message = Message::Tr1 {
                 token_id: self.token_id.said_by(is_leader),
                 node_tcp_port: net.tcp_port,
+                terms: Some(self.terms(asks)),
             };
             let to = net.reach(to, self.options.udp_port);
             self.out.send(to, &message, ticket);
         }
     }
 
-    /// Sends TR2.
-    pub(super) fn answer(&mut self, to: IpAddr) {
+    /// Sends TR2. The answer is as long as the question: it has terms if that had.
+    pub(super) fn answer(&mut self, to: IpAddr, with_terms: bool) {
         let is_leader = self.role.state() == State::Leader;
         if let Some(net) = self.net {
             let token_id = self.token_id.said_by(is_leader);
             let to = net.reach(to, self.options.udp_port);
-            self.out.send(to, &Message::Tr2 { token_id }, ANY);
+            let terms = with_terms.then(|| self.terms(false));
+            self.out.send(to, &Message::Tr2 { token_id, terms }, ANY);
         }
     }
 
     /// Pays the TR1 that a waiter owes, to the sender of an announcement.
-    pub(super) fn pay_debt(&mut self, to: IpAddr) {
+    pub(super) fn pay_debt(&mut self, to: IpAddr, id: TokenId) {
         if let Role::Waiter(waiter) = &mut self.role
             && std::mem::take(&mut waiter.owes)
         {
-            self.say(to, ANY);
+            self.company.follow(id);
+            self.say(to, ANY, false);
         }
     }
 
@@ -75,6 +88,7 @@ impl Jitterbug {
     pub(super) fn announce(&mut self) {
         self.out.counters.announcements += 1;
         self.announcements.sent(self.now);
+        self.announcements.introduced(self.now);
         self.say_to_all(ANY);
     }
 
@@ -83,9 +97,15 @@ impl Jitterbug {
         let is_due = self.role.turn().is_some_and(|turn| turn.pass().is_none());
         let period = self.options.renew_timeout / 2;
         is_due.then(|| {
-            self.announcements
-                .last()
-                .map_or(self.now, |last| last + period)
+            let said = self.announcements.last();
+            // Who has other options than others says so itself, or some never hear of it.
+            let introduced = self.announcements.last_own();
+            let last = if self.has_other_options() {
+                said.min(introduced)
+            } else {
+                said
+            };
+            last.map_or(self.now, |last| last + period)
         })
     }
 }

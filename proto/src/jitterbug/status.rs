@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ring_codec::jitterbug::Node;
 
-use super::{Counters, Jitterbug};
+use super::{Counters, Difference, Jitterbug};
 
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,6 +60,10 @@ pub struct Snapshot {
     pub to_add: Vec<Node>,
     /// The hash of the list.
     pub node_list_hash: i32,
+    /// The nodes whose options differ from the own ones.
+    pub differing: Vec<(IpAddr, Difference)>,
+    /// Whether a stronger ring of another policy keeps local work from the token.
+    pub is_outranked: bool,
 }
 
 /// An entry of the list.
@@ -117,6 +121,8 @@ impl Jitterbug {
             nodes: self.list.nodes().iter().map(entry).collect(),
             to_add: self.list.to_add().to_vec(),
             node_list_hash: self.list.hash(),
+            differing: self.differing().collect(),
+            is_outranked: self.is_outranked(),
         }
     }
 

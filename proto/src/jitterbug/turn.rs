@@ -45,6 +45,10 @@ pub(super) struct Round {
     pub(super) last: Option<usize>,
     /// The end of the list lies behind.
     pub(super) is_wrapped: bool,
+    /// A pass of this round found no way to its candidate in time.
+    pub(super) has_cost_time: bool,
+    /// Nodes that were asked for a sign of life in this round.
+    pub(super) asked: usize,
     /// The pass that goes on.
     pub(super) pass: Option<Box<Pass>>,
 }

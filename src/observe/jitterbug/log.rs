@@ -68,8 +68,10 @@ impl Log {
             } => self.verbose.then_some(&mut self.turns)?,
             Event::PassFailed { .. } => &mut self.passes,
             Event::ComputeFailed | Event::DecideFailed | Event::DataDropped => &mut self.programs,
-            Event::NodeAdded { .. } => &mut self.nodes,
-            Event::NodeRefused { .. } => &mut self.refusals,
+            Event::NodeAdded { .. } | Event::NodeForgotten { .. } => &mut self.nodes,
+            Event::NodeRefused { .. } | Event::ListCut { .. } | Event::NodeDiffers { .. } => {
+                &mut self.refusals
+            }
             _ => &mut self.changes,
         };
         limit.allow(now).then(|| limit.take_refused())

@@ -7,4 +7,4 @@ mod telling;
 mod tests;
 
 pub use log::{Log, print};
-pub use telling::{Keys, describe, is_turn};
+pub use telling::{Keys, describe, difference, is_turn};

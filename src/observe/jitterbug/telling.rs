@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use ring_codec::jitterbug::Node;
-use ring_proto::jitterbug::{Acceptance, Event, Failure, State};
+use ring_proto::jitterbug::{Acceptance, Difference, Event, Failure, State};
 use tracing::Level;
 
 use crate::text::{format_bytes, format_duration};
@@ -107,6 +107,31 @@ pub fn describe(event: &Event, before: State) -> Line {
             format!("{} is in the list now", shown(node)),
         )
         .of_node(node.ip),
+        Event::GaveWay { to, token_id } => Line::new(
+            "gave_way",
+            Level::INFO,
+            format!("this node gives its token to {to}, which leads with the token {token_id}"),
+        )
+        .of_token(*token_id)
+        .of_node(*to),
+        Event::NodeDiffers { node, how } => {
+            Line::new("node_differs", Level::WARN, difference(*node, *how)).of_node(*node)
+        }
+        Event::ListCut { from, left_out } => Line::new(
+            "list_cut",
+            Level::WARN,
+            format!(
+                "left out {left_out} nodes of the list of {from}: a list brings at most 256 nodes that this node does not know, \
+                 and none outside the subnet"
+            ),
+        )
+        .of_node(*from),
+        Event::NodeForgotten { node } => Line::new(
+            "node_forgotten",
+            Level::INFO,
+            format!("{} never answered, and is in the list no more", shown(node)),
+        )
+        .of_node(node.ip),
         Event::NodeRefused { node } => Line::new(
             "node_refused",
             Level::WARN,
@@ -124,6 +149,27 @@ pub fn describe(event: &Event, before: State) -> Line {
         )
         .of_node(*from),
         Event::ShutDown => Line::new("left", Level::INFO, "left the ring"),
+    }
+}
+
+/// Names what differs between the options of a node and the own ones, and what follows.
+#[must_use]
+pub fn difference(node: IpAddr, how: Difference) -> String {
+    match how {
+        Difference::Times {
+            lease,
+            renew_timeout,
+            token_pass_timeout,
+        } => format!(
+            "{node} has other times: a lease of {}, --renew-timeout {} and --token-pass-timeout {}; the shortest lease counts; give \
+             all nodes equal --tr-interval, --tr-count, --renew-timeout and --token-pass-timeout",
+            format_duration(lease),
+            format_duration(renew_timeout),
+            format_duration(token_pass_timeout)
+        ),
+        Difference::Policy => format!(
+            "{node} has another --compute or --decide: the two nodes form no ring together; give all nodes equal ones"
+        ),
     }
 }
 

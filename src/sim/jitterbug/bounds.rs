@@ -11,6 +11,8 @@ use super::world::World;
 
 /// A program that is in order takes no longer, whatever it does.
 const PROGRAM: Duration = Duration::from_millis(3);
+/// The restore of a node that has had no token yet lasts at least so long.
+const FIRST_RESTORE: Duration = Duration::from_millis(600);
 /// Bytes of a connection that are on their way at a time.
 const WINDOW: usize = 4096;
 /// A message that a cut has held up is sent again after so long.
@@ -23,6 +25,10 @@ pub struct Bounds {
     pub latency: Duration,
     /// A turn in which nothing fails.
     pub turn: Duration,
+    /// The longest restore of a node.
+    restore: Duration,
+    /// The longest of one that has had no token yet.
+    first: Duration,
     options: Options,
 }
 
@@ -32,18 +38,29 @@ impl Bounds {
         let options = schedule.options();
         let (least, more) = schedule.latency_us;
         let latency = Duration::from_micros(least + more);
+        let all = || (0..schedule.nodes).map(|node| schedule.options_of(node));
+        let restore = all().map(|it| it.restore()).max().unwrap_or_default();
+        let lease = all().map(|it| it.stall()).max().unwrap_or_default();
+        let interval = all().map(|it| it.tr_interval).max().unwrap_or_default();
         let windows = u32::try_from(options.max_data / WINDOW).unwrap_or(u32::MAX);
         let hop = latency * (10 + 2 * windows);
         Self {
             latency,
             turn: options.hold + 4 * PROGRAM + hop,
+            restore,
+            first: restore.max(FIRST_RESTORE).max(lease + interval),
             options,
         }
     }
 
     /// `renew_timeout` + D, and the ways of the datagrams.
     pub fn replaced(&self) -> Duration {
-        self.options.renew_timeout + self.options.restore() + 4 * self.latency
+        self.options.renew_timeout + self.restore + 4 * self.latency
+    }
+
+    /// How much longer the restore of a node takes that has had no token yet.
+    pub fn first(&self) -> Duration {
+        self.first - self.restore
     }
 
     /// `renew_timeout` + 2 × `token_pass_timeout`, and the ways.

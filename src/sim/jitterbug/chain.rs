@@ -14,6 +14,8 @@ pub struct Chain {
     void: BTreeMap<u32, Excuse>,
     /// Tokens that nodes have accepted, in passes whose givers do not know it yet.
     accepted: Vec<Accepted>,
+    /// Which nodes have had each token, or have said that they follow it.
+    holders: BTreeMap<u32, BTreeSet<usize>>,
     /// With which token each node leads.
     leaders: BTreeMap<usize, u32>,
 }
@@ -31,6 +33,17 @@ impl Chain {
         if !self.made.insert(id) {
             self.void.insert(id, Excuse::EqualIds);
         }
+    }
+
+    /// A node has a token, or says that it follows it.
+    pub fn held(&mut self, id: u32, node: usize) {
+        self.holders.entry(id).or_default().insert(node);
+    }
+
+    /// Whether no other node than its maker has ever had a token or followed it.
+    pub fn is_lone(&self, id: u32) -> bool {
+        let holders = self.holders.get(&id);
+        self.made.contains(&id) && holders.is_some_and(|holders| holders.len() == 1)
     }
 
     /// A stranger has given a node such a token.

@@ -3,7 +3,7 @@
 use ring_proto::time::nanos;
 
 use super::plan::{
-    Action, Claim, DataPlan, Decider, Fault, Given, MAX_NODES, MAX_RATE, Mood, Schedule,
+    Action, Claim, DataPlan, Decider, Deviant, Fault, Given, MAX_NODES, MAX_RATE, Mood, Schedule,
 };
 use super::settings::{FaultKind, Settings};
 use crate::sim::kernel::faults::{NetworkFault, ProcessFault, StreamFault};
@@ -45,6 +45,8 @@ impl Schedule {
             span: 3 * options.renew_us,
             options: options.clone(),
             moves: 0,
+            latest_us: latency_us.0 + latency_us.1,
+            deviant: None,
             actions: Vec::new(),
             rng,
         };
@@ -68,6 +70,7 @@ impl Schedule {
             nodes,
             time_us: maker.time,
             options,
+            deviant: maker.deviant,
             data,
             latency_us,
             stay_dead,
@@ -130,6 +133,10 @@ struct Maker {
     options: Given,
     /// How often nodes have got another address.
     moves: u32,
+    /// The longest way of a datagram on a clear network.
+    latest_us: u64,
+    /// A node with other times.
+    deviant: Option<Deviant>,
     actions: Vec<Action>,
 }
 
@@ -183,6 +190,18 @@ impl Maker {
 
     /// All that happens of a kind.
     fn episodes(&mut self, kind: FaultKind) {
+        if kind == FaultKind::Times {
+            let interval_us = match self.rng.below(4) {
+                // A restore that is over before an answer can be there hears none.
+                0 => (self.options.interval_us / 10).max(2 * self.latest_us),
+                1 => 3 * self.options.interval_us,
+                2 => 10 * self.options.interval_us,
+                _ => 2_000 * MS,
+            };
+            let node = self.node();
+            self.deviant = Some(Deviant { node, interval_us });
+            return;
+        }
         let pause = match kind {
             FaultKind::Work | FaultKind::Yield | FaultKind::Forge => self.span / 6,
             FaultKind::Pause | FaultKind::Crash | FaultKind::Reset => self.span / 2,

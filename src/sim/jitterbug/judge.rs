@@ -79,10 +79,13 @@ impl World {
         let left = before.iter().find(|it| !has(it.ip));
         let left_waiting = waited.iter().find(|it| !has(it.ip) && !waits(it.ip));
         if let Some(gone) = left.or(left_waiting) {
-            let excuse = input.refused.contains(&gone.ip).then_some(Excuse::Full);
+            let is_refused = input.refused.contains(&gone.ip);
+            let excuse = is_refused.then_some(Excuse::Full);
+            let is_forgotten = input.forgotten.contains(&gone.ip);
+            let excuse = excuse.or(is_forgotten.then_some(Excuse::Forgotten));
             let what = format!("{} is gone from {before:?} and {waited:?}", gone.ip);
             checks.found.judge(now, Some(at), excuse, Rule::Lists, what);
-        } else if !input.has_taken && !is_prefix(before, list) {
+        } else if !input.has_taken && input.forgotten.is_empty() && !is_prefix(before, list) {
             let what = format!("{before:?} became {list:?}");
             checks.found.broken(now, Some(at), Rule::Lists, what);
         }
@@ -143,7 +146,7 @@ impl World {
             return;
         };
         let stood = node.clock.monotonic(now).since(since);
-        if stood >= self.system.options.stall() && node.own.stalls == stalls {
+        if stood >= self.system.options_of(at).stall() && node.own.stalls == stalls {
             let what = format!("it stood still for {stood:?}");
             let checks = &mut self.system.checks;
             checks.found.broken(now, Some(at), Rule::Stall, what);
@@ -155,9 +158,13 @@ impl World {
         let machine = self.machine(at);
         let standing = machine.map(ring_proto::jitterbug::Jitterbug::standing);
         let uses = standing.is_some_and(|it| it.may_use);
+        let lease = machine.map(ring_proto::jitterbug::Jitterbug::lease);
         let now = self.now;
-        let own = &mut self.nodes[at].own;
+        let node = &mut self.nodes[at];
+        let clock = node.clock.monotonic(now);
+        let own = &mut node.own;
         own.uses = uses;
+        own.lease_until = clock + lease.unwrap_or_default();
         if let Some(standing) = standing {
             own.id = standing.token_id;
         }
@@ -165,12 +172,17 @@ impl World {
         if !uses {
             return self.system.checks.no_clash(at);
         }
+        self.system.checks.look_at_left(now, (at, id));
         for other in (0..self.len()).filter(|&other| other != at) {
             let node = &self.nodes[other];
             let its = node.own.id;
             // Who stands still does nothing with it; but it has it.
+            let lasts = node.own.lease_until > node.clock.monotonic(now);
+            let checks = &mut self.system.checks;
             if node.own.uses && (its == id || node.is_running()) {
-                self.system.checks.clash(now, (at, id), (other, its));
+                checks.clash(now, (at, id), (other, its));
+            } else if node.own.uses && lasts {
+                checks.lease_lasts(now, (at, id), (other, its));
             }
         }
     }

@@ -28,6 +28,10 @@ pub struct Own {
     pub id: u32,
     /// Whether local work may use the token.
     pub uses: bool,
+    /// Until when it may without a look at the clock, by its own clock.
+    pub lease_until: Instant,
+    /// When it took a token from another node last, by the world's time.
+    pub received: Option<u64>,
     /// How often it has become leader in this life.
     pub led: u64,
     /// How often it has noticed that it stood still.
@@ -52,6 +56,8 @@ pub struct Own {
 pub struct Input {
     /// Nodes for which there was no room.
     pub refused: Vec<IpAddr>,
+    /// Nodes that never answered.
+    pub forgotten: Vec<IpAddr>,
     /// A restore was won.
     pub has_won: bool,
     /// A token was taken: its list has another order.
@@ -92,6 +98,8 @@ impl Own {
             state: State::Orphan,
             id: 0,
             uses: false,
+            lease_until: Instant::default(),
+            received: None,
             led: 0,
             stalls: 0,
             busy_until: Instant::default(),
@@ -118,6 +126,7 @@ impl Own {
     pub fn forget(&mut self) {
         self.state = State::Orphan;
         self.uses = false;
+        self.received = None;
         self.led = 0;
         self.stands = None;
         self.left = false;

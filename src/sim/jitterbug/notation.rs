@@ -61,8 +61,9 @@ pub(super) fn line(bytes: &[u8]) -> String {
         Ok(Message::Tr1 {
             token_id,
             node_tcp_port,
+            ..
         }) => format!("TR1({}, {node_tcp_port})", token_id.to_wire()),
-        Ok(Message::Tr2 { token_id }) => format!("TR2({})", token_id.to_wire()),
+        Ok(Message::Tr2 { token_id, .. }) => format!("TR2({})", token_id.to_wire()),
         Ok(message) => format!("{message:?}"),
         Err(error) => format!("{} bytes that are no datagram: {error}", bytes.len()),
     }

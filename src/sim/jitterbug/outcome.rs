@@ -21,6 +21,10 @@ pub enum Rule {
     Torn,
     /// Always, 4: one leader uses the token.
     OneLeader,
+    /// Always, 6: a node uses the token while the lease of another one lasts.
+    Lease,
+    /// Always, 7: a leader that members follow gives way to one that was always alone.
+    Company,
     /// Section 5: a leader that stood still for too long goes on as one.
     Stall,
     /// Always, 5: at most one frame is sent for one.
@@ -55,6 +59,10 @@ impl Rule {
             Self::Lists => "always 3: an entry leaves a list",
             Self::Torn => "always 3: a token arrives with part of its data",
             Self::OneLeader => "always 4: two leaders use a token on a segment without faults",
+            Self::Lease => {
+                "always 6: a token is used while the lease of a node that does not run lasts"
+            }
+            Self::Company => "always 7: a leader with members gives way to one that was alone",
             Self::Stall => "section 5: a leader that stood still does not notice",
             Self::Answers => "always 5: a datagram is answered with more than one",
             Self::Memory => "always 5: memory is not bounded",
@@ -93,13 +101,15 @@ pub enum Excuse {
     Wrapped,
     /// A live node was skipped for its penalties when the cut healed.
     Skipped,
+    /// A node that never answered was taken out of a list.
+    Forgotten,
     /// A pass that the cut had held up ended unknown: the stronger token may be lost, and the weaker one was absorbed.
     Lost,
 }
 
 impl Excuse {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Network,
         Self::EqualIds,
         Self::Forged,
@@ -107,6 +117,7 @@ impl Excuse {
         Self::Full,
         Self::Wrapped,
         Self::Skipped,
+        Self::Forgotten,
         Self::Lost,
     ];
 
@@ -121,6 +132,7 @@ impl Excuse {
             Self::Full => "list full",
             Self::Wrapped => "ids began again",
             Self::Skipped => "node skipped for its penalties",
+            Self::Forgotten => "node forgotten that never answered",
             Self::Lost => "token lost at the end of a cut",
         }
     }

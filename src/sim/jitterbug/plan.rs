@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ring_proto::jitterbug::{Compute, Decide, Options};
+use ring_proto::jitterbug::{Compute, Decide, Options, policy};
 use serde::{Deserialize, Serialize};
 
 use super::notation::PORT;
@@ -35,6 +35,9 @@ pub struct Schedule {
     pub time_us: u64,
     /// The nodes' options.
     pub options: Given,
+    /// A node with other times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviant: Option<Deviant>,
     /// Where the data comes from, and how it goes on.
     pub data: DataPlan,
     /// How long a datagram takes on a clear network: at least, and how much longer at most.
@@ -64,6 +67,16 @@ pub struct Given {
     pub compute_us: u64,
     /// max_nodes.
     pub max_nodes: u32,
+}
+
+/// A node whose times are not those of the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deviant {
+    /// Which.
+    pub node: usize,
+    /// Its tr_interval.
+    pub interval_us: u64,
 }
 
 /// Where data comes from.
@@ -206,7 +219,17 @@ impl schedule::Fault for Fault {
 }
 
 impl Schedule {
-    /// What the nodes are started with.
+    /// What a node is started with.
+    #[must_use]
+    pub fn options_of(&self, node: usize) -> Options {
+        let mut options = self.options();
+        if let Some(deviant) = self.deviant.filter(|deviant| deviant.node == node) {
+            options.tr_interval = Duration::from_micros(deviant.interval_us);
+        }
+        options
+    }
+
+    /// What the nodes are started with, but for the one with other times.
     #[must_use]
     pub fn options(&self) -> Options {
         let Given {
@@ -240,6 +263,7 @@ impl Schedule {
             compute,
             decide,
             compute_timeout: Duration::from_micros(compute_us),
+            policy: policy::digest("the same", "on all nodes"),
         }
     }
 
@@ -271,7 +295,10 @@ impl Schedule {
         if self.time_us > MAX_TIME_US {
             return Err("a run lasts a year at most".into());
         }
-        self.options().check().map_err(|error| error.to_string())?;
+        for node in 0..self.nodes {
+            let options = self.options_of(node);
+            options.check().map_err(|error| error.to_string())?;
+        }
         for action in &self.actions {
             if !action.fault.is_among(self.nodes) {
                 return Err(format!("there is no such node: {:?}", action.fault));
@@ -316,6 +343,10 @@ impl schedule::Schedule for Schedule {
             return shorter;
         }
         shorter.nodes -= 1;
+        shorter.deviant = self.deviant.filter(|it| it.node != node).map(|it| Deviant {
+            node: it.node - usize::from(it.node > node),
+            ..it
+        });
         schedule::take_out(&mut shorter.stay_dead, node);
         shorter
             .actions

@@ -92,7 +92,7 @@ impl World {
         let replaced = bounds.replaced();
         let mut limit = schedule.latest()
             + options.compute_timeout
-            + 2 * replaced
+            + 2 * (replaced + bounds.first())
             + MERGES * bounds.merged()
             + dead * options.token_pass_timeout;
         limit += self.while_ids_wrap(replaced);
@@ -203,7 +203,7 @@ impl World {
             (groups[first], groups[last]) = (0, 1);
         }
         self.part(&groups);
-        self.run(2 * bounds.replaced() + options.token_pass_timeout);
+        self.run(2 * (bounds.replaced() + bounds.first()) + options.token_pass_timeout);
         self.part(&[]);
         let healed = self.now();
         let unknown = self.system.stats.passes[2];

@@ -48,8 +48,10 @@ pub enum Due {
 pub struct Segment {
     pub checks: Checks,
     pub stats: Stats,
-    /// What processes are started with.
+    /// What processes are started with, but for one with other times.
     pub options: Options,
+    /// What each is started with.
+    each: Vec<Options>,
     /// compute_timeout, in nanoseconds.
     pub compute_timeout: u64,
     /// The most entries of a list.
@@ -66,19 +68,25 @@ pub struct Segment {
 
 impl Segment {
     /// One on which nothing has happened.
-    pub fn new(options: Options, data: DataPlan) -> Self {
+    pub fn new(options: Options, each: Vec<Options>, data: DataPlan) -> Self {
         Self {
             checks: Checks::default(),
             stats: Stats::default(),
             compute_timeout: ring_proto::time::nanos(options.compute_timeout),
             max_nodes: usize::try_from(options.max_nodes).unwrap_or(usize::MAX),
             options,
+            each,
             data,
             heard: 0,
             answers: 0,
             trace: Trace::default(),
             is_calm: false,
         }
+    }
+
+    /// What a process is started with.
+    pub fn options_of(&self, node: usize) -> Options {
+        self.each.get(node).copied().unwrap_or(self.options)
     }
 
     pub fn met(&mut self, kind: FaultKind) {
@@ -173,7 +181,17 @@ impl System for Segment {
         to: SocketAddr,
     ) -> Option<(SocketAddr, Option<usize>)> {
         let Moment { at, node } = moment;
-        let place = match Message::decode_datagram(bytes) {
+        let message = Message::decode_datagram(bytes);
+        // A node asks others whether they are there, a few in each turn.
+        let asks = matches!(message, Ok(Message::Tr1 { terms: Some(terms), .. }) if terms.asks);
+        if let Ok(Message::Tr1 {
+            terms: Some(terms), ..
+        }) = message
+        {
+            // A node that says that it follows a token keeps that from being alone.
+            self.checks.chain.held(terms.follows, node);
+        }
+        let place = match message {
             Ok(Message::Tr1 { .. }) => 0,
             Ok(Message::Tr2 { .. }) => 1,
             Ok(_) | Err(_) => {
@@ -184,7 +202,7 @@ impl System for Segment {
                 return None;
             }
         };
-        self.answers += u64::from(to != broadcast());
+        self.answers += u64::from(to != broadcast() && !asks);
         self.note(at, || {
             format!("n{node} sends to {}: {}", to.ip(), line(bytes))
         });

@@ -50,6 +50,7 @@ kinds! {
     Work "work" "Local work wants the token, and keeps it.",
     Yield "yield" "Leaders are told to hand the token on.",
     Leave "leave" "Nodes are shut down in order, and started again.",
+    Times "times" "A node has another --tr-interval than the others.",
 }
 
 #[cfg(test)]

@@ -100,6 +100,7 @@ impl World {
         let bytes = if self.rng.chance(200) {
             encoded(&Message::Tr2 {
                 token_id: token(id, true),
+                terms: None,
             })
         } else {
             tr1(id, port, true)
@@ -224,6 +225,7 @@ fn tr1(id: u32, port: u16, leads: bool) -> Vec<u8> {
     encoded(&Message::Tr1 {
         token_id: token(id, leads),
         node_tcp_port: port,
+        terms: None,
     })
 }
 

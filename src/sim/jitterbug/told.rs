@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use ring_proto::jitterbug::{Acceptance, Event, State};
+use ring_proto::time::nanos;
 
 use super::node::Own;
 use super::notation::owner_of;
@@ -19,6 +20,8 @@ impl Segment {
                 own.led += u64::from(becomes);
                 if becomes && std::mem::take(&mut own.input.has_won) {
                     self.checks.chain.made(token_id);
+                    self.checks.chain.held(token_id, node);
+                    own.received = None;
                 }
                 (own.state, own.id) = (state, token_id);
                 let leads = (state == State::Leader).then_some(token_id);
@@ -44,6 +47,14 @@ impl Segment {
                 own.input.has_taken |= how == Acceptance::Taken;
                 if let Some(giver) = owner_of(from) {
                     self.checks.chain.accepted(token_id, giver, node);
+                    if how != Acceptance::Absorbed {
+                        own.received = Some(at);
+                        self.checks.chain.held(token_id, node);
+                    }
+                    if how == Acceptance::Merged {
+                        // Who gives its token to a leader follows that one's.
+                        self.checks.chain.held(own.id.max(token_id), giver);
+                    }
                 } else {
                     self.checks.chain.forged(token_id);
                     self.checks.exempt.note_forged(token_id);
@@ -74,10 +85,28 @@ impl Segment {
                 own.stalls += 1;
             }
             Event::DecideFailed | Event::DataDropped => own.input.is_undecided = true,
+            Event::GaveWay { token_id, .. } => self.gives_way(at, own, node, token_id),
+            Event::NodeForgotten { node } => own.input.forgotten.push(node.ip),
             Event::NodeRefused { node } => own.input.refused.push(node.ip),
             Event::Dropped { .. } => stats.dropped += 1,
             Event::ShutDown => own.left = true,
             _ => {}
+        }
+    }
+
+    /// A leader gives its token to another. One that other nodes follow does not do so for one that was always alone.
+    fn gives_way(&mut self, at: u64, own: &Own, node: usize, rival: u32) {
+        let renew_timeout = nanos(self.options.renew_timeout);
+        let is_followed = own
+            .received
+            .is_some_and(|since| at.saturating_sub(since) < 2 * renew_timeout);
+        if is_followed && self.checks.chain.is_lone(rival) {
+            let what = format!("it gives {} to {rival}, which one node has had", own.id);
+            let checks = &mut self.checks;
+            let excuse = checks.chain.excuse(rival).or(checks.chain.excuse(own.id));
+            checks
+                .found
+                .judge(at, Some(node), excuse, Rule::Company, what);
         }
     }
 

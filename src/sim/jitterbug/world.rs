@@ -1,12 +1,14 @@
 //! The nodes: how they are made, started, told of things, and ended.
 
 use ring_proto::jitterbug::{Jitterbug, Net, Network as Place};
+use ring_proto::time::nanos;
 
 use super::node::{Own, Told};
 use super::notation::{FIRST_TCP_PORT, PREFIX, address};
 use super::outcome::{Outcome, Rule};
 use super::plan::{Fault, Schedule};
 use super::segment::{Due, Segment};
+use super::settings::FaultKind;
 use crate::sim::kernel::faults::NetworkFault;
 use crate::sim::kernel::network::Network;
 use crate::sim::kernel::node::Node;
@@ -30,7 +32,11 @@ impl World {
         let nodes = (0..schedule.nodes)
             .map(|at| Node::new(Own::new(at), MTU, 1 + rng.below(1_000_000_000_000)));
         let nodes = nodes.collect();
-        let system = Segment::new(schedule.options(), schedule.data.clone());
+        let options = (0..schedule.nodes).map(|node| schedule.options_of(node));
+        let mut system = Segment::new(schedule.options(), options.collect(), schedule.data.clone());
+        if schedule.deviant.is_some() {
+            system.met(FaultKind::Times);
+        }
         let (least, more) = schedule.latency_us;
         let network = Network::new((least * 1_000, more * 1_000));
         let mut world = Self::assemble(nodes, network, rng, system);
@@ -51,7 +57,7 @@ impl World {
         let number = u16::try_from(node.own.life % LIVES).unwrap_or_default();
         node.own.tcp_port = FIRST_TCP_PORT + number;
         let now = self.now;
-        match Jitterbug::new(self.system.options, seed) {
+        match Jitterbug::new(self.system.options_of(at), seed) {
             Ok(machine) => {
                 self.launch(at, machine);
                 self.tell_network(at);
@@ -118,8 +124,15 @@ impl World {
         self.bury(at);
     }
 
-    /// Nothing is left of a process that is dead.
+    /// Nothing is left of a process that is dead but its programs, as long as their lease lasts.
     pub fn bury(&mut self, at: usize) {
+        let node = &self.nodes[at];
+        if node.own.uses {
+            let clock = node.clock.monotonic(self.now);
+            let until = self.now + nanos(node.own.lease_until.since(clock));
+            let id = node.own.id;
+            self.system.checks.leave_behind(at, id, until);
+        }
         self.nodes[at].own.forget();
         let checks = &mut self.system.checks;
         checks.no_clash(at);

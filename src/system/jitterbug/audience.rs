@@ -43,6 +43,8 @@ impl Observe<Event> for Audience {
             | Event::DecideFailed
             | Event::DataDropped
             | Event::NodeAdded { .. }
+            | Event::NodeForgotten { .. }
+            | Event::ListCut { .. }
             | Event::NodeRefused { .. } => Priority::Passing,
             _ => Priority::News,
         };

@@ -2,6 +2,7 @@
 
 mod audience;
 mod change;
+mod commands;
 mod condition;
 mod error;
 mod history;

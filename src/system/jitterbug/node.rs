@@ -146,10 +146,10 @@ impl System for Node {
     fn count_late_wake_up(&mut self) {}
 
     fn late_limits(machine: &Jitterbug) -> LateLimits {
-        let options = machine.options();
+        let lease = machine.lease();
         LateLimits {
-            noticed: options.stall() / 2,
-            harmful: options.stall(),
+            noticed: lease / 2,
+            harmful: lease,
         }
     }
 

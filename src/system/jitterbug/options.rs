@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use ring_proto::jitterbug::{self, Compute, Decide};
+use ring_proto::jitterbug::{self, Compute, Decide, policy};
 
 use crate::control::jitterbug::SYSTEM;
 use crate::control::{NodeName, control_dir};
@@ -33,7 +33,8 @@ decision must be an order: of three data the one that continues must not depend 
 first. Otherwise what is promised for data (it never goes back, and all work on the same) does not hold.
 Both run beside the node, which goes on answering; a command that hangs is killed with all that it has started.
 
-All nodes of a segment should be given equal options. Nothing is stored: a node that starts again knows no
+Give all nodes of a segment equal options: nodes with different commands form different rings, and each node names
+the nodes that differ. Nothing is stored: a node that starts again knows no
 data until it has taken the token.
 
 Examples:
@@ -62,7 +63,7 @@ What a hook has in its environment; what is not known is empty:
 Exit codes:
   0  shut down cleanly
   1  unexpected error, or a second signal
-  2  wrong usage, or options that cannot work
+  2  wrong usage, options that cannot work, or a command that does not exist
   3  no such interface
   5  no permission to use the ports (below 1024: CAP_NET_BIND_SERVICE)
   6  a port is in use: another ringd jitterbug has it already, or some other program
@@ -167,6 +168,13 @@ impl Options {
     /// What the machine is told.
     #[must_use]
     pub fn of_machine(&self) -> jitterbug::Options {
+        let command = |line: &str| format!("sh -c {line}");
+        let compute = self.compute.as_deref().map(command);
+        let compute = compute.unwrap_or_else(|| "counter".to_owned());
+        let decide = match self.decide.as_str() {
+            name @ ("greater" | "longer") => name.to_owned(),
+            line => command(line),
+        };
         jitterbug::Options {
             udp_port: self.udp_port,
             tr_interval: self.tr_interval,
@@ -186,6 +194,7 @@ impl Options {
                 _ => Decide::Program,
             },
             compute_timeout: self.compute_timeout,
+            policy: policy::digest(&compute, &decide),
         }
     }
 

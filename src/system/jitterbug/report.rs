@@ -1,5 +1,6 @@
 //! What the log says of the status.
 
+use crate::control::harmless;
 use crate::control::jitterbug::Status;
 use crate::system::status_lines;
 
@@ -22,7 +23,9 @@ fn standing(status: &Status) -> String {
     )
 }
 
-fn details(status: &Status) -> [String; 2] {
+fn details(status: &Status) -> Vec<String> {
+    let troubles = status.troubles.iter();
+    let troubles = troubles.map(|it| format!("trouble: {}", harmless(it)));
     let named = status.nodes.iter().take(NAMED);
     let mut nodes: Vec<_> = named.map(|node| node.address.clone()).collect();
     if status.nodes.len() > NAMED {
@@ -38,10 +41,12 @@ fn details(status: &Status) -> [String; 2] {
     let counters: Vec<_> = counters
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
-    [
-        format!("nodes: {}", nodes.join(", ")),
-        format!("counters: {}", counters.join(", ")),
-    ]
+    troubles
+        .chain([
+            format!("nodes: {}", nodes.join(", ")),
+            format!("counters: {}", counters.join(", ")),
+        ])
+        .collect()
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ impl Service {
                 "a node of Jitterbug cannot be paused: whoever is in the list is given the token; stop its ringd",
             ),
             JitterbugRequest::Forget {} => Reaction::error(
-                "no entry leaves a list of Jitterbug: a node that is gone is tried ever less often",
+                "no node that has answered leaves a list of Jitterbug: one that is gone is asked ever less often, and costs no time",
             ),
         }
     }
@@ -256,6 +256,9 @@ impl Service {
         let text = match why {
             RefusalReason::Timeout => match (self.locks.label(), machine.standing().state) {
                 (Some(holder), _) => format!("{holder:?} has the token on this machine"),
+                (None, _) if machine.is_outranked() => {
+                    "a ring with another --compute or --decide has the stronger token of this segment".to_owned()
+                }
                 (None, State::Orphan) => "this node has no ring: it looks for a leader".to_owned(),
                 (None, _) => "the token did not come here in time".to_owned(),
             },
@@ -290,17 +293,18 @@ fn fencing(number: u64, machine: &Jitterbug) -> String {
 
 fn machine_state(now: Instant, machine: &Jitterbug, ends: u64) -> MachineState {
     let may_use = machine.may_use_token();
-    let lease = machine.options().stall();
+    let lease = machine.lease();
     MachineState {
         may_use,
         turn: machine.turn(),
         ends,
         loss: match machine.standing().state {
             _ if machine.address().is_none() => LossReason::Link,
+            _ if machine.is_outranked() => LossReason::StrongerToken,
             State::Orphan => LossReason::Lease,
             State::Waiter | State::Leader => LossReason::StrongerToken,
         },
-        // A loop that does not stand still for longer answers whoever asks for a leader.
+        // A loop that does not stand still for longer answers whoever asks for a leader, by the shortest times of the ring.
         lease_until: if may_use { now + lease } else { now },
         step: lease / STEPS,
     }

@@ -5,6 +5,7 @@ use tracing::info;
 
 use super::Options;
 use super::audience::Audience;
+use super::commands;
 use super::history::History;
 use super::link::SegmentLink;
 use super::node::Node;
@@ -28,6 +29,7 @@ const ROOM: usize = 2048;
 pub fn run(options: &Options) -> Result<(), host::Error> {
     let own = options.of_machine();
     own.check().map_err(|error| unusable(&error))?;
+    commands::check(options.compute.as_deref(), &options.decide).map_err(host::Error::Usage)?;
     let link = SegmentLink::open(&options.interface, options.udp_port, options.tcp_port)?;
     let seed = random().map_err(host::Error::system("draw a random number"))?;
     let machine = Jitterbug::new(own, seed).map_err(|error| unusable(&error))?;

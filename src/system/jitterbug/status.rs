@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use ring_codec::jitterbug::Node;
-use ring_proto::jitterbug::{Jitterbug, NodeStatus, Reason};
+use ring_proto::jitterbug::{Jitterbug, NodeStatus, Reason, Snapshot};
 
 use crate::control::hex;
 use crate::control::jitterbug::{CountersStatus, EntryStatus, NodeEntry, Penalty, SYSTEM, Status};
+use crate::observe::jitterbug::difference;
 
 /// The most bytes of data that are shown.
 const SHOWN: usize = 256;
@@ -27,11 +28,28 @@ pub fn status(interface: &str, machine: &Jitterbug, cut: u64, tcp_port: Option<u
         nodes: snapshot.nodes.iter().map(entry).collect(),
         to_add: snapshot.to_add.iter().map(node).collect(),
         node_list_hash: snapshot.node_list_hash,
+        lease_ms: u64::try_from(machine.lease().as_millis()).unwrap_or(u64::MAX),
+        troubles: troubles(&snapshot),
         data: text,
         data_hex: digits,
         data_len: data.len(),
         counters: counters(machine, cut),
     }
+}
+
+/// What is wrong with the ring, as sentences.
+fn troubles(snapshot: &Snapshot) -> Vec<String> {
+    let differing = snapshot.differing.iter();
+    let mut troubles: Vec<_> = differing
+        .map(|(node, how)| difference(*node, *how))
+        .collect();
+    if snapshot.is_outranked {
+        troubles.push(
+            "a ring with another --compute or --decide has the stronger token: programs of this ring do not get theirs"
+                .to_owned(),
+        );
+    }
+    troubles
 }
 
 fn entry(status: &NodeStatus) -> EntryStatus {
@@ -115,6 +133,8 @@ mod tests {
             "nodes",
             "to_add",
             "node_list_hash",
+            "lease_ms",
+            "troubles",
             "data",
             "data_hex",
             "data_len",
@@ -153,6 +173,6 @@ mod tests {
         assert_eq!(found, expected);
         assert_eq!(json["protocol"], "jitterbug");
         assert_eq!(json["counters"]["dropped"]["trailing"], 3);
-        assert_eq!(names(&json["counters"]["dropped"]).len(), 19);
+        assert_eq!(names(&json["counters"]["dropped"]).len(), 20);
     }
 }

@@ -52,7 +52,7 @@ fn check_answers(datagrams: &[(Sent, Datagram)]) -> Result<()> {
     for (sent, read) in datagrams {
         match read {
             Datagram::Tr1 { .. } => *asked.entry(sent.from).or_default() += 1,
-            Datagram::Tr2 { .. } => {
+            Datagram::Ask { .. } | Datagram::Tr2 { .. } => {
                 ensure!(sent.from != sent.to, "{} answers itself", sent.from);
             }
         }

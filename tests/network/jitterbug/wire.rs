@@ -10,24 +10,46 @@ pub type Entry = (IpAddr, u16);
 /// A datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Datagram {
-    Tr1 { id: i32, port: u16 },
-    Tr2 { id: i32 },
+    Tr1 {
+        id: i32,
+        port: u16,
+    },
+    /// TR1 that asks for one.
+    Ask {
+        id: i32,
+    },
+    Tr2 {
+        id: i32,
+    },
 }
 
 impl Datagram {
     /// Reads a datagram, and all of it.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let id = || id(bytes.get(1..5).context("too short")?);
+        let flags = terms(bytes)?;
         Ok(match (bytes.first(), bytes.len()) {
-            (Some(0x01), 7) => {
+            (Some(0x01), 40) if flags & 2 != 0 => Self::Ask { id: id()? },
+            (Some(0x01), 7 | 40) => {
                 let port = u16::from_be_bytes([bytes[5], bytes[6]]);
                 ensure!(port != 0, "TR1 with port 0");
                 Self::Tr1 { id: id()?, port }
             }
-            (Some(0x11), 5) => Self::Tr2 { id: id()? },
+            (Some(0x11), 5 | 38) => Self::Tr2 { id: id()? },
             _ => anyhow::bail!("no datagram of Jitterbug: {bytes:02x?}"),
         })
     }
+}
+
+/// The length of terms.
+const TERMS: usize = 33;
+
+/// The flags of the terms at the end of a datagram; 0 if it has none.
+fn terms(bytes: &[u8]) -> Result<u8> {
+    let flags = bytes.last().filter(|_| bytes.len() > TERMS);
+    let flags = flags.copied().unwrap_or_default();
+    ensure!(flags <= 3, "reserved flags of terms");
+    Ok(flags)
 }
 
 fn id(bytes: &[u8]) -> Result<i32> {
@@ -50,6 +72,13 @@ impl Given {
     /// Reads what a giver has sent, with TP4 if it was asked for that. It may end anywhere.
     pub fn read(bytes: &[u8], with_list: bool) -> Result<Self> {
         let mut given = Self::default();
+        // TP6 comes first, or nothing.
+        let is_first = bytes.first() == Some(&0x71);
+        let bytes = if is_first {
+            bytes.get(1 + TERMS..).unwrap_or_default()
+        } else {
+            bytes
+        };
         let Some(tp1) = bytes.get(..9) else {
             return Ok(given);
         };

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use arbitrary::{Result, Unstructured};
-use ring_codec::jitterbug::{Kind, MAX_NODES, Message, Node, TokenId, node_list_hash};
+use ring_codec::jitterbug::{Kind, MAX_NODES, Message, Node, Terms, TokenId, node_list_hash};
 use ring_codec::{StreamState, Streamed};
 
 use super::{located, streamed, written};
@@ -61,9 +61,13 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
             check(Message::Tr1 {
                 token_id,
                 node_tcp_port,
+                terms: some_terms(u)?,
             });
         }
-        Kind::Tr2 => check(Message::Tr2 { token_id }),
+        Kind::Tr2 => check(Message::Tr2 {
+            token_id,
+            terms: some_terms(u)?,
+        }),
         Kind::Tp1 => {
             let node_list_hash = u.arbitrary()?;
             check(Message::Tp1 {
@@ -88,8 +92,27 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
             let data = u.arbitrary()?;
             check(Message::Tp5 { token_id, data });
         }
+        Kind::Tp6 => check(Message::Tp6 { terms: terms(u)? }),
     }
     Ok(())
+}
+
+fn some_terms(u: &mut Unstructured<'_>) -> Result<Option<Terms>> {
+    u.arbitrary::<bool>()?.then(|| terms(u)).transpose()
+}
+
+fn terms(u: &mut Unstructured<'_>) -> Result<Terms> {
+    Ok(Terms {
+        lease_us: u.arbitrary()?,
+        shortest_us: u.arbitrary()?,
+        longest_us: u.arbitrary()?,
+        renew_ms: u.arbitrary()?,
+        pass_ms: u.arbitrary()?,
+        follows: u.arbitrary()?,
+        policy: u.arbitrary()?,
+        is_followed: u.arbitrary()?,
+        asks: u.arbitrary()?,
+    })
 }
 
 fn check(message: Message<'_>) {

@@ -26,6 +26,19 @@ fn datagram(bytes: &[u8]) -> Vec<Reason> {
     dropped(&rig)
 }
 
+/// TR2 with terms, and a byte more.
+const LONG: [u8; 39] = {
+    let mut bytes = [0; 39];
+    (bytes[0], bytes[4]) = (0x11, 1);
+    bytes
+};
+/// TR2 with terms, one of whose flags does not exist.
+const RESERVED: [u8; 38] = {
+    let mut bytes = [0; 38];
+    (bytes[0], bytes[4], bytes[37]) = (0x11, 1, 4);
+    bytes
+};
+
 #[test]
 fn of_datagrams() {
     let cases: &[(&[u8], Reason)] = &[
@@ -35,9 +48,12 @@ fn of_datagrams() {
         (&[0x11, 0xff, 0xff], Reason::Truncated),
         (&[0x02], Reason::Version),
         (&[0x00, 0, 0, 0, 1], Reason::Version),
-        (&[0x71], Reason::Type),
+        (&[0x71], Reason::Transport),
+        (&[0x81], Reason::Type),
         (&[0xf1, 0, 0], Reason::Type),
-        (&[0x11, 0, 0, 0, 1, 0], Reason::Trailing),
+        (&[0x11, 0, 0, 0, 1, 0], Reason::Truncated),
+        (&LONG, Reason::Trailing),
+        (&RESERVED, Reason::Meta),
         (&[0x11, 0, 0, 0, 0], Reason::Token),
         (&[0x11, 0x80, 0, 0, 0], Reason::Token),
         (&[0x01, 0, 0, 0, 0, 0x1b, 0x5a], Reason::Token),
@@ -122,7 +138,7 @@ fn of_stream(parts: &[&[u8]]) -> Vec<Reason> {
 fn a_wrong_first_byte_is_judged_as_soon_as_it_is_there() {
     let cases = [
         (0x22, Reason::Version),
-        (0x71, Reason::Type),
+        (0x81, Reason::Type),
         (0x01, Reason::Transport),
         (0x11, Reason::Transport),
         (0x31, Reason::Order),
@@ -300,7 +316,7 @@ fn an_offer_without_an_end_is_late() {
 #[test]
 fn every_reason_has_a_name_and_a_text() {
     let keys: std::collections::BTreeSet<_> = Reason::ALL.map(Reason::key).into();
-    assert_eq!(keys.len(), 19);
+    assert_eq!(keys.len(), 20);
     assert!(Reason::ALL.iter().all(|reason| !reason.text().is_empty()));
 }
 

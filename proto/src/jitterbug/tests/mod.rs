@@ -38,4 +38,5 @@ mod restore;
 mod rings;
 mod shutdown;
 mod stall;
+mod terms;
 mod turn;

@@ -27,22 +27,22 @@ fn a_node_that_nobody_denies_leads_after_two_tries_of_three_tr1_each() {
 
 #[test]
 fn a_try_has_tr_count_tr1_one_every_tr_interval() {
-    for tr_count in [1, 5] {
+    for (tr_count, interval) in [(1, 300), (5, 60)] {
         let options = Options {
             tr_count,
-            tr_interval: ms(40),
+            tr_interval: ms(interval),
             ..Options::default()
         };
         let mut rig = Rig::new(options);
         let mut asked = 1;
         for _ in 1..2 * tr_count {
-            rig.run(ms(39));
+            rig.run(ms(interval - 1));
             assert_eq!(rig.said(), []);
             rig.run(ms(1));
             asked += rig.said().len();
         }
         assert_eq!(asked, 2 * usize::try_from(tr_count).unwrap());
-        rig.run(ms(39));
+        rig.run(ms(interval - 1));
         assert_eq!(rig.state(), State::Orphan, "the last one has its interval");
         rig.run(ms(1));
         assert_eq!(rig.state(), State::Leader);

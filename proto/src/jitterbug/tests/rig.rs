@@ -51,12 +51,14 @@ pub(super) fn tr1(token_id: i32, node_tcp_port: u16) -> Vec<u8> {
     encode(&Message::Tr1 {
         token_id: id(token_id),
         node_tcp_port,
+        terms: None,
     })
 }
 
 pub(super) fn tr2(token_id: i32) -> Vec<u8> {
     encode(&Message::Tr2 {
         token_id: id(token_id),
+        terms: None,
     })
 }
 
@@ -232,7 +234,7 @@ impl Rig {
             assert_eq!(to.port(), PORT, "whatever port a datagram came from");
             match Message::decode_datagram(&bytes).expect("it is well-formed") {
                 Message::Tr1 { token_id, .. } => Said::Tr1(to.ip(), token_id.to_wire()),
-                Message::Tr2 { token_id } => Said::Tr2(to.ip(), token_id.to_wire()),
+                Message::Tr2 { token_id, .. } => Said::Tr2(to.ip(), token_id.to_wire()),
                 other => panic!("{other:?} in a datagram"),
             }
         });

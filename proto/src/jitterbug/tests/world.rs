@@ -96,8 +96,13 @@ impl World {
 
     /// Starts a node anew, with nothing of what it knew.
     pub(super) fn restart(&mut self, at: usize) {
+        self.restart_with(at, self.rigs[at].options());
+    }
+
+    /// The same, with other options.
+    pub(super) fn restart_with(&mut self, at: usize, options: Options) {
         let old = &self.rigs[at];
-        let (number, options, now) = (old.number, old.options(), old.now);
+        let (number, now) = (old.number, old.now);
         self.restarts += 1;
         let seed = u64::from(number) + 1000 * self.restarts;
         self.rigs[at] = Rig::with_seed(number, options, seed);

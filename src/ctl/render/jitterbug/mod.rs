@@ -52,6 +52,9 @@ impl View for NodeView {
         )?;
         writeln!(output, "{}", nodes(status).trim_fmt())?;
         more(status.nodes.len(), output)?;
+        for trouble in status.troubles.iter().take(LISTED) {
+            writeln!(output, "  Warning: {}", harmless(trouble))?;
+        }
         if !status.to_add.is_empty() {
             writeln!(output, "\nTo be added ({})", status.to_add.len())?;
             for node in status.to_add.iter().take(LISTED) {

@@ -8,6 +8,8 @@ found_by_seeds! {
     both_give_way "partition" 54, Chain;
     both_wait "forge" 185, Merged;
     ids_do_not_grow "all" 1, Replaced;
+    larger_id_is_stronger "partition,work" 0, Company;
+    lease_of_its_own "times,pause,work" 8, Lease;
     linger_left_on "crash" 2, Chain;
     list_replaced "all" 0, Lists;
     list_without_end "all" 3, Memory;

@@ -1,0 +1,142 @@
+//! The nodes that this one has heard itself, and their terms (`docs/jitterbug.md`, section 2).
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ring_codec::jitterbug::Terms;
+
+use crate::time::Instant;
+
+/// A node that was heard.
+#[derive(Debug, Clone, Copy)]
+struct Peer {
+    at: Instant,
+    /// Whether it has been heard since a pass to it found no way.
+    answers: bool,
+    /// When it asked last who leads.
+    asked: Option<Instant>,
+    /// `None`: it is of before them.
+    terms: Option<Terms>,
+}
+
+/// All nodes that were heard, at most as many as a list has.
+#[derive(Debug, Default)]
+pub(super) struct Peers {
+    heard: BTreeMap<IpAddr, Peer>,
+    known: Leases,
+}
+
+/// The leases of nodes that were heard.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Leases {
+    /// The shortest of a node with terms.
+    pub(super) shortest: Option<Duration>,
+    /// The longest of a node with terms.
+    pub(super) longest: Option<Duration>,
+    /// The longest that any of them has told of.
+    pub(super) told: Option<Duration>,
+    /// Nodes without terms.
+    pub(super) older: usize,
+}
+
+impl Peers {
+    /// Something came from a node. Returns whether its options are news.
+    pub(super) fn heard(
+        &mut self,
+        from: IpAddr,
+        now: Instant,
+        terms: Option<Terms>,
+        most: usize,
+    ) -> bool {
+        let is_new = !self.heard.contains_key(&from);
+        if is_new && self.heard.len() >= most {
+            return false;
+        }
+        let peer = self.heard.entry(from).or_insert(Peer {
+            at: now,
+            answers: true,
+            asked: None,
+            terms: None,
+        });
+        (peer.at, peer.answers) = (now, true);
+        let before = peer.terms;
+        peer.terms = terms.or(before);
+        let is_changed = terms.is_some() && before.map(leases) != terms.map(leases);
+        if is_new {
+            self.known.add(terms.as_ref());
+        } else if is_changed {
+            self.known = Leases::default();
+            for peer in self.heard.values() {
+                self.known.add(peer.terms.as_ref());
+            }
+        }
+        terms.is_some() && before.map(times) != terms.map(times)
+    }
+
+    /// A node asks who leads.
+    pub(super) fn asked(&mut self, from: IpAddr, now: Instant) {
+        if let Some(peer) = self.heard.get_mut(&from) {
+            peer.asked = Some(now);
+        }
+    }
+
+    /// When a node asked last who leads, as far as it was heard.
+    pub(super) fn last_asked(&self, from: IpAddr) -> Option<Instant> {
+        self.heard.get(&from)?.asked
+    }
+
+    /// There was no way to a node: it has to answer a datagram before it is connected to again.
+    pub(super) fn unreachable(&mut self, node: IpAddr) {
+        if let Some(peer) = self.heard.get_mut(&node) {
+            peer.answers = false;
+        }
+    }
+
+    /// Whether a node was ever heard.
+    pub(super) fn has_heard(&self, node: IpAddr) -> bool {
+        self.heard.contains_key(&node)
+    }
+
+    /// Whether a node was heard since a pass to it found no way, and since then if `since` is given.
+    pub(super) fn answers(&self, node: IpAddr, since: Option<Instant>) -> bool {
+        let peer = self.heard.get(&node);
+        peer.is_some_and(|peer| peer.answers && since.is_none_or(|since| peer.at >= since))
+    }
+
+    pub(super) fn terms(&self, node: IpAddr) -> Option<Terms> {
+        self.heard.get(&node)?.terms
+    }
+
+    pub(super) const fn leases(&self) -> Leases {
+        self.known
+    }
+
+    /// All that have terms.
+    pub(super) fn with_terms(&self) -> impl Iterator<Item = (IpAddr, &Terms)> {
+        let peers = self.heard.iter();
+        peers.filter_map(|(ip, peer)| Some((*ip, peer.terms.as_ref()?)))
+    }
+}
+
+impl Leases {
+    fn add(&mut self, terms: Option<&Terms>) {
+        let Some(terms) = terms else {
+            self.older += 1;
+            return;
+        };
+        let [lease, told] = leases(*terms).map(|us| Duration::from_micros(us.into()));
+        self.shortest = Some(self.shortest.map_or(lease, |least| least.min(lease)));
+        self.longest = self.longest.max(Some(lease));
+        self.told = self.told.max(Some(told.max(lease)));
+    }
+}
+
+/// The times of a node, which have to be equal on all nodes.
+const fn times(terms: Terms) -> [u32; 3] {
+    [terms.lease_us, terms.renew_ms, terms.pass_ms]
+}
+
+const fn leases(terms: Terms) -> [u32; 2] {
+    [terms.lease_us, terms.longest_us]
+}
