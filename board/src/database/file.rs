@@ -17,7 +17,7 @@ pub struct Anchor(Option<Identity>);
 
 impl Anchor {
     /// Keeps the file that a path names now, if none was kept.
-    pub fn drop_at(&mut self, path: &Path) {
+    pub fn keep(&mut self, path: &Path) {
         self.0 = self.0.or_else(|| identity(path));
     }
 
@@ -25,7 +25,7 @@ impl Anchor {
     ///
     /// # Errors
     /// It does not: a sentence.
-    pub fn holds(&self, path: &Path) -> Result<(), String> {
+    pub fn check(&self, path: &Path) -> Result<(), String> {
         let Some(kept) = self.0 else {
             return Ok(());
         };

@@ -134,9 +134,10 @@ impl PostgreSql {
         });
         let mut note = String::new();
         match found {
-            Ok(password) => {
-                password.map(|password| config.password(password));
+            Ok(Some(password)) => {
+                config.password(password);
             }
+            Ok(None) => {}
             // A server may want none.
             Err(why) => note = format!("; {why}"),
         }

@@ -58,7 +58,7 @@ pub fn prepare(session: &mut dyn Session, nodes: &Nodes<'_>, drop: bool) -> Resu
             session.execute("UPDATE nodes SET successor = NULL", &[])?;
             session.execute("DELETE FROM nodes", &[])?;
         } else {
-            is_same_ring(session, nodes)?;
+            check_ring(session, nodes)?;
         }
         insert_absent(session, nodes.lines)?;
         bring_up_to_date(session, nodes)?;
@@ -93,7 +93,7 @@ fn migrate(session: &mut dyn Session) -> Result<(), Fault> {
 
 /// Refuses a database whose rows are another ring's. Lists of one ring have nodes in common while one of them grows or shrinks,
 /// and each node has one place in all of them, but for this one, which may have moved.
-fn is_same_ring(session: &mut dyn Session, nodes: &Nodes<'_>) -> Result<(), Fault> {
+fn check_ring(session: &mut dyn Session, nodes: &Nodes<'_>) -> Result<(), Fault> {
     let rows = session.query("SELECT id, address, port FROM nodes ORDER BY id", &[])?;
     let mut is_shared = rows.is_empty();
     for row in &rows {

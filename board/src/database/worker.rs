@@ -52,21 +52,21 @@ impl Worker {
 
     fn attempt(&mut self, work: &Work) -> Result<Outcome, Fault> {
         // The session stays: to end it would end what another file has beside it under the same name.
-        self.look_at_file().map_err(Fault::Failed)?;
+        self.check_file().map_err(Fault::Failed)?;
         let done = self.carry_on(work);
         if let Err(fault) = &done {
             // What it was about ends with the connection.
             self.session = None;
             return Err(fault.clone());
         }
-        self.look_at_file().map_err(Fault::Unknown)?;
+        self.check_file().map_err(Fault::Unknown)?;
         done
     }
 
     /// Looks whether the file that is open is the one that nodes which start now open.
-    fn look_at_file(&self) -> Result<(), String> {
+    fn check_file(&self) -> Result<(), String> {
         match &self.setting.url {
-            Url::Sqlite(path) => self.file.holds(path),
+            Url::Sqlite(path) => self.file.check(path),
             Url::PostgreSql(_) => Ok(()),
         }
     }
@@ -86,7 +86,7 @@ impl Worker {
             none => {
                 let session = none.insert(url.open(*timeout)?);
                 if let Url::Sqlite(path) = url {
-                    self.file.drop_at(path);
+                    self.file.keep(path);
                 }
                 session
             }
