@@ -36,8 +36,16 @@ that --http-name has: another name is that of somebody else's site, whose pages 
 ring, and in which order; all nodes are given the same. Which one:
 
   sqlite:///PATH                 a file, for nodes of one machine. Nothing to install.
-  postgres://USER@HOST/DATABASE  a server, for nodes of several machines. Without TLS: on a network that others read, go
-                                 through a tunnel. Tables are made at the first start.
+  postgres://USER@HOST/DATABASE  a server, for nodes of several machines. Tables are made at the first start.
+                                 ?sslmode= disable, prefer (default: TLS if the server has it), require, verify-ca or
+                                 verify-full; &sslrootcert=PATH names the authorities [default: those of the machine].
+
+The password of a server is not taken from the command line, which ps shows. It comes from PGPASSWORD, from the systemd
+credential database-password, or from the file of PGPASSFILE or ~/.pgpass: host:port:database:user:password a line,
+readable by its owner only.
+
+One database serves one ring. A node refuses a database whose rows give other addresses to the nodes of its list, or have
+none of them. Nodes whose lists differ otherwise report each other, and join when the lists agree.
 
 Give all nodes the same --hold, --ack-timeout, --token-timeout, --liveness, --election-timeout, --poll and
 --alone-timeout. The token makes a round in N times --hold; a coordinator makes a new one that has seen none for
@@ -61,7 +69,7 @@ Signals:
 Exit codes:
   0  shut down cleanly
   1  unexpected error, an address that cannot be used, or a second signal
-  2  wrong usage, a list that is none, or options that cannot work
+  2  wrong usage, a list that is none, options that cannot work, or a password in --database
   7  the file of the database cannot be used
   8  the control socket cannot be made";
 
@@ -91,7 +99,7 @@ pub struct Options {
     #[arg(short, long, value_name = "METHOD", value_enum, default_value = "ring")]
     pub election: Election,
 
-    /// Empty the ring first: no members, no coordinator. Posts stay.
+    /// Empty the ring first: no members, no coordinator, no nodes but those of the list. Posts stay.
     #[arg(short, long)]
     pub drop: bool,
 
@@ -317,7 +325,8 @@ mod tests {
             "3s",
             "sqlite:///var/lib/ringd-board/board.db",
             "postgres://",
-            "Without TLS",
+            "verify-full",
+            "database-password",
             "http_port of this node",
             "no password",
             "10s",

@@ -3,20 +3,26 @@
 //! | files | what |
 //! |---|---|
 //! | `url`, `session`, `sqlite`, `postgresql`, `value` | where it is, and how statements are run there |
+//! | `password`, `tls` | who a node is to a server, and a server to a node |
 //! | `schema` | the tables, their versions, and what a node does with them at its start |
 //! | `topology`, `serving` | the transactions |
-//! | `worker` | does the machine's jobs |
+//! | `worker`, `complaint`, `file` | does the machine's jobs, says what is wrong, and looks whether the file is still in its place |
 
+mod complaint;
+mod file;
+mod password;
 mod postgresql;
 mod schema;
 mod serving;
 mod session;
 mod sqlite;
+mod tls;
 mod topology;
 mod url;
 mod value;
 mod worker;
 
+pub use complaint::Complaint;
 pub use schema::{Nodes, VERSION};
 pub use session::{Fault, Kind, Session, transaction};
 pub use url::{Url, UrlError};

@@ -42,11 +42,11 @@ pub struct Nodes<'a> {
     pub lines: &'a [Line],
 }
 
-/// Creates what is absent, inserts the list's absent rows and brings the own row up to date; first empties the topology if
-/// asked to `drop` it.
+/// Creates what is absent, inserts the list's absent rows and brings the own row up to date. If asked to `drop` the topology it
+/// is emptied first, and the rows become those of the list.
 ///
 /// # Errors
-/// The database is gone or refuses, or is a newer program's.
+/// The database is gone or refuses, is a newer program's, or has the nodes of another ring.
 pub fn prepare(session: &mut dyn Session, nodes: &Nodes<'_>, drop: bool) -> Result<(), Fault> {
     let done = transaction(session, Kind::Schema, |session| {
         migrate(session)?;
@@ -56,6 +56,9 @@ pub fn prepare(session: &mut dyn Session, nodes: &Nodes<'_>, drop: bool) -> Resu
                 &[],
             )?;
             session.execute("UPDATE nodes SET successor = NULL", &[])?;
+            session.execute("DELETE FROM nodes", &[])?;
+        } else {
+            check_ring(session, nodes)?;
         }
         insert_absent(session, nodes.lines)?;
         bring_up_to_date(session, nodes)?;
@@ -86,6 +89,50 @@ fn migrate(session: &mut dyn Session) -> Result<(), Fault> {
         )?;
     }
     Ok(())
+}
+
+/// Refuses a database whose rows are another ring's. Lists of one ring have nodes in common while one of them grows or shrinks,
+/// and each node has one place in all of them, but for this one, which may have moved.
+fn check_ring(session: &mut dyn Session, nodes: &Nodes<'_>) -> Result<(), Fault> {
+    let rows = session.query("SELECT id, address, port FROM nodes ORDER BY id", &[])?;
+    let mut is_shared = rows.is_empty();
+    for row in &rows {
+        let (id, address, port) = (row.id(0)?, row.text(1)?, row.number(2)?);
+        let is_at = |line: &Line| {
+            line.ring.ip().to_string() == address && i64::from(line.ring.port()) == port
+        };
+        let place = format!("{address} port {port}");
+        let line = nodes.lines.iter().find(|line| line.id == id);
+        is_shared |= line.is_some_and(is_at);
+        if let Some(line) = line.filter(|line| !is_at(line) && id != nodes.own) {
+            let listed = line.ring;
+            return Err(other_ring(&format!(
+                "it has node {id} at {place}, and the list has it at {listed}"
+            )));
+        }
+        let other = nodes.lines.iter().find(|line| line.id != id && is_at(line));
+        if let Some(other) = other {
+            let listed = other.id;
+            return Err(other_ring(&format!(
+                "{place} is node {id} there, and node {listed} in the list"
+            )));
+        }
+    }
+    if is_shared {
+        return Ok(());
+    }
+    let ids = rows.iter().map(|row| row.id(0).map(|id| id.to_string()));
+    let ids = ids.collect::<Result<Vec<_>, _>>()?.join(", ");
+    Err(other_ring(&format!(
+        "it has the nodes {ids}, and the list has none of them at the same place"
+    )))
+}
+
+fn other_ring(difference: &str) -> Fault {
+    Fault::Failed(format!(
+        "the database belongs to a ring with another list: {difference}; give this ring a database of its own, or all nodes one \
+         list. A node that has moved starts first. If no other node runs, start one with --drop: the list is then the database's"
+    ))
 }
 
 fn insert_absent(session: &mut dyn Session, lines: &[Line]) -> Result<(), Fault> {

@@ -14,17 +14,20 @@ type Hit = Option<()>;
 /// The database is gone, or its rows are none of this program's.
 pub fn look(session: &mut dyn Session) -> Result<Rows, Fault> {
     let rows = transaction(session, Kind::Look, |session| {
-        let members = session.query(
-            "SELECT id, successor FROM nodes WHERE successor IS NOT NULL ORDER BY id",
-            &[],
-        )?;
-        let members = members.iter().map(|row| Ok((row.id(0)?, row.id(1)?)));
+        let rows = session.query("SELECT id, successor FROM nodes ORDER BY id", &[])?;
+        let (mut nodes, mut members) = (Vec::with_capacity(rows.len()), Vec::new());
+        for row in &rows {
+            let (id, successor) = (row.id(0)?, row.id_if_any(1)?);
+            nodes.push(id);
+            members.extend(successor.map(|successor| (id, successor)));
+        }
         let seat = session.query("SELECT id, term, acting, beat FROM coordinator", &[])?;
         let seat = seat.first().ok_or_else(|| absent("coordinator"))?;
         let token = session.query("SELECT sequence FROM token", &[])?;
         let token = token.first().ok_or_else(|| absent("token"))?;
         Ok(Some(Rows {
-            members: members.collect::<Result<_, Fault>>()?,
+            nodes,
+            members,
             seat: Seat {
                 id: seat.id_if_any(0)?,
                 term: seat.count(1)?,
@@ -59,6 +62,7 @@ pub fn write(session: &mut dyn Session, own: u32, write: Write) -> Result<Outcom
             change(session, what)
         }
         Write::Beat { term } => beat(session, own, term),
+        Write::Try => rewrite(session, own),
         Write::Token { term, new } => token(session, own, term, new),
     })?;
     Ok(done.map_or(Outcome::Refused, |()| Outcome::Done))
@@ -139,6 +143,12 @@ fn claim(
         return Ok(None);
     }
     what.map_or(Ok(Some(())), |what| change(session, what))
+}
+
+/// Writes what is there already: a database that can only be read, or is full, refuses that too.
+fn rewrite(session: &mut dyn Session, own: u32) -> Result<Hit, Fault> {
+    let changed = session.execute("UPDATE nodes SET port = port WHERE id = $1", &[own.into()])?;
+    Ok(one(changed))
 }
 
 /// The coordinator's guard, which is also what shows that it lives.

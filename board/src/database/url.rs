@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use form_urlencoded::parse;
 use thiserror::Error;
 
-use super::postgresql::PostgreSql;
+use super::postgresql::{PostgreSql, Server};
 use super::sqlite::Sqlite;
+use super::tls::Tls;
 use super::{Fault, Session};
 
 /// Where the database is.
@@ -17,7 +19,7 @@ pub enum Url {
     /// A file of this machine.
     Sqlite(PathBuf),
     /// A server.
-    PostgreSql(Box<postgres::Config>),
+    PostgreSql(Box<Server>),
 }
 
 /// Why a text is no such place.
@@ -48,32 +50,52 @@ impl FromStr for Url {
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
             return Err(UrlError::Scheme);
         }
-        let config: postgres::Config = text
+        let (text, tls) = without_tls(text).map_err(UrlError::Server)?;
+        let config: tokio_postgres::Config = text
             .parse()
-            .map_err(|error: postgres::Error| UrlError::Server(error.to_string()))?;
+            .map_err(|error: tokio_postgres::Error| UrlError::Server(error.to_string()))?;
         if config.get_hosts().is_empty() {
             return Err(UrlError::Server("it names no host".to_owned()));
         }
-        Ok(Self::PostgreSql(Box::new(config)))
+        Ok(Self::PostgreSql(Box::new(Server { config, tls })))
     }
+}
+
+/// Takes out of a URL what is said of TLS: the library knows half of the modes.
+fn without_tls(text: &str) -> Result<(String, Tls), String> {
+    let (mut tls, mut others) = (Tls::default(), Vec::new());
+    let Some((place, query)) = text.split_once('?') else {
+        return Ok((text.to_owned(), tls));
+    };
+    for pair in query.split('&') {
+        match parse(pair.as_bytes()).next() {
+            Some((name, mode)) if name == "sslmode" => tls.mode = mode.parse()?,
+            Some((name, path)) if name == "sslrootcert" => {
+                // It is what there is without it.
+                tls.roots = (path != "system").then(|| PathBuf::from(&*path));
+            }
+            _ => others.push(pair),
+        }
+    }
+    Ok((format!("{place}?{}", others.join("&")), tls))
 }
 
 /// Without a password.
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use postgres::config::Host;
+        use tokio_postgres::config::Host;
         match self {
             Self::Sqlite(path) => write!(f, "sqlite://{}", path.display()),
-            Self::PostgreSql(config) => {
+            Self::PostgreSql(server) => {
                 f.write_str("postgres://")?;
-                for (place, host) in config.get_hosts().iter().enumerate() {
+                for (place, host) in server.config.get_hosts().iter().enumerate() {
                     let comma = if place > 0 { "," } else { "" };
                     match host {
                         Host::Tcp(name) => write!(f, "{comma}{name}")?,
                         Host::Unix(path) => write!(f, "{comma}{}", path.display())?,
                     }
                 }
-                write!(f, "/{}", config.get_dbname().unwrap_or_default())
+                write!(f, "/{}", server.config.get_dbname().unwrap_or_default())
             }
         }
     }
@@ -86,6 +108,12 @@ impl fmt::Debug for Url {
 }
 
 impl Url {
+    /// Whether it has a password, which everybody sees who sees the URL.
+    #[must_use]
+    pub fn has_password(&self) -> bool {
+        matches!(self, Self::PostgreSql(server) if server.config.get_password().is_some())
+    }
+
     /// Connects. What waits for others in there gives up after some times `timeout`.
     ///
     /// # Errors
@@ -93,14 +121,47 @@ impl Url {
     pub fn open(&self, timeout: Duration) -> Result<Box<dyn Session>, Fault> {
         Ok(match self {
             Self::Sqlite(path) => Box::new(Sqlite::open(path, timeout)?),
-            Self::PostgreSql(config) => Box::new(PostgreSql::connect(config, timeout)?),
+            Self::PostgreSql(server) => Box::new(PostgreSql::connect(server, timeout)?),
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use super::super::postgresql::Server;
+    use super::super::tls::Mode;
     use super::{Url, UrlError};
+
+    fn server(text: &str) -> Box<Server> {
+        match text.parse() {
+            Ok(Url::PostgreSql(server)) => server,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_url_says_how_the_connection_is_protected() {
+        assert_eq!(server("postgres://h/d").tls.mode, Mode::Prefer);
+        let verified = server(
+            "postgres://h/d?sslmode=verify-full&connect_timeout=3&sslrootcert=/etc/my%20ca.pem",
+        );
+        assert_eq!(verified.tls.mode, Mode::VerifyFull);
+        assert_eq!(
+            verified.tls.roots.as_deref(),
+            Some(Path::new("/etc/my ca.pem"))
+        );
+        assert!(verified.config.get_connect_timeout().is_some());
+    }
+
+    #[test]
+    fn a_password_is_found_wherever_a_url_has_it() {
+        let has = |text: &str| text.parse::<Url>().map(|url| url.has_password());
+        assert_eq!(has("postgres://board@h/d"), Ok(false));
+        assert_eq!(has("postgres://board:secret@h/d"), Ok(true));
+        assert_eq!(has("postgres://board@h/d?password=secret"), Ok(true));
+    }
 
     #[test]
     fn a_file_has_an_absolute_path_and_a_server_a_host() {
@@ -124,7 +185,11 @@ mod tests {
         ] {
             assert_eq!(shown(text), Err(error), "{text}");
         }
-        for text in ["postgres://", "postgres://h:x/d"] {
+        for text in [
+            "postgres://",
+            "postgres://h:x/d",
+            "postgres://h/d?sslmode=allow",
+        ] {
             let Err(UrlError::Server(_)) = shown(text) else {
                 panic!("{text}: {:?}", shown(text));
             };

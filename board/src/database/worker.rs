@@ -8,7 +8,8 @@ use ringd::host::Task;
 use ringd::host::worker::Bell;
 use tracing::{info, warn};
 
-use super::{Around, Fault, Nodes, Session, Url, run};
+use super::file::Anchor;
+use super::{Around, Complaint, Fault, Nodes, Session, Url, run};
 use crate::list::Line;
 use crate::posts::{Desk, Feed};
 
@@ -27,14 +28,15 @@ pub struct Setting {
     pub desk: Arc<Desk>,
     /// Those who listen.
     pub feed: Arc<dyn Feed>,
+    /// What is wrong, for the node's status.
+    pub complaint: Arc<Complaint>,
 }
 
 /// The database, as one node uses it. It connects when there is something to do, and again after a fault.
 pub struct Worker {
     setting: Setting,
     session: Option<Box<dyn Session>>,
-    /// The fault logged last: one that goes on is logged once.
-    complaint: Option<String>,
+    file: Anchor,
 }
 
 impl Worker {
@@ -44,11 +46,32 @@ impl Worker {
         Self {
             setting,
             session: None,
-            complaint: None,
+            file: Anchor::default(),
         }
     }
 
     fn attempt(&mut self, work: &Work) -> Result<Outcome, Fault> {
+        // The session stays: to end it would end what another file has beside it under the same name.
+        self.check_file().map_err(Fault::Failed)?;
+        let done = self.carry_on(work);
+        if let Err(fault) = &done {
+            // What it was about ends with the connection.
+            self.session = None;
+            return Err(fault.clone());
+        }
+        self.check_file().map_err(Fault::Unknown)?;
+        done
+    }
+
+    /// Looks whether the file that is open is the one that nodes which start now open.
+    fn check_file(&self) -> Result<(), String> {
+        match &self.setting.url {
+            Url::Sqlite(path) => self.file.check(path),
+            Url::PostgreSql(_) => Ok(()),
+        }
+    }
+
+    fn carry_on(&mut self, work: &Work) -> Result<Outcome, Fault> {
         let Setting {
             url,
             timeout,
@@ -56,23 +79,30 @@ impl Worker {
             lines,
             desk,
             feed,
+            complaint: _,
         } = &self.setting;
         let session = match &mut self.session {
             Some(session) => session,
-            none => none.insert(url.open(*timeout)?),
+            none => {
+                let session = none.insert(url.open(*timeout)?);
+                if let Url::Sqlite(path) = url {
+                    self.file.keep(path);
+                }
+                session
+            }
         };
         let (nodes, feed) = (Nodes { own: *own, lines }, &**feed);
         run(session.as_mut(), &nodes, Around { desk, feed }, work)
     }
 
-    fn complain(&mut self, text: String) {
-        if self.complaint.as_ref() != Some(&text) {
-            let url = &self.setting.url;
+    /// A fault that goes on is logged once.
+    fn complain(&self, text: &str, is_of_write: bool) {
+        let Setting { url, complaint, .. } = &self.setting;
+        if complaint.raise(text, is_of_write) {
             warn!(
                 event = "database_failed",
                 "{url}: {text}; trying again every --poll"
             );
-            self.complaint = Some(text);
         }
     }
 }
@@ -82,9 +112,11 @@ impl Task for Worker {
     type Answer = Command;
 
     fn carry_out(&mut self, job: Job, _: &Bell) -> Command {
+        let is_of_write = !matches!(job.work, Work::Look);
         let outcome = match self.attempt(&job.work) {
             Ok(outcome) => {
-                if self.complaint.take().is_some() {
+                let has_done = outcome != Outcome::Refused;
+                if has_done && self.setting.complaint.settle(is_of_write) {
                     info!(
                         event = "database_back",
                         "{} answers again", self.setting.url
@@ -93,9 +125,7 @@ impl Task for Worker {
                 outcome
             }
             Err(fault) => {
-                // What it was about ends with the connection.
-                self.session = None;
-                self.complain(fault.to_string());
+                self.complain(&fault.to_string(), is_of_write);
                 match fault {
                     Fault::Failed(_) => Outcome::Failed,
                     Fault::Unknown(_) => Outcome::Unknown,

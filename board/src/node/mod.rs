@@ -8,6 +8,7 @@ mod report;
 mod start;
 mod status;
 mod system;
+mod troubles;
 mod web;
 
 pub use start::run;

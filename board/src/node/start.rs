@@ -15,7 +15,7 @@ use super::elsewhere::warn_of_files;
 use super::link;
 use super::system::{Node, Surroundings};
 use super::web::Web;
-use crate::database::{Setting, Url, Worker};
+use crate::database::{Complaint, Setting, Url, Worker};
 use crate::error::Error;
 use crate::http::{Clients, Replies};
 use crate::list::List;
@@ -26,6 +26,9 @@ use crate::posts::Desk;
 const PROGRAM: Program = Program("ring-board");
 /// What is said to clients of the control socket who ask for more than a node tells.
 const REFUSAL: &str = "a node of a board is asked for its status and its events alone";
+/// Why a URL with a password is refused.
+const PASSWORD: &str = "--database has a password, which 'ps' shows to everybody: leave it out, and give it in PGPASSFILE, \
+     ~/.pgpass, PGPASSWORD or the systemd credential database-password; ring-board --help says more";
 /// Room for a datagram: what round the ring is longer travels on connections, and is told from what was cut.
 const ROOM: usize = datagrams::MAX_DATAGRAM;
 
@@ -34,6 +37,9 @@ const ROOM: usize = datagrams::MAX_DATAGRAM;
 /// # Errors
 /// It could not start, or a system call failed that does not fail on a healthy system.
 pub fn run(options: &Options) -> Result<(), host::Error> {
+    if options.database.has_password() {
+        return Err(host::Error::Usage(PASSWORD.to_owned()));
+    }
     let list = List::read(&options.nodes);
     let list = list.map_err(|error| host::Error::Usage(error.to_string()))?;
     let own = options.of_machine();
@@ -79,11 +85,13 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     )?;
     say_start(options, &list, place.ring);
     warn_of_files(&options.database, &list);
+    let complaint = Arc::new(Complaint::default());
     let node = Node {
         around: Surroundings {
             link,
             health: NodeHealth::new(PROGRAM, "datagrams"),
             late_wake_ups: 0,
+            complaint: Arc::clone(&complaint),
         },
         store: NoStore,
         audience: Audience {
@@ -100,6 +108,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
             lines: list.lines().to_vec(),
             desk,
             feed: web.listeners(),
+            complaint,
         })),
         web,
     };

@@ -8,6 +8,7 @@ use ringd::control::NodeStatus;
 use ringd::host::Drops;
 use serde::Serialize;
 
+use super::troubles;
 use crate::observe::method_name;
 use crate::options::SYSTEM;
 
@@ -59,8 +60,15 @@ struct Counted {
 
 impl Status {
     /// The node as it sees itself, the others, and its surroundings.
-    pub fn of(machine: &Andrews, drops: Drops, late_wake_ups: u64, troubles: Vec<String>) -> Self {
+    pub fn of(
+        machine: &Andrews,
+        drops: Drops,
+        late_wake_ups: u64,
+        mut troubles: Vec<String>,
+        complaint: Option<String>,
+    ) -> Self {
         let it = machine.snapshot();
+        troubles.extend(troubles::of(&it, complaint));
         let mut counters = counted(machine.counters());
         let around = [
             ("kernel_drops", drops.kernel),

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ring_proto::andrews::{Andrews, Command, Listening};
@@ -20,7 +21,7 @@ use super::link::Sockets;
 use super::report;
 use super::status::Status;
 use super::web::Web;
-use crate::database::Worker;
+use crate::database::{Complaint, Worker};
 
 /// A node of a coordinated ring, but for its machine.
 pub struct Node {
@@ -38,6 +39,7 @@ pub struct Surroundings {
     pub link: Sockets,
     pub health: NodeHealth,
     pub late_wake_ups: u64,
+    pub complaint: Arc<Complaint>,
 }
 
 impl Surroundings {
@@ -51,7 +53,8 @@ impl Surroundings {
             ));
         }
         troubles.extend(self.health.clock_trouble());
-        Status::of(machine, datagrams.drops(), self.late_wake_ups, troubles)
+        let (drops, late) = (datagrams.drops(), self.late_wake_ups);
+        Status::of(machine, drops, late, troubles, self.complaint.text())
     }
 }
 

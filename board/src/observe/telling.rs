@@ -47,7 +47,11 @@ pub fn describe(event: &Event) -> Option<Line> {
         Event::MembersChanged { members } => Line::new(
             "members_changed",
             L::INFO,
-            format!("the ring has {members} members"),
+            if members == 1 {
+                "the ring has 1 member".to_owned()
+            } else {
+                format!("the ring has {members} members")
+            },
         ),
         Event::SuccessorUp { id } => of_node(
             "successor_up",
@@ -122,6 +126,9 @@ pub fn describe(event: &Event) -> Option<Line> {
             id,
             format!("node {id} has been elected"),
         ),
+        Event::UnknownRow { .. } | Event::UnknownSender { .. } | Event::Unanswered { .. } => {
+            return strange(event);
+        }
         Event::DatabaseChanged { state } => database_changed(state),
         Event::Dropped { from, reason } => Line::new(
             "dropped",
@@ -158,7 +165,55 @@ fn token(event: &Event) -> Option<Line> {
             sequence,
             "the token that was here is forgotten, in favour of a newer one",
         ),
-        Event::TokenMade { sequence } => of_token("token_made", L::WARN, sequence, "made a token"),
+        Event::TokenMade {
+            sequence,
+            is_first: true,
+        } => of_token(
+            "token_made",
+            L::INFO,
+            sequence,
+            "made the token of a new ring",
+        ),
+        Event::TokenMade { sequence, .. } => of_token(
+            "token_made",
+            L::WARN,
+            sequence,
+            "made a token in place of one that is lost",
+        ),
+        _ => return None,
+    })
+}
+
+/// Describes nodes that the list does not have, and a coordinator whose list may lack this one.
+fn strange(event: &Event) -> Option<Line> {
+    Some(match *event {
+        Event::UnknownRow { id } => of_node(
+            "unknown_row",
+            Level::WARN,
+            id,
+            format!(
+                "the database has node {id}, and the list does not: give all nodes the same list; if node {id} is no more, stop \
+                 all nodes and start one with --drop"
+            ),
+        ),
+        Event::UnknownSender { id, from } => of_node(
+            "unknown_sender",
+            Level::WARN,
+            id,
+            format!(
+                "node {id} sends from {from}, and the list has no node {id} there: its messages are dropped; give all nodes the \
+                 same list"
+            ),
+        ),
+        Event::Unanswered { id } => of_node(
+            "unanswered",
+            Level::WARN,
+            id,
+            format!(
+                "node {id}, the coordinator, lives by what it writes to the database, and answers no request: its list may lack \
+                 this node, or the network loses messages; trying on"
+            ),
+        ),
         _ => return None,
     })
 }

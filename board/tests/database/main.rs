@@ -5,9 +5,11 @@
 mod concurrent;
 mod killed;
 mod place;
+mod pooler;
 mod posts;
 mod prepared;
 mod ring;
+mod troubled;
 mod worked;
 
 use std::process::ExitCode;
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         concurrent::tests(),
         killed::tests(),
         worked::tests(),
+        troubled::tests(),
     ];
     let tests: Vec<(&str, Test)> = tests.into_iter().flatten().collect();
     let databases = [("sqlite", SQLITE), ("postgresql", POSTGRESQL)];

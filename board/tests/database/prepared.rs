@@ -24,7 +24,11 @@ fn the_tables_are_made_once_and_a_second_start_changes_nothing(place: &Place) ->
     let mut session = place.open()?;
     for _ in 0..2 {
         ensure!(work(session.as_mut(), 1, &PREPARE)? == Outcome::Done);
-        ensure!(look(session.as_mut())? == Rows::default());
+        let expected = Rows {
+            nodes: (1..=5).collect(),
+            ..Rows::default()
+        };
+        ensure!(look(session.as_mut())? == expected);
         let nodes = query(session.as_mut(), "SELECT id FROM nodes")?;
         ensure!(nodes.len() == lines().len(), "{nodes:?}");
     }
@@ -48,7 +52,7 @@ fn tables_of_another_program_of_the_page_are_taken_as_they_are(place: &Place) ->
 fn a_start_brings_its_own_row_up_to_date_and_no_other(place: &Place) -> Result<()> {
     let mut session = place.prepared()?;
     let mut moved = lines();
-    for line in &mut moved {
+    for line in moved.iter_mut().filter(|line| line.id == 2) {
         line.ring = "[2001:db8::7]:7500".parse()?;
         line.http.set_port(9000);
     }
@@ -85,6 +89,7 @@ fn a_drop_empties_the_topology_and_keeps_the_token_and_posts(place: &Place) -> R
     )?;
     ensure!(work(session.as_mut(), 2, &Work::Prepare { drop: true })? == Outcome::Done);
     let expected = Rows {
+        nodes: (1..=5).collect(),
         seat: Seat { id: None, term: 8 },
         sequence: 99,
         ..Rows::default()

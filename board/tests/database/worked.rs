@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use ring_board::database::{Setting, Url, Worker};
+use ring_board::database::{Complaint, Setting, Url, Worker};
 use ring_board::posts::Desk;
 use ring_proto::andrews::{Command, Job, Outcome, Work};
 use ringd::host::Task;
@@ -28,6 +28,7 @@ fn worker(url: Url, timeout: Duration) -> Worker {
         lines: lines(),
         desk: Arc::new(Desk::default()),
         feed: Arc::new(Nobody),
+        complaint: Arc::new(Complaint::default()),
     })
 }
 

@@ -7,6 +7,7 @@ mod browser;
 mod crowd;
 mod faults;
 mod http;
+mod lists;
 mod load;
 mod pages;
 mod refusals;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         rings::tests(),
         address::tests(),
         asking::tests(),
+        lists::tests(),
         refusals::tests(),
         service::tests(),
     ];

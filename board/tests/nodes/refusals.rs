@@ -41,6 +41,12 @@ fn what_cannot_start_says_why() -> Result<()> {
             "--database",
         ),
         ("--database", "redis://x".to_owned(), 2, "give sqlite:///"),
+        (
+            "--database",
+            "postgres://board:geheim@db/board".to_owned(),
+            2,
+            "PGPASSFILE",
+        ),
     ];
     for (option, value, code, said) in cases {
         let mut node = stand.options(1)?.option(option, &value).spawn()?;

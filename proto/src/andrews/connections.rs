@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::event::Loss;
-use super::link::{Attempt, Link};
+use super::link::{Attempt, Link, Verdict};
 use super::message::Said;
 use super::{Andrews, Event, Reason};
 use crate::time::Instant;
@@ -108,7 +108,7 @@ impl Andrews {
     }
 
     /// Begins to connect to a node.
-    pub(super) fn connect(&mut self, to: u32, lost_at: Option<Instant>) {
+    pub(super) fn connect(&mut self, to: u32, lost_at: Option<Instant>, verdict: Verdict) {
         self.close_successor();
         let until = self.now + self.options.connect_timeout;
         let is_known = self.list.address(to).is_some();
@@ -118,6 +118,7 @@ impl Andrews {
                 stream: None,
                 until,
                 lost_at,
+                verdict,
             });
         }
         // A node that is not in the list cannot be reached.

@@ -27,20 +27,32 @@ impl Andrews {
             return office.ask(from, Petition::Join);
         };
         let is_repeat = office.has_removed_for(from, now, self.options.ack_timeout);
-        if is_repeat || failed == from || failed == own {
+        if is_repeat || failed == from {
             return self.out.send(&self.list, from, &Said::Successor(failed));
         }
-        office.ask(from, Petition::Remove(failed));
+        office.ask(
+            from,
+            if failed == own {
+                Petition::Leave
+            } else {
+                Petition::Remove(failed)
+            },
+        );
     }
 
     /// What the coordinator writes for others.
     pub(super) fn next_petition(&mut self) -> Option<Write> {
+        let own = self.options.id;
         loop {
             let (node, petition) = self.office.as_mut()?.next_petition()?;
             let view = self.view.as_ref()?;
             let (term, successor) = (view.seat.term, view.successor(node));
             let change = match (petition, successor) {
                 (Petition::Join, None) => self.insertion(node),
+                (Petition::Leave, Some(successor)) if successor == own => {
+                    let after = view.predecessor(node);
+                    after.map(|after| Change::Remove { node, after })
+                }
                 (Petition::Remove(failed), Some(successor)) if failed == successor => {
                     let after = node;
                     Some(Change::Remove {
@@ -53,7 +65,7 @@ impl Andrews {
                     self.out.send(&self.list, node, &Said::Successor(successor));
                     None
                 }
-                (Petition::Remove(_), None) => None,
+                (Petition::Remove(_) | Petition::Leave, None) => None,
             };
             if let Some(change) = change {
                 return Some(Write::Change { term, change });

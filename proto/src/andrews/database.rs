@@ -45,6 +45,16 @@ pub(super) struct InHand {
     pub(super) work: Work,
 }
 
+/// What is tried to reach the database.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Try {
+    /// What comes before the first look.
+    Prepare,
+    /// A write, after one that has failed: reading alone says nothing of it.
+    Write,
+    Look,
+}
+
 /// Whether an answer came in time.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answered {
@@ -52,11 +62,15 @@ pub(super) enum Answered {
     Late,
 }
 
-// Four questions that have nothing to do with each other.
+// Five questions that have nothing to do with each other.
 #[expect(clippy::struct_excessive_bools)]
 #[derive(Debug, Default)]
 pub(super) struct Database {
     pub(super) state: DatabaseState,
+    /// Since when it answers.
+    pub(super) up_since: Instant,
+    /// A write has failed, and none was done since.
+    has_failed_to_write: bool,
     /// Nothing is written on rows that were read before the database failed, or before a write was refused.
     is_stale: bool,
     /// What comes before the first look is done.
@@ -111,8 +125,8 @@ impl Database {
         self.is_stale = false;
     }
 
-    /// Whether it is tried to reach the database now, with a look or with what comes before the first.
-    pub(super) fn next_try(&mut self, now: Instant) -> Option<bool> {
+    /// How it is tried to reach the database now.
+    pub(super) fn next_try(&mut self, now: Instant) -> Option<Try> {
         if self.hand.is_some() || self.overdue.len() >= MOST_OVERDUE {
             return None;
         }
@@ -121,14 +135,17 @@ impl Database {
         }
         if !self.is_prepared {
             self.is_to_try = false;
-            return Some(false);
+            return Some(Try::Prepare);
+        }
+        if self.has_failed_to_write {
+            return std::mem::take(&mut self.is_to_try).then_some(Try::Write);
         }
         if !self.wants_look || !self.looks.allow(now, LEAST_GAP) {
             return None;
         }
         self.is_to_try = false;
         self.wants_look = false;
-        Some(true)
+        Some(Try::Look)
     }
 
     pub(super) fn start(&mut self, now: Instant, work: Work) -> u64 {
@@ -166,14 +183,35 @@ impl Database {
         Some((job, Answered::Late))
     }
 
-    /// It has answered, or failed.
-    pub(super) const fn is_now(&mut self, state: DatabaseState) {
-        match (self.state, state) {
-            (DatabaseState::Up, DatabaseState::Up) => {}
-            // Nothing is decided on rows from before.
-            _ => self.distrust(),
+    /// A job was done.
+    pub(super) const fn has_done(&mut self, work: &Work, now: Instant) {
+        self.has_failed_to_write &= !is_written(work);
+        if !self.has_failed_to_write {
+            self.answers(now);
         }
-        self.state = state;
+    }
+
+    /// A job has failed.
+    pub(super) const fn has_failed(&mut self, work: &Work) {
+        self.has_failed_to_write |= is_written(work);
+        self.state = DatabaseState::Gone;
+        // Nothing is decided on rows from before.
+        self.distrust();
+    }
+
+    /// A guard has hit no row. That it could have been written does not follow.
+    pub(super) const fn has_refused(&mut self, now: Instant) {
+        if !self.has_failed_to_write {
+            self.answers(now);
+        }
+    }
+
+    const fn answers(&mut self, now: Instant) {
+        if !matches!(self.state, DatabaseState::Up) {
+            self.state = DatabaseState::Up;
+            self.up_since = now;
+            self.distrust();
+        }
     }
 
     /// Gives up waiting for jobs. Returns the id of a visit among them, and its requests.
@@ -190,8 +228,12 @@ impl Database {
             if self.overdue.len() >= MOST_OVERDUE {
                 self.overdue.pop_front();
             }
+            self.has_failed_to_write |= is_written(&job.work);
             self.overdue.push_back(job);
-            self.is_now(DatabaseState::Slow);
+            if self.state == DatabaseState::Up {
+                self.state = DatabaseState::Slow;
+            }
+            self.distrust();
         }
         given_up
     }
@@ -213,6 +255,7 @@ impl Database {
         let jobs = lanes.into_iter().flatten().map(|job| job.begun + timeout);
         let can_look = self.hand.is_none()
             && self.is_prepared
+            && !self.has_failed_to_write
             && self.wants_look
             && self.overdue.len() < MOST_OVERDUE
             && (self.state == DatabaseState::Up || self.is_to_try);
@@ -220,4 +263,9 @@ impl Database {
         let look = last.map(|last| last + LEAST_GAP);
         jobs.chain(look).chain([self.next_poll]).min()
     }
+}
+
+/// Whether a job writes.
+const fn is_written(work: &Work) -> bool {
+    !matches!(work, Work::Look)
 }

@@ -16,6 +16,7 @@ impl Andrews {
         let from = frame.src_id;
         self.out.counters.note_received(frame.message.kind());
         if from == self.options.id || !self.list.is_from(from, source) {
+            self.note_sender(from, source);
             return self.out.drop(source, Reason::WrongSource);
         }
         match Said::from(frame.message) {

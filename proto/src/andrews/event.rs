@@ -55,6 +55,23 @@ pub enum Event {
         /// Whose it was.
         id: u32,
     },
+    /// The database has a row of a node that the list does not have.
+    UnknownRow {
+        /// Which.
+        id: u32,
+    },
+    /// A node sends from an address at which the list does not have it.
+    UnknownSender {
+        /// The node that the frame names.
+        id: u32,
+        /// Where it came from.
+        from: IpAddr,
+    },
+    /// The coordinator answers no request of this node, and its beat in the database moves.
+    Unanswered {
+        /// The coordinator.
+        id: u32,
+    },
     /// A node was put into the ring by this coordinator.
     NodeJoined {
         /// Which.
@@ -93,6 +110,8 @@ pub enum Event {
     TokenMade {
         /// Its sequence.
         sequence: u64,
+        /// Whether it is a new ring's, and not in the place of one that was lost.
+        is_first: bool,
     },
     /// An election was started here.
     ElectionStarted {

@@ -26,6 +26,17 @@ pub(super) enum Link {
     Failed(u32, Plea),
 }
 
+/// What the successor's kernel has said of its process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Verdict {
+    #[default]
+    None,
+    /// It has ended the connection.
+    Ended,
+    /// It has ended the connection, and nobody listens any longer.
+    Gone,
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lost {
     pub(super) to: u32,
@@ -34,6 +45,7 @@ pub(super) struct Lost {
     pub(super) at: Instant,
     /// When it was lost for the first time: what was heard since is proof of the network.
     pub(super) since: Instant,
+    pub(super) verdict: Verdict,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +56,8 @@ pub(super) struct Attempt {
     pub(super) until: Instant,
     /// When the connection was lost after which this is the second try.
     pub(super) lost_at: Option<Instant>,
+    /// That of the connection before.
+    pub(super) verdict: Verdict,
 }
 
 #[derive(Debug)]
@@ -78,6 +92,18 @@ impl Link {
         match self {
             Self::Up(successor) => Some(successor),
             _ => None,
+        }
+    }
+}
+
+impl Membership {
+    /// When the successor was lost, if it is not connected since.
+    pub(super) const fn lost_at(&self) -> Option<Instant> {
+        match &self.link {
+            Link::Lost(lost) => Some(lost.since),
+            Link::Connecting(attempt) => attempt.lost_at,
+            Link::Failed(_, plea) => Some(plea.since),
+            Link::None | Link::Resting(_) | Link::Up(_) => None,
         }
     }
 }

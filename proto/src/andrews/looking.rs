@@ -1,5 +1,7 @@
 //! What the rows say (`docs/board.md`, section 4).
 
+use std::time::Duration;
+
 use super::link::Membership;
 use super::office::Office;
 use super::plea::Plea;
@@ -11,10 +13,12 @@ use crate::time::Instant;
 /// Since when the rows say what they say.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// Since when the coordinator's beat stands still.
+    /// Since when the coordinator's beat stands still, as far as looks have shown.
     pub(super) beat_since: Instant,
     /// Since when the coordinator and its term are the same.
     pub(super) seat_since: Instant,
+    /// It is time for another write that shows whether the database can be written.
+    pub(super) is_try_due: bool,
     /// The claim in hand is for want of a token.
     pub(super) is_for_silence: bool,
     /// Such a claim was committed: a token is made at once.
@@ -29,11 +33,20 @@ impl Andrews {
             self.give_up_visit(visit);
         }
         self.tell_database();
-        if self.database.poll(now, options.poll)
-            && let Some(office) = &mut self.office
-        {
-            office.is_beat_due = true;
+        if self.database.poll(now, options.poll) {
+            self.watch.is_try_due = true;
+            if let Some(office) = &mut self.office {
+                office.is_beat_due = true;
+            }
         }
+    }
+
+    /// Whether looks have shown the same beat for a time. While the database did not answer the coordinator could not write
+    /// either.
+    pub(super) fn is_beat_still(&self, time: Duration) -> bool {
+        let since = self.watch.beat_since.max(self.database.up_since);
+        let read_at = self.view.as_ref().map(|view| view.read_at);
+        read_at.is_some_and(|read_at| since + time <= read_at)
     }
 
     /// Whatever waits for a look waits no longer if there is none.
@@ -58,6 +71,7 @@ impl Andrews {
 
     /// A look that began at a time has read rows.
     pub(super) fn on_rows(&mut self, rows: Rows, began: Instant) {
+        self.note_rows(&rows.nodes);
         let view = View::new(rows, began);
         let now = self.now;
         match &self.view {

@@ -16,6 +16,7 @@ use super::outbox::Output;
 use super::plea::Proof;
 use super::requests::Requests;
 use super::role::{Role, State};
+use super::strangers::Strangers;
 use super::token::Token;
 use super::view::View;
 use super::{Command, DatabaseState, Event, Job, NodeList, Options, OptionsError};
@@ -44,6 +45,7 @@ pub struct Andrews {
     /// The rows as read last.
     pub(super) view: Option<View>,
     pub(super) watch: Watch,
+    pub(super) strangers: Strangers,
     /// While the row names this node.
     pub(super) office: Option<Office>,
     pub(super) token: Token,
@@ -79,6 +81,7 @@ impl Andrews {
             database: Database::default(),
             view: None,
             watch: Watch::default(),
+            strangers: Strangers::default(),
             office: None,
             token: Token::new(),
             requests: Requests::default(),

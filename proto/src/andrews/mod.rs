@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `machine`, `datagrams`, `streams`, `connections`, `leaving`, `outbox`, `message`, `frames`, `unsent` | what comes in and goes out |
 //! | `database`, `view`, `looking`, `writing`, `outcomes` | the rows: read, decided on, written |
+//! | `strangers` | nodes that the list does not have |
 //! | `role`, `link`, `plea`, `inbound`, `succession`, `recovery` | a node's place in the ring, and how it gets and keeps it |
 //! | `office`, `coordinating` | what a coordinator does |
 //! | `token`, `requests`, `using` | the token and what is done with it |
@@ -40,6 +41,7 @@ mod recovery;
 mod requests;
 mod role;
 mod status;
+mod strangers;
 mod streams;
 mod succession;
 #[cfg(test)]

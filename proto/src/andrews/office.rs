@@ -12,6 +12,8 @@ pub(super) enum Petition {
     Join,
     /// That its successor be taken out: the one that it had when it asked.
     Remove(u32),
+    /// It cannot reach this coordinator, its successor: it is taken out itself, and joins elsewhere.
+    Leave,
 }
 
 #[derive(Debug)]

@@ -95,6 +95,20 @@ impl Options {
         Ok(())
     }
 
+    /// How long the coordinator's beat must stand still before it counts as dead, with proof of the network: two polls, one of
+    /// its own and one of the reader, and the time in which a write must be answered.
+    #[must_use]
+    pub fn still_timeout(&self) -> Duration {
+        let polls = self.poll.saturating_mul(2);
+        polls.saturating_add(self.database_timeout)
+    }
+
+    /// The same without proof: no shorter.
+    #[must_use]
+    pub fn lonely_timeout(&self) -> Duration {
+        self.alone_timeout.max(self.still_timeout())
+    }
+
     /// R for a ring of so many members: without a token for so long, the coordinator makes one.
     #[must_use]
     pub fn silence(&self, members: usize) -> Duration {

@@ -11,17 +11,20 @@ impl Andrews {
         let Some((job, answered)) = self.database.answered(id) else {
             return;
         };
-        self.database.is_now(match outcome {
-            Outcome::Failed | Outcome::Unknown => DatabaseState::Gone,
-            Outcome::Done | Outcome::Rows(_) | Outcome::Refused => DatabaseState::Up,
-        });
         let InHand { id, begun, work } = job;
+        match outcome {
+            Outcome::Failed | Outcome::Unknown => self.database.has_failed(&work),
+            Outcome::Done | Outcome::Rows(_) => self.database.has_done(&work, self.now),
+            Outcome::Refused => self.database.has_refused(self.now),
+        }
         match (work, outcome) {
             (Work::Prepare { .. }, Outcome::Done) => {
                 self.database.is_prepared = true;
                 self.database.want_look();
             }
-            (Work::Look, Outcome::Rows(rows)) => self.on_rows(rows, begun),
+            (Work::Look, Outcome::Rows(rows)) if self.database.state == DatabaseState::Up => {
+                self.on_rows(rows, begun);
+            }
             (Work::Write(write), Outcome::Done) => self.on_written(write, &answered),
             (Work::Write(write), Outcome::Refused) => self.on_refused(write),
             (
@@ -40,7 +43,7 @@ impl Andrews {
         match write {
             Write::Found { term, .. } => {
                 self.entered(term);
-                self.make_token(term);
+                self.make_token(term, true);
                 self.database.distrust();
             }
             Write::Claim { seen, change } => {
@@ -59,7 +62,7 @@ impl Andrews {
             }
             Write::Change { change, .. } if is_in_time => self.on_changed(change),
             Write::Token { new, .. } => {
-                self.make_token(new);
+                self.make_token(new, false);
                 match &mut self.view {
                     Some(view) if is_in_time => {
                         view.seat.term = new;
@@ -68,7 +71,7 @@ impl Andrews {
                     _ => {}
                 }
             }
-            Write::Beat { .. } | Write::Change { .. } => {}
+            Write::Try | Write::Beat { .. } | Write::Change { .. } => {}
         }
         if !is_in_time {
             self.database.distrust();

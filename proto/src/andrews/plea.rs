@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Seat;
+use super::link::Verdict;
 use crate::StreamId;
 use crate::time::Instant;
 
@@ -14,6 +15,10 @@ const REQUESTS: u32 = 3;
 pub(super) struct Plea {
     /// When the successor was lost, or the first JOIN sent.
     pub(super) since: Instant,
+    /// Of the successor that has failed.
+    pub(super) verdict: Verdict,
+    /// The coordinator's beat as the first look since then has shown it.
+    beat: Option<u64>,
     /// The row during which the requests were counted.
     seat: Seat,
     asked: u32,
@@ -23,17 +28,22 @@ pub(super) struct Plea {
     pub(super) is_ready: bool,
     /// It would be, with proof of the network.
     pub(super) lacks_proof: bool,
+    /// It was told that the coordinator lives and does not answer.
+    pub(super) is_unanswered: bool,
 }
 
 impl Plea {
     pub(super) fn new(since: Instant, due: Instant) -> Self {
         Self {
             since,
+            verdict: Verdict::None,
+            beat: None,
             seat: Seat::default(),
             asked: 0,
             due,
             is_ready: false,
             lacks_proof: false,
+            is_unanswered: false,
         }
     }
 
@@ -44,6 +54,11 @@ impl Plea {
             self.asked = 0;
         }
         self.asked >= REQUESTS
+    }
+
+    /// Whether a look since the loss has shown another beat than the first of them.
+    pub(super) fn has_beaten(&mut self, beat: u64) -> bool {
+        *self.beat.get_or_insert(beat) != beat
     }
 
     pub(super) const fn asked(&mut self) {

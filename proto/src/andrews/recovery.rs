@@ -1,7 +1,8 @@
 //! Asking for a place or for another successor, and claiming when that is no use (`docs/board.md`, sections 5 and 6).
 
-use super::Andrews;
+use super::link::Verdict;
 use super::message::Said;
+use super::{Andrews, Event};
 use crate::time::Instant;
 
 impl Andrews {
@@ -9,33 +10,44 @@ impl Andrews {
     pub(super) fn step_plea(&mut self) {
         let (now, options) = (self.now, self.options);
         let (is_coordinator, failed) = (self.office.is_some(), self.role.failed());
+        let is_still = self.is_beat_still(options.still_timeout());
+        let is_alone = self.is_beat_still(options.lonely_timeout());
         let (Some(view), Some(plea)) = (&self.view, self.role.plea_mut()) else {
             return;
         };
         if view.read_at < plea.due {
             return;
         }
-        let seat = view.seat;
+        let (seat, has_beaten) = (view.seat, plea.has_beaten(view.beat));
         plea.due = now + options.ack_timeout;
         // Nobody to ask: the node founds, claims or puts itself in at once.
         if failed.is_none() && (is_coordinator || seat.id.is_none()) {
             return;
         }
         let is_useless = plea.is_useless(seat);
-        let is_nobody_asked = is_coordinator || seat.id.is_none() || failed == seat.id;
-        let wants_to_write = is_nobody_asked || is_useless;
+        let is_nobody_asked = is_coordinator || seat.id.is_none();
+        let wants_to_write = is_nobody_asked || is_useless || failed == seat.id;
         let is_alone = if is_coordinator {
             plea.since + options.alone_timeout <= now
         } else {
-            self.watch.beat_since + options.alone_timeout <= now
+            is_alone
         };
-        let may_write = is_alone || self.proof.is_there_since(plea.since);
+        // Silence is no death: the coordinator's beat shows that it lives, wherever its datagrams go.
+        let is_gone = failed == seat.id && plea.verdict == Verdict::Gone && !has_beaten;
+        let may_with_proof = is_nobody_asked || is_gone || is_still;
+        let has_proof = self.proof.is_there_since(plea.since);
+        let may_write = is_alone || has_proof && may_with_proof;
         plea.is_ready = wants_to_write && may_write;
-        plea.lacks_proof = wants_to_write && !may_write;
+        plea.lacks_proof = wants_to_write && !has_proof && may_with_proof;
         if plea.is_ready {
             return;
         }
-        if !is_nobody_asked && let Some(coordinator) = seat.id {
+        if let Some(coordinator) = seat.id.filter(|_| !is_nobody_asked) {
+            let is_unanswered = is_useless && !is_still;
+            if is_unanswered && !std::mem::replace(&mut plea.is_unanswered, true) {
+                self.out.event(Event::Unanswered { id: coordinator });
+            }
+            plea.is_unanswered = is_unanswered;
             plea.asked();
             let said = if failed.is_some() {
                 Said::SuccessorRequest

@@ -1,5 +1,6 @@
 //! What a node shows of itself (`docs/board.md`, section 11).
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use ring_codec::andrews::Method;
@@ -49,6 +50,12 @@ pub struct Snapshot {
     pub database: DatabaseState,
     /// Requests that wait, or are being served.
     pub waiting: usize,
+    /// Rows of the database whose nodes the list does not have.
+    pub unknown_rows: Vec<u32>,
+    /// Nodes that send from an address at which the list does not have them.
+    pub unknown_senders: Vec<(u32, IpAddr)>,
+    /// The coordinator, if it lives and answers no request of this node.
+    pub unanswered: Option<u32>,
 }
 
 /// What is known of the token.
@@ -121,6 +128,11 @@ impl Andrews {
             },
             database: self.database.state,
             waiting: self.requests.len(),
+            unknown_rows: self.strangers.rows(),
+            unknown_senders: self.strangers.senders(self.now, self.options.alone_timeout),
+            unanswered: view
+                .and_then(|view| view.seat.id)
+                .filter(|_| self.role.plea().is_some_and(|plea| plea.is_unanswered)),
         }
     }
 

@@ -6,6 +6,7 @@ use ring_codec::andrews::{Kind, Method};
 
 use super::event::Loss;
 use super::inbound::Predecessor;
+use super::link::Verdict;
 use super::message::Said;
 use super::unsent::Unsent;
 use super::{Andrews, Event, Reason};
@@ -74,6 +75,7 @@ impl Andrews {
             Ok(Some((from, said))) => {
                 self.out.counters.note_received(said.kind());
                 if !self.list.is_from(from, source) {
+                    self.note_sender(from, source);
                     Reason::WrongSource
                 } else if said == Said::Successor(self.options.id) {
                     return self.on_hello(id, from);
@@ -184,7 +186,8 @@ impl Andrews {
     /// The peer has closed its side.
     fn on_end(&mut self, id: StreamId) {
         if self.is_successor(id) {
-            return self.lose_successor(Loss::Ended);
+            self.lose_successor(Loss::Ended);
+            return self.judge_successor(Verdict::Ended);
         }
         if self.inbound.is_predecessor(id) {
             return self.close_predecessor();
@@ -204,7 +207,7 @@ impl Andrews {
             return;
         }
         if self.is_successor(id) {
-            return self.on_successor_closed(is_answer);
+            return self.on_successor_closed(why);
         }
         if self.inbound.is_predecessor(id) {
             return self.forget_predecessor();

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::event::Loss;
 use super::frames::FrameReader;
-use super::link::{Link, Lost, Successor};
+use super::link::{Link, Lost, Successor, Verdict};
 use super::message::Said;
 use super::plea::Plea;
 use super::unsent::Unsent;
 use super::{Andrews, Event};
 use crate::time::Instant;
-use crate::{StreamId, StreamOp};
+use crate::{Closed, StreamId, StreamOp};
 
 /// After which a ring of one is connected again.
 const REST: Duration = Duration::from_millis(100);
@@ -30,7 +30,7 @@ impl Andrews {
         let Some(member) = self.role.member_mut() else {
             return;
         };
-        let mut lost_at = None;
+        let (mut lost_at, mut verdict) = (None, Verdict::None);
         match &member.link {
             Link::Resting(until) if target == own && *until > now => return,
             // The change waits while a token on the old connection is unacknowledged.
@@ -49,16 +49,18 @@ impl Andrews {
                 let lost = *lost;
                 let is_tried = lost.why == Loss::Ended && member.second_try.allow(now, ack_timeout);
                 if !is_tried {
-                    member.link = Link::Failed(target, Plea::new(lost.since, read_at));
+                    let mut plea = Plea::new(lost.since, read_at);
+                    plea.verdict = lost.verdict;
+                    member.link = Link::Failed(target, plea);
                     self.out.event(Event::SuccessorFailed { id: target });
                     return self.step_plea();
                 }
-                lost_at = Some(lost.since);
+                (lost_at, verdict) = (Some(lost.since), lost.verdict);
             }
             // There was none, or another, or its time to rest is over.
             _ => {}
         }
-        self.connect(target, lost_at);
+        self.connect(target, lost_at, verdict);
     }
 
     pub(super) fn on_successor_connected(&mut self, id: StreamId) {
@@ -86,21 +88,39 @@ impl Andrews {
     }
 
     /// The kernel says that the connection to the successor is gone, or cannot be.
-    pub(super) fn on_successor_closed(&mut self, is_refused: bool) {
+    pub(super) fn on_successor_closed(&mut self, why: Closed) {
         let link = self.role.member().map(|member| &member.link);
-        let (is_up, to) = match link {
-            Some(Link::Up(successor)) => (true, successor.to),
-            Some(Link::Connecting(attempt)) => (false, attempt.to),
+        let is_refused = why == Closed::Refused;
+        let (loss, to, verdict) = match link {
+            Some(Link::Up(successor)) if why == Closed::Reset => {
+                (Loss::Ended, successor.to, Verdict::Ended)
+            }
+            Some(Link::Up(successor)) => (Loss::Ended, successor.to, Verdict::None),
+            Some(Link::Connecting(attempt)) => {
+                let is_gone = is_refused && attempt.verdict == Verdict::Ended;
+                let verdict = if is_gone {
+                    Verdict::Gone
+                } else {
+                    Verdict::None
+                };
+                (Loss::NotConnected, attempt.to, verdict)
+            }
             _ => return,
         };
-        self.lose_successor(if is_up {
-            Loss::Ended
-        } else {
-            Loss::NotConnected
-        });
-        // It counts as later than the loss: a host that refuses is there.
+        self.lose_successor(loss);
+        self.judge_successor(verdict);
         if is_refused {
+            // It counts as later than the loss: a host that refuses is there.
             self.heard_from(to);
+        }
+    }
+
+    /// The successor that is lost was lost like this.
+    pub(super) const fn judge_successor(&mut self, verdict: Verdict) {
+        if let Some(member) = self.role.member_mut()
+            && let Link::Lost(lost) = &mut member.link
+        {
+            lost.verdict = verdict;
         }
     }
 
@@ -123,6 +143,7 @@ impl Andrews {
             why,
             at: now,
             since,
+            verdict: Verdict::None,
         });
         self.database.want_look();
         self.out.event(Event::SuccessorLost { id: to, why });

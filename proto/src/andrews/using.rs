@@ -104,11 +104,11 @@ impl Andrews {
         }
     }
 
-    pub(super) fn make_token(&mut self, term: u64) {
+    pub(super) fn make_token(&mut self, term: u64, is_first: bool) {
         let sequence = term << 32;
         if sequence > self.token.highest && !self.is_outrun(sequence) {
             self.out.counters.tokens_made += 1;
-            self.out.event(Event::TokenMade { sequence });
+            self.out.event(Event::TokenMade { sequence, is_first });
             self.hold_token(sequence);
         }
     }

@@ -38,6 +38,11 @@ impl View {
         self.successors.get(&id).copied()
     }
 
+    pub(super) fn predecessor(&self, id: u32) -> Option<u32> {
+        let mut all = self.successors.iter();
+        all.find_map(|(&node, &next)| (next == id).then_some(node))
+    }
+
     pub(super) fn is_member(&self, id: u32) -> bool {
         self.successors.contains_key(&id)
     }

@@ -76,6 +76,8 @@ pub enum Write {
         /// What is changed. If it cannot be, nothing is.
         change: Change,
     },
+    /// The own row, as it is: shows whether the database can be written.
+    Try,
     /// If the row is (this node, `term`): beat + 1.
     Beat {
         /// The own term.
@@ -129,6 +131,8 @@ pub enum Outcome {
 /// The rows of a look.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rows {
+    /// Every node that has a row.
+    pub nodes: Vec<u32>,
     /// Every node with a successor, and that.
     pub members: Vec<(u32, u32)>,
     /// Who is coordinator, and the row's version.

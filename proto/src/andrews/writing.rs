@@ -1,5 +1,7 @@
 //! What is written next (`docs/board.md`, sections 5 to 9).
 
+use super::database::Try;
+use super::link::Membership;
 use super::role::Role;
 use super::token::Place;
 use super::view::View;
@@ -10,12 +12,12 @@ impl Andrews {
     /// Starts what the database is to do next, if it is free.
     pub(super) fn use_database(&mut self) {
         self.on_plea_due();
-        if let Some(is_look) = self.database.next_try(self.now) {
+        if let Some(how) = self.database.next_try(self.now) {
             let drop = self.options.drop;
-            let work = if is_look {
-                Work::Look
-            } else {
-                Work::Prepare { drop }
+            let work = match how {
+                Try::Prepare => Work::Prepare { drop },
+                Try::Write => Work::Write(Write::Try),
+                Try::Look => Work::Look,
             };
             self.database.start(self.now, work);
         }
@@ -42,6 +44,7 @@ impl Andrews {
             .or_else(|| self.new_token())
             .or_else(|| self.next_petition())
             .or_else(|| self.beat())
+            .or_else(|| self.try_to_write())
     }
 
     /// Where this node is put in: a member at random, and its successor.
@@ -118,8 +121,9 @@ impl Andrews {
         self.silence_due().filter(|due| *due <= now)?;
         // The acknowledgement of the last token is later than that token: it says nothing of what came after it.
         let since = now.before(self.silence());
-        let is_alone = self.watch.beat_since + self.options.alone_timeout <= now;
-        if !is_alone && !self.proof.is_there_since(since) {
+        let is_still = self.is_beat_still(self.options.still_timeout());
+        let is_alone = self.is_beat_still(self.options.lonely_timeout());
+        if !is_alone && !(is_still && self.proof.is_there_since(since)) {
             return None;
         }
         let seen = self.view.as_ref()?.seat;
@@ -162,10 +166,22 @@ impl Andrews {
         Some(office.token_due(seen, self.silence()))
     }
 
+    /// A coordinator that has lost its successor and hears no node does not show that it lives: it is to be replaced.
     fn beat(&mut self) -> Option<Write> {
         let Seat { term, .. } = self.view.as_ref()?.seat;
+        let lost_at = self.role.member().and_then(Membership::lost_at);
+        if lost_at.is_some_and(|since| !self.proof.is_there_since(since)) {
+            return None;
+        }
         let is_due = &mut self.office.as_mut()?.is_beat_due;
         std::mem::take(is_due).then_some(Write::Beat { term })
+    }
+
+    /// A node that only reads learns by a beat that stands still that the database may be one that can be read alone.
+    fn try_to_write(&mut self) -> Option<Write> {
+        let is_still = self.is_beat_still(self.options.still_timeout());
+        let is_due = is_still && self.office.is_none();
+        (is_due && std::mem::take(&mut self.watch.is_try_due)).then_some(Write::Try)
     }
 
     /// When there is something to write that is not yet due. What is due already waits for the database.

@@ -44,6 +44,12 @@ impl World {
             }
             Fault::Pause { node } => self.pause(node),
             Fault::Resume { node } => self.go_on_again(node),
+            Fault::List { node, lacks } => {
+                if lacks.is_some() {
+                    self.system.met(FaultKind::List);
+                }
+                self.set_list(node, lacks);
+            }
             Fault::Leave { node } if self.nodes[node].is_running() => {
                 self.nodes[node].own.is_leaving = true;
                 self.tell(node, Told::Asked(Command::ShutDown));

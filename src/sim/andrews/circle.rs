@@ -102,7 +102,7 @@ impl Circle {
     }
 
     pub const fn met(&mut self, kind: FaultKind) {
-        self.stats.met[kind as usize] += 1;
+        self.stats.met.note(kind);
     }
 
     /// Writes a line of the trace.

@@ -156,7 +156,7 @@ impl Maker {
             }
             // Few datagrams are sent.
             FaultKind::Refuse => self.span / 4,
-            FaultKind::Empty => 3 * self.span,
+            FaultKind::Empty | FaultKind::List => 3 * self.span,
             _ => self.span,
         };
         let mut at = self.rng.below(pause);
@@ -201,7 +201,11 @@ impl Maker {
                 let count = self.rng.pick(&[1, 5, 20]);
                 self.at(at, Fault::Network(NetworkFault::Replay { count }));
             }
-            FaultKind::Late | FaultKind::Gone | FaultKind::Unknown | FaultKind::Twice => {
+            FaultKind::Late
+            | FaultKind::Gone
+            | FaultKind::Unknown
+            | FaultKind::ReadOnly
+            | FaultKind::Twice => {
                 self.database(at, kind);
             }
             FaultKind::Reset
@@ -245,6 +249,7 @@ impl Maker {
         let mood = match kind {
             FaultKind::Late => Mood::Late,
             FaultKind::Gone => Mood::Gone,
+            FaultKind::ReadOnly => Mood::ReadOnly,
             FaultKind::Unknown => self.rng.pick(&[Mood::Unknown, Mood::Silent]),
             _ => Mood::Twice,
         };
@@ -271,6 +276,7 @@ impl Maker {
             FaultKind::Power => self.span(at, Fault::Power { node }, again),
             FaultKind::Leave => self.span(at, Fault::Leave { node }, again),
             FaultKind::Empty => self.empty(at, node),
+            FaultKind::List => self.lists(at, node),
             FaultKind::Clock => {
                 let millionths = self.rng.pick(&[-MAX_RATE, -1_000, 0, 1_000, MAX_RATE]);
                 let fault = ProcessFault::Rate { node, millionths };
@@ -314,6 +320,22 @@ impl Maker {
                 self.at(at, Fault::Listen { node, listens });
             }
             _ => {}
+        }
+    }
+
+    /// One of the others lacks a node in its list for a while, or all of them do.
+    fn lists(&mut self, at: u64, node: usize) {
+        let only = self.rng.chance(500).then(|| self.node());
+        let others = (0..self.nodes).filter(|&other| other != node);
+        let others: Vec<_> = others
+            .filter(|&it| only.is_none_or(|only| only == it))
+            .collect();
+        let lasts = self.rng.between(self.span / 4, 2 * self.span);
+        for other in others {
+            let lacks = Some(node);
+            self.at(at, Fault::List { node: other, lacks });
+            let lacks = None;
+            self.at(at + lasts, Fault::List { node: other, lacks });
         }
     }
 

@@ -77,9 +77,10 @@ impl World {
     /// A transaction was committed. A claim was decided on a little earlier. Who has lost its successor while it had no link
     /// has no proof of the network; nor has who claims for want of a token, if it has had no link for R.
     pub fn look_at_claim(&mut self, at: usize, work: &Work) {
-        let Work::Write(Write::Claim { change, .. }) = work else {
+        let Work::Write(Write::Claim { seen, change }) = work else {
             return;
         };
+        self.look_at_beat(at, seen.id);
         let (now, node) = (self.now, &self.nodes[at]);
         let own = &node.own;
         let options = self.system.schedule.options(0);
@@ -106,6 +107,29 @@ impl World {
         if is_cut_off && is_prompt && is_unforged && is_old && is_beating {
             let what = format!("{work:?}: no link since {since}");
             self.broken_at(at, Rule::Proof, what);
+        }
+    }
+
+    /// A claim was committed. Its coordinator's process lives, and has shown it less than two polls and a write ago: but for a
+    /// beat that came while the claim was on its way.
+    fn look_at_beat(&mut self, at: usize, coordinator: Option<u32>) {
+        let now = self.now;
+        let options = self.system.schedule.options(0);
+        let (late, still) = (nanos(options.ack_timeout), nanos(options.still_timeout()));
+        let is_prompt = self.nodes[at]
+            .own
+            .troubled_at
+            .is_none_or(|it| it + still <= now);
+        let mut nodes = self.nodes.iter();
+        let lives = nodes.any(|node| {
+            let is_old = node.is_running() && node.up_since + still <= now;
+            Some(node.own.id) == coordinator && is_old && !node.own.is_leaving
+        });
+        let lately = (now + late).saturating_sub(still)..=now.saturating_sub(late);
+        let is_beating = self.system.beats.iter().any(|beat| lately.contains(beat));
+        if is_prompt && lives && is_beating && coordinator != Some(self.nodes[at].own.id) {
+            let what = format!("{coordinator:?} lives");
+            self.broken_at(at, Rule::Beat, what);
         }
     }
 

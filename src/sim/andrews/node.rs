@@ -31,6 +31,12 @@ pub struct Own {
     pub visits: u64,
     /// How the database treats it.
     pub mood: Mood,
+    /// The job that a database that can only be read has refused last.
+    pub refused: Option<u64>,
+    /// It was told of that, and of no write that was done since.
+    pub is_refused: bool,
+    /// The node that its list lacks.
+    pub lacks: Option<usize>,
     /// When the database, or its own host, was last in its way, in nanoseconds of the world's.
     pub troubled_at: Option<u64>,
     /// It has no link since then, in nanoseconds of the world's.
@@ -98,6 +104,9 @@ impl Own {
             passed: None,
             visits: 0,
             mood: Mood::Quick,
+            refused: None,
+            is_refused: false,
+            lacks: None,
             troubled_at: None,
             alone_since: None,
             lost_at: None,
@@ -118,6 +127,7 @@ impl Own {
             life,
             visits,
             mood,
+            lacks,
             ..
         } = *self;
         *self = Self {
@@ -126,6 +136,7 @@ impl Own {
             life,
             visits,
             mood,
+            lacks,
             ..Self::new(0, id)
         };
     }

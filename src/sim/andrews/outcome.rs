@@ -19,6 +19,10 @@ pub enum Rule {
     Cycle,
     /// Section 6: who is cut off claims nothing from a coordinator that lives.
     Proof,
+    /// Section 6: while the coordinator's beat moves no node claims.
+    Beat,
+    /// Section 7: a database that refuses what writes is not up.
+    Written,
     /// Section 9: what a node uses is what it holds.
     Use,
     /// Section 9: a node holds larger and larger sequences.
@@ -60,6 +64,8 @@ impl Rule {
             Self::Acknowledged => "always: what is answered of a post is not so",
             Self::Cycle => "always: the members are no cycle",
             Self::Proof => "section 6: a node that is cut off claims from a coordinator that lives",
+            Self::Beat => "section 6: a node claims from a coordinator whose beat moves",
+            Self::Written => "section 7: a database that refuses what a node writes is up to it",
             Self::Use => "section 9: a node uses a token that it does not hold",
             Self::Sequence => "section 9: a node takes a token that is no newer than it had",
             Self::Answered => "section 10: a request has not one answer, with a reason, in time",
@@ -122,6 +128,24 @@ pub type Violation = violation::Violation<Rule>;
 /// What a run has come to.
 pub type Outcome = violation::Outcome<Rule, Stats>;
 
+/// How often each fault really happened, by [`FaultKind`] as a number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Met([u64; FaultKind::ALL.len()]);
+
+/// Arrays as long have none of their own.
+impl Default for Met {
+    fn default() -> Self {
+        Self([0; FaultKind::ALL.len()])
+    }
+}
+
+impl Met {
+    /// It has happened once more.
+    pub const fn note(&mut self, kind: FaultKind) {
+        self.0[kind as usize] += 1;
+    }
+}
+
 /// Counts of what happened in a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -134,7 +158,7 @@ pub struct Stats {
     /// Datagrams that found the socket of a process that does not read full.
     pub overflowed: u64,
     /// How often each fault really happened, by [`FaultKind`] as a number.
-    pub met: [u64; FaultKind::ALL.len()],
+    pub met: Met,
     /// How often something was excused.
     pub excused: BTreeMap<Excuse, u64>,
     /// Transactions done, refused and failed.
@@ -171,7 +195,7 @@ impl Stats {
     /// How often a kind of fault really happened.
     #[must_use]
     pub const fn met(&self, kind: FaultKind) -> u64 {
-        self.met[kind as usize]
+        self.met.0[kind as usize]
     }
 
     /// How often something was excused for this reason.
@@ -183,7 +207,7 @@ impl Stats {
     /// Adds what happened in another run; of times that something took the longest counts.
     pub fn add(&mut self, other: &Self) {
         let pairs = self.sent.iter_mut().zip(other.sent);
-        let pairs = pairs.chain(self.met.iter_mut().zip(other.met));
+        let pairs = pairs.chain(self.met.0.iter_mut().zip(other.met.0));
         let pairs = pairs.chain(self.jobs.iter_mut().zip(other.jobs));
         let pairs = pairs.chain(self.answers.iter_mut().zip(other.answers));
         let pairs = pairs.chain(self.tokens.iter_mut().zip(other.tokens));

@@ -112,6 +112,8 @@ pub enum Mood {
     Unknown,
     /// The same, after four times database-timeout.
     Silent,
+    /// Those that only read are done soon, and the others fail.
+    ReadOnly,
     /// They are done soon, and answered twice.
     Twice,
 }
@@ -149,6 +151,8 @@ pub enum Fault {
     Database { node: usize, mood: Mood },
     /// It treats all nodes otherwise.
     Databases { mood: Mood },
+    /// A node is started again with a list that lacks another, or with the whole list.
+    List { node: usize, lacks: Option<usize> },
     /// Clients of a node post so often, and read.
     Post { node: usize, count: u16 },
     /// Clients of a node listen, or no longer.
@@ -182,6 +186,7 @@ impl schedule::Fault for Fault {
             | Self::Database { node, .. }
             | Self::Post { node, .. }
             | Self::Listen { node, .. } => [Some(node), None],
+            Self::List { node, lacks } => [Some(node), lacks.as_mut()],
             Self::Stream(_) | Self::Databases { .. } => [None, None],
         }
     }
@@ -217,10 +222,11 @@ impl Schedule {
         }
     }
 
-    /// The list of all nodes; without any if ids are none.
+    /// The list of all nodes but those that it lacks; without any if ids are none.
     #[must_use]
-    pub fn list(&self) -> Option<NodeList> {
+    pub fn list(&self, lacks: Option<usize>) -> Option<NodeList> {
         let nodes = self.ids.iter().enumerate();
+        let nodes = nodes.filter(|(at, _)| Some(*at) != lacks);
         NodeList::new(nodes.map(|(at, &id)| (id, address(at)))).ok()
     }
 
@@ -254,13 +260,18 @@ impl Schedule {
             return Err("a run lasts a year at most".into());
         }
         let ids: BTreeSet<u32> = self.ids.iter().copied().collect();
-        let list = self.list().filter(|_| ids.len() == nodes);
+        let list = self.list(None).filter(|_| ids.len() == nodes);
         let list = list.ok_or("ids are more than 0, and each is there once")?;
         let options = self.options(0);
         options.check(&list).map_err(|error| error.to_string())?;
         for action in &self.actions {
             if !action.fault.is_among(nodes) {
                 return Err(format!("there is no such node: {:?}", action.fault));
+            }
+            if let Fault::List { node, lacks } = action.fault
+                && lacks == Some(node)
+            {
+                return Err("a node is in its own list".into());
             }
             if let Fault::Process(ProcessFault::Rate { millionths, .. }) = action.fault
                 && millionths.unsigned_abs() > MAX_RATE.unsigned_abs()

@@ -37,6 +37,7 @@ impl World {
             node.own.mood = Mood::Quick;
             self.set_rate(at, 0);
             self.go_on_again(at);
+            self.set_list(at, None);
             let is_alive = self.nodes[at].driver.is_some();
             if schedule.stay_dead.contains(&at) {
                 if is_alive {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use ring_proto::JobOp;
-use ring_proto::andrews::{Command, Job, Outcome, Work};
+use ring_proto::andrews::{Command, DatabaseState, Job, Outcome, Work};
 
 use super::circle::Due;
 use super::node::Told;
@@ -39,6 +39,8 @@ pub struct Fate {
     /// From then on until the answer, in nanoseconds.
     answer: u64,
     is_told_twice: bool,
+    /// What writes is not carried out.
+    is_read_only: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -100,9 +102,10 @@ impl World {
             told: None,
             answer: self.rng.between(50 * US, MS),
             is_told_twice: false,
+            is_read_only: mood == Mood::ReadOnly,
         };
         match mood {
-            Mood::Quick => (quick, fate),
+            Mood::Quick | Mood::ReadOnly => (quick, fate),
             Mood::Late => {
                 // Most are about as late as the machine is patient.
                 let most = self.rng.pick(&[timeout, 2 * timeout, PATIENCE * timeout]);
@@ -141,7 +144,12 @@ impl World {
             told,
             answer,
             is_told_twice,
+            is_read_only,
         } = fate;
+        if is_read_only && !matches!(job.work, Work::Look) {
+            is_done = false;
+            self.nodes[at].own.refused = Some(job.id);
+        }
         if self.nodes[at].own.life != life || self.nodes[at].driver.is_none() {
             // Its process is dead: the server may have had all of it, or not.
             is_done &= self.rng.chance(500);
@@ -210,10 +218,36 @@ impl World {
         if own.worker.is_in_trouble {
             own.troubled_at = Some(self.now);
         }
+        self.note_refusal(at, job, &outcome);
         self.tell(at, Told::Asked(Command::Done { job, outcome }));
+        self.look_at_refusal(at);
         if is_last {
             self.nodes[at].own.worker.is_busy = false;
             self.begin_transaction(at);
+        }
+    }
+
+    /// An answer comes: it may be the refusal of a database that can only be read.
+    fn note_refusal(&mut self, at: usize, job: u64, outcome: &Outcome) {
+        let own = &mut self.nodes[at].own;
+        match outcome {
+            Outcome::Failed => own.is_refused = own.refused == Some(job),
+            Outcome::Done => own.is_refused = false,
+            _ => {}
+        }
+    }
+
+    /// A node whose writes are refused knows it, however often it reads.
+    fn look_at_refusal(&mut self, at: usize) {
+        let own = &self.nodes[at].own;
+        let is_refused = own.is_refused && own.mood == Mood::ReadOnly;
+        // One that is busy has not been told.
+        let node = &self.nodes[at];
+        let is_told = node.is_running() && node.busy_until <= self.now;
+        let snapshot = self.machine(at).filter(|_| is_refused && is_told);
+        if snapshot.is_some_and(|it| it.snapshot().database == DatabaseState::Up) {
+            let what = "the last write has failed".to_owned();
+            self.broken_at(at, Rule::Written, what);
         }
     }
 
@@ -238,6 +272,7 @@ const fn kind(mood: Mood) -> FaultKind {
     match mood {
         Mood::Quick | Mood::Late => FaultKind::Late,
         Mood::Gone => FaultKind::Gone,
+        Mood::ReadOnly => FaultKind::ReadOnly,
         Mood::Unknown | Mood::Silent => FaultKind::Unknown,
         Mood::Twice => FaultKind::Twice,
     }

@@ -50,7 +50,9 @@ kinds! {
     Late "late" "The database answers late, up to four times database-timeout.",
     Gone "gone" "The database fails: nothing is written.",
     Unknown "unknown" "Nobody knows whether the database has committed, at once or when a session gives up.",
+    ReadOnly "readonly" "The database can be read, and refuses what writes: a standby, or a full disk.",
     Twice "twice" "The database's answers come twice.",
+    List "list" "Nodes run with a list that lacks one of the others.",
     Post "post" "Clients post and read, some of them again with the key of a post that may have been written.",
     Listen "listen" "Clients listen to new posts.",
 }

@@ -25,6 +25,8 @@ pub struct Post {
 #[derive(Debug, Default)]
 pub struct Tables {
     pub topology: Topology,
+    /// Every node that has a row.
+    nodes: BTreeSet<u32>,
     /// In the order of their ids.
     pub posts: Vec<Post>,
     /// The keys that are there.
@@ -55,6 +57,7 @@ impl Tables {
     ) -> Outcome {
         match work {
             Work::Prepare { drop } => {
+                self.nodes.insert(own);
                 if *drop {
                     let topology = &mut self.topology;
                     topology.ring.clear();
@@ -63,7 +66,7 @@ impl Tables {
                 }
                 Outcome::Done
             }
-            Work::Look => Outcome::Rows(self.topology.rows()),
+            Work::Look => Outcome::Rows(self.topology.rows(&self.nodes)),
             Work::Write(write) => self.write(own, *write),
             Work::Serve {
                 sequence, requests, ..
@@ -96,6 +99,7 @@ impl Tables {
             Write::Token { new, .. } => new,
             Write::Claim { seen, .. } | Write::Elected { seen } => seen.term.saturating_add(1),
             Write::Found { term, .. } | Write::Change { term, .. } | Write::Beat { term } => term,
+            Write::Try => return Outcome::Done,
         };
         if !fits(term) {
             return Outcome::Failed;
@@ -118,8 +122,9 @@ impl Tables {
 }
 
 impl Topology {
-    fn rows(&self) -> Rows {
+    fn rows(&self, nodes: &BTreeSet<u32>) -> Rows {
         Rows {
+            nodes: nodes.iter().copied().collect(),
             members: self.ring.iter().map(|(&id, &next)| (id, next)).collect(),
             seat: self.seat,
             acting: self.acting,
@@ -156,7 +161,7 @@ impl Topology {
                 }
             }
             Write::Change { change, .. } => self.change(change)?,
-            Write::Elected { .. } | Write::Beat { .. } => {}
+            Write::Elected { .. } | Write::Beat { .. } | Write::Try => {}
         }
         Some(())
     }
@@ -171,6 +176,7 @@ impl Topology {
             Write::Claim { seen, .. } | Write::Elected { seen } => (seen, own_seat(seen.term + 1)),
             Write::Change { term, .. } | Write::Beat { term } => (own_seat(term), own_seat(term)),
             Write::Token { term, new } => (own_seat(term), own_seat(new)),
+            Write::Try => return Some(()),
         };
         (self.seat == guard).then_some(())?;
         self.seat = row;
@@ -179,7 +185,7 @@ impl Topology {
             Write::Claim { .. } => self.acting = true,
             Write::Elected { .. } => self.acting = false,
             Write::Change { .. } | Write::Beat { .. } => self.beat += 1,
-            Write::Token { .. } => {}
+            Write::Token { .. } | Write::Try => {}
         }
         Some(())
     }

@@ -12,7 +12,7 @@ impl Circle {
         let stats = &mut self.stats;
         match *event {
             Event::TokenHeld { sequence }
-            | Event::TokenMade { sequence }
+            | Event::TokenMade { sequence, .. }
             | Event::TokenReturned { sequence } => {
                 let place = match event {
                     Event::TokenHeld { .. } => 0,

@@ -51,7 +51,8 @@ impl World {
             drop,
             ..schedule.options(at)
         };
-        let list = schedule.list().ok_or_else(|| "no list".to_owned());
+        let lacks = self.nodes[at].own.lacks;
+        let list = schedule.list(lacks).ok_or_else(|| "no list".to_owned());
         let made = list
             .and_then(|list| Andrews::new(options, list, seed).map_err(|error| error.to_string()));
         match made {
@@ -60,6 +61,17 @@ impl World {
                 self.tell(at, Told::Bound);
             }
             Err(error) => self.broken_at(at, Rule::Panic, error),
+        }
+    }
+
+    /// Gives a node another list, which it reads at its start.
+    pub fn set_list(&mut self, at: usize, lacks: Option<usize>) {
+        if std::mem::replace(&mut self.nodes[at].own.lacks, lacks) == lacks {
+            return;
+        }
+        if self.nodes[at].driver.is_some() {
+            self.die(at);
+            self.start(at, false);
         }
     }
 

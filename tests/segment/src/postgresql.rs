@@ -22,6 +22,8 @@ pub struct PostgreSql {
     folder: TempDir,
     /// What runs a command as that somebody.
     as_nobody: Vec<String>,
+    /// Its options, but for its socket.
+    options: String,
     runs: bool,
 }
 
@@ -38,6 +40,7 @@ impl PostgreSql {
             programs,
             folder,
             as_nobody,
+            options: "-c listen_addresses=".to_owned(),
             runs: false,
         };
         let data = server.data();
@@ -65,8 +68,8 @@ impl PostgreSql {
     /// It does not start: what it says.
     pub fn launch(&mut self) -> Result<()> {
         let (data, socket) = (self.data(), self.folder.path().display());
-        let options =
-            format!("-c listen_addresses= -c unix_socket_directories={socket} -c fsync=off");
+        let own = &self.options;
+        let options = format!("{own} -c unix_socket_directories={socket} -c fsync=off");
         let log = format!("{socket}/log");
         let started = self.run(
             "pg_ctl",
@@ -75,6 +78,23 @@ impl PostgreSql {
         started.with_context(|| fs::read_to_string(&log).unwrap_or_default())?;
         self.runs = true;
         Ok(())
+    }
+
+    /// Starts it again with TLS at a port of this machine, with a certificate in PEM and its key.
+    ///
+    /// # Errors
+    /// It does not start: what it says.
+    pub fn launch_with_tls(&mut self, port: u16, certificate: &str, key: &str) -> Result<()> {
+        self.crash()?;
+        for (name, text) in [("cert.pem", certificate), ("key.pem", key)] {
+            let path = self.folder.path().join("data").join(name);
+            let written = format!("umask 077; printf %s \"$1\" >{}", path.display());
+            self.run_as_nobody(Path::new("sh"), &["-c", &written, "sh", text])?;
+        }
+        self.options = format!(
+            "-c listen_addresses=localhost -c port={port} -c ssl=on -c ssl_cert_file=cert.pem -c ssl_key_file=key.pem"
+        );
+        self.launch()
     }
 
     /// Ends it at once, as a crash would: clients lose their connections, and what they have not committed.
@@ -116,9 +136,13 @@ impl PostgreSql {
     }
 
     fn run(&self, program: &str, arguments: &[&str]) -> Result<Output> {
+        self.run_as_nobody(&self.programs.join(program), arguments)
+    }
+
+    fn run_as_nobody(&self, program: &Path, arguments: &[&str]) -> Result<Output> {
         let mut command = Command::new(&self.as_nobody[0]);
         command.args(&self.as_nobody[1..]);
-        command.arg(self.programs.join(program)).args(arguments);
+        command.arg(program).args(arguments);
         // The server inherits the streams, and would keep a pipe open.
         let said = self.folder.path().join("said");
         let file = fs::File::create(&said)?;
@@ -127,7 +151,8 @@ impl PostgreSql {
         let output = command.output()?;
         ensure!(
             output.status.success(),
-            "{program}: {}",
+            "{}: {}",
+            program.display(),
             fs::read_to_string(&said).unwrap_or_default()
         );
         Ok(output)

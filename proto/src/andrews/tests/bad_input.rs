@@ -77,8 +77,10 @@ fn whatever_comes_in_whatever_order_it_goes_on() {
                     }
                 }
                 10 => {
+                    let nodes = (0..draw.below(30)).collect();
                     let members = (0..draw.below(6)).map(|_| (draw.below(10), draw.below(10)));
                     let rows = Rows {
+                        nodes,
                         members: members.collect(),
                         seat: Seat {
                             id: Some(draw.below(10)),

@@ -1,6 +1,6 @@
 //! The database in memory: the transactions of `docs/board.md`, section 7, each with its guard.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::andrews::{Change, Outcome, Rows, Seat, Work, Write};
 
@@ -9,6 +9,8 @@ pub(super) type Post = (u64, u32, u64);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Base {
+    /// Every node that has a row, as far as a test is about them.
+    pub(super) nodes: BTreeSet<u32>,
     /// Members and their successors.
     pub(super) ring: BTreeMap<u32, u32>,
     pub(super) seat: Seat,
@@ -39,6 +41,7 @@ impl Base {
 
     pub(super) fn rows(&self) -> Rows {
         Rows {
+            nodes: self.nodes.iter().copied().collect(),
             members: self.ring.iter().map(|(&id, &next)| (id, next)).collect(),
             seat: self.seat,
             acting: self.acting,
@@ -123,6 +126,7 @@ impl Base {
                 self.beat = self.beat.wrapping_add(1);
                 self.change(change)?;
             }
+            Write::Try => {}
             Write::Beat { term } => {
                 (self.seat == Seat { id: own, term }).then_some(())?;
                 self.beat = self.beat.wrapping_add(1);

@@ -416,7 +416,7 @@ fn a_claim_on_rows_that_miss_a_joined_node_keeps_it() {
     rig.gone(stream, Closed::Refused);
     rig.run(ms(20));
     rig.serve_looks();
-    for _ in 0..4 {
+    for _ in 0..8 {
         rig.run(ms(500));
         rig.serve_looks();
     }

@@ -40,7 +40,7 @@ fn it_is_tried_again_each_poll_and_nothing_is_written_meanwhile() {
         rig.hear(8, &Said::Join);
         rig.run(ms(1000));
         let job = rig.job();
-        assert_eq!(job.work, Work::Look);
+        assert_eq!(job.work, Work::Write(Write::Try));
         assert!(rig.jobs.is_empty());
         rig.done(job.id, Outcome::Failed);
     }
@@ -186,4 +186,79 @@ fn when_it_answers_again_nothing_is_decided_on_rows_from_before() {
     rig.done(visit.id, Outcome::Done);
     rig.run(ms(20));
     assert_eq!(rig.job().work, Work::Look);
+}
+
+#[test]
+fn after_a_failed_write_only_a_write_makes_it_up() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.answers = false;
+    rig.hear(7, &Said::Join);
+    let job = rig.job();
+    rig.done(job.id, Outcome::Failed);
+    rig.jobs.clear();
+    for _ in 0..3 {
+        rig.run(ms(1000));
+        let job = rig.job();
+        assert_eq!(
+            job.work,
+            Work::Write(Write::Try),
+            "a look would say nothing"
+        );
+        assert!(rig.jobs.is_empty());
+        rig.done(job.id, Outcome::Failed);
+        assert_eq!(state(&rig), DatabaseState::Gone);
+    }
+    rig.events();
+    rig.run(ms(1000));
+    let job = rig.job();
+    rig.done(job.id, Outcome::Done);
+    assert_eq!(state(&rig), DatabaseState::Up);
+    rig.serve_looks();
+    let up = DatabaseState::Up;
+    assert!(rig.events().contains(&Event::DatabaseChanged { state: up }));
+}
+
+#[test]
+fn a_write_that_is_not_answered_is_a_failed_one_and_a_failed_one_stays_gone() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.answers = false;
+    rig.hear(7, &Said::Join);
+    let first = rig.job();
+    rig.run(ms(1000));
+    assert_eq!(state(&rig), DatabaseState::Slow);
+    let work = |rig: &Rig| rig.jobs.front().map(|job| job.work.clone());
+    rig.run(ms(1000));
+    assert_eq!(work(&rig), Some(Work::Write(Write::Try)));
+    rig.done(first.id, Outcome::Failed);
+    rig.events();
+    rig.run(ms(5000));
+    assert_eq!(rig.events(), [], "it does not change between gone and slow");
+    assert_eq!(state(&rig), DatabaseState::Gone);
+}
+
+#[test]
+fn a_node_that_only_reads_tries_to_write_when_the_beat_stands_still() {
+    let mut rig = Rig::two();
+    for _ in 0..10 {
+        rig.base.beat += 1;
+        rig.run(ms(1000));
+    }
+    rig.answers = false;
+    let mut tries = 0;
+    for _ in 0..80 {
+        rig.run(ms(100));
+        while let Some(job) = rig.jobs.front() {
+            if job.work == Work::Write(Write::Try) {
+                tries += 1;
+                let job = rig.job();
+                rig.done(job.id, Outcome::Failed);
+            } else {
+                let job = rig.job();
+                let outcome = rig.base.run(2, &job.work);
+                rig.done(job.id, outcome);
+            }
+        }
+    }
+    assert_eq!(state(&rig), DatabaseState::Gone);
+    assert!((2..=7).contains(&tries), "{tries}");
 }

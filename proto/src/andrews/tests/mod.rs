@@ -20,5 +20,6 @@ mod recovery;
 mod requests;
 mod ring_methods;
 mod rings;
+mod strangers;
 mod token;
 mod ways;

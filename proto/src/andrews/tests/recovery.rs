@@ -133,6 +133,10 @@ fn it_asks_the_coordinator_every_ack_timeout_after_a_fresh_look_and_claims_after
     assert_eq!(rig.said(), [(5, Said::SuccessorRequest)]);
     assert_eq!(rig.written(), []);
     rig.run(ms(501));
+    assert_eq!(rig.written(), [], "a beat is late only after two polls");
+    while rig.machine.counters().claims == 0 {
+        rig.run(ms(50));
+    }
     let seen = Seat {
         id: Some(5),
         term: 4,
@@ -157,13 +161,13 @@ fn a_look_that_no_longer_says_so_ends_the_repeats() {
     rig.run(ms(400));
     rig.base.ring.remove(&3);
     rig.base.ring.insert(2, 5);
+    rig.run(ms(150));
+    let (stream, to) = rig.successor();
+    assert_eq!(to, 5);
+    rig.connected(stream);
     rig.run(ms(2000));
     assert_eq!(rig.said(), []);
-    assert_eq!(
-        rig.state(),
-        State::Recovering,
-        "but for its new successor, who does not answer"
-    );
+    assert_eq!(rig.state(), State::Member);
 }
 
 #[test]
@@ -255,11 +259,7 @@ fn of_a_node_that_is_no_member_it_is_a_join() {
 }
 
 #[test]
-fn neither_the_coordinator_nor_a_ring_of_one_is_removed() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.hear(3, &Said::SuccessorRequest);
-    assert_eq!(rig.said(), [(3, Said::Successor(5))]);
-    assert_eq!(rig.written(), []);
+fn a_ring_of_one_is_not_removed() {
     let mut rig = Rig::coordinator(5, &[5, 1]);
     rig.base.is_broken = true;
     rig.base.ring.insert(1, 1);

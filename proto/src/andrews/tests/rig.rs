@@ -222,12 +222,12 @@ impl Rig {
         std::mem::take(&mut self.events)
     }
 
-    /// What was written to the topology since the last time, but for beats.
+    /// What was written to the topology since the last time.
     pub(super) fn written(&mut self) -> Vec<Write> {
         let written = std::mem::take(&mut self.base.written);
         let writes = written.into_iter().map(|(_, write)| write);
         writes
-            .filter(|write| !matches!(write, Write::Beat { .. }))
+            .filter(|write| !matches!(write, Write::Beat { .. } | Write::Try))
             .collect()
     }
 
@@ -266,7 +266,10 @@ impl Rig {
     /// Has looks and beats done, until a job of another kind waits.
     pub(super) fn serve_looks(&mut self) {
         while let Some(job) = self.jobs.front() {
-            if !matches!(job.work, Work::Look | Work::Write(Write::Beat { .. })) {
+            if !matches!(
+                job.work,
+                Work::Look | Work::Write(Write::Beat { .. } | Write::Try)
+            ) {
                 return;
             }
             let job = self.job();

@@ -1,0 +1,61 @@
+//! What is wrong with a node, in sentences for its status.
+
+use ring_proto::andrews::{DatabaseState, Event, Snapshot};
+
+use crate::observe::describe;
+
+/// What the machine knows of, and what `complaint` says of the database.
+pub fn of(snapshot: &Snapshot, complaint: Option<String>) -> Vec<String> {
+    let database = complaint.or_else(|| silent(snapshot.database));
+    let database = database.map(|text| format!("the database cannot be used: {text}"));
+    let rows = snapshot.unknown_rows.iter();
+    let rows = rows.map(|&id| Event::UnknownRow { id });
+    let senders = snapshot.unknown_senders.iter();
+    let senders = senders.map(|&(id, from)| Event::UnknownSender { id, from });
+    let unanswered = snapshot.unanswered.map(|id| Event::Unanswered { id });
+    let events = rows.chain(senders).chain(unanswered);
+    let events = events.filter_map(|event| Some(describe(&event)?.text));
+    database.into_iter().chain(events).collect()
+}
+
+fn silent(database: DatabaseState) -> Option<String> {
+    match database {
+        DatabaseState::Up => None,
+        DatabaseState::Slow => Some("it does not answer within --database-timeout".to_owned()),
+        DatabaseState::Gone => Some("a transaction has failed, and none was done since".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::andrews::{Andrews, NodeList, Options};
+
+    use super::*;
+
+    #[test]
+    fn each_trouble_has_its_sentence() {
+        let list = NodeList::new([(7, ([10, 0, 0, 7], 7400).into())]).expect("it is one");
+        let machine = Andrews::new(Options::new(7), list, 1).expect("they can work");
+        let well = machine.snapshot();
+        assert_eq!(of(&well, None), [""; 0]);
+        let ill = Snapshot {
+            database: DatabaseState::Slow,
+            unknown_rows: vec![4],
+            unknown_senders: vec![(5, [10, 0, 0, 5].into())],
+            unanswered: Some(3),
+            ..well
+        };
+        let said = of(&ill, None);
+        for (said, words) in said.iter().zip([
+            "--database-timeout",
+            "the database has node 4,",
+            "node 5 sends from 10.0.0.5",
+            "node 3, the coordinator",
+        ]) {
+            assert!(said.contains(words), "{said}");
+        }
+        assert_eq!(said.len(), 4);
+        let said = of(&ill, Some("disk full".to_owned()));
+        assert!(said[0].ends_with("disk full"), "{said:?}");
+    }
+}

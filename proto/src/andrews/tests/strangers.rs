@@ -1,0 +1,170 @@
+//! Lists that differ, and a coordinator that lives and does not answer (sections 1 and 6).
+
+use super::rig::{Rig, ip, ms};
+use super::steps::four;
+use crate::Closed;
+use crate::andrews::message::Said;
+use crate::andrews::{Change, Event, State, Write};
+
+/// Lets time go by in which the coordinator's beat goes on, and another node is heard.
+fn beat(rig: &mut Rig, polls: u32) {
+    for _ in 0..polls {
+        rig.base.beat += 1;
+        rig.hear(1, &Said::Successor(5));
+        rig.run(ms(1000));
+    }
+}
+
+fn unanswered(rig: &mut Rig) -> usize {
+    let told = Event::Unanswered { id: 5 };
+    rig.events().iter().filter(|it| **it == told).count()
+}
+
+#[test]
+fn a_newcomer_that_nobody_answers_claims_nothing_while_the_beat_moves() {
+    let mut rig = Rig::new(7, four());
+    beat(&mut rig, 30);
+    assert_eq!(rig.written(), []);
+    assert_eq!(rig.state(), State::Joining);
+    assert!(rig.said().len() > 30, "it asks on");
+    assert_eq!(unanswered(&mut rig), 1, "it says so once");
+    assert_eq!(rig.machine.snapshot().unanswered, Some(5));
+    // Two polls and database-timeout, and what a step waits for.
+    rig.run(ms(2400));
+    assert_eq!(rig.written(), []);
+    rig.hear(1, &Said::Successor(5));
+    rig.run(ms(1600));
+    assert!(matches!(rig.written()[..], [Write::Claim { .. }, ..]));
+}
+
+#[test]
+fn a_database_that_did_not_answer_is_no_beat_that_stands_still() {
+    let mut rig = Rig::new(7, four());
+    beat(&mut rig, 5);
+    rig.answers = false;
+    rig.run(ms(20_000));
+    rig.answers = true;
+    rig.jobs.clear();
+    rig.run(ms(1500));
+    rig.hear(1, &Said::Successor(5));
+    beat(&mut rig, 5);
+    assert_eq!(rig.written(), []);
+}
+
+#[test]
+fn a_coordinator_that_is_out_of_reach_is_asked_and_not_claimed_from() {
+    let mut rig = Rig::member(3, four());
+    rig.run(ms(100));
+    let (stream, _) = rig.successor();
+    rig.gone(stream, Closed::TimedOut);
+    let (stream, to) = rig.successor();
+    assert_eq!(to, 5);
+    // A firewall refuses in the name of the host.
+    rig.gone(stream, Closed::Refused);
+    beat(&mut rig, 20);
+    assert_eq!(rig.state(), State::Recovering);
+    assert_eq!(rig.written(), []);
+    let asked = rig.said();
+    assert!(asked.contains(&(5, Said::SuccessorRequest)), "{asked:?}");
+}
+
+#[test]
+fn a_coordinator_whose_process_has_ended_is_claimed_from_unless_it_beats_on() {
+    for is_ended in [true, false] {
+        let mut rig = Rig::member(3, four());
+        rig.run(ms(100));
+        let (stream, _) = rig.successor();
+        rig.answers = false;
+        rig.end(stream);
+        rig.serve();
+        let (stream, _) = rig.successor();
+        rig.gone(stream, Closed::Refused);
+        rig.run(ms(20));
+        rig.serve_looks();
+        if !is_ended {
+            // The claim has failed, and the coordinator was there all the while.
+            let claim = rig.job();
+            rig.done(claim.id, crate::andrews::Outcome::Failed);
+        }
+        rig.answers = true;
+        if is_ended {
+            rig.serve();
+            assert!(matches!(rig.written()[..], [Write::Claim { .. }, ..]));
+        } else {
+            beat(&mut rig, 20);
+            assert_eq!(rig.written(), []);
+        }
+    }
+}
+
+#[test]
+fn a_member_that_cannot_reach_the_coordinator_is_taken_out_itself() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.hear(3, &Said::SuccessorRequest);
+    let change = Change::Remove { node: 3, after: 2 };
+    assert_eq!(rig.written(), [Write::Change { term: 4, change }]);
+    rig.hear(3, &Said::SuccessorRequest);
+    assert!(rig.base.ring.contains_key(&3), "it joins elsewhere");
+}
+
+#[test]
+fn a_coordinator_that_has_lost_its_successor_and_hears_nobody_does_not_beat() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.run(ms(3000));
+    let (stream, _) = rig.successor();
+    rig.gone(stream, Closed::TimedOut);
+    let beat = rig.base.beat;
+    let (stream, _) = rig.successor();
+    rig.gone(stream, Closed::Failed);
+    rig.run(ms(4000));
+    assert_eq!(rig.base.beat, beat);
+    rig.hear(2, &Said::Successor(3));
+    rig.run(ms(1100));
+    assert!(rig.base.beat > beat);
+}
+
+#[test]
+fn rows_and_senders_that_the_list_lacks_are_told_of_once() {
+    let mut base = four();
+    base.nodes = (1..=10).collect();
+    let mut rig = Rig::with(crate::andrews::Options::new(5), base);
+    for _ in 0..3 {
+        rig.hear_bytes(ip(12), &Said::Join.encode(12));
+        // A node of the list, from where it is not.
+        rig.hear_bytes(ip(13), &Said::Join.encode(2));
+        rig.run(ms(1000));
+    }
+    let told = rig.events();
+    for event in [
+        Event::UnknownRow { id: 10 },
+        Event::UnknownSender {
+            id: 12,
+            from: ip(12),
+        },
+        Event::UnknownSender {
+            id: 2,
+            from: ip(13),
+        },
+    ] {
+        let count = told.iter().filter(|it| **it == event).count();
+        assert_eq!(count, 1, "{event:?}");
+    }
+    let snapshot = rig.machine.snapshot();
+    assert_eq!(snapshot.unknown_rows, [10]);
+    assert_eq!(snapshot.unknown_senders, [(2, ip(13)), (12, ip(12))]);
+    rig.base.nodes.remove(&10);
+    rig.run(ms(6000));
+    let snapshot = rig.machine.snapshot();
+    assert!(snapshot.unknown_rows.is_empty() && snapshot.unknown_senders.is_empty());
+}
+
+#[test]
+fn senders_that_somebody_invents_are_few() {
+    let mut rig = Rig::new(5, four());
+    for id in 100..200 {
+        rig.hear_bytes(ip(id), &Said::Join.encode(id));
+    }
+    let told = rig.events().into_iter();
+    let told = told.filter(|it| matches!(it, Event::UnknownSender { .. }));
+    assert_eq!(told.count(), 16);
+}
