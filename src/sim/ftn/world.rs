@@ -67,7 +67,7 @@ impl World {
                 doom: Doom::None,
                 kind,
             };
-            let mut node = Node::new(own, LONGEST, 1 + rng.below(1_000_000_000_000));
+            let mut node = Node::new(own, SOCKET, 1 + rng.below(1_000_000_000_000));
             node.clock.set_wall(WALL);
             node
         });
@@ -79,7 +79,8 @@ impl World {
             ..Service::default()
         };
         let (least, more) = schedule.latency_us;
-        let network = Network::new((least * 1_000, more * 1_000));
+        let mut network = Network::new((least * 1_000, more * 1_000));
+        network.weather.longest = Some(PATH);
         let mut world = Self::assemble(nodes, network, rng, system);
         let replay = |fault: &Fault| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
         world.network.captures = schedule.actions.iter().any(|action| replay(&action.fault));

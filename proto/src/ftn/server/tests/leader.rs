@@ -377,7 +377,7 @@ fn a_survey_ends_when_a_quorum_knows_its_configuration() {
     assert!(rig.snapshot().authority && rig.snapshot().survey.is_some());
     let said = rig.heartbeat(1, rig.snapshot().seq, R);
     assert_eq!(rig.snapshot().survey, None);
-    let round = (1_i64 << 31) + 2;
+    let round = (1_i128 << 31) + 2;
     let expected = [1, 2].map(|to| format!("STATE {number}.{round} RRD [] to s{to}"));
     assert_eq!(only(&said, "STATE"), expected);
     // Once.

@@ -31,8 +31,8 @@ pub fn client(k: u16) -> SocketAddr {
     SocketAddr::from(([198, 51, 100, 1], CLIENT_PORT + k))
 }
 
-pub fn seq(configuration: u32, round: u32) -> i64 {
-    seq_of(configuration) + i64::from(round)
+pub fn seq(configuration: u64, round: u32) -> i128 {
+    seq_of(configuration) + i128::from(round)
 }
 
 pub fn encode(header: Header, message: Message<'_>) -> Vec<u8> {
@@ -86,7 +86,7 @@ pub fn states(states: impl IntoIterator<Item = ServerState>) -> String {
     states.into_iter().map(letter).collect()
 }
 
-pub fn show_seq(seq: i64) -> String {
+pub fn show_seq(seq: i128) -> String {
     format!("{}.{}", configuration_of(seq).unwrap(), seq & 0xffff_ffff)
 }
 
