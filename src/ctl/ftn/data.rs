@@ -28,8 +28,10 @@ pub(super) fn get(
     let done = client.with_session(|session| {
         let grant = acquire(session, how, name, Access::Shared)?;
         // What was read was the token's data, whatever becomes of the session.
-        let _ = session.release_by(name.bytes(), None, by(how, clock::now().monotonic));
-        Ok(grant.data)
+        match session.release_by(name.bytes(), None, by(how, clock::now().monotonic)) {
+            Err(token::Error::Interrupted) => Err(Interrupted.into()),
+            _ => Ok(grant.data),
+        }
     })?;
     match done {
         Outcome::Done(data) => {

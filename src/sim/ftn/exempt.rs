@@ -29,7 +29,7 @@ pub struct Exempt {
     /// When two led last, be it one after the other.
     two_until: Option<u64>,
     /// The number that a leader does not know which leads in a cut, by server: it is one of two until it knows it.
-    unknown: Vec<Option<u32>>,
+    unknown: Vec<Option<u64>>,
     /// When each server has last lost its memory.
     memory: Vec<Option<u64>>,
     /// When half of the servers had last done so within CT.
@@ -47,7 +47,7 @@ pub struct Exempt {
     /// The number of that.
     known_configuration: Vec<u64>,
     /// The number of the configuration that marked each server DOWN, of which it has not heard.
-    marked: Vec<Option<u32>>,
+    marked: Vec<Option<u64>>,
     /// The tokens that each server knows.
     pub known: Vec<u64>,
     /// When a server that knew a token last lost its memory, or was marked DOWN.
@@ -89,7 +89,7 @@ impl Exempt {
     /// A server knows no more what it knew.
     pub fn note_memory_lost(&mut self, now: u64, server: usize) {
         self.note_leader_lost(server);
-        self.meet(now, server, u32::MAX);
+        self.meet(now, server, u64::MAX);
         self.note_used_again(now, server, false);
         self.marked[server] = None;
         self.memory[server] = Some(now);

@@ -3,7 +3,7 @@
 use ring_codec::ftn::ServerState;
 use ring_proto::ftn::client::{self, Client};
 use ring_proto::ftn::server::{self, RoleKind, Server};
-use ring_proto::ftn::{LONGEST, Servers};
+use ring_proto::ftn::Servers;
 
 use super::checks::Checks;
 use super::exempt::Exempt;
@@ -11,7 +11,7 @@ use super::node::{ClientOwn, Doom, Kind, Own, ServerOwn};
 use super::notation::{FIRST_PORT, client_address, list, server_address, token_of};
 use super::outcome::{Outcome, Rule};
 use super::plan::{Fault, Schedule};
-use super::service::Service;
+use super::service::{PATH, SOCKET, Service};
 use super::settings::FaultKind;
 use crate::sim::kernel::faults::NetworkFault;
 use crate::sim::kernel::network::Network;

@@ -7,7 +7,7 @@ use ring_codec::ftn::{Kind, Message};
 
 use super::PARTS_MAX;
 use super::recent::Recent;
-use crate::ftn::{PART, RETRY_MAX, WINDOW};
+use crate::ftn::{PART, RETRY, RETRY_MAX, WINDOW};
 use crate::time::Instant;
 
 /// How many messages wait for one peer at most; another is as good as lost.
@@ -123,7 +123,8 @@ impl Outgoing {
             let is_only = queue.len() == 1;
             let first = queue.front_mut().filter(|first| {
                 let is_state = kind == Kind::State && first.kind == kind;
-                is_only || is_stuck || is_state || known == Some(0)
+                let is_late = now.since(first.progress) >= RETRY;
+                is_only || is_stuck || is_state || is_late || known == Some(0)
             });
             let parts = first.map(Content::repeat).unwrap_or_default();
             (weight(queue), parts)
