@@ -73,11 +73,7 @@ pub(super) fn seq(reader: &mut Reader<'_>) -> Result<i128, DecodeError> {
 }
 
 /// Reads a long from 0 to `max`.
-fn natural(
-    reader: &mut Reader<'_>,
-    field: &'static str,
-    max: i64,
-) -> Result<i64, DecodeError> {
+fn natural(reader: &mut Reader<'_>, field: &'static str, max: i64) -> Result<i64, DecodeError> {
     let offset = reader.offset();
     let value = long(reader, field)?;
     if (0..=max).contains(&value) {

@@ -59,7 +59,9 @@ impl World {
                 msgnum,
                 token: Token {
                     name: b"",
-                    data: self.rng.pick(&[&b"2147483640"[..], b"4294967295", b"72057594037927935"]),
+                    data: self
+                        .rng
+                        .pick(&[&b"2147483640"[..], b"4294967295", b"72057594037927935"]),
                 },
                 flags: Flags::Deassign,
             },

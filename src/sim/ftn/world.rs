@@ -1,9 +1,9 @@
 //! Servers and clients: how they are made, started and looked at.
 
 use ring_codec::ftn::ServerState;
+use ring_proto::ftn::Servers;
 use ring_proto::ftn::client::{self, Client};
 use ring_proto::ftn::server::{self, RoleKind, Server};
-use ring_proto::ftn::Servers;
 
 use super::checks::Checks;
 use super::exempt::Exempt;

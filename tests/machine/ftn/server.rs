@@ -214,7 +214,11 @@ impl Station {
         };
         let servers = SERVERS as u64;
         let is_server = (0..SERVERS).any(|index| server_address(index) == from);
-        let most = if is_server { 162_001 * servers } else { servers };
+        let most = if is_server {
+            162_001 * servers
+        } else {
+            servers
+        };
         assert!(by <= most, "{from} has moved the number by {by}");
     }
 

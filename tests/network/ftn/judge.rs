@@ -278,7 +278,10 @@ impl Judge {
                 ..
             } => {
                 self.kinds.insert("STATE");
-                ensure!(seq >> 32 == i128::from(*leader), "seq and leader do not agree");
+                ensure!(
+                    seq >> 32 == i128::from(*leader),
+                    "seq and leader do not agree"
+                );
                 let is_leader = leader % i64::try_from(count)? == server;
                 ensure!(
                     is_leader && states.len() == count,

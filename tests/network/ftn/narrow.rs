@@ -26,7 +26,9 @@ pub fn tests() -> Vec<Test> {
 
 /// The loopback interface carries 1,280 bytes from now on, and fragments do not arrive.
 fn drop_fragments() -> Result<()> {
-    let status = Command::new("ip").args(["link", "set", "lo", "mtu", "1280"]).status()?;
+    let status = Command::new("ip")
+        .args(["link", "set", "lo", "mtu", "1280"])
+        .status()?;
     ensure!(status.success(), "{status}");
     fs::write("/proc/sys/net/ipv4/ipfrag_high_thresh", "0").context("no memory for fragments")?;
     let [sender, receiver] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0"));
@@ -120,10 +122,21 @@ fn a_set_that_is_not_confirmed_ends_in_time_and_by_a_signal() -> Result<()> {
             let output = stand.token_of(&list, &set).output()?;
             let said = String::from_utf8_lossy(&output.stderr);
             ensure!(output.status.code() == Some(9), "{output:?}");
-            ensure!(said.contains("whether the data were set is not known"), "{said}");
-            ensure!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+            ensure!(
+                said.contains("whether the data were set is not known"),
+                "{said}"
+            );
+            ensure!(
+                began.elapsed() >= Duration::from_secs(1),
+                "{:?}",
+                began.elapsed()
+            );
             // The lease would last for 11 s.
-            ensure!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
+            ensure!(
+                began.elapsed() < Duration::from_secs(9),
+                "{:?}",
+                began.elapsed()
+            );
             for command in [&["set", "t", "new"][..], &["get", "t"]] {
                 let mut waits = Running::start(&mut stand.token_of(&list, command))?;
                 while returned.try_recv().is_ok() {}
@@ -131,7 +144,11 @@ fn a_set_that_is_not_confirmed_ends_in_time_and_by_a_signal() -> Result<()> {
                 let told = Instant::now();
                 waits.signal(Signal::SIGTERM)?;
                 waits.ends_with(128 + Signal::SIGTERM as i32)?;
-                ensure!(told.elapsed() < Duration::from_secs(9), "{:?}", told.elapsed());
+                ensure!(
+                    told.elapsed() < Duration::from_secs(9),
+                    "{:?}",
+                    told.elapsed()
+                );
             }
             Ok(())
         };

@@ -81,7 +81,8 @@ impl Incoming {
         piece: Piece<'_>,
         longest: usize,
     ) -> Took {
-        let (Ok(part), Ok(parts)) = (usize::try_from(piece.part), usize::try_from(piece.parts)) else {
+        let (Ok(part), Ok(parts)) = (usize::try_from(piece.part), usize::try_from(piece.parts))
+        else {
             return Took::Refused;
         };
         if !(2..=PARTS_MAX).contains(&parts) || part >= parts || piece.bytes.is_empty() {

@@ -132,7 +132,13 @@ impl Outgoing {
     }
 
     /// PARTED from a peer. Returns the parts that leave now: one for each that has come, or the first ones of the next message.
-    pub fn on_parted(&mut self, now: Instant, from: SocketAddr, number: i64, came: &[u8]) -> Vec<Part> {
+    pub fn on_parted(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        number: i64,
+        came: &[u8],
+    ) -> Vec<Part> {
         if self.peers.get(from).is_none() {
             return Vec::new();
         }
@@ -140,7 +146,9 @@ impl Outgoing {
             let parts = match queue.front_mut() {
                 Some(content) if content.number == number && !came.is_empty() => {
                     for (part, has) in content.came.iter_mut().enumerate() {
-                        let bit = came.get(part / 8).is_some_and(|bits| bits >> (part % 8) & 1 == 1);
+                        let bit = came
+                            .get(part / 8)
+                            .is_some_and(|bits| bits >> (part % 8) & 1 == 1);
                         if bit && !*has {
                             content.progress = now;
                         }

@@ -18,15 +18,32 @@ fn at(seconds: u64) -> Instant {
 }
 
 fn message(len: usize, fill: u8) -> Vec<u8> {
-    (0..len).map(|at| fill.wrapping_add(at.to_le_bytes()[0])).collect()
+    (0..len)
+        .map(|at| fill.wrapping_add(at.to_le_bytes()[0]))
+        .collect()
 }
 
 /// Takes a part to the other side, and its answer back. Returns what has become whole.
-fn carry(outgoing: &mut Outgoing, incoming: &mut Incoming, part: Part) -> (Vec<Part>, Option<Vec<u8>>) {
-    let Some(Message::Part { content, part, parts, bytes }) = outgoing.message(peer(1), part) else {
+fn carry(
+    outgoing: &mut Outgoing,
+    incoming: &mut Incoming,
+    part: Part,
+) -> (Vec<Part>, Option<Vec<u8>>) {
+    let Some(Message::Part {
+        content,
+        part,
+        parts,
+        bytes,
+    }) = outgoing.message(peer(1), part)
+    else {
         return (Vec::new(), None);
     };
-    let piece = Piece { content, part, parts, bytes };
+    let piece = Piece {
+        content,
+        part,
+        parts,
+        bytes,
+    };
     let took = incoming.take(at(0), at(0), peer(2), piece, PARTS_MAX * PART);
     let came = incoming.came(peer(2), content).unwrap();
     let next = outgoing.on_parted(at(0), peer(1), content, &came);
@@ -46,7 +63,11 @@ fn a_long_message_comes_whole_by_windows() {
     let sent = message(300 * PART + 7, 3);
     let mut flight = outgoing.send(at(0), peer(1), Kind::State, &sent);
     assert_eq!(flight.len(), WINDOW);
-    let header = Header { from: i32::MAX, to: i32::MAX, ssig: 8_191 };
+    let header = Header {
+        from: i32::MAX,
+        to: i32::MAX,
+        ssig: 8_191,
+    };
     let mut whole = None;
     while let Some(part) = flight.pop() {
         let datagram = Datagram::new(header, outgoing.message(peer(1), part).unwrap());
@@ -74,7 +95,9 @@ fn a_repeated_message_brings_the_missing_parts_alone() {
     let again = outgoing.send(at(0), peer(1), Kind::Grant, &sent);
     let numbers: Vec<usize> = again.iter().map(|part| part.part).collect();
     assert_eq!(numbers, [2, 7, 12]);
-    let whole = again.into_iter().find_map(|part| carry(&mut outgoing, &mut incoming, part).1);
+    let whole = again
+        .into_iter()
+        .find_map(|part| carry(&mut outgoing, &mut incoming, part).1);
     assert_eq!(whole, Some(sent));
 }
 
@@ -87,7 +110,9 @@ fn a_peer_that_has_forgotten_what_came_is_sent_all_of_it() {
     incoming.forget(peer(2));
     carry(&mut outgoing, &mut incoming, parts[1]);
     let again = outgoing.send(at(0), peer(1), Kind::Grant, &sent);
-    let whole = again.into_iter().find_map(|part| carry(&mut outgoing, &mut incoming, part).1);
+    let whole = again
+        .into_iter()
+        .find_map(|part| carry(&mut outgoing, &mut incoming, part).1);
     assert_eq!(whole, Some(sent));
 }
 
@@ -151,11 +176,23 @@ fn parts_that_come_again_make_no_second_message() {
 fn parts_that_cannot_be_are_refused_and_take_no_memory() {
     let mut incoming = Incoming::default();
     let mut take = |part, parts, bytes: &[u8]| {
-        let piece = Piece { content: 7, part, parts, bytes };
+        let piece = Piece {
+            content: 7,
+            part,
+            parts,
+            bytes,
+        };
         incoming.take(at(0), at(0), peer(2), piece, MESSAGE_MAX)
     };
     let too_many = i32::try_from(PARTS_MAX).unwrap() + 1;
-    for (part, parts) in [(0, 1), (2, 2), (-1, 2), (0, too_many), (0, i32::MAX), (i32::MIN, -1)] {
+    for (part, parts) in [
+        (0, 1),
+        (2, 2),
+        (-1, 2),
+        (0, too_many),
+        (0, i32::MAX),
+        (i32::MIN, -1),
+    ] {
         assert_eq!(take(part, parts, b"x"), Took::Refused, "{part} of {parts}");
     }
     assert_eq!(take(0, 2, b""), Took::Refused);
@@ -174,7 +211,12 @@ fn what_comes_is_bounded_over_all_peers() {
     let mut most = 0;
     for round in 0..30_i32 {
         for port in 1..2_000 {
-            let piece = Piece { content: 7, part: round, parts: 32, bytes: &bytes };
+            let piece = Piece {
+                content: 7,
+                part: round,
+                parts: 32,
+                bytes: &bytes,
+            };
             incoming.take(at(0), at(0), peer(port), piece, MESSAGE_MAX);
             most = most.max(incoming.bytes());
         }
@@ -184,11 +226,24 @@ fn what_comes_is_bounded_over_all_peers() {
     // A peer that has begun and ended in between.
     let (mut outgoing, sent) = (Outgoing::default(), message(5 * PART, 1));
     let parts = outgoing.send(at(0), peer(1), Kind::Return, &sent);
-    let whole = parts.into_iter().find_map(|part| carry(&mut outgoing, &mut incoming, part).1);
+    let whole = parts
+        .into_iter()
+        .find_map(|part| carry(&mut outgoing, &mut incoming, part).1);
     assert_eq!(whole, Some(sent));
     // And after a silence nothing is left of the attack.
-    let piece = Piece { content: 9, part: 0, parts: 2, bytes: b"x" };
-    incoming.take(at(0) + Duration::from_secs(20), at(0), peer(5_000), piece, MESSAGE_MAX);
+    let piece = Piece {
+        content: 9,
+        part: 0,
+        parts: 2,
+        bytes: b"x",
+    };
+    incoming.take(
+        at(0) + Duration::from_secs(20),
+        at(0),
+        peer(5_000),
+        piece,
+        MESSAGE_MAX,
+    );
     assert!(incoming.bytes() < 1_000);
 }
 

@@ -7,8 +7,8 @@ use ring_codec::ftn::{Datagram, Kind, Message};
 use super::outbox::{Content, Outgoing};
 use super::phase::Phase;
 use super::{Client, Reason};
-use crate::ftn::carrier::{self, Incoming, MESSAGE_MAX, Part, Piece, Took};
 use crate::ftn::Servers;
+use crate::ftn::carrier::{self, Incoming, MESSAGE_MAX, Part, Piece, Took};
 
 /// What is under way in both directions. It ends with the session.
 #[derive(Debug, Clone, Hash, Default)]

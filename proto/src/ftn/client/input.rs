@@ -26,7 +26,11 @@ impl Client {
         }
     }
 
-    pub(super) fn accept(&mut self, from: SocketAddr, datagram: &Datagram<'_>) -> Result<(), Reason> {
+    pub(super) fn accept(
+        &mut self,
+        from: SocketAddr,
+        datagram: &Datagram<'_>,
+    ) -> Result<(), Reason> {
         let (header, message) = (datagram.header(), datagram.message());
         if header.ssig != self.options.servers.signature() {
             self.note_other_list(from, header.ssig);
@@ -133,12 +137,7 @@ impl Client {
 const fn is_for_clients(kind: Kind) -> bool {
     matches!(
         kind,
-        Kind::Config
-            | Kind::Grant
-            | Kind::Revoke
-            | Kind::Confirm
-            | Kind::Part
-            | Kind::Parted
+        Kind::Config | Kind::Grant | Kind::Revoke | Kind::Confirm | Kind::Part | Kind::Parted
     )
 }
 

@@ -216,7 +216,10 @@ mod tests {
     fn a_fence_is_decimal_digits_before_the_first_space() {
         assert_eq!(fenced(b"12 "), Some((Some(12), &b""[..])));
         assert_eq!(fenced(b"0 a b"), Some((Some(0), &b"a b"[..])));
-        assert_eq!(fenced(b"99999999999999999999 x"), Some((Some(99_999_999_999_999_999_999), &b"x"[..])));
+        assert_eq!(
+            fenced(b"99999999999999999999 x"),
+            Some((Some(99_999_999_999_999_999_999), &b"x"[..]))
+        );
         for wrong in [
             &b""[..],
             b" ",

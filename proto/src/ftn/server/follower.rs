@@ -92,12 +92,16 @@ impl Server {
             return self.drop_from_server(server, Reason::Malformed);
         };
         let (seq, configuration) = (state.seq, state.configuration(number));
-        self.follow(now, server, Followed {
-            seq,
-            configuration,
-            clients,
-            arrived,
-        });
+        self.follow(
+            now,
+            server,
+            Followed {
+                seq,
+                configuration,
+                clients,
+                arrived,
+            },
+        );
     }
 
     /// Takes over what a leader says.

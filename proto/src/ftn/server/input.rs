@@ -116,7 +116,8 @@ impl Server {
         }
         if let Some(came) = self.out.incoming.came(from, piece.content) {
             let (content, came) = (piece.content, &came[..]);
-            self.out.send(from, sender, Message::Parted { content, came });
+            self.out
+                .send(from, sender, Message::Parted { content, came });
         }
         if let Took::Whole { bytes, arrived } = took {
             match Datagram::decode(&bytes) {

@@ -273,7 +273,7 @@ impl Server {
             if reach < number {
                 self.drop_from_server(server, Reason::Ahead);
             }
-            if reach >= self.view.number() {
+            if reach == number || reach > self.view.number() {
                 self.outnumber(now, reach);
             }
             return;

@@ -96,7 +96,10 @@ mod tests {
         assert_eq!(known, 330 * 5_400 * 3);
         assert_eq!(cold_floor(day(310), 3, known), 310 * 5_400 * 3);
         assert_eq!(cold_floor(day(365 * 362), 3, known), known + 3 * MONTH);
-        assert_eq!(cold_floor(day(365 * 362), 3, u64::MAX), periods(u64::MAX).unwrap() * 3);
+        assert_eq!(
+            cold_floor(day(365 * 362), 3, u64::MAX),
+            periods(u64::MAX).unwrap() * 3
+        );
     }
 
     #[test]

@@ -66,7 +66,9 @@ pub enum OptionsError {
         servers: usize,
     },
     /// A list of so many sessions does not fit a message.
-    #[error("--max-clients {0} is above {MAX_CLIENTS}: a list of more sessions does not fit a message")]
+    #[error(
+        "--max-clients {0} is above {MAX_CLIENTS}: a list of more sessions does not fit a message"
+    )]
     Clients(usize),
     /// There is no server with this index.
     #[error("--index {index} names none of the {servers} servers, which are numbered from 0")]

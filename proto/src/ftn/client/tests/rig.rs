@@ -332,7 +332,8 @@ impl Rig {
             let (whole, answer) = self.far_side.hear(transmit.to, &buf[..transmit.len]);
             if let Some(answer) = answer {
                 let (now, from) = (self.now, transmit.to);
-                self.client.handle_message(now, from, &answer, Duration::ZERO);
+                self.client
+                    .handle_message(now, from, &answer, Duration::ZERO);
             }
             let Some(bytes) = whole else {
                 continue;

@@ -122,14 +122,10 @@ pub fn show(bytes: &[u8], to: SocketAddr) -> String {
             clients,
             ..
         } => {
-            let sessions = clients.iter().map(|client| {
-                if client.id == 0 {
-                    format!("part {}", text(client.address))
-                } else {
-                    address(text(client.address).parse().unwrap())
-                }
-            });
-            let sessions: Vec<String> = sessions.collect();
+            let sessions = clients.iter();
+            let sessions: Vec<String> = sessions
+                .map(|client| address(text(client.address).parse().unwrap()))
+                .collect();
             let states = states(sstates);
             format!("STATE {} {states} [{}]", show_seq(seq), sessions.join(" "))
         }

@@ -1,8 +1,9 @@
 //! Messages in parts, as a server sends and receives them (`docs/ftn.md`, section 3).
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use ring_codec::ftn::{Datagram, Flags, Header, Message};
+use ring_codec::ftn::{Flags, Header, Message};
 
 use super::rig::*;
 use crate::Machine;
@@ -18,7 +19,10 @@ fn pieces(header: Header, message: Message<'_>) -> Vec<Vec<u8>> {
     let now = Instant::default();
     let first = outgoing.send(now, server(0), message.kind(), &bytes)[0];
     let part = |part| outgoing.message(server(0), Part { part, ..first });
-    (0..).map_while(part).map(|part| encode(header, part)).collect()
+    (0..)
+        .map_while(part)
+        .map(|part| encode(header, part))
+        .collect()
 }
 
 fn header(rig: &Rig, from: i32) -> Header {
@@ -46,7 +50,7 @@ fn data_of_every_length_come_and_go_in_datagrams_that_every_path_carries() {
         rig.begin(2);
         rig.request(1, 1, "t", X);
         let data = "d".repeat(len);
-        let (id, header) = (rig.id(1), |rig: &Rig, id| header(rig, id));
+        let id = rig.id(1);
         let whole = encode(header(&rig, id), update(&data));
         let sent = if whole.len() > LONGEST {
             pieces(header(&rig, id), update(&data))
@@ -63,7 +67,7 @@ fn data_of_every_length_come_and_go_in_datagrams_that_every_path_carries() {
         // The rig takes no datagram that is too long, and puts parts together.
         let granted = rig.request(2, 1, "t", X);
         assert_eq!(granted, [format!("GRANT 1 t={data} to k2")]);
-        assert_eq!(rig.snapshot().parts_bytes < 4_096, true);
+        assert!(rig.snapshot().parts_bytes < 4_096);
     }
 }
 
@@ -97,7 +101,10 @@ fn the_parts_of_a_session_end_with_it() {
 /// With 75 clients the servers lost the list. Here they have 600, and no datagram is too long.
 #[test]
 fn a_list_of_many_sessions_comes_in_parts() {
-    let options = Options { quorum: 1, ..options() };
+    let options = Options {
+        quorum: 1,
+        ..options()
+    };
     let mut leader = Rig::start(2, 0, options, Durable::default());
     leader.pass(ST);
     let mut follower = Rig::start(2, 1, options, Durable::default());
@@ -129,7 +136,8 @@ fn a_list_of_many_sessions_comes_in_parts() {
             } else {
                 (&mut leader, server(1))
             };
-            rig.server.handle_message(rig.now, from, &bytes, MS * 0);
+            rig.server
+                .handle_message(rig.now, from, &bytes, Duration::ZERO);
             while rig.server.poll_durable().is_some() {
                 rig.server.handle_stored(rig.now, crate::Stored::Done);
             }
@@ -137,7 +145,7 @@ fn a_list_of_many_sessions_comes_in_parts() {
     }
     assert_eq!(follower.role(), RoleKind::Follower);
     assert_eq!(follower.snapshot().sessions.len(), 600);
-    assert_eq!(leader.snapshot().parts_bytes + follower.snapshot().parts_bytes < 4_096, true);
+    assert!(leader.snapshot().parts_bytes + follower.snapshot().parts_bytes < 4_096);
     follower.command(Command::ShutDown);
 }
 
@@ -147,12 +155,15 @@ fn a_part_in_parts_is_dropped() {
     rig.begin(1);
     let id = rig.id(1);
     let bytes = [0; 2_000];
-    let nested = Message::Part { content: 1, part: 0, parts: 2, bytes: &bytes };
+    let nested = Message::Part {
+        content: 1,
+        part: 0,
+        parts: 2,
+        bytes: &bytes,
+    };
     let before = rig.dropped(Reason::Malformed);
     for piece in pieces(header(&rig, id), nested) {
         rig.hear_bytes(client(1), &piece);
     }
     assert_eq!(rig.dropped(Reason::Malformed), before + 1);
-    let not_a_message = Datagram::decode(&[0x29]);
-    assert!(not_a_message.is_err());
 }

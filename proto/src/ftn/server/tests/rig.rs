@@ -194,7 +194,8 @@ impl Rig {
             let (whole, answer) = self.far_side.hear(transmit.to, &buf);
             if let Some(answer) = answer {
                 let (now, from) = (self.now, transmit.to);
-                self.server.handle_message(now, from, &answer, Duration::ZERO);
+                self.server
+                    .handle_message(now, from, &answer, Duration::ZERO);
             }
             let Some(buf) = whole else {
                 continue;
