@@ -30,11 +30,12 @@ impl Configuration {
 
     /// The leader's index: c mod n.
     #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "it is less than the number of servers"
+    )]
     pub fn leader(&self) -> usize {
-        // Less than the number of servers, which fits.
-        #[expect(clippy::cast_possible_truncation)]
-        let leader = (self.number % self.states.len().max(1) as u64) as usize;
-        leader
+        (self.number % self.states.len().max(1) as u64) as usize
     }
 
     /// The state of each server.

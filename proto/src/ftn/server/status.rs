@@ -74,11 +74,13 @@ pub struct Snapshot {
 impl Snapshot {
     /// The round that [`seq`](Self::seq) counts, with the bits that say whether the configuration is proven.
     #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the lower 32 bits are meant"
+    )]
     pub const fn round(&self) -> u32 {
-        // The lower bits are meant.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let round = self.seq as u32;
-        round
+        self.seq as u32
     }
 }
 
