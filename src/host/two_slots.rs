@@ -65,7 +65,8 @@ enum Slot<T> {
 }
 
 impl<const LEN: usize> TwoSlots<LEN> {
-    /// Reads both slots. `read` decodes a record's bytes; it returns `None` for values that cannot be.
+    /// Reads both slots. `read` decodes a record's bytes, whose format is that of `magic` or an older one; it returns `None` for
+    /// values that cannot be.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -119,7 +120,7 @@ impl<const LEN: usize> TwoSlots<LEN> {
         }
         let known = format(&self.magic, self.magic);
         Ok(match (format(&bytes, self.magic), known) {
-            (Some(found), Some(known)) if found == known && is_summed(&bytes) => {
+            (Some(found), Some(known)) if found <= known && is_summed(&bytes) => {
                 match read(&bytes) {
                     Some(record) => Slot::Valid(u64_at(&bytes, 8), record),
                     None => Slot::Damaged,

@@ -25,7 +25,7 @@ pub struct Format<T, const LEN: usize> {
     pub magic: [u8; 8],
     /// A record's bytes, but for what proves it.
     pub encode: fn(&T) -> [u8; LEN],
-    /// What a record's bytes say; `None`: nothing that this version writes.
+    /// What a record's bytes say, in this format or an older one; `None`: nothing that can be.
     pub decode: fn(&[u8; LEN]) -> Option<T>,
 }
 

@@ -19,7 +19,7 @@ const LOGGED_OUT: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// The fencing number, larger than that of any earlier grant of the token.
-    pub fence: u64,
+    pub fence: u128,
     /// The token's data.
     pub data: Vec<u8>,
 }
@@ -103,25 +103,36 @@ impl Session {
     /// The session is lost, and it is not known whether the data were set; or the token is not held.
     pub fn release(&mut self, name: &[u8], data: Option<&[u8]>) -> Result<(), Error> {
         let id = self.id();
-        let name: Box<[u8]> = name.into();
-        let command = match data {
-            Some(data) => Command::UpdateAndRelease {
-                name: name.clone(),
-                data: data.into(),
-            },
-            None => Command::Release { name: name.clone() },
-        };
-        self.command(command)?;
-        let outcome = self.wait_for_unwatched(None, |event| match event {
-            Event::Returned { name: of } if *of == name => Some(Ok(())),
-            Event::Refused { name: of, refusal } if *of == name => Some(Err(match refusal {
-                Refusal::NotLive => Error::Lost(Loss::LeaseOver),
-                other => Error::Refused(*other),
-            })),
-            Event::Lost { session, loss } if Some(*session) == id => Some(Err(Error::Lost(*loss))),
-            _ => None,
-        })?;
+        self.command(returning(name, data))?;
+        let outcome = self.wait_for_unwatched(None, |event| returned(event, name, id))?;
         outcome.unwrap_or(Ok(()))
+    }
+
+    /// Gives a token back as [`release`](Self::release) does, but waits until `by` at most, and lets the watched descriptor end the wait.
+    ///
+    /// # Errors
+    /// The same, or the confirmation does not come in time, or the wait is interrupted: the token is given up, and it is not known
+    /// whether the data were set.
+    pub fn release_by(
+        &mut self,
+        name: &[u8],
+        data: Option<&[u8]>,
+        by: Option<Instant>,
+    ) -> Result<(), Error> {
+        let id = self.id();
+        self.command(returning(name, data))?;
+        match self.wait_for(by, |event| returned(event, name, id)) {
+            Ok(Some(outcome)) => outcome,
+            Ok(None) => {
+                self.withdraw(name)?;
+                Err(Error::NotConfirmed)
+            }
+            Err(Error::Interrupted) => {
+                self.withdraw(name)?;
+                Err(Error::Interrupted)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Gives up whatever there is of a token, held or not, and waits a second for the confirmation.
@@ -215,6 +226,31 @@ impl Session {
                 _ => wake = self.step(by)?,
             }
         }
+    }
+}
+
+/// The command that gives a token back, with new data if there are any.
+fn returning(name: &[u8], data: Option<&[u8]>) -> Command {
+    let name = name.into();
+    match data {
+        Some(data) => Command::UpdateAndRelease {
+            name,
+            data: data.into(),
+        },
+        None => Command::Release { name },
+    }
+}
+
+/// Whether an event says that a token is given back, or cannot be.
+fn returned(event: &Event, name: &[u8], id: Option<i32>) -> Option<Result<(), Error>> {
+    match event {
+        Event::Returned { name: of } if **of == *name => Some(Ok(())),
+        Event::Refused { name: of, refusal } if **of == *name => Some(Err(match refusal {
+            Refusal::NotLive => Error::Lost(Loss::LeaseOver),
+            other => Error::Refused(*other),
+        })),
+        Event::Lost { session, loss } if Some(*session) == id => Some(Err(Error::Lost(*loss))),
+        _ => None,
     }
 }
 

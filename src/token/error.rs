@@ -33,6 +33,12 @@ pub enum Error {
         "the token is not granted in time: other clients hold it, or its server does not answer"
     )]
     NotGranted,
+    /// The token's server did not confirm in time that it is given back; it is given up.
+    #[error(
+        "the token's server has not confirmed in time that the token is given back: check that it runs, and that UDP \
+         gets through"
+    )]
+    NotConfirmed,
     /// The watched descriptor became readable; the request is withdrawn.
     #[error("the wait for the token was interrupted")]
     Interrupted,

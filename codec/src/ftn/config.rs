@@ -3,7 +3,7 @@
 //! The head's `to`, if not 0, is the id that the client has got.
 //!
 //! ```text
-//!   leader   int    index of the leading server
+//!   leader   long   the configuration's number, which names the leading server
 //!   sstates  int[]  state of every server: 0 DOWN, 1 BOOTING, 2 READY
 //! ```
 //!
@@ -36,12 +36,12 @@ use crate::writer::Writer;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Config {
-        leader: wire::int(reader, "leader")?,
+        leader: wire::long(reader, "leader")?,
         sstates: array(reader, "sstates")?,
     })
 }
 
-pub(super) fn write(writer: &mut Writer<'_>, leader: i32, sstates: List<'_, ServerState>) {
+pub(super) fn write(writer: &mut Writer<'_>, leader: i64, sstates: List<'_, ServerState>) {
     wire::put(writer, leader);
     put_array(writer, "sstates", sstates);
 }

@@ -58,6 +58,15 @@ impl fmt::Display for Datagram<'_> {
                 write!(f, "TRANSFER {msgnum} {part}/{parts} ")?;
                 list(f, assignments.iter().map(|it| it.token))
             }
+            Message::Part {
+                content,
+                part,
+                parts,
+                bytes,
+            } => {
+                let len = bytes.len();
+                write!(f, "PART {content} {part}/{parts} ({len} bytes)")
+            }
             message => write!(f, "{message:?}"),
         }
     }
@@ -73,7 +82,7 @@ fn list<'a>(f: &mut fmt::Formatter<'_>, tokens: impl Iterator<Item = Token<'a>>)
 }
 
 /// A sequence number: the configuration, and the change within it.
-struct Seq(i64);
+struct Seq(i128);
 
 impl fmt::Display for Seq {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,8 +4,8 @@
 //! has heard of.
 //!
 //! ```text
-//!   seq     long  of the latest STATE that the sender knows; 0 for none
-//!   leader  int   the server that the sender takes for the next leader
+//!   seq     2 longs  of the latest STATE that the sender knows; 0 for none
+//!   leader  int      the server that the sender takes for the next leader
 //! ```
 //!
 //! # Example
@@ -14,11 +14,11 @@
 //!
 //! let bytes = hex_literal::hex!(
 //!     "21 02 01 84d2" // type, from, to, ssig
-//!     "09" // seq
+//!     "02 09" // seq: configuration, round
 //!     "01" // leader
 //! );
 //! let header = Header { from: 2, to: 1, ssig: 1234 };
-//! let message = Message::Elect { seq: 9, leader: 1 };
+//! let message = Message::Elect { seq: 2 << 32 | 9, leader: 1 };
 //! let datagram = Datagram::new(header, message);
 //! assert_eq!(Datagram::decode(&bytes)?, datagram);
 //! # let mut buf = [0xaa; 128];
@@ -34,12 +34,12 @@ use crate::writer::Writer;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Elect {
-        seq: wire::long(reader, "seq")?,
+        seq: wire::seq(reader)?,
         leader: wire::int(reader, "leader")?,
     })
 }
 
-pub(super) fn write(writer: &mut Writer<'_>, seq: i64, leader: i32) {
-    wire::put(writer, seq);
+pub(super) fn write(writer: &mut Writer<'_>, seq: i128, leader: i32) {
+    wire::put_seq(writer, seq);
     wire::put(writer, leader);
 }

@@ -3,8 +3,8 @@
 //! It declares what the server is: BOOTING after it has started afresh, then READY.
 //!
 //! ```text
-//!   seq     long  of the latest STATE that the sender has acted on; 0 for none
-//!   sstate  int   0 DOWN, 1 BOOTING, 2 READY
+//!   seq     2 longs  of the latest STATE that the sender has acted on; 0 for none
+//!   sstate  int      0 DOWN, 1 BOOTING, 2 READY
 //! ```
 //!
 //! # Example
@@ -13,11 +13,11 @@
 //!
 //! let bytes = hex_literal::hex!(
 //!     "20 01 00 84d2" // type, from, to, ssig
-//!     "09" // seq
+//!     "02 09" // seq: configuration, round
 //!     "01" // sstate: BOOTING
 //! );
 //! let header = Header { from: 1, to: 0, ssig: 1234 };
-//! let message = Message::Heartbeat { seq: 9, sstate: ServerState::Booting };
+//! let message = Message::Heartbeat { seq: 2 << 32 | 9, sstate: ServerState::Booting };
 //! let datagram = Datagram::new(header, message);
 //! assert_eq!(Datagram::decode(&bytes)?, datagram);
 //! # let mut buf = [0xaa; 128];
@@ -33,12 +33,12 @@ use crate::writer::Writer;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Heartbeat {
-        seq: wire::long(reader, "seq")?,
+        seq: wire::seq(reader)?,
         sstate: ServerState::read_field(reader, "sstate")?,
     })
 }
 
-pub(super) fn write(writer: &mut Writer<'_>, seq: i64, sstate: ServerState) {
-    wire::put(writer, seq);
+pub(super) fn write(writer: &mut Writer<'_>, seq: i128, sstate: ServerState) {
+    wire::put_seq(writer, seq);
     sstate.put(writer);
 }

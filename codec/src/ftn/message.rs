@@ -1,8 +1,9 @@
-//! The fifteen messages as values.
+//! The seventeen messages as values.
 
 use super::{
     Access, Assignment, Client, Flags, ServerState, Token, alive, catalog, config, confirm, elect,
-    grant, heartbeat, login, logout, request, return_, revoke, state, transfer, transferred,
+    grant, heartbeat, login, logout, part, parted, request, return_, revoke, state, transfer,
+    transferred,
 };
 use crate::list::List;
 use crate::messages::messages;
@@ -21,8 +22,8 @@ messages! {
 
     /// From a server: the state of the group. The head's `to`, if not 0, is the client's id.
     12 "CONFIG" Config {
-        /// The leading server's index.
-        leader: i32,
+        /// The configuration's number, which names the leading server.
+        leader: i64,
         /// The state of every server.
         sstates: List<'a, ServerState>,
     } in config;
@@ -81,10 +82,10 @@ messages! {
 
     /// From the leader to the servers: the global state, and the leader's heartbeat (ours).
     31 "STATE" State {
-        /// Grows with every change, so that a late message cannot undo one.
-        seq: i64,
-        /// The leading server's index.
-        leader: i32,
+        /// Grows with every round, so that a late message cannot undo one.
+        seq: i128,
+        /// The configuration's number, which names the leading server.
+        leader: i64,
         /// The state of every server.
         sstates: List<'a, ServerState>,
         /// The active clients.
@@ -94,7 +95,7 @@ messages! {
     /// From a server to the leader: its heartbeat (ours).
     32 "HEARTBEAT" Heartbeat {
         /// The `seq` of the latest STATE that the sender has acted on; 0 for none.
-        seq: i64,
+        seq: i128,
         /// What the sender declares itself to be.
         sstate: ServerState,
     } in heartbeat;
@@ -102,7 +103,7 @@ messages! {
     /// From server to server: no leader is heard of (ours).
     33 "ELECT" Elect {
         /// The `seq` of the latest STATE that the sender knows; 0 for none.
-        seq: i64,
+        seq: i128,
         /// The server that the sender takes for the next leader.
         leader: i32,
     } in elect;
@@ -126,4 +127,24 @@ messages! {
         /// The part that has come.
         part: i32,
     } in transferred;
+
+    /// From both: a piece of a message that is too long for one datagram (ours).
+    41 "PART" Part {
+        /// The sender's number for the message, the same in all its parts.
+        content: i64,
+        /// Which part this is, from 0.
+        part: i32,
+        /// How many parts the message has, at least 2.
+        parts: i32,
+        /// Its bytes.
+        bytes: &'a [u8],
+    } in part;
+
+    /// From both: which parts of a message have come (ours).
+    42 "PARTED" Parted {
+        /// The number of the message.
+        content: i64,
+        /// A bit for each part that has come, the first part's is the lowest of the first byte; empty: all have.
+        came: &'a [u8],
+    } in parted;
 }

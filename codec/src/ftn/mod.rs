@@ -5,7 +5,7 @@
 //! first, the type. Every message begins with the same head:
 //!
 //! ```text
-//!   type  int  11 to 15, 21 to 25 or 31 to 35
+//!   type  int  11 to 15, 21 to 25, 31 to 35, 41 or 42
 //!   from  int  the sender: a server's index or a session's id
 //!   to    int  the recipient, likewise
 //!   ssig  int  the signature of the server list
@@ -19,6 +19,7 @@
 //! | int, long | `0snn nnnn`, 7 bits; or `1bbb snnn nnnn nnnn …`, 12 + 8·bbb bits in bbb + 2 bytes; two's complement |
 //! | string | its length as an int, then that many bytes, of any value |
 //! | token | two strings: name, data |
+//! | seq | two longs: the configuration's number and the round |
 //! | array | the number of its entries as an int, then these |
 //!
 //! # One value, several forms
@@ -56,7 +57,8 @@
 //! | any | `Truncated` | the datagram is too short |
 //! | any | `DoesNotFit` | more than 32 bits for an int, or 64 for a long |
 //! | any | `Illegal` | a negative length or count, or none of the values that the field has |
-//! | `part` | `Illegal` | a TRANSFER's part is none of its `parts` |
+//! | `configuration`, `round` | `Illegal` | below 0, or a round of more than 32 bits |
+//! | `part` | `Illegal` | a part is none of its `parts` |
 //! | `holders` | `WrongLength` | not as many as the `access` calls for |
 //! | `datagram` | `Trailing` | bytes after the message |
 //!
@@ -78,6 +80,8 @@ pub mod grant;
 pub mod heartbeat;
 pub mod login;
 pub mod logout;
+pub mod part;
+pub mod parted;
 pub mod request;
 pub mod return_;
 pub mod revoke;

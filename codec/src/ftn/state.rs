@@ -4,8 +4,8 @@
 //! other servers query it there.
 //!
 //! ```text
-//!   seq      long      grows with every change, so that a late message cannot undo one
-//!   leader   int       index of the leading server
+//!   seq      2 longs   configuration and round: grows with every round, so that a late message cannot undo one
+//!   leader   long      the configuration's number, which names the leading server
 //!   sstates  int[]     state of every server: 0 DOWN, 1 BOOTING, 2 READY
 //!   clients  client[]  the active clients; a client is id int, address string
 //! ```
@@ -16,8 +16,8 @@
 //!
 //! let bytes = hex_literal::hex!(
 //!     "1f 00 01 84d2" // type, from, to, ssig
-//!     "09" // seq
-//!     "00" // leader
+//!     "02 09" // seq: configuration, round
+//!     "02" // leader
 //!     "03 02 01 00" // sstates: 3 of them, READY, BOOTING, DOWN
 //!     "01" // clients: 1 of them
 //!     "83e8 0e 3139322e302e322e373a34313030" // id, address
@@ -26,8 +26,8 @@
 //! let clients = [Client { id: 1000, address: b"192.0.2.7:4100" }];
 //! let header = Header { from: 0, to: 1, ssig: 1234 };
 //! let message = Message::State {
-//!     seq: 9,
-//!     leader: 0,
+//!     seq: 2 << 32 | 9,
+//!     leader: 2,
 //!     sstates: sstates[..].into(),
 //!     clients: clients[..].into(),
 //! };
@@ -48,8 +48,8 @@ use crate::writer::Writer;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::State {
-        seq: wire::long(reader, "seq")?,
-        leader: wire::int(reader, "leader")?,
+        seq: wire::seq(reader)?,
+        leader: wire::long(reader, "leader")?,
         sstates: array(reader, "sstates")?,
         clients: array(reader, "clients")?,
     })
@@ -57,12 +57,12 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
 
 pub(super) fn write(
     writer: &mut Writer<'_>,
-    seq: i64,
-    leader: i32,
+    seq: i128,
+    leader: i64,
     sstates: List<'_, ServerState>,
     clients: List<'_, Client<'_>>,
 ) {
-    wire::put(writer, seq);
+    wire::put_seq(writer, seq);
     wire::put(writer, leader);
     put_array(writer, "sstates", sstates);
     put_array(writer, "clients", clients);

@@ -62,6 +62,26 @@ pub(super) fn long(reader: &mut Reader<'_>, field: &'static str) -> Result<i64, 
     integer(reader, field, i64::BITS).map(|value| value as i64)
 }
 
+/// Bits of a seq that count rounds.
+const ROUND_BITS: u32 = 32;
+
+/// Reads a seq: two longs, the configuration's number and the round.
+pub(super) fn seq(reader: &mut Reader<'_>) -> Result<i128, DecodeError> {
+    let configuration = natural(reader, "configuration", i64::MAX)?;
+    let round = natural(reader, "round", (1 << ROUND_BITS) - 1)?;
+    Ok(i128::from(configuration) << ROUND_BITS | i128::from(round))
+}
+
+/// Reads a long from 0 to `max`.
+fn natural(reader: &mut Reader<'_>, field: &'static str, max: i64) -> Result<i64, DecodeError> {
+    let offset = reader.offset();
+    let value = long(reader, field)?;
+    if (0..=max).contains(&value) {
+        return Ok(value);
+    }
+    Err(DecodeError::new(field, offset, Problem::Illegal { value }))
+}
+
 /// Reads an int that is one of those for which `known` has a meaning.
 pub(super) fn known<T>(
     reader: &mut Reader<'_>,
@@ -107,6 +127,16 @@ pub(super) fn put(writer: &mut Writer<'_>, value: impl Into<i64>) {
     let mut form = [0; MAX_LEN];
     BigEndian::write_uint128(&mut form, number, len);
     writer.bytes(form.get(..len).unwrap_or_default());
+}
+
+/// Writes a seq, whose configuration must fit a long.
+pub(super) fn put_seq(writer: &mut Writer<'_>, seq: i128) {
+    let configuration = i64::try_from(seq >> ROUND_BITS).ok().filter(|c| *c >= 0);
+    writer.require(configuration.is_some(), "configuration");
+    put(writer, configuration.unwrap_or_default());
+    // What is left has 32 bits.
+    #[expect(clippy::cast_possible_truncation)]
+    put(writer, (seq & ((1 << ROUND_BITS) - 1)) as i64);
 }
 
 /// Writes the length of a string or the number of an array's entries, which must fit an int.

@@ -104,7 +104,7 @@ fn ftn() -> Vec<Fields> {
     let grant = format!("msgnum~3 {token}");
     let returned = format!("msgnum~3 {token} flags~1");
     let catalog = format!("holdings~1 {token}");
-    let state = "seq~1 leader~1 sstates~1 sstate~1 sstate~1 sstate~1 \
+    let state = "configuration~1 round~1 leader~1 sstates~1 sstate~1 sstate~1 sstate~1 \
                  clients~1 id~2 address~1 address:14";
     let transfer = format!(
         "msgnum~1 part~1 parts~1 assignments~1 {token} access~1 holders~1 id~2 \
@@ -117,6 +117,7 @@ fn ftn() -> Vec<Fields> {
             ("catalog", catalog.as_str()),
             ("alive", ""),
             ("logout", ""),
+            ("part", "content~1 part~1 parts~1 bytes~1 bytes:3"),
             ("request", "msgnum~3 name~1 name:5 data~1 access~1"),
             ("return", &returned),
         ],
@@ -130,6 +131,7 @@ fn ftn() -> Vec<Fields> {
             ("grant", &grant),
             ("revoke", "name~1 name:5"),
             ("confirm", "msgnum~3"),
+            ("parted", "content~1 came~1 came:1"),
         ],
     ));
     all.extend(of(
@@ -138,8 +140,8 @@ fn ftn() -> Vec<Fields> {
         &[
             ("login", "p~1 p:5"),
             ("state", state),
-            ("heartbeat", "seq~1 sstate~1"),
-            ("elect", "seq~1 leader~1"),
+            ("heartbeat", "configuration~1 round~1 sstate~1"),
+            ("elect", "configuration~1 round~1 leader~1"),
             ("transfer", &transfer),
             ("transferred", "msgnum~1 part~1"),
         ],

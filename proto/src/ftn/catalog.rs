@@ -8,7 +8,7 @@ use std::str;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marker {
     /// C: the configuration that is answered.
-    pub configuration: u32,
+    pub configuration: u64,
     /// PART: which part this is, from 0.
     pub part: u32,
     /// PARTS: how many there are, at least 1.

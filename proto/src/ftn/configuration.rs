@@ -2,17 +2,20 @@
 
 use ring_codec::ftn::ServerState;
 
+/// The largest number of a configuration. A fencing number, which has 31 bits more, still fits 88 bits.
+pub const MAX_NUMBER: u64 = (1 << 56) - 1;
+
 /// A configuration. A later one has a larger number, whoever made it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Configuration {
-    number: u32,
+    number: u64,
     states: Box<[ServerState]>,
 }
 
 impl Configuration {
     /// The configuration `number` with the state of each server, of which there is at least one.
     #[must_use]
-    pub fn new(number: u32, states: impl Into<Box<[ServerState]>>) -> Self {
+    pub fn new(number: u64, states: impl Into<Box<[ServerState]>>) -> Self {
         Self {
             number,
             states: states.into(),
@@ -21,14 +24,18 @@ impl Configuration {
 
     /// Its number, c.
     #[must_use]
-    pub const fn number(&self) -> u32 {
+    pub const fn number(&self) -> u64 {
         self.number
     }
 
     /// The leader's index: c mod n.
     #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "it is less than the number of servers"
+    )]
     pub fn leader(&self) -> usize {
-        self.number as usize % self.states.len().max(1)
+        (self.number % self.states.len().max(1) as u64) as usize
     }
 
     /// The state of each server.
@@ -53,13 +60,10 @@ impl Configuration {
 /// The next number of a leader after `number`: the smallest above it that is `leader` modulo `servers`.
 /// `None`: there is none left.
 #[must_use]
-pub fn next_number(number: u32, leader: usize, servers: usize) -> Option<u32> {
-    let (number, leader, servers) = (u64::from(number) + 1, leader as u64, servers as u64);
-    let ahead = (leader + servers - number % servers) % servers;
-    // It travels as a signed int.
-    u32::try_from(number + ahead)
-        .ok()
-        .filter(|&next| i32::try_from(next).is_ok())
+pub fn next_number(number: u64, leader: usize, servers: usize) -> Option<u64> {
+    let (above, leader, servers) = (number.checked_add(1)?, leader as u64, servers as u64);
+    let ahead = (leader + servers - above % servers) % servers;
+    above.checked_add(ahead).filter(|next| *next <= MAX_NUMBER)
 }
 
 #[cfg(test)]
@@ -72,11 +76,14 @@ mod tests {
             for servers in 1..6 {
                 for leader in 0..servers {
                     let next = next_number(number, leader, servers).unwrap();
-                    assert!(next > number && next as usize % servers == leader);
-                    assert!(next as usize - number as usize <= servers);
+                    let (leader, servers) = (leader as u64, servers as u64);
+                    assert!(next > number && next % servers == leader);
+                    assert!(next - number <= servers);
                 }
             }
         }
-        assert_eq!(next_number(i32::MAX as u32, 0, 1), None);
+        for number in [MAX_NUMBER, u64::MAX] {
+            assert_eq!(next_number(number, 0, 1), None);
+        }
     }
 }

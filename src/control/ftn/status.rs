@@ -33,9 +33,9 @@ pub struct Status {
     /// The place of the server that leads, if it knows one.
     pub leader: Option<usize>,
     /// The number of the configuration, 0 while it knows none.
-    pub configuration: u32,
-    /// The number of the last STATE that it has sent or followed.
-    pub seq: i64,
+    pub configuration: u64,
+    /// The round of the last STATE that it has sent or followed, as its seq has it.
+    pub round: u32,
     /// Whether it may serve and change: as a leader with its quorum, or a follower that hears its leader.
     pub authority: bool,
     /// What is left of the time in which sessions of an earlier run may come back.
@@ -52,6 +52,9 @@ pub struct Status {
     pub waiting: usize,
     /// What the tokens take of `max_memory_bytes`.
     pub memory_bytes: usize,
+    /// What messages in parts take that are under way.
+    #[serde(default)]
+    pub parts_bytes: usize,
     /// What the tokens may take.
     pub max_memory_bytes: usize,
     /// What is wrong with it or its surroundings, as sentences.

@@ -4,12 +4,15 @@ use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 
+use ring_proto::time::Instant;
+
 use super::super::Error;
 use super::name::Name;
 use super::options::Acquire;
-use super::{Client, Outcome, acquire, failed, nested};
+use super::{Client, Interrupted, Outcome, acquire, failed, nested};
+use crate::sys::clock;
 use crate::text::format_bytes;
-use crate::token::{Access, MAX_DATA};
+use crate::token::{self, Access, MAX_DATA};
 
 /// Prints a token's data.
 ///
@@ -25,8 +28,10 @@ pub(super) fn get(
     let done = client.with_session(|session| {
         let grant = acquire(session, how, name, Access::Shared)?;
         // What was read was the token's data, whatever becomes of the session.
-        let _ = session.release(name.bytes(), None);
-        Ok(grant.data)
+        match session.release_by(name.bytes(), None, by(how, clock::now().monotonic)) {
+            Err(token::Error::Interrupted) => Err(Interrupted.into()),
+            _ => Ok(grant.data),
+        }
     })?;
     match done {
         Outcome::Done(data) => {
@@ -59,20 +64,36 @@ pub(super) fn set(
         return Err(Error::Usage(text).into());
     }
     let done = client.with_session(|session| {
+        let until = by(how, clock::now().monotonic);
         acquire(session, how, name, Access::Exclusive)?;
-        let set = session.release(name.bytes(), Some(&data));
-        set.map_err(|error| match failed(error) {
-            Error::HoldLost(why) => {
-                Error::HoldLost(format!("{why}; whether the data were set is not known"))
+        let set = session.release_by(name.bytes(), Some(&data), until);
+        match set {
+            Ok(()) => Ok(()),
+            Err(token::Error::Interrupted) => Err(Interrupted.into()),
+            Err(error @ token::Error::NotConfirmed) => Err(Error::NotAcquired {
+                text: format!("{error}; whether the data were set is not known"),
+                code: how.conflict_exit_code,
             }
-            other => other,
-        })?;
-        Ok(())
+            .into()),
+            Err(error) => Err(match failed(error) {
+                Error::HoldLost(why) => {
+                    Error::HoldLost(format!("{why}; whether the data were set is not known"))
+                }
+                other => other,
+            }
+            .into()),
+        }
     })?;
     Ok(match done {
         Outcome::Done(()) => 0,
         Outcome::Stopped(code) => code,
     })
+}
+
+/// Until when a command that began at `began` may last, its end not included.
+fn by(how: &Acquire, began: Instant) -> Option<Instant> {
+    let longest = how.wait_limits().longest();
+    longest.map(|longest| began + longest)
 }
 
 /// One byte more than is allowed is enough to see that it is too much.

@@ -164,6 +164,7 @@ fn failed(error: token::Error) -> Error {
         token::Error::Socket(error) => Error::System(error),
         token::Error::System(_)
         | token::Error::NotGranted
+        | token::Error::NotConfirmed
         | token::Error::Interrupted
         | token::Error::Refused(_) => Error::System(io::Error::other(text)),
     }

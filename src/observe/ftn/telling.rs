@@ -14,7 +14,7 @@ use super::names::{Names, TokenName, state_name};
 pub struct Keys {
     /// The configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub configuration: Option<u32>,
+    pub configuration: Option<u64>,
     /// The server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<usize>,
@@ -29,7 +29,7 @@ pub struct Keys {
 type Line = crate::observe::Line<Keys>;
 
 impl Line {
-    fn of_configuration(mut self, configuration: u32) -> Self {
+    fn of_configuration(mut self, configuration: u64) -> Self {
         self.keys.configuration = Some(configuration);
         self
     }
@@ -135,6 +135,17 @@ impl News {
                 Line::new("dropped", Level::DEBUG, text).of_address(*from)
             }
             Event::StorageChanged { failed } => storage_changed(*failed),
+            Event::NumberAhead {
+                server,
+                configuration,
+            } => {
+                let text = format!(
+                    "{} names the configuration {configuration}, too far ahead: a clock or a state file is wrong; see \
+                     \"When numbers have run into a limit\" in docs/ftn.md",
+                    self.names.server(*server)
+                );
+                Line::new("number_ahead", Level::WARN, text).of_server(Some(*server))
+            }
             Event::NumbersExhausted => Line::new(
                 "numbers_exhausted",
                 Level::ERROR,
@@ -160,7 +171,7 @@ impl News {
         Line::new("role_changed", Level::INFO, text).of_server(leader)
     }
 
-    fn configuration_changed(&mut self, configuration: u32, states: &[ServerState]) -> Line {
+    fn configuration_changed(&mut self, configuration: u64, states: &[ServerState]) -> Line {
         let mut changed = Vec::new();
         let mut is_down = false;
         for (server, (before, state)) in self.states.iter().zip(states).enumerate() {
@@ -189,7 +200,7 @@ impl News {
     }
 
     /// A survey that asks nobody is over at once.
-    fn survey(&self, event: &'static str, configuration: u32, what: &str) -> Line {
+    fn survey(&self, event: &'static str, configuration: u64, what: &str) -> Line {
         let level = if self.asks { Level::INFO } else { Level::DEBUG };
         let text = format!("survey of configuration {configuration}: {what}");
         Line::new(event, level, text).of_configuration(configuration)
@@ -213,7 +224,7 @@ impl News {
     }
 }
 
-fn took_over(configuration: u32, warm: bool) -> Line {
+fn took_over(configuration: u64, warm: bool) -> Line {
     let how = if warm {
         "with the sessions and states that it knew from its predecessor"
     } else {

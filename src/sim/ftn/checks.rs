@@ -18,7 +18,7 @@ pub struct Grant<'a> {
     /// How it is held.
     pub access: Access,
     /// The fencing number, if one was asked for.
-    pub fence: Option<u64>,
+    pub fence: Option<u128>,
     /// The token's data.
     pub data: &'a [u8],
     /// When the token was asked for.
@@ -35,9 +35,9 @@ pub struct Checks {
     /// The data of each token.
     pub registers: BTreeMap<usize, Register>,
     /// The largest fencing numbers of each token: of all grants, and of exclusive ones.
-    fences: BTreeMap<usize, (u64, u64)>,
+    fences: BTreeMap<usize, (u128, u128)>,
     /// All of them.
-    fences_seen: BTreeSet<(usize, u64)>,
+    fences_seen: BTreeSet<(usize, u128)>,
     /// Datagrams from and to each stranger.
     strangers: BTreeMap<SocketAddr, (u64, u64)>,
     /// Pairs of nodes that were found to hold one token at the same time.
@@ -96,7 +96,7 @@ impl Checks {
         excuse.is_some()
     }
 
-    fn fenced(&mut self, at: u64, node: usize, grant: &Grant<'_>, fence: u64) {
+    fn fenced(&mut self, at: u64, node: usize, grant: &Grant<'_>, fence: u128) {
         let token = grant.token;
         let (all, exclusive) = self.fences.get(&token).copied().unwrap_or_default();
         let bound = match grant.access {

@@ -19,7 +19,7 @@ pub struct Exempt {
     /// ST at the slowest clock: for so long the followers of a leader that has given way serve by its word.
     settling: u64,
     /// With Q = 1 a leader died whom another, which went on under a lower number, never met: the number of the dead one.
-    unmet_below: u32,
+    unmet_below: u64,
     /// When a leader last began below a number that others have used.
     unmet: Option<u64>,
     /// Which servers run and lead.
@@ -29,7 +29,7 @@ pub struct Exempt {
     /// When two led last, be it one after the other.
     two_until: Option<u64>,
     /// The number that a leader does not know which leads in a cut, by server: it is one of two until it knows it.
-    unknown: Vec<Option<u32>>,
+    unknown: Vec<Option<u64>>,
     /// When each server has last lost its memory.
     memory: Vec<Option<u64>>,
     /// When half of the servers had last done so within CT.
@@ -37,17 +37,17 @@ pub struct Exempt {
     /// When a state file was last lost.
     file_lost: Option<u64>,
     /// The largest number before that: as long as a server uses one up to it, what was said then is not late.
-    used: u32,
+    used: u64,
     /// Which servers do.
     uses_again: Vec<bool>,
     /// The configurations that were in force anywhere.
-    configurations: BTreeSet<u32>,
+    configurations: BTreeSet<u64>,
     /// The states of servers in the last configuration of each.
     states: Vec<Vec<ServerState>>,
     /// The number of that.
-    known_configuration: Vec<u32>,
+    known_configuration: Vec<u64>,
     /// The number of the configuration that marked each server DOWN, of which it has not heard.
-    marked: Vec<Option<u32>>,
+    marked: Vec<Option<u64>>,
     /// The tokens that each server knows.
     pub known: Vec<u64>,
     /// When a server that knew a token last lost its memory, or was marked DOWN.
@@ -89,7 +89,7 @@ impl Exempt {
     /// A server knows no more what it knew.
     pub fn note_memory_lost(&mut self, now: u64, server: usize) {
         self.note_leader_lost(server);
-        self.meet(now, server, u32::MAX);
+        self.meet(now, server, u64::MAX);
         self.note_used_again(now, server, false);
         self.marked[server] = None;
         self.memory[server] = Some(now);
@@ -111,7 +111,7 @@ impl Exempt {
     /// A server leads from now on, with this number. With Q = 1 it may not have met those that used larger ones: a cold
     /// one was not there, a warm one was cut off. That one was marked DOWN, has not heard of it, and is as good as one of
     /// two leaders, though the other may be dead.
-    pub fn note_take_over(&mut self, now: u64, server: usize, number: u32, is_warm: bool) {
+    pub fn note_take_over(&mut self, now: u64, server: usize, number: u64, is_warm: bool) {
         if self.quorum > 1 {
             return;
         }
@@ -135,7 +135,7 @@ impl Exempt {
     }
 
     /// A server knows this number: who leads in a cut and did not is no longer one of two leaders.
-    fn meet(&mut self, now: u64, server: usize, number: u32) {
+    fn meet(&mut self, now: u64, server: usize, number: u64) {
         if self.unknown[server].is_some_and(|unknown| unknown <= number) {
             self.unknown[server] = None;
             self.two_until = Some(now);
@@ -161,7 +161,7 @@ impl Exempt {
     }
 
     /// A configuration is in force at a server.
-    pub fn note_configuration(&mut self, now: u64, at: usize, number: u32, states: &[ServerState]) {
+    pub fn note_configuration(&mut self, now: u64, at: usize, number: u64, states: &[ServerState]) {
         let before = std::mem::replace(&mut self.states[at], states.to_vec());
         self.known_configuration[at] = number;
         self.meet(now, at, number);
@@ -217,8 +217,8 @@ impl Exempt {
     }
 
     /// Why this fencing number is not above earlier ones, of a grant that was asked for then.
-    pub fn fence(&self, fence: u64, since: u64) -> Option<Excuse> {
-        let is_below = fence >> 31 < u64::from(self.unmet_below);
+    pub fn fence(&self, fence: u128, since: u64) -> Option<Excuse> {
+        let is_below = fence >> 31 < u128::from(self.unmet_below);
         let excuse = self.fences(since);
         excuse.or(is_below.then_some(Excuse::Unmet))
     }

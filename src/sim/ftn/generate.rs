@@ -5,6 +5,7 @@ use ring_proto::ftn::server::majority;
 use ring_proto::time::nanos;
 
 use super::plan::{Action, Fault, MAX_CLIENTS, MAX_RATE, MAX_SERVERS, Schedule};
+use super::program::LENGTHS;
 use super::settings::{FaultKind, Settings};
 use crate::sim::kernel::faults::{NetworkFault, ProcessFault};
 use crate::sim::kernel::rng::{Rng, Stream};
@@ -27,7 +28,7 @@ const BY_CLIENTS: [Type; 4] = [Type::Login, Type::Request, Type::Return, Type::C
 /// Memory that is never full.
 const MEMORY: usize = 256 << 20;
 /// Room for four tokens with the longest data of a run.
-const LITTLE_MEMORY: usize = 4 * (256 + 2 + 1_500);
+const LITTLE_MEMORY: usize = 4 * (256 + 2 + LENGTHS[4]);
 
 impl Schedule {
     /// The run that follows from the settings.

@@ -63,7 +63,7 @@ pub struct ClientOwn {
     /// Jobs so far.
     pub numbered: u32,
     /// The configuration that the session has gone by so far; `None`: there is no session.
-    pub configuration: Option<u32>,
+    pub configuration: Option<u64>,
 }
 
 /// What a program does with a token.

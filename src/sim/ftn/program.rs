@@ -14,8 +14,8 @@ use super::world::World;
 use crate::sim::kernel::queue::Event;
 use ring_proto::ftn::station::Command;
 
-/// How many bytes an update has: mostly few, sometimes more than a datagram of several has room for.
-const LENGTHS: [usize; 5] = [0, 0, 0, 40, 1_500];
+/// How many bytes an update has: mostly few, sometimes more than a datagram has room for, and more than a window of parts.
+pub(super) const LENGTHS: [usize; 5] = [0, 0, 40, 1_500, 20_000];
 
 impl Service {
     /// A client's machine has told something.

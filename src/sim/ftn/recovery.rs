@@ -10,6 +10,7 @@ use ring_proto::ftn::server::{Options, RoleKind, Server};
 use super::node::Doom;
 use super::outcome::Rule;
 use super::plan::Schedule;
+use super::service::PATH;
 use super::world::World;
 use crate::sim::kernel::network::Weather;
 
@@ -42,7 +43,10 @@ impl World {
 
     fn end_faults(&mut self) {
         self.system.is_calm = true;
-        self.set_weather(Weather::default());
+        self.set_weather(Weather {
+            longest: Some(PATH),
+            ..Weather::default()
+        });
         self.network.cuts.clear();
         self.network.captures = false;
         self.part(&[]);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ring_codec::ftn::{Datagram, Kind as Type, Message, ServerState};
-use ring_proto::ftn::{LONGEST, server};
+use ring_proto::ftn::server;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::checks::Checks;
@@ -20,6 +20,11 @@ use crate::sim::kernel::streams::{Fabric, NoStreams};
 use crate::sim::kernel::system::{Count, Moment, Route, System};
 use crate::sim::kernel::trace::Trace;
 use ring_proto::ftn::station::{Event, Station};
+
+/// The longest datagram that a socket takes, in bytes: UDP over IPv4 can carry no more.
+pub const SOCKET: usize = 65_507;
+/// The longest that a path carries: fragments are lost. 1,280 bytes of IPv6, less its header and UDP's.
+pub const PATH: usize = 1_232;
 
 /// What happens in this system only.
 #[derive(Debug)]
@@ -76,7 +81,7 @@ impl System for Service {
     type Fault = Fault;
 
     const HEADER_LEN: usize = 0;
-    const LONGEST: usize = LONGEST;
+    const LONGEST: usize = SOCKET;
     const FLOODED: bool = false;
     /// UDP's checksum finds few flipped bits at all times.
     const CHECKSUM_FINDS: u16 = 1_000;

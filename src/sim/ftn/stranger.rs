@@ -31,7 +31,7 @@ impl World {
             data: self.rng.pick(&[&b""[..], b"fence", b"7", b"0"]),
         };
         let tokens = [token];
-        let message = match self.rng.below(9) {
+        let message = match self.rng.below(13) {
             0 => Message::Login { p: b":7000" },
             1 => Message::Login { p: b":1" },
             2 => Message::Login {
@@ -54,6 +54,26 @@ impl World {
             },
             7 => Message::Catalog {
                 holdings: tokens[..].into(),
+            },
+            8 | 9 => Message::Return {
+                msgnum,
+                token: Token {
+                    name: b"",
+                    data: self
+                        .rng
+                        .pick(&[&b"2147483640"[..], b"4294967295", b"72057594037927935"]),
+                },
+                flags: Flags::Deassign,
+            },
+            10 => Message::Part {
+                content: self.rng.pick(&[0, 7, msgnum]),
+                part: self.rng.pick(&[0, 1, i32::MAX - 1]),
+                parts: self.rng.pick(&[2, 17, 8_192, i32::MAX]),
+                bytes: token.data,
+            },
+            11 => Message::Parted {
+                content: self.rng.pick(&[0, 7, msgnum]),
+                came: token.data,
             },
             _ => return self.nonsense(),
         };

@@ -1,9 +1,9 @@
 //! Servers and clients: how they are made, started and looked at.
 
 use ring_codec::ftn::ServerState;
+use ring_proto::ftn::Servers;
 use ring_proto::ftn::client::{self, Client};
 use ring_proto::ftn::server::{self, RoleKind, Server};
-use ring_proto::ftn::{LONGEST, Servers};
 
 use super::checks::Checks;
 use super::exempt::Exempt;
@@ -11,7 +11,7 @@ use super::node::{ClientOwn, Doom, Kind, Own, ServerOwn};
 use super::notation::{FIRST_PORT, client_address, list, server_address, token_of};
 use super::outcome::{Outcome, Rule};
 use super::plan::{Fault, Schedule};
-use super::service::Service;
+use super::service::{PATH, SOCKET, Service};
 use super::settings::FaultKind;
 use crate::sim::kernel::faults::NetworkFault;
 use crate::sim::kernel::network::Network;
@@ -67,7 +67,7 @@ impl World {
                 doom: Doom::None,
                 kind,
             };
-            let mut node = Node::new(own, LONGEST, 1 + rng.below(1_000_000_000_000));
+            let mut node = Node::new(own, SOCKET, 1 + rng.below(1_000_000_000_000));
             node.clock.set_wall(WALL);
             node
         });
@@ -79,7 +79,8 @@ impl World {
             ..Service::default()
         };
         let (least, more) = schedule.latency_us;
-        let network = Network::new((least * 1_000, more * 1_000));
+        let mut network = Network::new((least * 1_000, more * 1_000));
+        network.weather.longest = Some(PATH);
         let mut world = Self::assemble(nodes, network, rng, system);
         let replay = |fault: &Fault| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
         world.network.captures = schedule.actions.iter().any(|action| replay(&action.fault));

@@ -74,7 +74,7 @@ mod tests {
         let status: Status = serde_json::from_value(json!({
             "ringd": "0", "up_ns": 1, "index": 1, "ssig": -7, "quorum": 2, "role": "follower",
             "servers": [{"name": "a:1", "state": "READY"}, {"name": "b:1", "state": "READY"}],
-            "state": "READY", "leader": 0, "configuration": 12, "seq": 3, "authority": true, "grace_ns": 0,
+            "state": "READY", "leader": 0, "configuration": 12, "round": 3, "authority": true, "grace_ns": 0,
             "survey": null, "sessions": [{"id": 7, "address": "192.0.2.1:7"}], "tokens": 2, "held": 1,
             "waiting": 0, "memory_bytes": 600, "max_memory_bytes": 1024, "troubles": ["a trouble"],
             "counters": BTreeMap::from([("grants", 3)]),

@@ -5,16 +5,18 @@
 //! A record has 64 bytes, kept twice ([`TwoSlots`](crate::host::TwoSlots)):
 //!
 //! ```text
-//! 16  configuration   u32
-//! 20  ssig            i32   of the list that it was stored for
-//! 24  zero            32 bytes
+//! 16  configuration   u64
+//! 24  ssig            i32   of the list that it was stored for
+//! 28  zero            28 bytes
 //! ```
+//! A file of format 01 has a configuration of 32 bits, and ssig behind it. It is read as well.
 //! All integers are big-endian.
 
 use std::io;
 use std::path::Path;
 
 use ring_proto::Stored;
+use ring_proto::ftn::MAX_NUMBER;
 use ring_proto::ftn::server::Durable;
 
 use super::error::Error;
@@ -26,7 +28,7 @@ use crate::system::record_file::{Format, Found, RecordFile, WriteFailures};
 const LEN: usize = 64;
 
 const FORMAT: Format<Record, LEN> = Format {
-    magic: *b"RINGFT01",
+    magic: *b"RINGFT02",
     encode,
     decode,
 };
@@ -35,7 +37,7 @@ const FORMAT: Format<Record, LEN> = Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
     /// The highest configuration number seen.
-    pub configuration: u32,
+    pub configuration: u64,
     /// The signature of the list.
     pub ssig: i32,
 }
@@ -46,17 +48,24 @@ pub struct Record {
 )]
 fn encode(record: &Record) -> [u8; LEN] {
     let mut bytes = [0; LEN];
-    bytes[16..20].copy_from_slice(&record.configuration.to_be_bytes());
-    bytes[20..24].copy_from_slice(&record.ssig.to_be_bytes());
+    bytes[16..24].copy_from_slice(&record.configuration.to_be_bytes());
+    bytes[24..28].copy_from_slice(&record.ssig.to_be_bytes());
     bytes
 }
 
 fn decode(bytes: &[u8; LEN]) -> Option<Record> {
-    let configuration = u32::from_be_bytes(array_at(bytes, 16));
-    // The protocol's numbers have 31 bits.
-    (i32::try_from(configuration).is_ok()).then(|| Record {
+    let (configuration, ssig) = match &bytes[6..8] {
+        b"01" => {
+            let configuration = u32::from_be_bytes(array_at(bytes, 16));
+            (configuration.into(), array_at(bytes, 20))
+        }
+        b"02" => (u64::from_be_bytes(array_at(bytes, 16)), array_at(bytes, 24)),
+        _ => return None,
+    };
+    let ssig = i32::from_be_bytes(ssig);
+    (configuration <= MAX_NUMBER).then_some(Record {
         configuration,
-        ssig: i32::from_be_bytes(array_at(bytes, 20)),
+        ssig,
     })
 }
 
@@ -149,7 +158,7 @@ mod tests {
     use ring_proto::Stored;
     use ring_proto::ftn::server::Durable;
 
-    use super::{Error, Record, StateFile, decode, encode};
+    use super::{Error, FORMAT, MAX_NUMBER, Record, StateFile, decode, encode};
     use crate::control::NodeName;
     use crate::driver::Store;
     use crate::system::record_file::Found;
@@ -226,10 +235,34 @@ mod tests {
             configuration,
             ssig: i32::MIN,
         };
-        for (configuration, is_one) in [(0, true), (u32::MAX / 2, true), (u32::MAX / 2 + 1, false)]
-        {
-            let read = decode(&encode(&record(configuration)));
-            assert_eq!(read, is_one.then(|| record(configuration)));
+        for (configuration, is_one) in [(0, true), (MAX_NUMBER, true), (MAX_NUMBER + 1, false)] {
+            let mut bytes = encode(&record(configuration));
+            bytes[..8].copy_from_slice(&FORMAT.magic);
+            assert_eq!(decode(&bytes), is_one.then(|| record(configuration)));
         }
+    }
+
+    /// A file of the version before this one, with 32 bits, is read, and written anew in the present format.
+    #[test]
+    fn a_file_of_format_01_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ftn-2.state");
+        let mut old = [0; 64];
+        old[..8].copy_from_slice(b"RINGFT01");
+        old[15] = 2;
+        old[16..20].copy_from_slice(&5_329_840_u32.to_be_bytes());
+        old[20..24].copy_from_slice(&7_i32.to_be_bytes());
+        let sum = xxhash_rust::xxh3::xxh3_64(&old[..56]);
+        old[56..].copy_from_slice(&sum.to_be_bytes());
+        std::fs::write(&path, old).unwrap();
+        for _ in 0..2 {
+            let (_file, found) = open(directory.path(), 7).unwrap();
+            let record = Record {
+                configuration: 5_329_840,
+                ssig: 7,
+            };
+            assert_eq!(found, Found::Stored(record));
+        }
+        assert_eq!(&std::fs::read(&path).unwrap()[..8], b"RINGFT02");
     }
 }

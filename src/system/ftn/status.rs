@@ -49,7 +49,7 @@ pub fn status(now: Now, machine: &Server, around: Around<'_>) -> Status {
         state: state_name(snapshot.state).to_owned(),
         leader: snapshot.leader,
         configuration: snapshot.configuration,
-        seq: snapshot.seq,
+        round: snapshot.round(),
         authority: snapshot.authority,
         grace_ns: nanos(snapshot.grace),
         survey: snapshot.survey,
@@ -58,6 +58,7 @@ pub fn status(now: Now, machine: &Server, around: Around<'_>) -> Status {
         held: snapshot.held,
         waiting: snapshot.waiting,
         memory_bytes: snapshot.memory_bytes,
+        parts_bytes: snapshot.parts_bytes,
         max_memory_bytes: options.max_memory,
         troubles: around.troubles,
         counters: machine

@@ -64,7 +64,7 @@ struct Station {
     /// The last id that it has said.
     id: i32,
     /// The configuration that it knew last.
-    configuration: u32,
+    configuration: u64,
     /// The last number that it has given a message.
     msgnum: i64,
     has_ended: bool,

@@ -41,7 +41,11 @@ pub trait Subject {
                 age,
             } => {
                 if let Some((address, bytes)) = self.encode(from, to, what) {
-                    self.hear(address, &bytes, Duration::from_millis(age.into()));
+                    let age = Duration::from_millis(age.into());
+                    let content = self.clock().0.monotonic.as_nanos();
+                    for datagram in super::in_datagrams(bytes, content) {
+                        self.hear(address, &datagram, age);
+                    }
                 }
             }
             Common::Garbage(from, bytes) => self.hear(self.address(from), &bytes, Duration::ZERO),

@@ -9,8 +9,8 @@ mod server;
 
 use std::net::SocketAddr;
 
-use ring_codec::ftn::{Datagram, Header};
-use ring_proto::ftn::{LONGEST, Servers};
+use ring_codec::ftn::{Datagram, Header, Message};
+use ring_proto::ftn::{LONGEST, PART, Servers};
 use ring_proto::time::Now;
 use ring_proto::{Machine, Sent, Stored};
 
@@ -63,6 +63,28 @@ fn encode(from: i32, to: i32, said: &Said) -> Option<Vec<u8>> {
         datagram.encode(&mut bytes).ok()?;
         Some(bytes)
     })
+}
+
+/// A message as a datagram, or in parts if it is too long for one.
+fn in_datagrams(bytes: Vec<u8>, content: u64) -> Vec<Vec<u8>> {
+    if bytes.len() <= LONGEST {
+        return vec![bytes];
+    }
+    let header = Datagram::decode(&bytes).expect("it was encoded").header();
+    let parts = i32::try_from(bytes.len().div_ceil(PART)).expect("it is not so long");
+    let pieces = (0..parts).zip(bytes.chunks(PART)).map(|(part, bytes)| {
+        let message = Message::Part {
+            content: i64::try_from(content).unwrap_or_default(),
+            part,
+            parts,
+            bytes,
+        };
+        let datagram = Datagram::new(header, message);
+        let mut bytes = vec![0; datagram.encoded_len()];
+        datagram.encode(&mut bytes).expect("it is legal");
+        bytes
+    });
+    pieces.collect()
 }
 
 /// What a machine did with an input.

@@ -18,6 +18,8 @@ enum Data {
     Empty,
     Fence,
     Number(u16),
+    /// A number that no message may move a machine to.
+    Extreme(u64),
     Marker(u8, u8, u8, u32),
     Kind(u8),
     Fenced(u32),
@@ -27,13 +29,14 @@ enum Data {
 }
 
 impl Data {
-    fn bytes(&self, configuration: u32) -> Vec<u8> {
+    fn bytes(&self, configuration: u64) -> Vec<u8> {
         match self {
             Self::Empty => Vec::new(),
             Self::Fence => b"fence".to_vec(),
-            Self::Number(by) => text(configuration.wrapping_add(u32::from(*by))),
+            Self::Number(by) => text(configuration.wrapping_add(u64::from(*by))),
+            Self::Extreme(number) => text(*number),
             Self::Marker(by, part, parts, floor) => {
-                let c = configuration.wrapping_add(u32::from(*by));
+                let c = configuration.wrapping_add(u64::from(*by));
                 format!("{c} {part} {parts} {floor}").into_bytes()
             }
             Self::Kind(kind) => {
@@ -46,7 +49,7 @@ impl Data {
     }
 }
 
-fn text(number: u32) -> Vec<u8> {
+fn text(number: u64) -> Vec<u8> {
     number.to_string().into_bytes()
 }
 
@@ -68,12 +71,16 @@ pub enum What {
     Heartbeat(i8, i8, u8),
     Transfer(i8, u8, u8, Vec<(Entry, Vec<u8>)>),
     Transferred(i8, u8),
+    /// A server's message with a configuration that is far from the known one.
+    Far(u64, u32, u8),
+    Part(i8, u16, u16, Vec<u8>),
+    Parted(i8, Vec<u8>),
 }
 
 /// What is said, to a machine that knows this configuration and whose numbers of messages are about these.
 pub struct Said {
     pub what: What,
-    pub configuration: u32,
+    pub configuration: u64,
     pub msgnum: i64,
 }
 
@@ -91,14 +98,14 @@ fn session(number: u8) -> i32 {
 }
 
 impl Said {
-    fn c(&self, by: i8) -> i32 {
-        i32::try_from(self.configuration)
-            .unwrap_or(i32::MAX)
-            .saturating_add(i32::from(by))
+    fn c(&self, by: i8) -> i64 {
+        i64::try_from(self.configuration)
+            .unwrap_or(i64::MAX)
+            .saturating_add(i64::from(by))
     }
 
-    fn seq(&self, by: i8, round: i8) -> i64 {
-        (i64::from(self.c(by)) << 32) + i64::from(round)
+    fn seq(&self, by: i8, round: i8) -> i128 {
+        (i128::from(self.c(by)) << 32) + i128::from(round)
     }
 
     fn number(&self, by: i16) -> i64 {
@@ -233,15 +240,37 @@ impl Said {
                     })
                     .collect();
                 call(Message::Transfer {
-                    msgnum: i64::from(self.c(*by)),
+                    msgnum: self.c(*by),
                     part: i32::from(*part),
                     parts: i32::from(*parts),
                     assignments: assignments[..].into(),
                 })
             }
             What::Transferred(by, part) => call(Message::Transferred {
-                msgnum: i64::from(self.c(*by)),
+                msgnum: self.c(*by),
                 part: i32::from(*part),
+            }),
+            What::Far(configuration, round, says) => {
+                let c = i64::try_from(configuration >> 1).unwrap_or(i64::MAX);
+                let seq = i128::from(c) << 32 | i128::from(*round);
+                call(match says % 4 {
+                    0 => Message::Elect { seq, leader: -1 },
+                    1 => Message::Elect { seq, leader: 1 },
+                    _ => Message::Heartbeat {
+                        seq,
+                        sstate: state(*says),
+                    },
+                })
+            }
+            What::Part(content, part, parts, bytes) => call(Message::Part {
+                content: i64::from(*content),
+                part: i32::from(*part),
+                parts: i32::from(*parts),
+                bytes,
+            }),
+            What::Parted(content, came) => call(Message::Parted {
+                content: i64::from(*content),
+                came,
             }),
         }
     }

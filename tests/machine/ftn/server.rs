@@ -181,6 +181,7 @@ impl Station {
                 durable.configuration >= self.durable.configuration,
                 "it never goes back"
             );
+            self.check_step(from, durable.configuration - self.durable.configuration);
             self.durable = durable;
         }
         let snapshot = self.snapshot();
@@ -204,6 +205,21 @@ impl Station {
             "too many sessions"
         );
         check_tokens(&self.server, &snapshot.sessions);
+    }
+
+    /// A client moves the number no further than the leader's own next one, a server by 30 days.
+    fn check_step(&self, from: Option<SocketAddr>, by: u64) {
+        let Some(from) = from else {
+            return;
+        };
+        let servers = SERVERS as u64;
+        let is_server = (0..SERVERS).any(|index| server_address(index) == from);
+        let most = if is_server {
+            162_001 * servers
+        } else {
+            servers
+        };
+        assert!(by <= most, "{from} has moved the number by {by}");
     }
 
     /// Nobody without a session gets more than one datagram of 16 + n bytes for one of its own (promise 6).

@@ -16,6 +16,7 @@ pub use made_up::tests;
 /// Ids of sessions are not smaller.
 const MIN_SESSION: i64 = 1 << 20;
 /// DEASSIGN among the flags of RETURN.
+const LONGEST: usize = 1_232;
 const DEASSIGN: i64 = 2;
 /// The state READY.
 const READY: i64 = 2;
@@ -54,12 +55,14 @@ struct Judge {
     /// Until when each session's lease lasts.
     leases: BTreeMap<i64, Duration>,
     /// The newest round of each server that led.
-    rounds: BTreeMap<i64, i64>,
+    rounds: BTreeMap<i64, i128>,
     /// What each server has said last to be.
     states: BTreeMap<i64, i64>,
     /// The last exclusive grant of each token.
     grants: BTreeMap<Vec<u8>, Grant>,
     kinds: BTreeSet<&'static str>,
+    /// The parts of messages, by sender, receiver and number.
+    parts: BTreeMap<(SocketAddr, SocketAddr, i64), BTreeMap<i64, Vec<u8>>>,
     /// How many exclusive grants there were.
     granted: usize,
 }
@@ -77,6 +80,15 @@ pub fn judge(record: &Record, service: &Service) -> Result<usize> {
             "signature {}, not {ssig}: {sent:?}",
             datagram.ssig
         );
+        ensure!(
+            sent.bytes.len() <= LONGEST,
+            "{} bytes in a datagram",
+            sent.bytes.len()
+        );
+        if let Some(whole) = judge.put_together(&sent, &datagram)? {
+            let datagram = Datagram::read(&whole).with_context(says)?;
+            judge.one(service, &sent, &datagram).with_context(says)?;
+        }
         judge.one(service, &sent, &datagram).with_context(says)?;
     }
     // What every one of these runs has.
@@ -95,6 +107,26 @@ pub fn judge(record: &Record, service: &Service) -> Result<usize> {
 }
 
 impl Judge {
+    /// A message of which this is the last part.
+    fn put_together(&mut self, sent: &Sent, datagram: &Datagram) -> Result<Option<Vec<u8>>> {
+        let Body::Part {
+            content,
+            part,
+            parts,
+            bytes,
+        } = &datagram.body
+        else {
+            return Ok(None);
+        };
+        ensure!((0..*parts).contains(part), "no such part");
+        let from = SocketAddr::new(sent.from, sent.from_port);
+        let to = SocketAddr::new(sent.to, sent.to_port);
+        let known = self.parts.entry((from, to, *content)).or_default();
+        let is_new = known.insert(*part, bytes.clone()).is_none();
+        let is_whole = is_new && i64::try_from(known.len())? == *parts;
+        Ok(is_whole.then(|| known.values().flatten().copied().collect()))
+    }
+
     fn one(&mut self, service: &Service, sent: &Sent, datagram: &Datagram) -> Result<()> {
         let from = SocketAddr::new(sent.from, sent.from_port);
         let to = SocketAddr::new(sent.to, sent.to_port);
@@ -160,7 +192,7 @@ impl Judge {
                 let first = holdings.first().context("without a marker")?;
                 ensure!(first.0.is_empty(), "it begins with a token");
             }
-            Body::Alive => {}
+            Body::Alive | Body::Part { .. } | Body::Parted { .. } => {}
             _ => anyhow::bail!("a client has sent what servers send"),
         }
         ensure!(has_session, "{session} is no session");
@@ -185,7 +217,8 @@ impl Judge {
                 | Body::Transfer { .. }
                 | Body::Transferred { .. }
         );
-        if between_servers {
+        let by_both = matches!(datagram.body, Body::Part { .. } | Body::Parted { .. });
+        if between_servers || by_both && receiver.is_some() {
             ensure!(receiver == Some(datagram.to), "it is for another server");
         } else {
             ensure!(receiver.is_none(), "a server is told what clients are");
@@ -245,7 +278,10 @@ impl Judge {
                 ..
             } => {
                 self.kinds.insert("STATE");
-                ensure!(seq >> 32 == *leader, "seq and leader do not agree");
+                ensure!(
+                    seq >> 32 == i128::from(*leader),
+                    "seq and leader do not agree"
+                );
                 let is_leader = leader % i64::try_from(count)? == server;
                 ensure!(
                     is_leader && states.len() == count,
@@ -265,7 +301,9 @@ impl Judge {
             Body::Grant { .. }
             | Body::Revoke { .. }
             | Body::Elect { .. }
-            | Body::Transferred { .. } => {}
+            | Body::Transferred { .. }
+            | Body::Part { .. }
+            | Body::Parted { .. } => {}
             _ => anyhow::bail!("a server has sent what clients send"),
         }
         Ok(())

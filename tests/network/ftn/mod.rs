@@ -7,6 +7,7 @@ mod client_stand;
 mod client_waits;
 mod crowd;
 mod judge;
+mod narrow;
 mod servers;
 mod service;
 mod stand;
@@ -23,6 +24,7 @@ pub fn tests() -> Vec<Test> {
         client_page::tests(),
         crowd::tests(),
         judge::tests(),
+        narrow::tests(),
     ];
     let clients = clients.into_iter().flatten().map(Test::without_stalls);
     clients

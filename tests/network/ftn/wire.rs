@@ -50,17 +50,17 @@ pub enum Body {
         msgnum: i64,
     },
     State {
-        seq: i64,
+        seq: i128,
         leader: i64,
         states: Vec<i64>,
         clients: Vec<(i64, Vec<u8>)>,
     },
     Heartbeat {
-        seq: i64,
+        seq: i128,
         state: i64,
     },
     Elect {
-        seq: i64,
+        seq: i128,
         leader: i64,
     },
     Transfer {
@@ -72,6 +72,16 @@ pub enum Body {
     Transferred {
         msgnum: i64,
         part: i64,
+    },
+    Part {
+        content: i64,
+        part: i64,
+        parts: i64,
+        bytes: Vec<u8>,
+    },
+    Parted {
+        content: i64,
+        came: Vec<u8>,
     },
 }
 
@@ -134,6 +144,14 @@ impl Rest<'_> {
         Ok(value)
     }
 
+    /// The number of a configuration and a round.
+    fn seq(&mut self) -> Result<i128> {
+        let (configuration, round) = (self.long()?, self.long()?);
+        ensure!(configuration >= 0, "a configuration below 0");
+        ensure!((0..1 << 32).contains(&round), "no round");
+        Ok(i128::from(configuration) << 32 | i128::from(round))
+    }
+
     fn one_of(&mut self, those: &[i64]) -> Result<i64> {
         let value = self.int()?;
         ensure!(those.contains(&value), "{value} is none of {those:?}");
@@ -162,7 +180,7 @@ impl Rest<'_> {
         Ok(match kind {
             11 => Body::Login { p: self.string()? },
             12 => Body::Config {
-                leader: self.int()?,
+                leader: self.long()?,
                 states: self.states()?,
             },
             13 => Body::Catalog {
@@ -191,17 +209,17 @@ impl Rest<'_> {
                 msgnum: self.long()?,
             },
             31 => Body::State {
-                seq: self.long()?,
-                leader: self.int()?,
+                seq: self.seq()?,
+                leader: self.long()?,
                 states: self.states()?,
                 clients: self.array(|rest| Ok((rest.int()?, rest.string()?)))?,
             },
             32 => Body::Heartbeat {
-                seq: self.long()?,
+                seq: self.seq()?,
                 state: self.one_of(&[0, 1, 2])?,
             },
             33 => Body::Elect {
-                seq: self.long()?,
+                seq: self.seq()?,
                 leader: self.int()?,
             },
             34 => Body::Transfer {
@@ -216,6 +234,16 @@ impl Rest<'_> {
             35 => Body::Transferred {
                 msgnum: self.long()?,
                 part: self.int()?,
+            },
+            41 => Body::Part {
+                content: self.long()?,
+                part: self.int()?,
+                parts: self.int()?,
+                bytes: self.string()?,
+            },
+            42 => Body::Parted {
+                content: self.long()?,
+                came: self.string()?,
             },
             _ => bail!("there is no such type"),
         })

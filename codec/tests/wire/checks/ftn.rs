@@ -74,8 +74,8 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
         ssig: int(u)?,
     };
     let check = |message: Message<'_>| check(header, message);
-    let (msgnum, seq) = (long(u)?, long(u)?);
-    let (leader, sstate) = (int(u)?, sstate(u)?);
+    let (msgnum, seq) = (long(u)?, seq(u)?);
+    let (leader, sstate) = (long(u)?, sstate(u)?);
     let kind = *u.choose(&Kind::ALL)?;
     match kind {
         Kind::Login => check(Message::Login { p: u.arbitrary()? }),
@@ -127,12 +127,30 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
             });
         }
         Kind::Heartbeat => check(Message::Heartbeat { seq, sstate }),
-        Kind::Elect => check(Message::Elect { seq, leader }),
+        Kind::Elect => {
+            let leader = int(u)?;
+            check(Message::Elect { seq, leader });
+        }
         Kind::Transfer => transfer(u, header, msgnum)?,
         Kind::Transferred => {
             let part = int(u)?;
             check(Message::Transferred { msgnum, part });
         }
+        Kind::Part => {
+            let parts = u.int_in_range(1..=i32::MAX)?;
+            let part = u.int_in_range(0..=parts - 1)?;
+            let bytes = u.arbitrary()?;
+            check(Message::Part {
+                content: msgnum,
+                part,
+                parts,
+                bytes,
+            });
+        }
+        Kind::Parted => check(Message::Parted {
+            content: msgnum,
+            came: u.arbitrary()?,
+        }),
     }
     Ok(())
 }
@@ -176,6 +194,13 @@ fn many<'a, T>(
 ) -> Result<Vec<T>> {
     let count = u.int_in_range(0..=40)?;
     (0..count).map(|_| one(u)).collect()
+}
+
+/// A seq of any width.
+fn seq(u: &mut Unstructured<'_>) -> Result<i128> {
+    let (configuration, round): (u64, u32) = (u.arbitrary()?, u.arbitrary()?);
+    let configuration = configuration >> u.int_in_range(1..=63)?;
+    Ok(i128::from(configuration) << 32 | i128::from(round))
 }
 
 /// A long of any width: plain random ones are nearly all of the longest.

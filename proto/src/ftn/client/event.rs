@@ -53,7 +53,7 @@ pub enum Event {
         /// How it is held.
         access: Access,
         /// The fencing number, if one was asked for: larger than that of any earlier grant of the token.
-        fence: Option<u64>,
+        fence: Option<u128>,
         /// The token's data.
         data: Box<[u8]>,
     },

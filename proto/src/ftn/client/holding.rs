@@ -32,7 +32,7 @@ pub(super) struct Request {
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Hold {
     pub(super) access: Access,
-    pub(super) fence: Option<u64>,
+    pub(super) fence: Option<u128>,
     /// As granted, or last confirmed.
     pub(super) data: Box<[u8]>,
     /// Whether an update was confirmed since the grant.

@@ -8,10 +8,11 @@ use ring_codec::ftn::{Datagram, Kind, Message, ServerState};
 use super::logout::Progress;
 use super::phase::Phase;
 use super::{Client, Event, Reason};
+use crate::ftn::carrier::Piece;
 use crate::ftn::{Configuration, MAX_DATA, MAX_NAME, Servers};
 
 /// What a GRANT's data may have besides the token's: a fencing number and a space.
-const FENCE: usize = 20;
+const FENCE: usize = 28;
 
 impl Client {
     pub(super) fn receive(&mut self, from: SocketAddr, bytes: &[u8]) {
@@ -25,7 +26,11 @@ impl Client {
         }
     }
 
-    fn accept(&mut self, from: SocketAddr, datagram: &Datagram<'_>) -> Result<(), Reason> {
+    pub(super) fn accept(
+        &mut self,
+        from: SocketAddr,
+        datagram: &Datagram<'_>,
+    ) -> Result<(), Reason> {
         let (header, message) = (datagram.header(), datagram.message());
         if header.ssig != self.options.servers.signature() {
             self.note_other_list(from, header.ssig);
@@ -47,6 +52,24 @@ impl Client {
                 let configuration =
                     configuration(&self.options.servers, leader, sstates).ok_or(Reason::Illegal)?;
                 self.on_config(server, header.to, configuration)
+            }
+            Message::Part {
+                content,
+                part,
+                parts,
+                bytes,
+            } => {
+                let piece = Piece {
+                    content,
+                    part,
+                    parts,
+                    bytes,
+                };
+                self.on_part(server, from, header.to, piece)
+            }
+            Message::Parted { content, came } => {
+                self.on_parted(server, from, content, came);
+                Ok(())
             }
             other => self.on_token_message(server, header.to, &other),
         }
@@ -114,7 +137,7 @@ impl Client {
 const fn is_for_clients(kind: Kind) -> bool {
     matches!(
         kind,
-        Kind::Config | Kind::Grant | Kind::Revoke | Kind::Confirm
+        Kind::Config | Kind::Grant | Kind::Revoke | Kind::Confirm | Kind::Part | Kind::Parted
     )
 }
 
@@ -131,10 +154,10 @@ const fn is_too_long(message: &Message<'_>) -> bool {
 /// What a CONFIG says; `None`: it is of another number of servers, or has a negative number.
 fn configuration(
     servers: &Servers,
-    leader: i32,
+    leader: i64,
     sstates: List<'_, ServerState>,
 ) -> Option<Configuration> {
-    let number = u32::try_from(leader).ok()?;
+    let number = u64::try_from(leader).ok()?;
     let is_whole = sstates.len() == servers.len();
     is_whole.then(|| Configuration::new(number, sstates.iter().collect::<Vec<_>>()))
 }

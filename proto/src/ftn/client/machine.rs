@@ -6,11 +6,12 @@ use std::mem;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use super::carried::Carried;
 use super::login::{Choice, Login};
 use super::logout::{Logout, Progress};
 use super::msgnum::Numbers;
 use super::outbox::{Context, Output};
-use super::output::encode;
+use super::output::{Encoded, encode};
 use super::phase::Phase;
 use super::session::Session;
 use super::{Command, Event, Loss, Net, Options};
@@ -27,7 +28,7 @@ const FORMER: usize = 64;
 pub struct Client {
     pub(super) options: Options,
     /// The latest time that the machine was told.
-    now: Instant,
+    pub(super) now: Instant,
     net: Net,
     numbers: Numbers,
     pub(super) phase: Phase,
@@ -35,7 +36,8 @@ pub struct Client {
     pub(super) former: VecDeque<i32>,
     /// Who has another list.
     other_lists: BTreeSet<SocketAddr>,
-    out: Output,
+    pub(super) carried: Carried,
+    pub(super) out: Output,
 }
 
 impl Client {
@@ -50,6 +52,7 @@ impl Client {
             phase: Phase::NoSocket { former: None },
             former: VecDeque::new(),
             other_lists: BTreeSet::new(),
+            carried: Carried::default(),
             out: Output::default(),
         }
     }
@@ -90,6 +93,7 @@ impl Client {
     fn begin(&mut self, now: Now) {
         self.now = self.now.max(now.monotonic);
         self.numbers.start(now.wall);
+        self.carried.outgoing.start(now.wall);
         let loss = match &self.phase {
             Phase::Session(session) => session.loss(self.now, &self.options),
             _ => None,
@@ -135,6 +139,7 @@ impl Client {
         };
         let (id, port) = (session.id, session.port);
         self.forget(id);
+        self.carried.forget(&self.options.servers);
         self.phase = Phase::NoSocket { former: Some(port) };
         self.tell(Event::Lost { session: id, loss });
     }
@@ -253,12 +258,17 @@ impl Machine for Client {
             return None;
         }
         while let Some(outgoing) = self.out.outbox.pop_front() {
-            let to = self.options.servers.address(outgoing.to);
-            let len = encode(&self.options, &self.phase, outgoing, buf);
-            if let (Some(to), Some(len)) = (to, len) {
-                // A failed send is what a lost datagram is; nothing is known by its ticket.
-                let ticket = Ticket::new(0);
-                return Some(Transmit { len, to, ticket });
+            let Some(to) = self.options.servers.address(outgoing.to) else {
+                continue;
+            };
+            match encode(&self.options, &self.phase, &self.carried, outgoing, buf) {
+                None => {}
+                Some(Encoded::Long(kind, bytes)) => self.send_long(outgoing.to, to, kind, &bytes),
+                Some(Encoded::Short(len)) => {
+                    // A failed send is what a lost datagram is; nothing is known by its ticket.
+                    let ticket = Ticket::new(0);
+                    return Some(Transmit { len, to, ticket });
+                }
             }
         }
         None

@@ -17,6 +17,7 @@
 //! Every state has its file: `login`, `session` with its `renewal` and its `tokens`, `logout`. What ends with a
 //! session is owned by it, so that to lose the session is to lose its tokens.
 
+mod carried;
 mod catalog;
 mod command;
 mod control;

@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 
 use super::msgnum::Numbers;
 use super::{Event, Options};
+use crate::ftn::carrier::Part;
 use crate::time::Instant;
 
 /// A datagram to send. What it carries beyond this is read from the session when it is encoded; if
@@ -28,6 +29,10 @@ pub(super) enum Content {
     Outstanding(i64),
     /// This part of the answer to its CONFIG.
     Catalog(usize),
+    /// A part of a message that is too long for a datagram.
+    Part(Part),
+    /// Which parts of a message with this number have come.
+    Parted(i64),
 }
 
 /// First in, first out.

@@ -1,21 +1,33 @@
 //! What is sent, as bytes (`docs/ftn.md`, section 2).
 
-use ring_codec::ftn::{Datagram, Flags, Header, Message, Token};
+use ring_codec::ftn::{Datagram, Flags, Header, Kind, Message, Token};
 
 use super::Options;
+use super::carried::Carried;
 use super::outbox::{Content, Outgoing};
 use super::phase::Phase;
 use super::session::Session;
+use crate::ftn::LONGEST;
 
-/// Writes a datagram at the start of `buf` and returns its length; `None`: it is no longer to be sent.
+/// A datagram, or what is too long for one.
+pub(super) enum Encoded {
+    /// It lies in the buffer, and has this length.
+    Short(usize),
+    /// It goes in parts.
+    Long(Kind, Vec<u8>),
+}
+
+/// Writes a datagram at the start of `buf`, if it is not too long; `None`: it is no longer to be sent.
 pub(super) fn encode(
     options: &Options,
     phase: &Phase,
+    carried: &Carried,
     outgoing: Outgoing,
     buf: &mut [u8],
-) -> Option<usize> {
+) -> Option<Encoded> {
     let Outgoing { to, content } = outgoing;
-    let text;
+    let address = options.servers.address(to)?;
+    let (text, came);
     let (from, message) = match (phase, content) {
         (Phase::Login(login), Content::Login) => {
             text = format!(":{}", login.port);
@@ -34,6 +46,14 @@ pub(super) fn encode(
         (Phase::Session(session), Content::Catalog(part)) => {
             return copy(session, to, part, buf);
         }
+        (Phase::Session(session), Content::Part(part)) => {
+            (session.id, carried.outgoing.message(address, part)?)
+        }
+        (Phase::Session(session), Content::Parted(content)) => {
+            came = carried.incoming.came(address, content)?;
+            let came = &came[..];
+            (session.id, Message::Parted { content, came })
+        }
         _ => return None,
     };
     let header = Header {
@@ -42,7 +62,14 @@ pub(super) fn encode(
         to: i32::try_from(to).ok()?,
         ssig: options.servers.signature(),
     };
-    Datagram::new(header, message).encode(buf).ok()
+    let datagram = Datagram::new(header, message);
+    let room = buf.len().min(LONGEST);
+    if let Ok(len) = datagram.encode(&mut buf[..room]) {
+        return Some(Encoded::Short(len));
+    }
+    let mut bytes = vec![0; datagram.encoded_len()];
+    datagram.encode(&mut bytes).ok()?;
+    Some(Encoded::Long(message.kind(), bytes))
 }
 
 /// RETURN of the empty name.
@@ -57,8 +84,12 @@ const fn renewal(msgnum: i64, configuration: &[u8]) -> Message<'_> {
     }
 }
 
-fn copy(session: &Session, server: usize, part: usize, buf: &mut [u8]) -> Option<usize> {
+fn copy(session: &Session, server: usize, part: usize, buf: &mut [u8]) -> Option<Encoded> {
     let bytes = session.answers.part(server, part)?;
-    buf.get_mut(..bytes.len())?.copy_from_slice(bytes);
-    Some(bytes.len())
+    let len = bytes.len();
+    if len > LONGEST {
+        return Some(Encoded::Long(Kind::Catalog, bytes.to_vec()));
+    }
+    buf.get_mut(..len)?.copy_from_slice(bytes);
+    Some(Encoded::Short(len))
 }

@@ -196,7 +196,7 @@ fn returned_for_upgrade(held: &Held) -> LeavingAs {
 }
 
 /// The fencing number and the data of a GRANT that was asked for with `fence`.
-fn fenced(data: &[u8]) -> Option<(Option<u64>, &[u8])> {
+fn fenced(data: &[u8]) -> Option<(Option<u128>, &[u8])> {
     let space = data.iter().position(|&byte| byte == b' ')?;
     let (digits, rest) = data.split_at_checked(space)?;
     let is_decimal = digits.iter().all(u8::is_ascii_digit);
@@ -216,6 +216,10 @@ mod tests {
     fn a_fence_is_decimal_digits_before_the_first_space() {
         assert_eq!(fenced(b"12 "), Some((Some(12), &b""[..])));
         assert_eq!(fenced(b"0 a b"), Some((Some(0), &b"a b"[..])));
+        assert_eq!(
+            fenced(b"99999999999999999999 x"),
+            Some((Some(99_999_999_999_999_999_999), &b"x"[..]))
+        );
         for wrong in [
             &b""[..],
             b" ",
@@ -223,7 +227,7 @@ mod tests {
             b"12",
             b"+1 x",
             b"1x y",
-            b"99999999999999999999 x",
+            b"999999999999999999999999999999999999999 x",
         ] {
             assert_eq!(fenced(wrong), None);
         }

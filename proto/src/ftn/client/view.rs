@@ -41,7 +41,7 @@ pub struct Holding<'a> {
     /// How it is held.
     pub access: Access,
     /// The fencing number of the grant, if one was asked for.
-    pub fence: Option<u64>,
+    pub fence: Option<u128>,
     /// Its data, as granted or last updated and confirmed.
     pub data: &'a [u8],
 }

@@ -21,5 +21,5 @@ pub enum Net {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Durable {
     /// The highest configuration number seen, 0 if there was none: stored before it is used.
-    pub configuration: u32,
+    pub configuration: u64,
 }

@@ -43,7 +43,7 @@ enum Vote {
 /// The last ELECT of another server.
 #[derive(Debug, Clone, Copy, Hash)]
 struct Entry {
-    seq: i64,
+    seq: i128,
     vote: i32,
     at: Instant,
 }
@@ -122,7 +122,7 @@ impl Server {
     }
 
     /// The seq that ELECT says: 0 if what is known is worth nothing.
-    fn elect_seq(&self, now: Instant) -> i64 {
+    fn elect_seq(&self, now: Instant) -> i128 {
         if self.is_warm(now) {
             self.view.proven.unwrap_or(self.view.seq)
         } else {
@@ -242,13 +242,17 @@ impl Server {
         now: Now,
         arrived: Instant,
         server: usize,
-        seq: i64,
+        seq: i128,
         vote: i32,
     ) {
-        let Some(configuration) = configuration_of(seq).filter(|_| seq >= 0) else {
+        let Some(configuration) = configuration_of(seq) else {
             return self.drop_from_server(server, Reason::Malformed);
         };
-        self.storage.see(configuration);
+        let reach = self.reach(now.monotonic, server, configuration);
+        self.storage.see(reach);
+        if reach < configuration {
+            return self.drop_from_server(server, Reason::Ahead);
+        }
         match &mut self.role {
             Role::Electing(election) => {
                 let at = arrived;

@@ -20,14 +20,14 @@ pub enum Event {
     /// The server leads from now on.
     TookOver {
         /// The number of its first configuration.
-        configuration: u32,
+        configuration: u64,
         /// Whether it knew sessions and states from its predecessor; a cold leader knows nothing.
         warm: bool,
     },
     /// A new configuration is in force.
     ConfigurationChanged {
         /// Its number.
-        configuration: u32,
+        configuration: u64,
         /// The state of each server.
         states: Box<[ServerState]>,
     },
@@ -74,19 +74,19 @@ pub enum Event {
     /// The server asks all clients what they hold.
     SurveyBegun {
         /// The configuration that it is for.
-        configuration: u32,
+        configuration: u64,
         /// How many sessions it waits for.
         sessions: usize,
     },
     /// The server knows all its tokens.
     SurveyEnded {
         /// The configuration that it was for.
-        configuration: u32,
+        configuration: u64,
     },
     /// A survey was given up for that of a later configuration, or with what the server knew.
     SurveyAborted {
         /// The configuration that it was for.
-        configuration: u32,
+        configuration: u64,
     },
     /// Tokens that clients hold are served here from now on.
     TookOverTokens {
@@ -137,6 +137,14 @@ pub enum Event {
     StorageChanged {
         /// Whether storing failed.
         failed: bool,
+    },
+    /// Another server names a configuration far beyond the known one: its clock or its state file is wrong, or this server's. Told
+    /// once for each.
+    NumberAhead {
+        /// The server.
+        server: usize,
+        /// The number that it names.
+        configuration: u64,
     },
     /// There is no larger configuration number left: the server cannot lead.
     NumbersExhausted,

@@ -1,12 +1,26 @@
 //! What a server does with STATE, and as a follower (`docs/ftn.md`, section 4).
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
 use ring_codec::ftn::{Message, ServerState};
 
 use super::role::{Following, Role};
-use super::state_message::{Assembled, StatePart, Whole};
+use super::state_message::StateMessage;
 use super::view::seq_of;
 use super::{Event, Reason, Server};
+use crate::ftn::Configuration;
 use crate::time::{Instant, Now};
+
+/// A STATE that is followed.
+#[derive(Debug)]
+struct Followed {
+    seq: i128,
+    configuration: Configuration,
+    clients: BTreeMap<i32, SocketAddr>,
+    /// When it came, or its first part.
+    arrived: Instant,
+}
 
 impl Server {
     /// STATE of another server.
@@ -15,12 +29,17 @@ impl Server {
         now: Now,
         arrived: Instant,
         server: usize,
-        state: &StatePart<'_>,
+        state: &StateMessage<'_>,
     ) {
-        let Some(number) = state.configuration(server, self.servers.len()) else {
+        let Some(number) = state.number(server, self.servers.len()) else {
             return self.drop_from_server(server, Reason::Malformed);
         };
         let at = now.monotonic;
+        let reach = self.reach(at, server, number);
+        if reach < number {
+            self.storage.see(reach);
+            return self.drop_from_server(server, Reason::Ahead);
+        }
         match &self.role {
             Role::Leader(_) => {
                 if number < self.view.number() {
@@ -69,22 +88,31 @@ impl Server {
             return self.drop_from_server(server, Reason::Late);
         }
         self.storage.see(number);
-        match self.assembly.take(arrived, state) {
-            Assembled::Whole(whole) => self.follow(now, server, whole),
-            Assembled::Waits => {}
-            Assembled::Malformed => self.drop_from_server(server, Reason::Malformed),
-        }
+        let Some(clients) = state.sessions() else {
+            return self.drop_from_server(server, Reason::Malformed);
+        };
+        let (seq, configuration) = (state.seq, state.configuration(number));
+        self.follow(
+            now,
+            server,
+            Followed {
+                seq,
+                configuration,
+                clients,
+                arrived,
+            },
+        );
     }
 
     /// Takes over what a leader says.
-    fn follow(&mut self, now: Now, leader: usize, whole: Whole) {
+    fn follow(&mut self, now: Now, leader: usize, state: Followed) {
         let at = now.monotonic;
-        let Whole {
+        let Followed {
             seq,
             configuration,
             clients,
             arrived,
-        } = whole;
+        } = state;
         let is_new = configuration.number() != self.view.number();
         let was = self.view.state(self.index);
         let shown = configuration.state(self.index);

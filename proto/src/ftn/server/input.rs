@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 use std::str;
 
-use ring_codec::ftn::{Datagram, Flags, Header, Message, Token};
+use ring_codec::ftn::{Datagram, Flags, Header, Kind, Message, Token};
 
 use super::request::Wanted;
 use super::returns::Returned;
-use super::state_message::StatePart;
+use super::state_message::StateMessage;
 use super::{Event, Reason, Server};
-use crate::ftn::{MAX_DATA, MAX_NAME};
+use crate::ftn::carrier::{MESSAGE_MAX, PARTS_MAX, Piece, Took};
+use crate::ftn::{MAX_DATA, MAX_NAME, PART};
 use crate::time::{Instant, Now};
 
 /// How many senders with another list are remembered.
@@ -27,6 +28,16 @@ impl Server {
         let Ok(datagram) = Datagram::decode(bytes) else {
             return self.drop(from, Reason::Malformed);
         };
+        self.on_decoded(now, arrived, from, &datagram);
+    }
+
+    fn on_decoded(
+        &mut self,
+        now: Now,
+        arrived: Instant,
+        from: SocketAddr,
+        datagram: &Datagram<'_>,
+    ) {
         let (header, message) = (datagram.header(), datagram.message());
         self.at_hand = Some(message.kind());
         self.out.counters.note_received(message.kind());
@@ -45,6 +56,23 @@ impl Server {
             | Message::Grant { .. }
             | Message::Revoke { .. }
             | Message::Confirm { .. } => self.drop(from, Reason::OtherRole),
+            Message::Part {
+                content,
+                part,
+                parts,
+                bytes,
+            } => {
+                let piece = Piece {
+                    content,
+                    part,
+                    parts,
+                    bytes,
+                };
+                self.on_part(now, arrived, from, header.from, piece);
+            }
+            Message::Parted { content, came } => {
+                self.out.on_parted(from, header.from, content, came);
+            }
             Message::Login { p } => self.on_login(now.monotonic, from, p),
             Message::Catalog { .. }
             | Message::Alive
@@ -58,6 +86,46 @@ impl Server {
             | Message::Elect { .. }
             | Message::Transfer { .. }
             | Message::Transferred { .. } => self.on_server(now, arrived, from, header, &message),
+        }
+    }
+
+    /// A part of a message that is too long for a datagram.
+    fn on_part(
+        &mut self,
+        now: Now,
+        arrived: Instant,
+        from: SocketAddr,
+        sender: i32,
+        piece: Piece<'_>,
+    ) {
+        let is_server = self.servers.address_of(sender) == Some(from);
+        if !is_server && !self.identify(now.monotonic, arrived, from, sender, None) {
+            return self.redirect(from, Reason::NoSession);
+        }
+        let longest = if is_server {
+            PARTS_MAX * PART
+        } else {
+            MESSAGE_MAX
+        };
+        let took = self
+            .out
+            .incoming
+            .take(now.monotonic, arrived, from, piece, longest);
+        if took == Took::Refused {
+            return self.drop(from, Reason::Malformed);
+        }
+        if let Some(came) = self.out.incoming.came(from, piece.content) {
+            let (content, came) = (piece.content, &came[..]);
+            self.out
+                .send(from, sender, Message::Parted { content, came });
+        }
+        if let Took::Whole { bytes, arrived } = took {
+            match Datagram::decode(&bytes) {
+                Ok(whole) if whole.message().kind() != Kind::Part => {
+                    self.on_decoded(now, arrived, from, &whole);
+                }
+                _ => self.drop(from, Reason::Malformed),
+            }
         }
     }
 
@@ -89,7 +157,7 @@ impl Server {
                 sstates,
                 clients,
             } => {
-                let state = StatePart {
+                let state = StateMessage {
                     seq,
                     leader,
                     states: sstates,
@@ -191,9 +259,8 @@ impl Server {
 }
 
 /// The configuration that a renewal says; `None`: it is none.
-fn renewed(token: Token<'_>, flags: Flags) -> Option<u32> {
+fn renewed(token: Token<'_>, flags: Flags) -> Option<u64> {
     let is_decimal = !token.data.is_empty() && token.data.iter().all(u8::is_ascii_digit);
-    let number: i32 = str::from_utf8(token.data).ok()?.parse().ok()?;
-    let number = u32::try_from(number).ok()?;
+    let number: u64 = str::from_utf8(token.data).ok()?.parse().ok()?;
     (flags == Flags::Deassign && is_decimal).then_some(number)
 }

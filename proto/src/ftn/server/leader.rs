@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ring_codec::ftn::ServerState;
 
+use super::numbers::cold_floor;
 use super::pending::Pending;
 use super::role::Role;
 use super::view::{configuration_of, is_unproven, seq_of};
@@ -19,7 +20,7 @@ pub(super) struct Leadership {
     /// By index; the own one is not used.
     pub(super) peers: Vec<Peer>,
     /// When each round of the last ¾ ST was sent.
-    pub(super) sent: VecDeque<(i64, Instant)>,
+    pub(super) sent: VecDeque<(i128, Instant)>,
     /// When the next regular round is due.
     pub(super) regular: Instant,
     /// When a round for what has changed is due.
@@ -46,15 +47,15 @@ pub(super) struct Leadership {
 pub(super) struct Peer {
     pub(super) heard: Instant,
     /// The newest seq that it has acknowledged, 0: none.
-    pub(super) acked: i64,
+    pub(super) acked: i128,
     /// When that was sent.
     pub(super) acked_sent: Option<Instant>,
     /// The seq at which its present state began.
-    pub(super) began: i64,
+    pub(super) began: i128,
 }
 
 impl Leadership {
-    fn new(now: Instant, servers: usize, seq: i64, grace: Option<Instant>) -> Self {
+    fn new(now: Instant, servers: usize, seq: i128, grace: Option<Instant>) -> Self {
         let peer = Peer {
             heard: now,
             acked: 0,
@@ -103,7 +104,7 @@ impl Leadership {
 
     /// Nothing that it knew counts: not when servers became what they were or were heard, nor which sessions there are. So sessions
     /// are adopted for `grace`, and it has as long to find followers as one that has just taken over.
-    fn begin_anew(&mut self, now: Instant, began: i64, grace: Duration) {
+    fn begin_anew(&mut self, now: Instant, began: i128, grace: Duration) {
         for peer in &mut self.peers {
             peer.heard = now;
             peer.began = began;
@@ -129,7 +130,7 @@ impl Server {
         let floor = if warm {
             0
         } else {
-            cold_floor(now.wall, servers)
+            cold_floor(now.wall, servers, self.storage.seen())
         };
         let seen = self.storage.seen().max(floor.saturating_sub(1));
         let Some(number) = next_number(seen, self.index, servers) else {
@@ -217,7 +218,7 @@ impl Server {
 
     /// Somebody knows a configuration with a larger number: that of this leader becomes larger than it. It takes no
     /// authority, which nobody would give to a smaller one.
-    pub(super) fn outnumber(&mut self, now: Instant, number: u32) {
+    pub(super) fn outnumber(&mut self, now: Instant, number: u64) {
         let is_sure = !self.needs_majority() || self.is_in_force(now);
         self.storage.see(number);
         let servers = self.servers.len();
@@ -245,7 +246,7 @@ impl Server {
 
     /// Whether a quorum may have agreed on other states than this server's view has, of which it has seen no more than a
     /// number: one that is larger, or smaller than that of a view on which no quorum is known to have agreed.
-    fn doubts_view(&self, seen: u32) -> bool {
+    fn doubts_view(&self, seen: u64) -> bool {
         self.needs_majority() && (seen > self.view.number() || is_unproven(self.view.seq))
     }
 
@@ -255,10 +256,10 @@ impl Server {
         now: Instant,
         arrived: Instant,
         server: usize,
-        seq: i64,
+        seq: i128,
         says: ServerState,
     ) {
-        let Some(number) = configuration_of(seq).filter(|_| seq >= 0) else {
+        let Some(number) = configuration_of(seq) else {
             return self.drop_from_server(server, Reason::Malformed);
         };
         let newest = self.view.seq;
@@ -268,7 +269,14 @@ impl Server {
         let peer = &mut leadership.peers[server];
         if seq > newest {
             peer.heard = peer.heard.max(arrived);
-            return self.outnumber(now, number);
+            let reach = self.reach(now, server, number);
+            if reach < number {
+                self.drop_from_server(server, Reason::Ahead);
+            }
+            if reach == number || reach > self.view.number() {
+                self.outnumber(now, reach);
+            }
+            return;
         }
         if seq < peer.began {
             return self.drop_from_server(server, Reason::Late);
@@ -399,13 +407,4 @@ fn doubt(states: &mut [ServerState]) {
     {
         *state = ServerState::Booting;
     }
-}
-
-/// The least number of a cold leader's first configuration: in case that state files are lost it grows by the
-/// number of servers every 16 seconds.
-fn cold_floor(wall: u64, servers: usize) -> u32 {
-    const EPOCH: u64 = 1_767_225_600;
-    let seconds = wall / 1_000_000_000;
-    let periods = seconds.saturating_sub(EPOCH) / 16;
-    u32::try_from(periods * servers as u64).unwrap_or(u32::MAX)
 }

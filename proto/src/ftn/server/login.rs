@@ -22,7 +22,7 @@ impl Server {
         };
         let message = Message::Config {
             // A configuration's number fits.
-            leader: i32::try_from(configuration.number()).unwrap_or(i32::MAX),
+            leader: i64::try_from(configuration.number()).unwrap_or(i64::MAX),
             sstates: configuration.states().into(),
         };
         self.out.send(at, to, message);
@@ -84,7 +84,7 @@ impl Server {
         arrived: Instant,
         from: SocketAddr,
         id: i32,
-        renews: Option<u32>,
+        renews: Option<u64>,
     ) -> bool {
         if let Some(session) = self.sessions.of(id, from) {
             session.heard = session.heard.max(arrived);
@@ -103,7 +103,8 @@ impl Server {
         let is_free = self.sessions.get(id).is_none()
             && self.sessions.at(from).is_none()
             && !leadership.pending.has(id);
-        let adopts = leadership.is_in_grace() && renews.is_some() && id >= MIN_SESSION && is_free;
+        let hears = renews.is_some_and(|number| number <= self.view.number());
+        let adopts = leadership.is_in_grace() && hears && id >= MIN_SESSION && is_free;
         if !adopts || self.sessions.len() >= self.options.max_clients {
             return false;
         }
@@ -132,14 +133,13 @@ impl Server {
         from: SocketAddr,
         id: i32,
         msgnum: i64,
-        configuration: u32,
+        configuration: u64,
     ) {
-        self.storage.see(configuration);
         if self.role.kind() != RoleKind::Leader {
             return self.redirect(from, Reason::NotLeader);
         }
         if configuration > self.view.number() {
-            self.outnumber(now, configuration);
+            return self.drop(from, Reason::Ahead);
         }
         if let Some(leadership) = self.role.leader_mut() {
             let waiting = leadership.confirmations.entry(id).or_insert(msgnum);
@@ -166,7 +166,9 @@ impl Server {
     pub(super) fn end_sessions(&mut self, now: Instant, ids: &[i32]) {
         let mut freed = Vec::new();
         for &id in ids {
-            self.sessions.remove(id);
+            if let Some(session) = self.sessions.remove(id) {
+                self.out.forget(session.address);
+            }
             if let Some(leadership) = self.role.leader_mut() {
                 leadership.remove(id);
             }

@@ -10,11 +10,11 @@ use ring_codec::ftn::{Kind, ServerState};
 use super::draw::Draw;
 use super::election::{Election, unanswered};
 use super::leader::Leadership;
+use super::numbers::Steps;
 use super::outbox::Output;
 use super::role::{Following, Role};
 use super::serving::Knowledge;
 use super::sessions::Sessions;
-use super::state_message::Assembly;
 use super::storage::Storage;
 use super::survey::Survey;
 use super::tokens::Tokens;
@@ -36,11 +36,12 @@ pub struct Server {
     pub(super) servers: Servers,
     pub(super) index: usize,
     pub(super) draw: Draw,
-    now: Now,
+    pub(super) now: Now,
     /// When it started; `None`: it has not.
     pub(super) started: Option<Instant>,
     pub(super) has_left: bool,
     pub(super) storage: Storage,
+    pub(super) steps: Steps,
     pub(super) out: Output,
     /// The type of the datagram at hand.
     pub(super) at_hand: Option<Kind>,
@@ -48,7 +49,6 @@ pub struct Server {
     pub(super) strangers: BTreeSet<SocketAddr>,
     pub(super) role: Role,
     pub(super) view: View,
-    pub(super) assembly: Assembly,
     /// What it says to be.
     pub(super) own: ServerState,
     /// When each of the others was last answered.
@@ -96,12 +96,12 @@ impl Server {
             started: None,
             has_left: false,
             storage: Storage::new(durable),
+            steps: Steps::default(),
             out: Output::new(from, ssig),
             at_hand: None,
             strangers: BTreeSet::new(),
             role: Role::Electing(election),
             view: View::new(),
-            assembly: Assembly::default(),
             own: ServerState::Down,
             answers: unanswered(count),
             sessions: Sessions::default(),
@@ -147,6 +147,7 @@ impl Server {
             held: self.tokens.held(),
             waiting: self.tokens.waiting(),
             memory_bytes: self.tokens.bytes(),
+            parts_bytes: self.out.outgoing.bytes() + self.out.incoming.bytes(),
         }
     }
 
@@ -156,6 +157,7 @@ impl Server {
             monotonic: self.now.monotonic.max(now.monotonic),
             wall: now.wall,
         };
+        self.out.now = self.now.monotonic;
         self.now
     }
 
@@ -205,6 +207,7 @@ impl Machine for Server {
         let now = self.advance_clock(now);
         if net == Net::Up && self.started.is_none() && !self.has_left {
             self.started = Some(now.monotonic);
+            self.out.outgoing.start(now.wall);
             self.elect(now, now.monotonic, true);
         }
     }

@@ -6,7 +6,7 @@
 //! | files | what |
 //! |---|---|
 //! | `machine`, `input`, `outbox`, `storage` | what comes in and goes out |
-//! | `role`, `election`, `leader`, `rounds`, `follower`, `state_message`, `view` | who leads, and the configuration |
+//! | `role`, `election`, `leader`, `rounds`, `follower`, `state_message`, `view`, `numbers` | who leads, and the configuration |
 //! | `login`, `sessions`, `pending`, `draw` | sessions |
 //! | `serving`, `survey`, `claims`, `transfer`, `parts` | which tokens the server knows, and how it comes to know others |
 //! | `tokens`, `token`, `parties`, `order`, `memory` | the tokens and what they take |
@@ -25,6 +25,7 @@ mod listing;
 mod login;
 mod machine;
 mod memory;
+mod numbers;
 mod options;
 mod order;
 mod outbox;

@@ -65,6 +65,11 @@ pub enum OptionsError {
         /// n, the length of the list.
         servers: usize,
     },
+    /// A list of so many sessions does not fit a message.
+    #[error(
+        "--max-clients {0} is above {MAX_CLIENTS}: a list of more sessions does not fit a message"
+    )]
+    Clients(usize),
     /// There is no server with this index.
     #[error("--index {index} names none of the {servers} servers, which are numbered from 0")]
     Index {
@@ -74,6 +79,9 @@ pub enum OptionsError {
         servers: usize,
     },
 }
+
+/// The most sessions of which a list fits a message in parts: 35 bytes each at most, with an address of IPv6 40.
+const MAX_CLIENTS: usize = 200_000;
 
 impl Options {
     /// Whether a list of so many `servers` can work with these options.
@@ -96,6 +104,9 @@ impl Options {
                 server_timeout: self.server_timeout,
                 heartbeat: self.heartbeat,
             });
+        }
+        if self.max_clients > MAX_CLIENTS {
+            return Err(OptionsError::Clients(self.max_clients));
         }
         if !(1..=servers).contains(&self.quorum) {
             return Err(OptionsError::Quorum {

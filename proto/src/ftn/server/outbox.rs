@@ -7,6 +7,9 @@ use std::net::SocketAddr;
 use ring_codec::ftn::{Datagram, Header, Kind, Message};
 
 use super::{Counters, Event, Reason};
+use crate::ftn::LONGEST;
+use crate::ftn::carrier::{Incoming, Outgoing, Part};
+use crate::time::Instant;
 
 /// More bytes than one input usually makes the server send; what is reserved beyond is given back.
 const USUAL: usize = 1 << 20;
@@ -26,6 +29,10 @@ pub(super) struct Output {
     from: i32,
     ssig: i32,
     outbox: Outbox,
+    /// The latest time that the machine was told.
+    pub(super) now: Instant,
+    pub(super) outgoing: Outgoing,
+    pub(super) incoming: Incoming,
     events: VecDeque<Event>,
     pub(super) counters: Counters,
     /// Nothing leaves: what it would tell of is not stored, or the server has left.
@@ -39,11 +46,14 @@ impl Hash for Output {
             from,
             ssig,
             outbox,
+            now: _,
+            outgoing,
+            incoming,
             events: _,
             counters: _,
             is_mute,
         } = self;
-        (from, ssig, outbox, is_mute).hash(state);
+        (from, ssig, outbox, outgoing, incoming, is_mute).hash(state);
     }
 }
 
@@ -57,6 +67,9 @@ impl Output {
                 fetched: 0,
                 waiting: VecDeque::new(),
             },
+            now: Instant::default(),
+            outgoing: Outgoing::default(),
+            incoming: Incoming::default(),
             events: VecDeque::new(),
             counters: Counters::new(),
             is_mute: false,
@@ -68,21 +81,58 @@ impl Output {
         if self.is_mute {
             return;
         }
-        let header = Header {
-            from: self.from,
-            to,
-            ssig: self.ssig,
-        };
-        let datagram = Datagram::new(header, message);
+        let datagram = Datagram::new(self.header(to), message);
         let begin = self.outbox.bytes.len();
         let len = datagram.encoded_len();
         self.outbox.bytes.resize(begin + len, 0);
-        if datagram.encode(&mut self.outbox.bytes[begin..]).is_ok() {
-            self.outbox.waiting.push_back((at, len));
-            self.counters.note_sent(message.kind());
-        } else {
-            self.outbox.bytes.truncate(begin);
+        if datagram.encode(&mut self.outbox.bytes[begin..]).is_err() {
+            return self.outbox.bytes.truncate(begin);
         }
+        self.counters.note_sent(message.kind());
+        if len > LONGEST {
+            let long = self.outbox.bytes.split_off(begin);
+            let parts = self.outgoing.send(self.now, at, message.kind(), &long);
+            return self.send_parts(at, to, &parts);
+        }
+        self.outbox.waiting.push_back((at, len));
+    }
+
+    const fn header(&self, to: i32) -> Header {
+        Header {
+            from: self.from,
+            to,
+            ssig: self.ssig,
+        }
+    }
+
+    /// Queues parts of a message that is too long for a datagram.
+    fn send_parts(&mut self, at: SocketAddr, to: i32, parts: &[Part]) {
+        for &part in parts {
+            let Some(message) = self.outgoing.message(at, part) else {
+                continue;
+            };
+            let datagram = Datagram::new(self.header(to), message);
+            let mut bytes = [0; LONGEST];
+            if let Ok(len) = datagram.encode(&mut bytes) {
+                self.outbox.bytes.extend_from_slice(&bytes[..len]);
+                self.outbox.waiting.push_back((at, len));
+                self.counters.note_sent(Kind::Part);
+            }
+        }
+    }
+
+    /// PARTED: sends what may follow.
+    pub(super) fn on_parted(&mut self, at: SocketAddr, to: i32, content: i64, came: &[u8]) {
+        let parts = self.outgoing.on_parted(self.now, at, content, came);
+        if !self.is_mute {
+            self.send_parts(at, to, &parts);
+        }
+    }
+
+    /// Forgets the messages in parts from and to a peer that is no more.
+    pub(super) fn forget(&mut self, peer: SocketAddr) {
+        self.outgoing.forget(peer);
+        self.incoming.forget(peer);
     }
 
     /// Moves the next datagram into `buf`. One that does not fit is left out.

@@ -14,8 +14,10 @@ pub(super) struct Party {
     pub(super) granted: i64,
     /// The highest msgnum of a RETURN that was acted on.
     pub(super) returned: i64,
-    /// The fencing number of its last grant.
-    pub(super) fence: u64,
+    /// The lower bits of the fencing number of its last grant.
+    fence: u64,
+    /// The upper ones. They lie where a larger number would add 16 bytes to each party.
+    fence_above: [u8; 3],
 }
 
 impl Party {
@@ -26,7 +28,21 @@ impl Party {
             granted: NO_MSGNUM,
             returned: NO_MSGNUM,
             fence: 0,
+            fence_above: [0; 3],
         }
+    }
+
+    /// The fencing number of its last grant.
+    pub(super) fn fence(&self) -> u128 {
+        let [a, b, c] = self.fence_above;
+        u128::from(u32::from_be_bytes([0, a, b, c])) << 64 | u128::from(self.fence)
+    }
+
+    /// Sets the fencing number of its last grant, which has 88 bits at most.
+    pub(super) fn set_fence(&mut self, fence: u128) {
+        let [.., a, b, c, d, e, f, g, h, i, j, k] = fence.to_be_bytes();
+        self.fence_above = [a, b, c];
+        self.fence = u64::from_be_bytes([d, e, f, g, h, i, j, k]);
     }
 }
 

@@ -32,6 +32,8 @@ reasons! {
     NotLeader "not_leader" "this server is not the leader",
     /// The leader that is followed was heard too recently.
     OtherLeader "other_leader" "another leader is followed",
+    /// It names a configuration that its sender may not move this server to, or not at once.
+    Ahead "ahead" "it names a configuration too far beyond the known one",
     /// No memory is left for it.
     Memory "memory" "there is no memory for it",
     /// As many sessions as allowed, or ids waiting for their second message.

@@ -149,14 +149,14 @@ impl Server {
         fenced: bool,
     ) {
         self.grants += 1;
-        let fence = (u64::from(self.view.number()) << 31) + self.grants;
+        let fence = (u128::from(self.view.number()) << 31) + u128::from(self.grants);
         let is_new = self.tokens.change(now, id, |token| {
             if let Some(queue) = &mut token.queue {
                 queue.remove(session);
             }
             let (party, is_new) = token.party_mut(session);
             party.granted = msgnum;
-            party.fence = fence;
+            party.set_fence(fence);
             token.set_held(session, Some(access));
             is_new
         });
@@ -177,7 +177,7 @@ impl Server {
         };
         let with_fence;
         let data = if fenced {
-            with_fence = [party.fence.to_string().as_bytes(), b" ", token.data()].concat();
+            with_fence = [party.fence().to_string().as_bytes(), b" ", token.data()].concat();
             &with_fence[..]
         } else {
             token.data()

@@ -11,7 +11,7 @@ use crate::time::{Instant, Now};
 
 impl Server {
     /// Sends a round of STATE: to all, or to those that have not acknowledged `behind`.
-    pub(super) fn round(&mut self, now: Instant, behind: Option<i64>) {
+    pub(super) fn round(&mut self, now: Instant, behind: Option<i128>) {
         let lease = self.options.server_lease();
         let others: Vec<usize> = self.others().collect();
         if self.options.quorum > 1 {
@@ -134,23 +134,23 @@ impl Server {
     }
 
     /// The newest seq that Q servers have acknowledged.
-    fn acknowledged_by_quorum(&self, leadership: &Leadership) -> i64 {
-        let mut acked: Vec<i64> = self.others().map(|i| leadership.peers[i].acked).collect();
+    fn acknowledged_by_quorum(&self, leadership: &Leadership) -> i128 {
+        let mut acked: Vec<i128> = self.others().map(|i| leadership.peers[i].acked).collect();
         acked.sort_unstable();
         match self.options.quorum - 1 {
-            0 => i64::MAX,
+            0 => i128::MAX,
             others => acked.len().checked_sub(others).map_or(0, |at| acked[at]),
         }
     }
 
     /// The newest seq that all servers which are not DOWN, and Q in all, have acknowledged.
-    fn acknowledged(&self, leadership: &Leadership) -> i64 {
+    fn acknowledged(&self, leadership: &Leadership) -> i128 {
         let quorum = self.acknowledged_by_quorum(leadership);
         let working = self
             .others()
             .filter(|&server| self.view.state(server) != ServerState::Down)
             .map(|server| leadership.peers[server].acked);
-        working.fold(quorum, i64::min)
+        working.fold(quorum, i128::min)
     }
 
     /// Confirms the renewals that may be, and has a round sent for the others.
@@ -222,7 +222,7 @@ impl Server {
             let needed = if self.is_in_force(now) {
                 needed
             } else {
-                i64::MAX
+                i128::MAX
             };
             self.round(now, Some(needed));
         }

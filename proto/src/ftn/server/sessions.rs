@@ -14,7 +14,7 @@ pub(super) struct Session {
     /// When its last message came; of use to the leader.
     pub(super) heard: Instant,
     /// The seq of the leader's first STATE that lists it; 0: none does yet.
-    pub(super) listed: i64,
+    pub(super) listed: i128,
 }
 
 #[derive(Debug, Clone, Hash, Default)]

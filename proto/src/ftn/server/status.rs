@@ -48,9 +48,9 @@ pub struct Snapshot {
     /// Who leads; `None` while it is electing.
     pub leader: Option<usize>,
     /// The configuration's number, 0 while none is known.
-    pub configuration: u32,
+    pub configuration: u64,
     /// The seq of the latest STATE sent or followed, 0 if there was none.
-    pub seq: i64,
+    pub seq: i128,
     /// Whether it may serve and change: a leader with its quorum, a follower that has had STATE within ¾ ST.
     pub authority: bool,
     /// What is left of the time in which a cold leader adopts sessions.
@@ -67,6 +67,21 @@ pub struct Snapshot {
     pub waiting: usize,
     /// What the tokens take of `--max-memory`, in bytes.
     pub memory_bytes: usize,
+    /// What messages in parts take that are under way, in bytes.
+    pub parts_bytes: usize,
+}
+
+impl Snapshot {
+    /// The round that [`seq`](Self::seq) counts, with the bits that say whether the configuration is proven.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the lower 32 bits are meant"
+    )]
+    pub const fn round(&self) -> u32 {
+        self.seq as u32
+    }
 }
 
 /// What a server is, in a few words.

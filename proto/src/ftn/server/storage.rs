@@ -8,8 +8,8 @@ use crate::time::Instant;
 
 #[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct Storage {
-    seen: u32,
-    stored: u32,
+    seen: u64,
+    stored: u64,
     /// When to try again to store what could not be.
     again: Option<Instant>,
 }
@@ -24,12 +24,12 @@ impl Storage {
     }
 
     /// The highest configuration number seen.
-    pub(super) const fn seen(&self) -> u32 {
+    pub(super) const fn seen(&self) -> u64 {
         self.seen
     }
 
     /// A message, or this server, names a configuration.
-    pub(super) fn see(&mut self, configuration: u32) {
+    pub(super) fn see(&mut self, configuration: u64) {
         self.seen = self.seen.max(configuration);
     }
 

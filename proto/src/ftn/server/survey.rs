@@ -19,7 +19,7 @@ const ASKED: usize = 1_024;
 /// What ends with a survey.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Survey {
-    pub(super) configuration: u32,
+    pub(super) configuration: u64,
     /// The server is BOOTING: it also awaits what the others hand over.
     is_booting: bool,
     pub(super) awaited: BTreeMap<i32, Awaited>,

@@ -21,7 +21,7 @@ const HOLDERS: usize = 100;
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Outgoing {
     to: usize,
-    configuration: u32,
+    configuration: u64,
     parts: Vec<Vec<u32>>,
     /// Bytes of the last part.
     filled: usize,
@@ -34,7 +34,7 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// At least one part, even if empty.
-    pub(super) fn new(to: usize, configuration: u32) -> Self {
+    pub(super) fn new(to: usize, configuration: u64) -> Self {
         Self {
             to,
             configuration,
@@ -106,7 +106,7 @@ impl Server {
             return;
         };
         let due = outgoing.take_due(now);
-        let (to, msgnum) = (outgoing.to, i64::from(outgoing.configuration));
+        let (to, msgnum) = (outgoing.to, msgnum_of(outgoing.configuration));
         let (Ok(parts), Some(address)) = (
             i32::try_from(outgoing.parts.len()),
             self.servers.address(to),
@@ -161,7 +161,7 @@ impl Server {
     /// A part has come to the server that it was for: that has its tokens now.
     pub(super) fn on_transferred(&mut self, now: Instant, server: usize, msgnum: i64, part: i32) {
         let is_it = |outgoing: &Outgoing| {
-            outgoing.to == server && i64::from(outgoing.configuration) == msgnum
+            outgoing.to == server && msgnum_of(outgoing.configuration) == msgnum
         };
         let found = self.knowledge.outgoing.iter().position(is_it);
         let acknowledged = found.and_then(|at| {
@@ -193,7 +193,7 @@ impl Server {
     ) {
         use ring_codec::ftn::ServerState::{Booting, Down};
         let mine = self.view.state(self.index);
-        let takes = msgnum == i64::from(self.view.number())
+        let takes = msgnum == msgnum_of(self.view.number())
             && mine == Booting
             && self.own != Down
             && self.leader().is_some();
@@ -237,4 +237,9 @@ fn all_of(holders: &Holders<'_>) -> Option<Vec<i32>> {
             (some.len() < HOLDERS).then_some(some)
         }
     }
+}
+
+/// TRANSFER's msgnum for a configuration, whose number has 56 bits.
+fn msgnum_of(configuration: u64) -> i64 {
+    i64::try_from(configuration).unwrap_or(i64::MAX)
 }

@@ -2,7 +2,7 @@
 
 use ring_codec::ftn::ServerState;
 
-use crate::ftn::Configuration;
+use crate::ftn::{Configuration, MAX_NUMBER};
 use crate::time::Instant;
 
 /// Bits of a seq that count the rounds of a configuration.
@@ -10,50 +10,50 @@ const ROUND_BITS: u32 = 32;
 
 /// Where rounds begin of a leader that says whether a quorum has acknowledged the configuration: it has not. A leader
 /// of another implementation counts from 1, and says nothing of that.
-const TELLS: i64 = 1 << 30;
+const TELLS: i128 = 1 << 30;
 /// And from where on it has: no other leader can be elected that knows less.
-const PROVEN: i64 = 1 << 31;
+const PROVEN: i128 = 1 << 31;
 
 /// The seq from which rounds go on that say that no quorum is known to have acknowledged the configuration.
-pub(super) const fn unproven(seq: i64) -> i64 {
+pub(super) const fn unproven(seq: i128) -> i128 {
     seq | TELLS
 }
 
 /// The seq from which rounds go on that say that one has.
-pub(super) const fn proven(seq: i64) -> i64 {
+pub(super) const fn proven(seq: i128) -> i128 {
     (seq & !TELLS) | PROVEN
 }
 
 /// Whether a round says so.
-pub(super) const fn is_proven(seq: i64) -> bool {
+pub(super) const fn is_proven(seq: i128) -> bool {
     seq & PROVEN != 0
 }
 
 /// Whether a round says that it is not known.
-pub(super) const fn is_unproven(seq: i64) -> bool {
+pub(super) const fn is_unproven(seq: i128) -> bool {
     seq & (PROVEN | TELLS) == TELLS
 }
 
 /// The seq that a configuration's rounds begin above.
-pub(super) fn seq_of(configuration: u32) -> i64 {
-    i64::from(configuration) << ROUND_BITS
+pub(super) fn seq_of(configuration: u64) -> i128 {
+    i128::from(configuration) << ROUND_BITS
 }
 
 /// The configuration that a seq belongs to; `None`: there is no such seq.
-pub(super) fn configuration_of(seq: i64) -> Option<u32> {
-    let configuration = i32::try_from(seq >> ROUND_BITS).ok()?;
-    u32::try_from(configuration).ok()
+pub(super) fn configuration_of(seq: i128) -> Option<u64> {
+    let configuration = u64::try_from(seq >> ROUND_BITS).ok()?;
+    (configuration <= MAX_NUMBER).then_some(configuration)
 }
 
 /// The last STATE that this server has sent as the leader or followed.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct View {
     /// Its seq; 0 if there was none.
-    pub(super) seq: i64,
+    pub(super) seq: i128,
     /// When it was sent or received.
     pub(super) at: Instant,
     /// What ELECT says in its place: of a leader that has given up, what a quorum had acknowledged.
-    pub(super) proven: Option<i64>,
+    pub(super) proven: Option<i128>,
     /// What it said.
     pub(super) configuration: Option<Configuration>,
 }
@@ -69,7 +69,7 @@ impl View {
     }
 
     /// The configuration's number; 0: none is known.
-    pub(super) fn number(&self) -> u32 {
+    pub(super) fn number(&self) -> u64 {
         self.configuration.as_ref().map_or(0, Configuration::number)
     }
 

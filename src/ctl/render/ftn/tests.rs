@@ -13,7 +13,7 @@ fn example() -> Value {
             {"name": "b.example:7301", "state": "READY"},
             {"name": "c.example:7301", "state": "DOWN"},
         ],
-        "role": "follower", "state": "READY", "leader": 0, "configuration": 12, "seq": 51_539_607_553_u64,
+        "role": "follower", "state": "READY", "leader": 0, "configuration": 12, "round": 1,
         "authority": true, "grace_ns": 0, "survey": null,
         "sessions": [{"id": 1_048_577, "address": "192.0.2.9:40000"}],
         "tokens": 3, "held": 2, "waiting": 1, "memory_bytes": 1_258_291, "max_memory_bytes": 268_435_456,

@@ -23,9 +23,9 @@ pub enum Breach {
         /// Who was granted the token.
         node: usize,
         /// With which number.
-        fence: u64,
+        fence: u128,
         /// The largest that it had to exceed.
-        after: u64,
+        after: u128,
     },
     /// 5: a server that is not READY grants nothing.
     GrantedEarly {

@@ -17,7 +17,7 @@ pub struct Seen {
     /// The last that is certain to be done: its client was told, or a grant has shown it.
     certain: u8,
     /// The largest fencing numbers: of all grants, and of exclusive ones.
-    fences: (u64, u64),
+    fences: (u128, u128),
 }
 
 impl Seen {
@@ -58,7 +58,7 @@ impl Seen {
         }
     }
 
-    fn grant(&mut self, node: usize, access: Access, fence: u64, shows: u8) -> Option<Breach> {
+    fn grant(&mut self, node: usize, access: Access, fence: u128, shows: u8) -> Option<Breach> {
         let (all, exclusive) = self.fences;
         let after = match access {
             Access::Exclusive => all,

@@ -85,7 +85,7 @@ pub enum Told {
         /// How.
         access: Access,
         /// The fencing number.
-        fence: u64,
+        fence: u128,
         /// The data.
         data: Box<[u8]>,
     },

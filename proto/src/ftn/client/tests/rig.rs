@@ -8,6 +8,7 @@ use std::time::Duration;
 use ring_codec::ftn::ServerState::{self, Ready};
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
 
+use crate::ftn::carrier::far_side::FarSide;
 use crate::ftn::catalog::{Holding, Marker};
 use crate::ftn::client::{Client, Command, Event, Loss, Net, Options, Reason};
 use crate::ftn::{Configuration, LONGEST, Servers};
@@ -21,7 +22,7 @@ pub const LEASE: Duration = Duration::from_millis(11_250);
 /// The session that the rig's servers give.
 pub const ME: i32 = 2_000_000;
 /// The configuration in which it begins: server 1 leads.
-pub const C: i32 = 7;
+pub const C: i64 = 7;
 /// All three servers serve.
 pub const ALL: [ServerState; 3] = [Ready; 3];
 /// The wall clock at the start, in nanoseconds.
@@ -57,6 +58,8 @@ pub struct Rig {
     pub datagrams: Vec<Vec<u8>>,
     /// The socket takes nothing.
     pub refuse: bool,
+    /// Puts together what the client sends in parts.
+    far_side: FarSide,
 }
 
 impl Rig {
@@ -75,6 +78,7 @@ impl Rig {
             events: Vec::new(),
             datagrams: Vec::new(),
             refuse: false,
+            far_side: FarSide::default(),
         }
     }
 
@@ -200,7 +204,7 @@ impl Rig {
     }
 
     /// CONFIG to the session.
-    pub fn config(&mut self, from: usize, c: i32, states: [ServerState; 3]) -> Vec<String> {
+    pub fn config(&mut self, from: usize, c: i64, states: [ServerState; 3]) -> Vec<String> {
         self.config_to(from, ME, c, states)
     }
 
@@ -208,7 +212,7 @@ impl Rig {
         &mut self,
         from: usize,
         to: i32,
-        c: i32,
+        c: i64,
         states: [ServerState; 3],
     ) -> Vec<String> {
         let message = Message::Config {
@@ -325,15 +329,23 @@ impl Rig {
         self.datagrams.clear();
         let mut buf = vec![0xaa; LONGEST];
         while let Some(transmit) = self.client.poll_transmit(&mut buf) {
-            let bytes = &buf[..transmit.len];
-            let line = line(bytes);
+            let (whole, answer) = self.far_side.hear(transmit.to, &buf[..transmit.len]);
+            if let Some(answer) = answer {
+                let (now, from) = (self.now, transmit.to);
+                self.client
+                    .handle_message(now, from, &answer, Duration::ZERO);
+            }
+            let Some(bytes) = whole else {
+                continue;
+            };
+            let line = line(&bytes);
             let to: usize = line.rsplit(' ').next().unwrap().parse().unwrap();
             assert_eq!(transmit.to, address(to), "{line}");
             let sent = if self.refuse {
                 Sent::Failed
             } else {
                 said.push(line);
-                self.datagrams.push(bytes.to_vec());
+                self.datagrams.push(bytes);
                 Sent::Accepted
             };
             self.client.handle_sent(self.now, transmit.ticket, sent);

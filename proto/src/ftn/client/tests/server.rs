@@ -38,7 +38,7 @@ type Claim = (i32, Holding, Vec<u8>);
 /// The only server; it always leads.
 #[derive(Default)]
 pub struct Server {
-    c: i32,
+    c: i64,
     sessions: BTreeMap<i32, (SocketAddr, Instant)>,
     tokens: BTreeMap<Vec<u8>, Served>,
     floors: BTreeMap<i32, i64>,
@@ -119,7 +119,7 @@ impl Server {
     fn catalog(&mut self, id: i32, entries: &[Token<'_>]) {
         let marker = Marker::parse(entries[0].data).unwrap();
         assert_eq!(marker.parts, 1);
-        if i64::from(marker.configuration) != i64::from(self.c) || !self.awaited.remove(&id) {
+        if i64::try_from(marker.configuration) != Ok(self.c) || !self.awaited.remove(&id) {
             return;
         }
         self.floors.insert(id, marker.floor);

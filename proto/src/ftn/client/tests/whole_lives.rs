@@ -18,7 +18,7 @@ enum Step {
     Pass(u64),
     Sleep(u64),
     Command(u8, u8),
-    Config(usize, u8, i32, [u8; 3]),
+    Config(usize, u8, i64, [u8; 3]),
     Grant(usize, u8, i64),
     Revoke(usize, u8),
     Confirm(usize, i64),
@@ -36,7 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
         (1..2_000_u64).prop_map(Step::Pass),
         (1..13_000_u64).prop_map(Step::Sleep),
         (0..7_u8, name.clone()).prop_map(|(kind, name)| Step::Command(kind, name)),
-        (server.clone(), 0..3_u8, -3..4_i32, [0..3_u8, 0..3, 0..3])
+        (server.clone(), 0..3_u8, -3..4_i64, [0..3_u8, 0..3, 0..3])
             .prop_map(|(server, to, c, states)| Step::Config(server, to, c, states)),
         (server.clone(), name.clone(), number.clone())
             .prop_map(|(server, name, number)| Step::Grant(server, name, number)),
@@ -96,7 +96,7 @@ fn carry_out(rig: &mut Rig, heard: &Heard, step: Step) -> Vec<String> {
         }
         Step::Config(server, to, c, states) => {
             let own = rig.client.configuration().map_or(7, Configuration::number);
-            let c = i32::try_from(own).unwrap() + c;
+            let c = i64::try_from(own).unwrap() + c;
             let to = [0, id, id + 1][usize::from(to)];
             rig.config_to(server, to, c, states.map(state))
         }

@@ -11,6 +11,8 @@ mod follower;
 mod group;
 mod leader;
 mod notation;
+mod numbers;
+mod parts;
 mod rig;
 mod sessions;
 mod survey;

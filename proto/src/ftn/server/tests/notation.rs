@@ -31,8 +31,8 @@ pub fn client(k: u16) -> SocketAddr {
     SocketAddr::from(([198, 51, 100, 1], CLIENT_PORT + k))
 }
 
-pub fn seq(configuration: u32, round: u32) -> i64 {
-    seq_of(configuration) + i64::from(round)
+pub fn seq(configuration: u64, round: u32) -> i128 {
+    seq_of(configuration) + i128::from(round)
 }
 
 pub fn encode(header: Header, message: Message<'_>) -> Vec<u8> {
@@ -86,7 +86,7 @@ pub fn states(states: impl IntoIterator<Item = ServerState>) -> String {
     states.into_iter().map(letter).collect()
 }
 
-pub fn show_seq(seq: i64) -> String {
+pub fn show_seq(seq: i128) -> String {
     format!("{}.{}", configuration_of(seq).unwrap(), seq & 0xffff_ffff)
 }
 
@@ -122,14 +122,10 @@ pub fn show(bytes: &[u8], to: SocketAddr) -> String {
             clients,
             ..
         } => {
-            let sessions = clients.iter().map(|client| {
-                if client.id == 0 {
-                    format!("part {}", text(client.address))
-                } else {
-                    address(text(client.address).parse().unwrap())
-                }
-            });
-            let sessions: Vec<String> = sessions.collect();
+            let sessions = clients.iter();
+            let sessions: Vec<String> = sessions
+                .map(|client| address(text(client.address).parse().unwrap()))
+                .collect();
             let states = states(sstates);
             format!("STATE {} {states} [{}]", show_seq(seq), sessions.join(" "))
         }

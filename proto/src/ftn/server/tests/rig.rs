@@ -9,6 +9,7 @@ use ring_codec::ftn::{
 };
 
 pub use super::notation::*;
+use crate::ftn::carrier::far_side::FarSide;
 use crate::ftn::catalog::{Holding, Marker};
 use crate::ftn::server::{
     Command, Durable, Event, Net, Options, Reason, RoleKind, Server, Snapshot,
@@ -34,6 +35,8 @@ pub struct Rig {
     pub datagrams: Vec<(SocketAddr, Vec<u8>)>,
     /// The ids that clients were given.
     ids: BTreeMap<u16, i32>,
+    /// Puts together what the server sends in parts.
+    far_side: FarSide,
 }
 
 /// The usual options without a grace.
@@ -58,6 +61,7 @@ impl Rig {
             disk_full: false,
             datagrams: Vec::new(),
             ids: BTreeMap::new(),
+            far_side: FarSide::default(),
         };
         rig.input(|server, now| server.handle_link(now, Net::Up));
         rig
@@ -114,12 +118,12 @@ impl Rig {
         for says in [B, R] {
             let seq = self.snapshot().seq;
             self.heartbeat(other, seq, says);
-            let number = i64::from(self.snapshot().configuration);
+            let number = self.snapshot().configuration;
             for part in 0..8 {
                 self.hear(
                     other,
                     Message::Transferred {
-                        msgnum: number,
+                        msgnum: i64::try_from(number).unwrap(),
                         part,
                     },
                 );
@@ -187,6 +191,15 @@ impl Rig {
                 break;
             };
             buf.truncate(transmit.len);
+            let (whole, answer) = self.far_side.hear(transmit.to, &buf);
+            if let Some(answer) = answer {
+                let (now, from) = (self.now, transmit.to);
+                self.server
+                    .handle_message(now, from, &answer, Duration::ZERO);
+            }
+            let Some(buf) = whole else {
+                continue;
+            };
             lines.push(show(&buf, transmit.to));
             if let (Ok(datagram), Some(k)) = (
                 Datagram::decode(&buf),
@@ -278,7 +291,7 @@ impl Rig {
     /// STATE of the leader of a configuration.
     pub fn state(
         &mut self,
-        c: u32,
+        c: u64,
         round: u32,
         states: &[ServerState],
         clients: u16,
@@ -288,7 +301,7 @@ impl Rig {
 
     pub fn state_of(
         &mut self,
-        c: u32,
+        c: u64,
         round: u32,
         states: &[ServerState],
         clients: impl IntoIterator<Item = u16>,
@@ -305,25 +318,25 @@ impl Rig {
             .collect();
         let message = Message::State {
             seq: seq(c, round),
-            leader: i32::try_from(c).unwrap(),
+            leader: i64::try_from(c).unwrap(),
             sstates: states.into(),
             clients: clients[..].into(),
         };
         self.hear(c as usize % states.len(), message)
     }
 
-    pub fn elect(&mut self, from: usize, seq: i64, vote: i32) -> Vec<String> {
+    pub fn elect(&mut self, from: usize, seq: i128, vote: i32) -> Vec<String> {
         self.hear(from, Message::Elect { seq, leader: vote })
     }
 
-    pub fn heartbeat(&mut self, from: usize, seq: i64, sstate: ServerState) -> Vec<String> {
+    pub fn heartbeat(&mut self, from: usize, seq: i128, sstate: ServerState) -> Vec<String> {
         self.hear(from, Message::Heartbeat { seq, sstate })
     }
 
     pub fn transfer(
         &mut self,
         from: usize,
-        c: u32,
+        c: u64,
         (part, parts): (i32, i32),
         tokens: &[(&str, &str)],
     ) -> Vec<String> {
@@ -335,7 +348,7 @@ impl Rig {
             })
             .collect();
         let message = Message::Transfer {
-            msgnum: c.into(),
+            msgnum: i64::try_from(c).unwrap(),
             part,
             parts,
             assignments: assignments[..].into(),
@@ -347,7 +360,7 @@ impl Rig {
     pub fn catalog(
         &mut self,
         k: u16,
-        c: u32,
+        c: u64,
         (part, parts): (u32, u32),
         floor: i64,
         holdings: &[(&str, Holding, &str)],

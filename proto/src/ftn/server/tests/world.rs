@@ -362,7 +362,7 @@ impl Player {
         let from = usize::try_from(header.from).unwrap();
         match datagram.message() {
             Message::Config { leader, sstates } => {
-                let number = u32::try_from(leader).unwrap();
+                let number = u64::try_from(leader).unwrap();
                 let states: Vec<ServerState> = sstates.iter().collect();
                 if self.id == 0 {
                     if header.to == 0 || number < self.configuration.number() {

@@ -1,0 +1,43 @@
+//! PARTED, type 42, from a server or a client: which parts of a message have come (ours).
+//!
+//! It answers every PART.
+//!
+//! ```text
+//!   content  long    the number of the message
+//!   came     string  a bit for each part that has come, the first part's is the lowest of the first byte; empty: all have
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::ftn::{Datagram, Header, Message};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "2a 00 83e8 84d2" // type, from, to, ssig
+//!     "07" // content
+//!     "01 02" // came: the second part
+//! );
+//! let header = Header { from: 0, to: 1000, ssig: 1234 };
+//! let datagram = Datagram::new(header, Message::Parted { content: 7, came: &[0b10] });
+//! assert_eq!(Datagram::decode(&bytes)?, datagram);
+//! # let mut buf = [0xaa; 128];
+//! # let len = datagram.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::{Message, wire};
+use crate::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    Ok(Message::Parted {
+        content: wire::long(reader, "content")?,
+        came: wire::string(reader, "came")?,
+    })
+}
+
+pub(super) fn write(writer: &mut Writer<'_>, content: i64, came: &[u8]) {
+    wire::put(writer, content);
+    wire::put_string(writer, "came", came);
+}

@@ -1,0 +1,30 @@
+//! Messages that are too long for one datagram: they travel in parts (`docs/ftn.md`, "Messages in parts").
+//!
+//! [`Outgoing`] cuts messages and sends a few parts at a time; [`Incoming`] puts them together. Neither has timers: whatever
+//! awaits an answer is repeated by the rule that sent it, and a repeated message brings the missing parts again.
+
+#[cfg(test)]
+pub mod far_side;
+mod incoming;
+mod outgoing;
+mod recent;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub use incoming::{Incoming, Piece, Took};
+pub use outgoing::{Outgoing, Part};
+
+use super::{MAX_DATA, MAX_NAME};
+
+/// The most parts of a message: an acknowledgement with a bit for each still fits a datagram.
+pub const PARTS_MAX: usize = 8_192;
+/// The longest message of a client or to one: a name, data, and what lies around them.
+pub const MESSAGE_MAX: usize = MAX_NAME + MAX_DATA + 256;
+/// The bytes that all messages under way in one direction may take; beyond that those go whose peer was silent longest.
+const TOTAL_MAX: usize = 16 << 20;
+/// A peer that was silent for so long is forgotten with its parts.
+const KEPT_FOR: Duration = Duration::from_secs(10);
+/// What a peer takes besides its parts, in bytes.
+const PEER: usize = 256;

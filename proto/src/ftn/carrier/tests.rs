@@ -1,0 +1,261 @@
+//! Messages in parts, between two peers and under attack.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ring_codec::ftn::{Datagram, Header, Kind, Message};
+
+use super::{Incoming, MESSAGE_MAX, Outgoing, PARTS_MAX, Part, Piece, TOTAL_MAX, Took};
+use crate::ftn::{LONGEST, PART, RETRY_MAX, WINDOW};
+use crate::time::Instant;
+
+fn peer(port: u16) -> SocketAddr {
+    ([192, 0, 2, 1], port).into()
+}
+
+fn at(seconds: u64) -> Instant {
+    Instant::from_nanos(seconds * 1_000_000_000)
+}
+
+fn message(len: usize, fill: u8) -> Vec<u8> {
+    (0..len)
+        .map(|at| fill.wrapping_add(at.to_le_bytes()[0]))
+        .collect()
+}
+
+/// Takes a part to the other side, and its answer back. Returns what has become whole.
+fn carry(
+    outgoing: &mut Outgoing,
+    incoming: &mut Incoming,
+    part: Part,
+) -> (Vec<Part>, Option<Vec<u8>>) {
+    let Some(Message::Part {
+        content,
+        part,
+        parts,
+        bytes,
+    }) = outgoing.message(peer(1), part)
+    else {
+        return (Vec::new(), None);
+    };
+    let piece = Piece {
+        content,
+        part,
+        parts,
+        bytes,
+    };
+    let took = incoming.take(at(0), at(0), peer(2), piece, PARTS_MAX * PART);
+    let came = incoming.came(peer(2), content).unwrap();
+    let next = outgoing.on_parted(at(0), peer(1), content, &came);
+    let whole = match took {
+        Took::Whole { bytes, .. } => Some(bytes),
+        Took::Noted => None,
+        Took::Refused => panic!("part {part} of {parts} is refused"),
+    };
+    (next, whole)
+}
+
+/// No part is longer than a datagram may be, and a window of them is under way at most.
+#[test]
+fn a_long_message_comes_whole_by_windows() {
+    let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
+    outgoing.start(u64::MAX);
+    let sent = message(300 * PART + 7, 3);
+    let mut flight = outgoing.send(at(0), peer(1), Kind::State, &sent);
+    assert_eq!(flight.len(), WINDOW);
+    let header = Header {
+        from: i32::MAX,
+        to: i32::MAX,
+        ssig: 8_191,
+    };
+    let mut whole = None;
+    while let Some(part) = flight.pop() {
+        let datagram = Datagram::new(header, outgoing.message(peer(1), part).unwrap());
+        assert!(datagram.encoded_len() <= LONGEST);
+        let (next, came) = carry(&mut outgoing, &mut incoming, part);
+        flight.extend(next);
+        assert!(flight.len() <= WINDOW);
+        whole = whole.or(came);
+    }
+    assert_eq!(whole, Some(sent));
+    assert_eq!(outgoing.bytes(), 0);
+}
+
+/// Lost parts come when the message is repeated, and no others but those.
+#[test]
+fn a_repeated_message_brings_the_missing_parts_alone() {
+    let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
+    let sent = message(WINDOW * PART, 9);
+    for part in outgoing.send(at(0), peer(1), Kind::Grant, &sent) {
+        if part.part % 5 != 2 {
+            let (next, _) = carry(&mut outgoing, &mut incoming, part);
+            assert_eq!(next, []);
+        }
+    }
+    let again = outgoing.send(at(0), peer(1), Kind::Grant, &sent);
+    let numbers: Vec<usize> = again.iter().map(|part| part.part).collect();
+    assert_eq!(numbers, [2, 7, 12]);
+    let whole = again
+        .into_iter()
+        .find_map(|part| carry(&mut outgoing, &mut incoming, part).1);
+    assert_eq!(whole, Some(sent));
+}
+
+#[test]
+fn a_peer_that_has_forgotten_what_came_is_sent_all_of_it() {
+    let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
+    let sent = message(3 * PART, 1);
+    let parts = outgoing.send(at(0), peer(1), Kind::Grant, &sent);
+    carry(&mut outgoing, &mut incoming, parts[0]);
+    incoming.forget(peer(2));
+    carry(&mut outgoing, &mut incoming, parts[1]);
+    let again = outgoing.send(at(0), peer(1), Kind::Grant, &sent);
+    let whole = again
+        .into_iter()
+        .find_map(|part| carry(&mut outgoing, &mut incoming, part).1);
+    assert_eq!(whole, Some(sent));
+}
+
+/// One message after the other goes to a peer, and one that is stuck does not keep the others.
+#[test]
+fn messages_to_a_peer_follow_each_other() {
+    let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
+    let [first, second] = [1, 2].map(|fill| message(2 * PART, fill));
+    let parts = outgoing.send(at(0), peer(1), Kind::Grant, &first);
+    assert_eq!(outgoing.send(at(0), peer(1), Kind::Grant, &second), []);
+    let (none, _) = carry(&mut outgoing, &mut incoming, parts[0]);
+    assert_eq!(none, []);
+    let (next, whole) = carry(&mut outgoing, &mut incoming, parts[1]);
+    assert_eq!((next.len(), whole), (2, Some(first.clone())));
+    // The peer does not answer any more.
+    assert_eq!(outgoing.send(at(0), peer(1), Kind::Grant, &first), []);
+    let later = at(0) + RETRY_MAX;
+    let next = outgoing.send(later, peer(1), Kind::Grant, &first);
+    assert_eq!(next.len(), 2);
+    assert!(outgoing.message(peer(1), next[0]).is_some());
+}
+
+/// A round of STATE that has begun goes on to its end, and the newest follows.
+#[test]
+fn the_newest_state_follows_the_one_that_is_under_way() {
+    let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
+    let rounds: Vec<Vec<u8>> = (0..4).map(|fill| message(2 * PART, fill)).collect();
+    let mut flight = outgoing.send(at(0), peer(1), Kind::State, &rounds[0]);
+    for round in &rounds[1..] {
+        // What is under way is sent again.
+        assert_eq!(outgoing.send(at(0), peer(1), Kind::State, round), flight);
+    }
+    let mut whole = Vec::new();
+    while let Some(part) = flight.pop() {
+        let (next, came) = carry(&mut outgoing, &mut incoming, part);
+        flight.extend(next);
+        whole.extend(came);
+    }
+    assert_eq!(whole, [rounds[0].clone(), rounds[3].clone()]);
+}
+
+#[test]
+fn parts_that_come_again_make_no_second_message() {
+    let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
+    let sent = message(2 * PART, 1);
+    let parts = outgoing.send(at(0), peer(1), Kind::Return, &sent);
+    let piece = |part: usize| Piece {
+        content: parts[0].content,
+        part: i32::try_from(part).unwrap(),
+        parts: 2,
+        bytes: &sent[part * PART..(part + 1) * PART],
+    };
+    let mut take = |part| incoming.take(at(0), at(0), peer(2), piece(part), MESSAGE_MAX);
+    assert_eq!(take(1), Took::Noted);
+    assert!(matches!(take(0), Took::Whole { bytes, .. } if bytes == sent));
+    assert_eq!([take(0), take(1)], [Took::Noted, Took::Noted]);
+    assert_eq!(incoming.came(peer(2), parts[0].content), Some(Vec::new()));
+}
+
+#[test]
+fn parts_that_cannot_be_are_refused_and_take_no_memory() {
+    let mut incoming = Incoming::default();
+    let mut take = |part, parts, bytes: &[u8]| {
+        let piece = Piece {
+            content: 7,
+            part,
+            parts,
+            bytes,
+        };
+        incoming.take(at(0), at(0), peer(2), piece, MESSAGE_MAX)
+    };
+    let too_many = i32::try_from(PARTS_MAX).unwrap() + 1;
+    for (part, parts) in [
+        (0, 1),
+        (2, 2),
+        (-1, 2),
+        (0, too_many),
+        (0, i32::MAX),
+        (i32::MIN, -1),
+    ] {
+        assert_eq!(take(part, parts, b"x"), Took::Refused, "{part} of {parts}");
+    }
+    assert_eq!(take(0, 2, b""), Took::Refused);
+    // Longer than allowed: the message goes.
+    let bytes = [0; PART];
+    let refused = (0..40).position(|part| take(part, 40, &bytes) == Took::Refused);
+    assert!(refused.is_some_and(|part| part * PART <= MESSAGE_MAX + PART + 40 * 64));
+    assert_eq!(incoming.bytes(), 0);
+}
+
+/// An attacker with many addresses fills no more than its share, and whoever goes on is heard all the same.
+#[test]
+fn what_comes_is_bounded_over_all_peers() {
+    let mut incoming = Incoming::default();
+    let bytes = [0; PART];
+    let mut most = 0;
+    for round in 0..30_i32 {
+        for port in 1..2_000 {
+            let piece = Piece {
+                content: 7,
+                part: round,
+                parts: 32,
+                bytes: &bytes,
+            };
+            incoming.take(at(0), at(0), peer(port), piece, MESSAGE_MAX);
+            most = most.max(incoming.bytes());
+        }
+    }
+    assert!(most <= TOTAL_MAX + MESSAGE_MAX, "{most} bytes");
+    assert!(most > TOTAL_MAX / 2, "{most} bytes");
+    // A peer that has begun and ended in between.
+    let (mut outgoing, sent) = (Outgoing::default(), message(5 * PART, 1));
+    let parts = outgoing.send(at(0), peer(1), Kind::Return, &sent);
+    let whole = parts
+        .into_iter()
+        .find_map(|part| carry(&mut outgoing, &mut incoming, part).1);
+    assert_eq!(whole, Some(sent));
+    // And after a silence nothing is left of the attack.
+    let piece = Piece {
+        content: 9,
+        part: 0,
+        parts: 2,
+        bytes: b"x",
+    };
+    incoming.take(
+        at(0) + Duration::from_secs(20),
+        at(0),
+        peer(5_000),
+        piece,
+        MESSAGE_MAX,
+    );
+    assert!(incoming.bytes() < 1_000);
+}
+
+#[test]
+fn what_leaves_is_bounded_over_all_peers() {
+    let mut outgoing = Outgoing::default();
+    for fill in 0..3 {
+        let message = message(MESSAGE_MAX, fill);
+        for port in 1..700 {
+            outgoing.send(at(0), peer(port), Kind::Grant, &message);
+            assert!(outgoing.bytes() <= TOTAL_MAX + 10 * MESSAGE_MAX);
+        }
+    }
+    assert!(outgoing.bytes() > TOTAL_MAX / 2);
+}
