@@ -58,7 +58,7 @@
 //! | any | `Illegal` | a negative length or count, or none of the values that the field has |
 //! | `part` | `Illegal` | a TRANSFER's part is none of its `parts` |
 //! | `holders` | `WrongLength` | not as many as the `access` calls for |
-//! | `datagram` | `Trailing` | bytes after the message |
+//! | `datagram` | `Trailing` | bytes after the message, or after its [terms] |
 //!
 //! Encoding refuses what decoding would refuse.
 
@@ -82,10 +82,12 @@ pub mod request;
 pub mod return_;
 pub mod revoke;
 pub mod state;
+pub mod terms;
 pub mod transfer;
 pub mod transferred;
 
 pub use datagram::{Datagram, Header};
 pub use hash::{hash, rehash, server_sequence, server_signature};
 pub use message::{Kind, Message};
+pub use terms::{Pace, Terms};
 pub use value::{Access, Assignment, Client, Flags, Holders, ServerState, Token};

@@ -22,7 +22,7 @@ impl World {
     /// Ends the faults, and looks whether all is well in time.
     pub fn recover(&mut self, schedule: &Schedule) {
         self.end_faults();
-        let options = schedule.options();
+        let options = schedule.slowest();
         let exchange = Duration::from_micros(4 * (schedule.latency_us.0 + schedule.latency_us.1));
         if !self.settles(&options, exchange, schedule.latest())
             || !self.all_live(&options, exchange)

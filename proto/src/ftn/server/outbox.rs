@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 
-use ring_codec::ftn::{Datagram, Header, Kind, Message};
+use ring_codec::ftn::{Datagram, Header, Kind, Message, Terms};
 
 use super::{Counters, Event, Reason};
 
@@ -25,6 +25,7 @@ struct Outbox {
 pub(super) struct Output {
     from: i32,
     ssig: i32,
+    terms: Terms,
     outbox: Outbox,
     events: VecDeque<Event>,
     pub(super) counters: Counters,
@@ -38,20 +39,22 @@ impl Hash for Output {
         let Self {
             from,
             ssig,
+            terms,
             outbox,
             events: _,
             counters: _,
             is_mute,
         } = self;
-        (from, ssig, outbox, is_mute).hash(state);
+        (from, ssig, terms, outbox, is_mute).hash(state);
     }
 }
 
 impl Output {
-    pub(super) fn new(from: i32, ssig: i32) -> Self {
+    pub(super) fn new(from: i32, ssig: i32, terms: Terms) -> Self {
         Self {
             from,
             ssig,
+            terms,
             outbox: Outbox {
                 bytes: Vec::new(),
                 fetched: 0,
@@ -73,7 +76,7 @@ impl Output {
             to,
             ssig: self.ssig,
         };
-        let datagram = Datagram::new(header, message);
+        let datagram = Datagram::new(header, message).with_terms(self.terms);
         let begin = self.outbox.bytes.len();
         let len = datagram.encoded_len();
         self.outbox.bytes.resize(begin + len, 0);
@@ -83,6 +86,11 @@ impl Output {
         } else {
             self.outbox.bytes.truncate(begin);
         }
+    }
+
+    /// Whether so much waits to be sent that what can wait should.
+    pub(super) fn is_long(&self) -> bool {
+        self.outbox.bytes.len() >= USUAL
     }
 
     /// Moves the next datagram into `buf`. One that does not fit is left out.
