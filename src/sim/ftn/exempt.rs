@@ -61,10 +61,10 @@ pub struct Exempt {
 }
 
 impl Exempt {
-    pub fn new(servers: usize, options: &Options) -> Self {
+    pub fn new(servers: usize, quorum: usize, options: &Options) -> Self {
         let at_slowest = |time| nanos(time) + nanos(time) / 8;
         Self {
-            quorum: options.quorum,
+            quorum,
             timeout: at_slowest(options.client_timeout),
             settling: at_slowest(options.server_timeout),
             leading: vec![false; servers],

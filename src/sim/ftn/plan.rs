@@ -195,7 +195,14 @@ impl Schedule {
         }
     }
 
-    /// The longest times of all servers, which bound how long they take.
+    /// CT of clients that have heard of all servers.
+    #[must_use]
+    pub fn client_timeout(&self) -> Duration {
+        let odd = self.odd.map_or(u64::MAX, |odd| odd.client_timeout_us);
+        Duration::from_micros(self.client_timeout_us.min(odd))
+    }
+
+    /// The longest times of all servers, which bound how long they take, and the largest quorum.
     #[must_use]
     pub fn slowest(&self) -> server::Options {
         let usual = self.options();
@@ -205,6 +212,7 @@ impl Schedule {
             server_timeout: usual.server_timeout.max(odd.server_timeout),
             client_timeout: usual.client_timeout.max(odd.client_timeout),
             grace: usual.grace.max(odd.grace),
+            quorum: usual.quorum.max(odd.quorum),
             ..usual
         }
     }

@@ -35,8 +35,8 @@ impl World {
             return;
         }
         self.run(options.server_timeout);
-        if schedule.servers > schedule.quorum.max(1) {
-            self.replaces_the_leader(&options, exchange, scarce);
+        if schedule.servers > options.quorum {
+            self.replaces_the_leader(schedule, exchange);
         }
     }
 
@@ -277,7 +277,8 @@ impl World {
     }
 
     /// The leader dies: another leads in time, and the tokens of the dead one are served.
-    fn replaces_the_leader(&mut self, options: &Options, exchange: Duration, scarce: bool) {
+    fn replaces_the_leader(&mut self, schedule: &Schedule, exchange: Duration) {
+        let options = &schedule.slowest();
         let Some(leader) = self.leader() else {
             return;
         };
@@ -292,11 +293,12 @@ impl World {
             return;
         };
         self.system.stats.replaced_after = Some(took);
-        if scarce {
+        if schedule.is_scarce() {
             return;
         }
-        let last_renewal = options.client_timeout / 5;
-        if options.client_timeout * 3 / 4 < last_renewal + limit + RETRY_MAX {
+        let client_timeout = schedule.client_timeout();
+        let last_renewal = client_timeout / 5;
+        if client_timeout * 3 / 4 < last_renewal + limit + RETRY_MAX {
             // Sessions do not outlive a change of leader: those that are lost are to end first.
             self.run(options.client_timeout + exchange);
             if !self.all_live(options, exchange) {

@@ -84,7 +84,11 @@ impl World {
         let nodes = nodes.collect();
         let system = Service {
             servers: schedule.servers,
-            checks: Checks::new(Exempt::new(schedule.servers, &schedule.slowest())),
+            checks: Checks::new(Exempt::new(
+                schedule.servers,
+                schedule.quorum,
+                &schedule.slowest(),
+            )),
             setup: Some(setup),
             ..Service::default()
         };

@@ -285,6 +285,19 @@ mod tests {
         assert_eq!(machine.max_memory, 1 << 30);
     }
 
+    /// The unit allows what the default of --max-memory needs.
+    #[test]
+    fn the_units_memory_is_a_quarter_more_than_the_default_and_some_for_the_process() {
+        let unit = include_str!("../../../systemd/ringd-ftn@.service");
+        let max = unit
+            .lines()
+            .find_map(|line| line.strip_prefix("MemoryMax="));
+        let max = max.and_then(|max| max.strip_suffix('M')).unwrap();
+        let max: usize = max.parse().unwrap();
+        let default = parse(&[]).unwrap().max_memory >> 20;
+        assert_eq!(max, default + default / 4 + 128);
+    }
+
     #[test]
     fn three_servers_and_more_need_a_majority_unless_the_operator_says_otherwise() {
         let quorums = |options: &[&str]| {

@@ -7,6 +7,7 @@ mod client_stand;
 mod client_waits;
 mod crowd;
 mod judge;
+mod operation;
 mod servers;
 mod service;
 mod stand;
@@ -26,6 +27,7 @@ pub fn tests() -> Vec<Test> {
     ];
     let clients = clients.into_iter().flatten().map(Test::without_stalls);
     clients
+        .chain(operation::tests())
         .chain(servers::tests())
         .chain(service::tests())
         .collect()

@@ -29,6 +29,12 @@ impl Leaving {
         outgoing.flat_map(|(_, outgoing)| outgoing)
     }
 
+    /// Says nothing for now. What is under way is begun again.
+    fn pause(&mut self) {
+        self.say = None;
+        self.handover.take_if(|(_, outgoing)| !outgoing.is_empty());
+    }
+
     /// Forgets the servers that have all that goes to them.
     pub(super) fn drop_finished(&mut self) {
         if let Some((_, outgoing)) = &mut self.handover {
@@ -80,7 +86,7 @@ impl Server {
         if !self.is_in_force(now) || self.knowledge.sweep.is_some() {
             // Nobody knows yet which servers are responsible without this one.
             if let Some(leaving) = &mut self.leaving {
-                leaving.say = None;
+                leaving.pause();
             }
             return;
         }

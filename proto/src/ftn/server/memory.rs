@@ -33,8 +33,10 @@ impl Server {
     /// The same for what clients or servers say of tokens in a survey, which may take an eighth more until its end:
     /// a holder that is not heeded would be one of two.
     pub(super) fn has_room_in_survey(&mut self, bytes: usize) -> bool {
-        let has_room = self.has_room(bytes, None)
-            || self.memory_bytes() + bytes <= self.options.max_memory / 8 * 9;
+        let has_room = self.has_room(bytes, None) || {
+            let max = self.options.max_memory;
+            self.memory_bytes() + bytes <= max.saturating_add(max / 8)
+        };
         if !has_room {
             self.out.counters.refused_memory += 1;
         }

@@ -3,7 +3,7 @@
 use ring_codec::ftn::{Access, Message, Token};
 
 use super::rig::*;
-use crate::ftn::server::{Durable, Options, Reason};
+use crate::ftn::server::{Durable, Options, Reason, SESSION_BYTES};
 
 /// The only server with sessions k1 to k5.
 fn rig() -> Rig {
@@ -12,7 +12,7 @@ fn rig() -> Rig {
 
 fn with_memory(max_memory: usize) -> Rig {
     let mut rig = Rig::alone_with(Options {
-        max_memory,
+        max_memory: max_memory.saturating_add(5 * SESSION_BYTES),
         ..options()
     });
     for k in 1..=5 {
