@@ -90,6 +90,12 @@ impl Server {
             }
             return;
         }
+        if self
+            .others()
+            .all(|server| self.view.state(server) == ServerState::Down)
+        {
+            return self.depart(now, false);
+        }
         self.begin_handover();
         let Some((configuration, mut outgoing)) =
             self.leaving.as_mut().and_then(|it| it.handover.take())

@@ -6,6 +6,8 @@ use super::options::{
 };
 use crate::time::Instant;
 
+/// What a survey may take above the limit in any case, in bytes.
+const SURVEY_MIN: usize = 64 << 10;
 /// How many free tokens without data a call forgets at most.
 const FORGOTTEN: usize = 1_024;
 
@@ -30,12 +32,12 @@ impl Server {
         true
     }
 
-    /// The same for what clients or servers say of tokens in a survey, which may take an eighth more until its end:
+    /// The same for what clients or servers say of tokens in a survey, which may take an eighth or [`SURVEY_MIN`] more until its end:
     /// a holder that is not heeded would be one of two.
     pub(super) fn has_room_in_survey(&mut self, bytes: usize) -> bool {
         let has_room = self.has_room(bytes, None) || {
             let max = self.options.max_memory;
-            self.memory_bytes() + bytes <= max.saturating_add(max / 8)
+            self.memory_bytes() + bytes <= max.saturating_add(SURVEY_MIN.max(max / 8))
         };
         if !has_room {
             self.out.counters.refused_memory += 1;

@@ -57,9 +57,24 @@ fn data_that_nobody_holds_go_to_the_heir_before_the_server_leaves() {
 fn it_leaves_in_time_if_nobody_takes_its_tokens_and_says_what_is_lost() {
     let (mut rig, _) = with_free_data();
     rig.command(Command::ShutDown);
-    rig.pass(LEAVING_MAX - MS);
+    for _ in 0..4 {
+        rig.pass(HB);
+        let seq = rig.snapshot().seq;
+        rig.heartbeat(1, seq, R);
+        rig.heartbeat(2, seq, R);
+    }
     assert!(!rig.server.is_finished());
-    rig.pass(MS * 2);
+    rig.pass(LEAVING_MAX - 4 * HB);
+    assert!(rig.server.is_finished());
+    assert_eq!(left_behind(&rig), Some(1));
+}
+
+#[test]
+fn the_last_server_has_nobody_to_wait_for_and_says_what_is_lost() {
+    let (mut rig, _) = with_free_data();
+    rig.pass(ST);
+    assert_eq!(states(rig.snapshot().states), "RDD");
+    rig.command(Command::ShutDown);
     assert!(rig.server.is_finished());
     assert_eq!(left_behind(&rig), Some(1));
 }
