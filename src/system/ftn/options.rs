@@ -95,7 +95,7 @@ pub struct Options {
     /// How long a client may be silent before it loses its tokens.
     ///
     /// Clients keep their tokens over a change of leader if client-timeout / 5 + server-timeout + 4 heartbeats
-    /// is less than 3/4 of client-timeout; the defaults satisfy this. Clients may be given less, never more.
+    /// is less than 3/4 of client-timeout; the defaults satisfy this. A client with a longer one uses this.
     #[arg(long, value_name = "DURATION", default_value = "15s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub client_timeout: Duration,
 
