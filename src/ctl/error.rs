@@ -145,6 +145,9 @@ pub enum Error {
     /// A lock under which nothing runs was lost: why, as a sentence.
     #[error("the token is lost: {0}")]
     HoldLost(String),
+    /// A token has no data, as a sentence.
+    #[error("{0}")]
+    NoData(String),
     /// The lock was lost, and a process that ran under it is still at work.
     #[error("the token is lost, but not all that ran under it could be ended: {0}")]
     Outlived(String),
@@ -189,7 +192,7 @@ impl Error {
             | Self::Stranger { .. }
             | Self::Exchange { .. }
             | Self::Gone(_) => 3,
-            Self::Several { .. } => 4,
+            Self::Several { .. } | Self::NoData(_) => 4,
             Self::Usage(_) => USAGE,
             Self::HasRun(_) | Self::RunLost(_) => 0,
             Self::Pending(_) => PENDING,

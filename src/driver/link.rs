@@ -106,3 +106,17 @@ pub enum Refused {
     #[error(transparent)]
     Other(#[from] io::Error),
 }
+
+impl Refused {
+    /// Returns the reason as the system would say it.
+    #[must_use]
+    pub fn as_error(&self) -> io::Error {
+        match self {
+            Self::TooLong => io::Error::new(io::ErrorKind::InvalidInput, self.to_string()),
+            Self::Other(error) => match error.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code),
+                None => error.kind().into(),
+            },
+        }
+    }
+}

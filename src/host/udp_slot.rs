@@ -8,6 +8,7 @@ use std::time::Duration;
 use ring_proto::time::{Instant, Now};
 use tracing::{info, warn};
 
+use super::SendFailures;
 use super::complaints::Complaints;
 use crate::driver::{Link, Quota, ReceiveBatch, Refused, TransmitBatch};
 use crate::sys::{UdpLink, UdpOptions};
@@ -59,6 +60,7 @@ pub struct UdpSlot {
     complaints: Complaints,
     /// What sockets before this one have dropped.
     earlier: Drops,
+    failures: SendFailures,
 }
 
 impl UdpSlot {
@@ -76,6 +78,7 @@ impl UdpSlot {
             retry: None,
             complaints: Complaints::default(),
             earlier: Drops::default(),
+            failures: SendFailures::default(),
         })
     }
 
@@ -83,6 +86,39 @@ impl UdpSlot {
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// To whom nothing can be sent.
+    #[must_use]
+    pub const fn failures(&self) -> &SendFailures {
+        &self.failures
+    }
+
+    /// The address is another one from now on, if that can be bound; otherwise it stays, and that is logged once.
+    pub fn move_to(&mut self, address: SocketAddr) {
+        if address == self.address {
+            return;
+        }
+        match UdpLink::bind(address, &self.options) {
+            Ok(socket) => {
+                info!(event = "link_moved", %address, "this server is at {address} now, not at {}", self.address);
+                self.earlier = self.drops();
+                self.address = address;
+                self.socket = Some(socket);
+                self.is_new = true;
+                self.retry = None;
+                self.complaints.forget();
+            }
+            Err(error) => {
+                let text = format!(
+                    "the name of this server is at {address} now, which this machine cannot use: {error}; staying at {}",
+                    self.address
+                );
+                if self.complaints.is_new(&text) {
+                    warn!(event = "move_failed", %address, "{text}");
+                }
+            }
+        }
     }
 
     /// The socket, while there is one.
@@ -169,7 +205,21 @@ impl Link<SocketAddr> for UdpSlot {
     }
 
     fn send(&mut self, batch: &TransmitBatch<SocketAddr>) -> Result<usize, Refused> {
-        self.socket.send(batch)
+        let sent = self.socket.send(batch);
+        match &sent {
+            Ok(accepted) if !self.failures.is_empty() => {
+                for (_, to) in batch.iter().take(*accepted) {
+                    self.failures.accepted(to);
+                }
+            }
+            Ok(_) => {}
+            Err(refused) => {
+                if let Some((_, to)) = batch.iter().next() {
+                    self.failures.refused(to, &refused.as_error());
+                }
+            }
+        }
+        sent
     }
 
     fn left_by(&self, now: Now) -> Now {

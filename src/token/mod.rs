@@ -29,6 +29,7 @@
 
 mod acquiring;
 mod error;
+mod hosts;
 mod seen;
 mod servers;
 mod session;
@@ -36,6 +37,7 @@ mod wait_limits;
 
 pub use acquiring::Grant;
 pub use error::{Error, Obstacle};
+pub use hosts::{Hosts, RESOLVED_EVERY, Resolution};
 pub use ring_codec::ftn::Access;
 pub use ring_proto::ftn::client::{Command, Event, Holding, Loss, Refusal, Standing};
 pub use ring_proto::ftn::{MAX_DATA, MAX_NAME, Servers};

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ring_proto::ftn::{MAX_SERVERS, Servers};
 use thiserror::Error;
+
+use super::hosts::{Host, Hosts, Resolution};
 
 /// Why a list of servers is of no use. The text is a sentence: what failed, on what, what to do.
 #[derive(Debug, Error)]
@@ -39,17 +41,21 @@ pub enum ServersError {
         /// The line.
         text: String,
     },
-    /// A host has no address.
-    #[error("{}, line {line}: {text} has no address: {source}", path.display())]
+    /// No host has an address.
+    #[error("no server in {} has an address: {}", path.display(), doubts.join("; "))]
     Unresolved {
         /// The file.
         path: PathBuf,
-        /// The number of the line, from 1.
-        line: usize,
-        /// The line.
-        text: String,
-        /// What the resolver says.
-        source: io::Error,
+        /// What is wrong with each.
+        doubts: Vec<String>,
+    },
+    /// This server has no address.
+    #[error("{}: {doubt}", path.display())]
+    OwnUnresolved {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        doubt: String,
     },
     /// Two servers have one address.
     #[error("{}, line {line}: {address} is the address of a server before it", path.display())]
@@ -83,6 +89,10 @@ pub struct ServerList {
     pub names: Box<[Box<str>]>,
     /// The servers.
     pub servers: Servers,
+    /// Their hosts, to be resolved again.
+    pub hosts: Hosts,
+    /// What operators should know of their addresses, as sentences.
+    pub doubts: Vec<String>,
 }
 
 /// Reads a list of servers, and resolves each, as [`read_list`] does.
@@ -93,7 +103,8 @@ pub fn read_servers(path: &Path) -> Result<Servers, ServersError> {
     Ok(read_list(path)?.servers)
 }
 
-/// Reads a list of servers, and resolves each: to its first IPv4 address, or to its first one if it has none of those.
+/// Reads a list of servers, and resolves each: to its first IPv4 address, or to its first one if it has none of those. A
+/// name that has no address is no error, unless all have none: its server counts as DOWN.
 ///
 /// # Errors
 /// What is wrong with the list.
@@ -121,32 +132,53 @@ pub fn resolve_list(path: &Path, text: &str) -> Result<ServerList, ServersError>
     if lines.len() > MAX_SERVERS {
         return Err(count);
     }
-    let mut servers: Vec<(&str, SocketAddr)> = Vec::with_capacity(lines.len());
-    for (line, text) in lines {
-        let address = address(path, line, text)?;
-        if servers.iter().any(|&(_, other)| other == address) {
+    let hosts: Result<Vec<Host>, _> = lines
+        .iter()
+        .map(|(line, text)| host(path, *line, text))
+        .collect();
+    let hosts = Hosts::new(hosts?);
+    let Resolution { addresses, doubts } = hosts.resolve();
+    let known = || {
+        lines
+            .iter()
+            .zip(&addresses)
+            .filter_map(|(line, it)| Some((line.0, (*it)?)))
+    };
+    for (line, address) in known() {
+        if known().any(|(other, it)| it == address && other < line) {
             return Err(ServersError::Twice {
                 path: path.to_owned(),
                 line,
                 address,
             });
         }
-        servers.push((text, address));
     }
-    let of_kind = |v4| servers.iter().find(|(_, address)| address.is_ipv4() == v4);
-    if let (Some(&(_, v4)), Some(&(_, v6))) = (of_kind(true), of_kind(false)) {
+    let of_kind = |v4| known().find(|(_, address)| address.is_ipv4() == v4);
+    if let (Some((_, v4)), Some((_, v6))) = (of_kind(true), of_kind(false)) {
         return Err(ServersError::Mixed {
             path: path.to_owned(),
             v4,
             v6,
         });
     }
-    let names = servers.iter().map(|(text, _)| text.trim().into()).collect();
-    let servers = Servers::new(servers).ok_or(count)?;
-    Ok(ServerList { names, servers })
+    if known().next().is_none() && !lines.is_empty() {
+        return Err(ServersError::Unresolved {
+            path: path.to_owned(),
+            doubts,
+        });
+    }
+    let texts = lines.iter().map(|(_, text)| *text);
+    let names = texts.clone().map(|text| text.trim().into()).collect();
+    let servers = Servers::new(texts.zip(addresses.iter().copied())).ok_or(count)?;
+    Ok(ServerList {
+        names,
+        servers,
+        hosts,
+        doubts,
+    })
 }
 
-fn address(path: &Path, line: usize, text: &str) -> Result<SocketAddr, ServersError> {
+fn host(path: &Path, line: usize, text: &str) -> Result<Host, ServersError> {
     let wrong = || ServersError::Line {
         path: path.to_owned(),
         line,
@@ -165,20 +197,11 @@ fn address(path: &Path, line: usize, text: &str) -> Result<SocketAddr, ServersEr
     if host.is_empty() {
         return Err(wrong());
     }
-    let unresolved = |source| ServersError::Unresolved {
-        path: path.to_owned(),
-        line,
-        text: host.to_owned(),
-        source,
-    };
-    let found: Vec<SocketAddr> = (host, port)
-        .to_socket_addrs()
-        .map_err(unresolved)?
-        .collect();
-    let v4 = found.iter().find(|address| address.is_ipv4());
-    v4.or(found.first())
-        .copied()
-        .ok_or_else(|| unresolved(io::ErrorKind::NotFound.into()))
+    Ok(Host {
+        line: text.trim().into(),
+        host: host.into(),
+        port,
+    })
 }
 
 #[cfg(test)]

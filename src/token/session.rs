@@ -10,9 +10,11 @@ use ring_proto::ftn::client::{Client, Command, Event, Holding, Net, Options, Sta
 use ring_proto::ftn::{Configuration, LONGEST, Servers};
 use ring_proto::time::Instant;
 
+use super::hosts::{Hosts, RESOLVED_EVERY, Resolution};
 use super::seen::Seen;
 use super::{Error, Obstacle};
 use crate::driver::{Driver, NoStore, datagrams};
+use crate::host::worker::Repeated;
 use crate::host::{Errand, LINK};
 use crate::sys::{UdpLink, UdpOptions, clock};
 
@@ -42,6 +44,15 @@ pub struct Session {
     watched: Option<OwnedFd>,
     /// The end of the lease that was told last.
     told: Option<Instant>,
+    resolver: Option<Resolver>,
+}
+
+/// What resolves the names of the servers again.
+#[derive(Debug)]
+enum Resolver {
+    /// It starts then: most sessions are over before.
+    Starts(Instant, Hosts),
+    Runs(Repeated<Resolution>),
 }
 
 impl Session {
@@ -64,15 +75,43 @@ impl Session {
             runs: Errand::new(driver, NoStore, Seen::default())?,
             watched: None,
             told: None,
+            resolver: None,
         };
         session.use_new_socket()?;
         session.follow()?;
         Ok(session)
     }
 
+    /// Resolves the names of the servers again for as long as the session lasts, so that it follows one that moves.
+    #[must_use]
+    pub fn resolving(mut self, hosts: Hosts) -> Self {
+        let at = clock::now().monotonic + RESOLVED_EVERY;
+        self.resolver = hosts.has_names().then_some(Resolver::Starts(at, hosts));
+        self
+    }
+
+    /// Takes over what names were resolved to.
+    fn follow_names(&mut self) {
+        self.resolver = match self.resolver.take() {
+            Some(Resolver::Starts(at, hosts)) if at <= clock::now().monotonic => {
+                let run = Repeated::start("names", RESOLVED_EVERY, move || hosts.resolve());
+                // Without a thread the addresses stay as they are.
+                run.ok().map(Resolver::Runs)
+            }
+            other => other,
+        };
+        if let Some(Resolver::Runs(resolver)) = &self.resolver
+            && let Some(Resolution { addresses, .. }) = resolver.take()
+        {
+            self.runs.command(Command::Addresses(addresses));
+        }
+    }
+
     /// The new one is bound before the old one is closed, so that the ports differ.
     fn use_new_socket(&mut self) -> Result<(), Error> {
-        let is_v4 = self.servers().address(0).is_none_or(|to| to.is_ipv4());
+        let servers = self.servers();
+        let mut known = (0..servers.len()).filter_map(|index| servers.address(index));
+        let is_v4 = known.next().is_none_or(|to| to.is_ipv4());
         let any: SocketAddr = if is_v4 {
             (Ipv4Addr::UNSPECIFIED, 0).into()
         } else {
@@ -174,6 +213,7 @@ impl Session {
 
     /// Waits once, until `until` at most. `None`: something happened, or nothing that a program is to know.
     pub(super) fn step(&mut self, until: Option<Instant>) -> Result<Option<Wake>, Error> {
+        self.follow_names();
         let step = self.runs.step(until)?;
         if step.link_failed.is_some() {
             self.use_new_socket()?;

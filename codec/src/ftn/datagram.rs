@@ -1,6 +1,6 @@
 //! Whole datagrams: head and message.
 
-use super::{Kind, Message, wire};
+use super::{Kind, Message, Terms, wire};
 use crate::reader::Reader;
 use crate::writer::{self, Writer};
 use crate::{DecodeError, EncodeError};
@@ -21,6 +21,7 @@ pub struct Header {
 pub struct Datagram<'a> {
     header: Header,
     message: Message<'a>,
+    terms: Option<Terms>,
     /// The bytes that this was decoded from.
     received: Option<&'a [u8]>,
 }
@@ -32,7 +33,17 @@ impl<'a> Datagram<'a> {
         Self {
             header,
             message,
+            terms: None,
             received: None,
+        }
+    }
+
+    /// The same with its sender's options behind it, if a message of its type has room for them.
+    #[must_use]
+    pub const fn with_terms(self, terms: Terms) -> Self {
+        Self {
+            terms: terms.behind(self.message.kind()),
+            ..self
         }
     }
 
@@ -51,10 +62,12 @@ impl<'a> Datagram<'a> {
             ssig: wire::int(&mut reader, "ssig")?,
         };
         let message = Message::read(kind, &mut reader)?;
+        let terms = Terms::read(kind, &mut reader)?;
         reader.end_of_datagram()?;
         Ok(Self {
             header,
             message,
+            terms,
             received: Some(bytes),
         })
     }
@@ -69,6 +82,12 @@ impl<'a> Datagram<'a> {
     #[must_use]
     pub const fn message(&self) -> Message<'a> {
         self.message
+    }
+
+    /// Its sender's options, if it says them.
+    #[must_use]
+    pub const fn terms(&self) -> Option<Terms> {
+        self.terms
     }
 
     /// Whether every integer of it is in the shortest form, lengths and counts included.
@@ -106,12 +125,15 @@ impl<'a> Datagram<'a> {
             wire::put(writer, value);
         }
         self.message.write(writer);
+        if let Some(terms) = self.terms {
+            terms.write(writer);
+        }
     }
 }
 
 impl PartialEq for Datagram<'_> {
     fn eq(&self, other: &Self) -> bool {
-        (self.header, self.message) == (other.header, other.message)
+        (self.header, self.message, self.terms) == (other.header, other.message, other.terms)
     }
 }
 

@@ -60,7 +60,7 @@
 //! | `configuration`, `round` | `Illegal` | below 0, or a round of more than 32 bits |
 //! | `part` | `Illegal` | a part is none of its `parts` |
 //! | `holders` | `WrongLength` | not as many as the `access` calls for |
-//! | `datagram` | `Trailing` | bytes after the message |
+//! | `datagram` | `Trailing` | bytes after the message, or after its [terms] |
 //!
 //! Encoding refuses what decoding would refuse.
 
@@ -86,10 +86,12 @@ pub mod request;
 pub mod return_;
 pub mod revoke;
 pub mod state;
+pub mod terms;
 pub mod transfer;
 pub mod transferred;
 
 pub use datagram::{Datagram, Header};
 pub use hash::{hash, rehash, server_sequence, server_signature};
 pub use message::{Kind, Message};
+pub use terms::{Pace, Terms};
 pub use value::{Access, Assignment, Client, Flags, Holders, ServerState, Token};

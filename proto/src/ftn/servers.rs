@@ -9,16 +9,21 @@ use super::{Configuration, MAX_SERVERS};
 /// The servers as a client or a server was told of them at its start (`docs/ftn.md`, section 1).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Servers {
-    addresses: Box<[SocketAddr]>,
+    addresses: Box<[Option<SocketAddr>]>,
     signature: i32,
 }
 
 impl Servers {
-    /// A list of servers: each as its line of the file says, and the address that this was resolved to.
-    /// `None`: there are none, or more than [`MAX_SERVERS`].
+    /// A list of servers: each as its line of the file says, and the address that this was resolved to, if it was. One
+    /// without an address is as good as DOWN. `None`: there are none, or more than [`MAX_SERVERS`].
     #[must_use]
-    pub fn new<'a>(servers: impl IntoIterator<Item = (&'a str, SocketAddr)>) -> Option<Self> {
-        let (lines, addresses): (Vec<&str>, Vec<SocketAddr>) = servers.into_iter().unzip();
+    pub fn new<'a, A: Into<Option<SocketAddr>>>(
+        servers: impl IntoIterator<Item = (&'a str, A)>,
+    ) -> Option<Self> {
+        let servers = servers
+            .into_iter()
+            .map(|(line, address)| (line, address.into()));
+        let (lines, addresses): (Vec<&str>, Vec<Option<SocketAddr>>) = servers.unzip();
         let is_legal = (1..=MAX_SERVERS).contains(&addresses.len());
         is_legal.then(|| Self {
             addresses: addresses.into(),
@@ -39,10 +44,23 @@ impl Servers {
         self.signature
     }
 
-    /// The address of the server with this index; `None`: there is none.
+    /// The address of the server with this index; `None`: it is not known, or there is no such server.
     #[must_use]
     pub fn address(&self, index: usize) -> Option<SocketAddr> {
-        self.addresses.get(index).copied()
+        self.addresses.get(index).copied().flatten()
+    }
+
+    /// The names were resolved again, in the order of the list. Returns `true` if that has changed an address.
+    pub fn readdress(&mut self, addresses: &[Option<SocketAddr>]) -> bool {
+        let mut is_new = false;
+        for (known, found) in self.addresses.iter_mut().zip(addresses) {
+            // A resolver that is gone for a while takes no server away.
+            if found.is_some() && known != found {
+                *known = *found;
+                is_new = true;
+            }
+        }
+        is_new
     }
 
     /// The address that a message `from` this index must come from; `None`: no server has the index.

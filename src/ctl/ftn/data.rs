@@ -17,7 +17,7 @@ use crate::token::{self, Access, MAX_DATA};
 /// Prints a token's data.
 ///
 /// # Errors
-/// An [`Error`], or that `output` takes nothing.
+/// An [`Error`], that there are none, or that `output` takes nothing.
 pub(super) fn get(
     client: &Client,
     how: &Acquire,
@@ -34,6 +34,14 @@ pub(super) fn get(
         }
     })?;
     match done {
+        // Nobody can tell data that were lost with a server from data that were never set.
+        Outcome::Done(data) if data.is_empty() => {
+            let text = format!(
+                "{name} has no data: none were set, or they were lost with a server, whose log or heir's log says so; set \
+                 them again"
+            );
+            Err(Error::NoData(text).into())
+        }
         Outcome::Done(data) => {
             output.write_all(&data)?;
             output.flush()?;

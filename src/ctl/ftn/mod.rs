@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Error;
-use crate::token::{self, Refusal, Servers, ServersError, Session, resolve_list};
+use crate::token::{self, Hosts, Refusal, Servers, ServersError, Session, resolve_list};
 pub(super) use granter::grant;
 use name::Name;
 pub use options::TokenOptions;
@@ -35,6 +35,9 @@ use stop::Stop;
 /// An [`Error`], or that `output` takes nothing.
 pub(super) fn carry_out(options: &TokenOptions, output: &mut impl Write) -> anyhow::Result<u8> {
     let servers = ServerList::read(&options.servers)?;
+    for doubt in &servers.doubts {
+        let _ = writeln!(io::stderr(), "ringctl: {doubt}");
+    }
     let client = Client {
         servers,
         timeout: options.client_timeout,
@@ -70,6 +73,9 @@ struct ServerList {
     path: PathBuf,
     text: String,
     resolved: Servers,
+    hosts: Hosts,
+    /// What is wrong with addresses.
+    doubts: Vec<String>,
 }
 
 impl ServerList {
@@ -80,11 +86,13 @@ impl ServerList {
             source,
         });
         let text = text.map_err(unusable)?;
-        let resolved = resolve_list(path, &text).map_err(unusable)?.servers;
+        let list = resolve_list(path, &text).map_err(unusable)?;
         Ok(Self {
             path: path.to_owned(),
             text,
-            resolved,
+            resolved: list.servers,
+            hosts: list.hosts,
+            doubts: list.doubts,
         })
     }
 }
@@ -110,7 +118,9 @@ impl Client {
     ) -> anyhow::Result<Outcome<T>> {
         let stop = Stop::new()?;
         let open = || {
-            let mut session = Session::open(self.servers.resolved.clone(), self.timeout)?;
+            let servers = &self.servers;
+            let session = Session::open(servers.resolved.clone(), self.timeout)?;
+            let mut session = session.resolving(servers.hosts.clone());
             session.watch(&stop)?;
             Ok(session)
         };

@@ -26,7 +26,8 @@ FILE has a line HOST:PORT a server. All servers and clients need the same lines:
 server does not answer a client with other lines.
 
 A client that hears nothing from the servers for three quarters of
---client-timeout has lost its tokens. That is to be longer than a change of leader
+--client-timeout has lost its tokens. If servers have a shorter one, the client
+uses that. The time is to be longer than a change of leader
 takes: see docs/ftn.md before you set it below 15s.
 
 Exit codes:
@@ -37,6 +38,7 @@ Exit codes:
   2   wrong usage, or FILE is no list of servers
   3   no session within 10 s (with -w: the time of -w, at least 0.5 s): no
       server answers, they have no leader, or their list is another one
+  4   get: the token has no data; none were set, or they were lost with a server
   75  the token was lost
 
 Examples:
@@ -75,7 +77,9 @@ pub struct TokenOptions {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub servers: PathBuf,
 
-    /// The silence after which the servers end a session; not above their own --client-timeout.
+    /// The silence after which a session ends; a shorter one of the servers counts.
+    ///
+    /// The servers end a session after their own --client-timeout, and announce that.
     #[arg(long, value_name = "DURATION", default_value = CLIENT_TIMEOUT, value_parser = client_timeout, allow_hyphen_values = true)]
     pub client_timeout: Duration,
 

@@ -32,7 +32,7 @@ pub(super) fn run(client: &Client, options: &RunOptions) -> Result<u8, Error> {
         request: OwnJson::of(&wanted),
         wait_ms: options.acquire.wait_limits().longest().map(duration_ms),
         reports: None,
-        margins: margins(client.timeout),
+        margins: MARGINS,
         grace_ms: duration_ms(warning(client.timeout)),
         binding: Binding::Command,
     };
@@ -48,15 +48,14 @@ pub(super) fn run(client: &Client, options: &RunOptions) -> Result<u8, Error> {
     run::run(assignment, &options.command, environment, denied)
 }
 
-/// A lease of three quarters of the client timeout is renewed each fifth of it, and a renewal that is lost is repeated
+/// A lease of three quarters of the client timeout is renewed each fifth of it. The timeout is that of the servers, if that is
+/// shorter than this client's, so margins are shares of the lease: an eighth of the timeout, and a thirty-second. And a renewal that is lost is repeated
 /// within an eighth: that the warning comes takes silence of more than a third of the client timeout. The servers free the
 /// token a quarter after the lease's end; what is killed an instant before has ended by then.
-fn margins(client_timeout: Duration) -> Margins {
-    Margins {
-        warning: Margin::share(1, warning(client_timeout)),
-        kill: Margin::share(1, KILL.min(client_timeout / 32)),
-    }
-}
+const MARGINS: Margins = Margins {
+    warning: Margin::share(6, WARNING),
+    kill: Margin::share(24, KILL),
+};
 
 fn warning(client_timeout: Duration) -> Duration {
     WARNING.min(client_timeout / 8)
@@ -82,7 +81,7 @@ mod tests {
 
     use ring_proto::time::Instant;
 
-    use super::{margins, warning};
+    use super::{MARGINS, warning};
     use crate::ctl::lease::Lease;
 
     #[test]
@@ -95,7 +94,7 @@ mod tests {
                 Instant::from_nanos(0),
                 Instant::from_nanos(0) + timeout * 3 / 4,
             );
-            let lease = Lease::new(until, now, margins(timeout));
+            let lease = Lease::new(until, now, MARGINS);
             let warned = until.since(lease.warn_at());
             assert_eq!(warned.as_millis(), warned_ms);
             let killed = until.since(lease.kill_at(lease.warn_at(), warning(timeout)));

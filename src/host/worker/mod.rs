@@ -8,6 +8,7 @@ mod inbox;
 mod mailbox;
 mod output;
 pub mod program;
+mod repeated;
 
 use std::io;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::sys::{Interest, Poller, clock, nice};
 pub use bell::Bell;
 pub use inbox::Inbox;
 pub use mailbox::Mailbox;
+pub use repeated::Repeated;
 
 /// The time until the loop tries a mailbox again that the thread had locked.
 const AGAIN: Duration = Duration::from_millis(1);

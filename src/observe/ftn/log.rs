@@ -51,7 +51,7 @@ impl Log {
             | Event::SessionAdopted { .. }
             | Event::SessionLoggedOut { .. } => self.verbose.then_some(&mut self.changes)?,
             Event::SessionExpired { .. } => &mut self.sessions,
-            Event::OtherList { .. } => &mut self.strangers,
+            Event::OtherList { .. } | Event::Misplaced { .. } => &mut self.strangers,
             _ => &mut self.changes,
         };
         limit.allow(now).then(|| limit.take_refused())

@@ -9,4 +9,4 @@ mod tests;
 
 pub use log::{Log, print};
 pub use names::{Names, state_name};
-pub use telling::{Keys, News};
+pub use telling::{Keys, News, other_options};

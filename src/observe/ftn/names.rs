@@ -25,6 +25,12 @@ impl Names {
         }
     }
 
+    /// The place of this server.
+    #[must_use]
+    pub const fn own(&self) -> usize {
+        self.own
+    }
+
     /// All of them, in the order of the list.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|name| &**name)

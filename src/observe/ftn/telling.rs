@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 
 use ring_codec::ftn::ServerState;
-use ring_proto::ftn::server::{Event, RoleKind};
+use ring_proto::ftn::server::{Difference, Event, RoleKind, Setting};
 use serde::Serialize;
 use tracing::Level;
 
 use super::names::{Names, TokenName, state_name};
+use crate::text::format_duration;
 
 /// What an event is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -128,6 +129,10 @@ impl News {
             }
             Event::Conflict { name } => conflict(name),
             Event::ConflictingData { name } => conflicting_data(name),
+            Event::OptionsCompared {
+                server,
+                differences,
+            } => self.options_compared(*server, differences),
             Event::OtherList { from, signature } => other_list(*from, *signature),
             Event::Dropped { from, kind, reason } => {
                 let kind = kind.map_or_else(|| "a datagram".to_owned(), |kind| kind.to_string());
@@ -153,12 +158,43 @@ impl News {
                  state files, and start them again"
                     .to_owned(),
             ),
-            Event::ShutDown => Line::new(
-                "left",
-                Level::INFO,
-                "left the servers: nothing is served here from now on".to_owned(),
-            ),
+            Event::Misplaced {
+                server,
+                from,
+                listed,
+            } => self.misplaced(*server, *from, *listed),
+            Event::ShutDown { left_behind } => left(*left_behind),
         }
+    }
+
+    fn misplaced(&self, server: usize, from: SocketAddr, listed: Option<SocketAddr>) -> Line {
+        let is = listed.map_or_else(
+            || "has no address here".to_owned(),
+            |it| format!("is {it} here"),
+        );
+        let text = format!(
+            "{from} says that it is {}, which {is}: its messages are dropped; if that server has moved, see that its name is \
+             resolved to its present address on all machines",
+            self.names.server(server)
+        );
+        Line::new("misplaced", Level::WARN, text)
+            .of_server(Some(server))
+            .of_address(from)
+    }
+
+    fn options_compared(&self, server: usize, differences: &[Difference]) -> Line {
+        let (level, text) = if differences.is_empty() {
+            let name = self.names.server(server);
+            (Level::INFO, format!("{name} has the same options now"))
+        } else {
+            (Level::WARN, other_options(&self.names, server, differences))
+        };
+        let event = if differences.is_empty() {
+            "options_agree"
+        } else {
+            "options_differ"
+        };
+        Line::new(event, level, text).of_server(Some(server))
     }
 
     fn role_changed(&self, role: RoleKind, leader: Option<usize>) -> Line {
@@ -290,6 +326,44 @@ fn conflicting_data(name: &[u8]) -> Line {
         TokenName(name)
     );
     Line::new("conflicting_data", Level::WARN, text)
+}
+
+fn left(left_behind: usize) -> Line {
+    let (level, lost) = match left_behind {
+        0 => (Level::INFO, String::new()),
+        some => (
+            Level::WARN,
+            format!(
+                "; the data of {some} tokens that nobody holds are lost: no other server has taken them over in time"
+            ),
+        ),
+    };
+    let text = format!("left the servers: nothing is served here from now on{lost}");
+    Line::new("left", level, text)
+}
+
+/// Says how the options of another server differ from those of this one, and what follows.
+#[must_use]
+pub fn other_options(names: &Names, server: usize, differences: &[Difference]) -> String {
+    let value = |setting| match setting {
+        Setting::Time(time) => format_duration(time),
+        Setting::Count(count) => count.to_string(),
+    };
+    let differences = differences.iter().map(|it| {
+        let Difference {
+            option,
+            own,
+            theirs,
+        } = *it;
+        format!("{option} {} there, {} here", value(theirs), value(own))
+    });
+    let differences: Vec<_> = differences.collect();
+    format!(
+        "{} has other options: {}; give all servers the same. Until then clients use the shortest client timeout, and \
+         leaders the largest quorum up to a majority",
+        names.server(server),
+        differences.join(", ")
+    )
 }
 
 fn other_list(from: SocketAddr, signature: i32) -> Line {

@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ring_codec::ftn::ServerState::{Booting, Down, Ready};
-use ring_proto::ftn::server::{Event, Reason, RoleKind};
+use ring_proto::ftn::server::{Difference, Event, Reason, RoleKind, Setting};
 use ring_proto::time::Instant;
 use tracing::Level;
 
@@ -50,6 +50,36 @@ fn who_leads_is_named() {
     assert_eq!(follows.keys.server, Some(2));
     assert_eq!(role(RoleKind::Leader, Some(1)).text, "this server leads");
     assert!(role(RoleKind::Electing, None).text.contains("looking"));
+}
+
+#[test]
+fn a_server_with_other_options_is_named_with_them() {
+    let differences = Box::new([Difference {
+        option: "--client-timeout",
+        own: Setting::Time(Duration::from_secs(15)),
+        theirs: Setting::Time(Duration::from_secs(5)),
+    }]);
+    let line = describe(&Event::OptionsCompared {
+        server: 2,
+        differences,
+    });
+    assert_eq!((line.event, line.level), ("options_differ", Level::WARN));
+    let text = "server 2 (c:3) has other options: --client-timeout 5 s there, 15 s here";
+    assert!(line.text.starts_with(text), "{}", line.text);
+    let none = Event::OptionsCompared {
+        server: 2,
+        differences: Box::new([]),
+    };
+    assert_eq!(describe(&none).level, Level::INFO);
+}
+
+#[test]
+fn a_server_that_leaves_says_how_many_data_are_lost() {
+    let left = |left_behind| describe(&Event::ShutDown { left_behind });
+    assert_eq!(left(0).level, Level::INFO);
+    let lost = left(3);
+    assert_eq!(lost.level, Level::WARN);
+    assert!(lost.text.contains("the data of 3 tokens"), "{}", lost.text);
 }
 
 #[test]

@@ -48,6 +48,10 @@ pub struct Exempt {
     known_configuration: Vec<u64>,
     /// The number of the configuration that marked each server DOWN, of which it has not heard.
     marked: Vec<Option<u64>>,
+    /// Which servers leave, and others have all their tokens.
+    handed_over: Vec<bool>,
+    /// When a leader last did with fewer servers than the others need: it has heard of none of them.
+    unaware: Option<u64>,
     /// The tokens that each server knows.
     pub known: Vec<u64>,
     /// When a server that knew a token last lost its memory, or was marked DOWN.
@@ -57,10 +61,10 @@ pub struct Exempt {
 }
 
 impl Exempt {
-    pub fn new(servers: usize, options: &Options) -> Self {
+    pub fn new(servers: usize, quorum: usize, options: &Options) -> Self {
         let at_slowest = |time| nanos(time) + nanos(time) / 8;
         Self {
-            quorum: options.quorum,
+            quorum,
             timeout: at_slowest(options.client_timeout),
             settling: at_slowest(options.server_timeout),
             leading: vec![false; servers],
@@ -70,6 +74,7 @@ impl Exempt {
             marked: vec![None; servers],
             states: vec![Vec::new(); servers],
             known_configuration: vec![0; servers],
+            handed_over: vec![false; servers],
             known: vec![0; servers],
             ..Self::default()
         }
@@ -83,6 +88,20 @@ impl Exempt {
             self.two_since.get_or_insert(now);
         } else if self.two_since.take().is_some() {
             self.two_until = Some(now);
+        }
+    }
+
+    /// Whether a server leaves and has handed its tokens over: none of their data may be lost.
+    pub fn note_handed_over(&mut self, server: usize, has: bool) {
+        self.handed_over[server] = has;
+    }
+
+    /// A leader needs so many servers.
+    pub const fn note_quorum(&mut self, now: u64, quorum: Option<usize>) {
+        if let Some(quorum) = quorum
+            && quorum < self.quorum
+        {
+            self.unaware = Some(now);
         }
     }
 
@@ -175,7 +194,9 @@ impl Exempt {
         for (server, state) in states.iter().enumerate() {
             let was = before.get(server).copied().unwrap_or(ServerState::Down);
             if *state == ServerState::Down && was != ServerState::Down {
-                self.note_server_lost(now, server);
+                if !self.handed_over[server] {
+                    self.note_server_lost(now, server);
+                }
                 if self.known_configuration[server] < number {
                     self.marked[server] = Some(number);
                 }
@@ -209,6 +230,8 @@ impl Exempt {
             Some(Excuse::TwoLeaders)
         } else if self.quorum > 1 && after(self.majority_lost) {
             Some(Excuse::MemoryLost)
+        } else if after(self.unaware) {
+            Some(Excuse::Unaware)
         } else if after(self.file_lost) || self.uses_again.contains(&true) {
             Some(Excuse::StateFileLost)
         } else {
@@ -228,7 +251,8 @@ impl Exempt {
     fn fences(&self, since: u64) -> Option<Excuse> {
         let lost = self.file_lost.map(|_| Excuse::StateFileLost);
         let unmet = self.unmet.map(|_| Excuse::Unmet);
-        self.grants(since).or(lost).or(unmet)
+        let unaware = self.unaware.map(|_| Excuse::Unaware);
+        self.grants(since).or(lost).or(unmet).or(unaware)
     }
 
     /// Why a token may be held for nobody: a server that has lost its state file comes back under a number that clients

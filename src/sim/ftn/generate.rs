@@ -1,10 +1,10 @@
 //! Makes a run's schedule from its seed.
 
 use ring_codec::ftn::Kind as Type;
-use ring_proto::ftn::server::majority;
+use ring_proto::ftn::server::{SESSION_BYTES, majority};
 use ring_proto::time::nanos;
 
-use super::plan::{Action, Fault, MAX_CLIENTS, MAX_RATE, MAX_SERVERS, Schedule};
+use super::plan::{Action, Fault, MAX_CLIENTS, MAX_RATE, MAX_SERVERS, Odd, Schedule};
 use super::program::LENGTHS;
 use super::settings::{FaultKind, Settings};
 use crate::sim::kernel::faults::{NetworkFault, ProcessFault};
@@ -61,14 +61,20 @@ impl Schedule {
         let latency_us = maker.rng.pick(&[(50, 100), (200, 800), (1_000, 4_000)]);
         let kinds: Vec<_> = settings.faults.iter().collect();
         let mut max_memory = MEMORY;
+        let mut odd = None;
         for &kind in &kinds {
             // A run with half of all kinds finds what a run with all of them drowns.
             let share = if is_life(kind) { 800 } else { 400 };
             if kinds.len() < 4 || maker.rng.chance(share) {
                 if kind == FaultKind::Memory {
-                    max_memory = LITTLE_MEMORY;
+                    max_memory = LITTLE_MEMORY + 3 * maker.clients * SESSION_BYTES;
                 }
-                maker.episodes(kind);
+                if kind == FaultKind::Options {
+                    let usual = (quorum, heartbeat_us, server_timeout_us, client_timeout_us);
+                    odd = Some(maker.odd(usual));
+                } else {
+                    maker.episodes(kind);
+                }
             }
         }
         maker.actions.sort_by_key(|action| action.at_us);
@@ -83,6 +89,7 @@ impl Schedule {
             server_timeout_us,
             client_timeout_us,
             max_memory,
+            odd,
             latency_us,
             actions: maker.actions,
         }
@@ -119,6 +126,31 @@ impl Maker {
         if at_us < self.time {
             self.actions.push(Action { at_us, fault });
         }
+    }
+
+    /// A server with some options that differ from these.
+    fn odd(&mut self, usual: (usize, u64, u64, u64)) -> Odd {
+        let (quorum, heartbeat_us, server_timeout_us, client_timeout_us) = usual;
+        let mut odd = Odd {
+            server: self.server(),
+            quorum,
+            heartbeat_us,
+            server_timeout_us,
+            client_timeout_us,
+        };
+        if self.rng.chance(500) {
+            odd.quorum = self.rng.pick(&[1, majority(self.servers), self.servers]);
+        }
+        if self.rng.chance(500) {
+            odd.client_timeout_us = client_timeout_us * self.rng.pick(&[1, 2, 9]) / 3;
+        }
+        if self.rng.chance(300) {
+            odd.server_timeout_us = self.rng.pick(&[3 * heartbeat_us, 2 * server_timeout_us]);
+        }
+        if self.rng.chance(200) {
+            odd.heartbeat_us = heartbeat_us / 2;
+        }
+        odd
     }
 
     /// A fault that ends.

@@ -25,7 +25,7 @@ pub enum Rule {
     Authority,
     /// Section 5: a client never goes back to an earlier configuration.
     Backwards,
-    /// 6: a stranger gets at most one datagram of 16 + n bytes for one.
+    /// 6: a stranger gets at most one datagram of 26 + n bytes for one.
     Stranger,
     /// 6: no input crashes a program.
     Panic,
@@ -90,17 +90,20 @@ pub enum Excuse {
     Dropped,
     /// Q = 1, and a leader that knew nothing never met the one before it (`docs/ftn.md`).
     Unmet,
+    /// A server with a smaller quorum than the others led before it had heard of them.
+    Unaware,
 }
 
 impl Excuse {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::TwoLeaders,
         Self::MemoryLost,
         Self::StateFileLost,
         Self::ServerLost,
         Self::Dropped,
         Self::Unmet,
+        Self::Unaware,
     ];
 
     /// In words.
@@ -113,6 +116,7 @@ impl Excuse {
             Self::ServerLost => "update lost with its server",
             Self::Dropped => "update dropped for want of memory",
             Self::Unmet => "leader that never met the one before",
+            Self::Unaware => "leader with a smaller quorum that has heard no other",
         }
     }
 }

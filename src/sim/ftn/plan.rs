@@ -49,8 +49,22 @@ pub struct Schedule {
     pub max_memory: usize,
     /// How long a datagram takes on a clear network: at least, and how much longer at most.
     pub latency_us: (u64, u64),
+    /// A server with other options than the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub odd: Option<Odd>,
     /// What goes wrong, in order of time.
     pub actions: Vec<Action>,
+}
+
+/// A server with other options than the others, and these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Odd {
+    pub server: usize,
+    pub quorum: usize,
+    pub heartbeat_us: u64,
+    pub server_timeout_us: u64,
+    pub client_timeout_us: u64,
 }
 
 /// What goes wrong, or is wanted.
@@ -163,6 +177,46 @@ impl Schedule {
         }
     }
 
+    /// What this server is started with.
+    #[must_use]
+    pub fn options_of(&self, server: usize) -> server::Options {
+        let usual = self.options();
+        let Some(odd) = self.odd.filter(|odd| odd.server == server) else {
+            return usual;
+        };
+        let client_timeout = Duration::from_micros(odd.client_timeout_us);
+        server::Options {
+            heartbeat: Duration::from_micros(odd.heartbeat_us),
+            server_timeout: Duration::from_micros(odd.server_timeout_us),
+            client_timeout,
+            grace: client_timeout,
+            quorum: odd.quorum,
+            ..usual
+        }
+    }
+
+    /// CT of clients that have heard of all servers.
+    #[must_use]
+    pub fn client_timeout(&self) -> Duration {
+        let odd = self.odd.map_or(u64::MAX, |odd| odd.client_timeout_us);
+        Duration::from_micros(self.client_timeout_us.min(odd))
+    }
+
+    /// The longest times of all servers, which bound how long they take, and the largest quorum.
+    #[must_use]
+    pub fn slowest(&self) -> server::Options {
+        let usual = self.options();
+        let odd = self.odd.map_or(usual, |odd| self.options_of(odd.server));
+        server::Options {
+            heartbeat: usual.heartbeat.max(odd.heartbeat),
+            server_timeout: usual.server_timeout.max(odd.server_timeout),
+            client_timeout: usual.client_timeout.max(odd.client_timeout),
+            grace: usual.grace.max(odd.grace),
+            quorum: usual.quorum.max(odd.quorum),
+            ..usual
+        }
+    }
+
     /// By how much a datagram may be late.
     #[must_use]
     pub fn latest(&self) -> Duration {
@@ -198,8 +252,10 @@ impl Schedule {
         if self.time_us > MAX_TIME_US {
             return Err("a run lasts a year at most".into());
         }
-        let options = self.options().check(self.servers);
-        options.map_err(|error| error.to_string())?;
+        for server in 0..self.servers {
+            let options = self.options_of(server).check(self.servers);
+            options.map_err(|error| error.to_string())?;
+        }
         let nodes = self.servers + self.clients;
         for action in &self.actions {
             if !action.fault.is_among(nodes) {
@@ -265,6 +321,10 @@ impl schedule::Schedule for Schedule {
         }
         if self.quorum > 1 {
             shorter.quorum = majority(shorter.servers);
+        }
+        if node < self.servers {
+            // Its place is another one, and its quorum may be none of fewer servers.
+            shorter.odd = None;
         }
         shorter
             .actions

@@ -23,7 +23,7 @@ impl World {
     /// Ends the faults, and looks whether all is well in time.
     pub fn recover(&mut self, schedule: &Schedule) {
         self.end_faults();
-        let options = schedule.options();
+        let options = schedule.slowest();
         let exchange = Duration::from_micros(4 * (schedule.latency_us.0 + schedule.latency_us.1));
         if !self.settles(&options, exchange, schedule.latest())
             || !self.all_live(&options, exchange)
@@ -36,8 +36,8 @@ impl World {
             return;
         }
         self.run(options.server_timeout);
-        if schedule.servers > schedule.quorum.max(1) {
-            self.replaces_the_leader(&options, exchange, scarce);
+        if schedule.servers > options.quorum {
+            self.replaces_the_leader(schedule, exchange);
         }
     }
 
@@ -281,7 +281,8 @@ impl World {
     }
 
     /// The leader dies: another leads in time, and the tokens of the dead one are served.
-    fn replaces_the_leader(&mut self, options: &Options, exchange: Duration, scarce: bool) {
+    fn replaces_the_leader(&mut self, schedule: &Schedule, exchange: Duration) {
+        let options = &schedule.slowest();
         let Some(leader) = self.leader() else {
             return;
         };
@@ -296,11 +297,12 @@ impl World {
             return;
         };
         self.system.stats.replaced_after = Some(took);
-        if scarce {
+        if schedule.is_scarce() {
             return;
         }
-        let last_renewal = options.client_timeout / 5;
-        if options.client_timeout * 3 / 4 < last_renewal + limit + RETRY_MAX {
+        let client_timeout = schedule.client_timeout();
+        let last_renewal = client_timeout / 5;
+        if client_timeout * 3 / 4 < last_renewal + limit + RETRY_MAX {
             // Sessions do not outlive a change of leader: those that are lost are to end first.
             self.run(options.client_timeout + exchange);
             if !self.all_live(options, exchange) {

@@ -129,7 +129,7 @@ impl System for Service {
         };
         let message = datagram.message();
         if is_stranger(to) {
-            let max = 16 + self.servers;
+            let max = 26 + self.servers;
             self.checks.stranger_gets(at, node, to, bytes.len(), max);
             if !matches!(message, Message::Config { .. }) {
                 let what = format!("a stranger gets {}", line(bytes));
@@ -305,8 +305,7 @@ impl Service {
             }
             server::Event::SurveyEnded { .. } => self.stats.surveys += 1,
             server::Event::Conflict { .. } => self.stats.conflicts += 1,
-            server::Event::ShutDown => {
-                exempt.note_server_lost(at, node);
+            server::Event::ShutDown { .. } => {
                 if let Some(server) = own.server_mut() {
                     server.left = true;
                 }

@@ -51,6 +51,7 @@ kinds! {
     Logout "logout" "Clients log out, and come back.",
     Leave "leave" "Servers are shut down in order, and started again.",
     Doom "doom" "A process dies as soon as it has sent a certain message, whatever else it was about to send.",
+    Options "options" "A server has other options than the others.",
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Servers and clients: how they are made, started and looked at.
 
+use std::time::Duration;
+
 use ring_codec::ftn::ServerState;
 use ring_proto::ftn::Servers;
 use ring_proto::ftn::client::{self, Client};
@@ -33,8 +35,12 @@ const GAINED: usize = 16 * 5_000;
 pub struct Setup {
     /// The servers' list.
     pub list: Servers,
-    /// What a server is started with.
-    pub options: server::Options,
+    /// What each server is started with.
+    pub options: Vec<server::Options>,
+    /// How long clients may be silent, by their own options.
+    pub client_timeout: Duration,
+    /// The server with other options.
+    pub odd: Option<usize>,
 }
 
 impl Setup {
@@ -42,7 +48,11 @@ impl Setup {
     pub fn of(schedule: &Schedule) -> Option<Self> {
         Some(Self {
             list: list(schedule.servers)?,
-            options: schedule.options(),
+            options: (0..schedule.servers)
+                .map(|server| schedule.options_of(server))
+                .collect(),
+            client_timeout: schedule.options().client_timeout,
+            odd: schedule.odd.map(|odd| odd.server),
         })
     }
 }
@@ -74,7 +84,11 @@ impl World {
         let nodes = nodes.collect();
         let system = Service {
             servers: schedule.servers,
-            checks: Checks::new(Exempt::new(schedule.servers, &setup.options)),
+            checks: Checks::new(Exempt::new(
+                schedule.servers,
+                schedule.quorum,
+                &schedule.slowest(),
+            )),
             setup: Some(setup),
             ..Service::default()
         };
@@ -111,9 +125,13 @@ impl World {
             Kind::Server(server) => {
                 (server.state, server.granted_early, server.left) = (None, None, false);
                 let durable = server.durable;
-                let Ok(machine) = Server::new(setup.options, setup.list, at, durable, seed) else {
+                let options = setup.options[at];
+                let Ok(machine) = Server::new(options, setup.list, at, durable, seed) else {
                     return;
                 };
+                if setup.odd == Some(at) {
+                    self.system.met(FaultKind::Options);
+                }
                 self.launch(at, Station::Server(Box::new(machine)));
                 self.tell_link(at, Net::Server(server::Net::Up));
             }
@@ -121,7 +139,7 @@ impl World {
                 *own = ClientOwn::default();
                 let machine = Client::new(client::Options {
                     servers: setup.list,
-                    client_timeout: setup.options.client_timeout,
+                    client_timeout: setup.client_timeout,
                 });
                 if life > 1 {
                     self.next_port(at);
@@ -235,6 +253,10 @@ impl World {
             checks.found.broken(now, Some(at), Rule::Stale, what);
         }
         checks.exempt.note_leading(now, at, leads);
+        checks.exempt.note_handed_over(at, server.has_handed_over());
+        checks
+            .exempt
+            .note_quorum(now, leads.then_some(server.quorum()));
         let mut known = 0;
         for token in server.tokens() {
             if let Some(number) = token_of(token.name) {
@@ -277,7 +299,7 @@ impl World {
     #[must_use]
     pub fn finish(self) -> Outcome {
         let mut stats = self.system.stats;
-        stats.time = std::time::Duration::from_nanos(self.now);
+        stats.time = Duration::from_nanos(self.now);
         stats.excused = self.system.checks.found.excused;
         Outcome {
             violations: self.system.checks.found.violations,

@@ -27,7 +27,8 @@ impl Observe<Event> for Audience {
             | Event::SessionAdopted { .. }
             | Event::SessionExpired { .. }
             | Event::SessionLoggedOut { .. }
-            | Event::OtherList { .. } => Priority::Passing,
+            | Event::OtherList { .. }
+            | Event::Misplaced { .. } => Priority::Passing,
             _ => Priority::News,
         };
         let line = self.news.describe(event);

@@ -1,5 +1,6 @@
 //! A server of the token service: many named tokens, on UDP.
 
+mod addresses;
 mod audience;
 mod condition;
 mod doubts;

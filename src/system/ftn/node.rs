@@ -4,10 +4,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use ring_proto::ftn::server::{Command, Net, Server as Machine};
+use ring_proto::ftn::server::{Command, LEAVING_MAX, Net, Server as Machine};
 use ring_proto::time::{Instant, Now};
 use tracing::info;
 
+use super::addresses::Addresses;
 use super::audience::Audience;
 use super::condition::Condition;
 use super::report;
@@ -20,19 +21,19 @@ use crate::host::{
     Answer, Client, Error, LINK, LateLimits, NoTask, NodeHealth, Onlookers, Server, ShutDown,
     System, UdpSlot, Waiting,
 };
-use crate::observe::ftn::Names;
-use crate::sys::UdpLink;
+use crate::observe::ftn::{Names, other_options};
 use crate::system::record_file::warn_unless_synced;
 use crate::system::write_warnings::WriteWarnings;
 
-/// The machine leaves at once: this is for a loop that does not turn.
-const LEAVING: Duration = Duration::from_secs(1);
+/// The machine leaves within its own limit: the rest is for a loop that does not turn.
+const LEAVING: Duration = LEAVING_MAX.saturating_add(Duration::from_secs(1));
 
 /// A server of the token service, but for its machine.
 #[derive(Debug)]
 pub struct Node {
     pub started: Now,
     pub names: Names,
+    pub addresses: Addresses,
     pub link: UdpSlot,
     pub store: StateFile,
     pub audience: Audience,
@@ -58,6 +59,10 @@ impl Node {
                 "cannot write {path}: this server says nothing until it can"
             ));
         }
+        let differing = machine.differences();
+        let differing = differing.iter();
+        troubles.extend(differing.map(|(server, them)| other_options(&self.names, *server, them)));
+        troubles.extend(self.addresses.troubles(&self.names, self.link.failures()));
         troubles.extend(self.health.clock_trouble());
         let around = Around {
             started: self.started,
@@ -72,16 +77,16 @@ impl Node {
 
 impl System for Node {
     type Machine = Machine;
-    type Link = UdpLink;
+    type Link = UdpSlot;
     type Store = StateFile;
     type Observer = Audience;
     type Task = NoTask<Command>;
     type Request = NoRequest;
     type Condition = Condition;
 
-    fn environment(&mut self) -> Environment<'_, UdpLink, StateFile, Audience> {
+    fn environment(&mut self) -> Environment<'_, UdpSlot, StateFile, Audience> {
         Environment {
-            link: self.link.socket(),
+            link: Some(&mut self.link).filter(|link| link.is_up()),
             store: &mut self.store,
             observer: &mut self.audience,
         }
@@ -132,6 +137,9 @@ impl System for Node {
     }
 
     fn poll_clients(&mut self, now: Now, server: &mut Server, _: &Machine) -> Option<Command> {
+        if let Some(addresses) = self.addresses.take_changed() {
+            return Some(Command::Addresses(addresses));
+        }
         let recent = self.audience.history.recent();
         self.onlookers.serve(now, server, recent, |entry, number| {
             Reply::Event(entry.message(number))
@@ -143,6 +151,8 @@ impl System for Node {
 
     fn every_second(&mut self, now: Now) {
         let Self {
+            addresses,
+            names,
             link,
             store,
             audience,
@@ -150,6 +160,7 @@ impl System for Node {
             write_warnings,
             ..
         } = self;
+        addresses.look(names.own(), names, link);
         health.look_at_drops(link.drops().kernel);
         store.look();
         let failures = store.take_failures();
@@ -184,9 +195,9 @@ impl System for Node {
     fn leave(&mut self) -> &'static str {
         info!(
             event = "stopping",
-            "shutting down: other servers, if there are any, serve its tokens from now on"
+            "shutting down: handing the tokens over to the other servers, if there are any"
         );
-        "leaving the other servers"
+        "handing tokens over to the other servers"
     }
 
     fn is_busy(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The command line of `ringd ftn`.
 
-use std::path::PathBuf;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
@@ -15,17 +16,21 @@ use crate::text::{parse_bytes, parse_duration};
 const EXAMPLES: &str = "\
 FILE lists the servers, one HOST:PORT a line, numbered from 0; blank lines do not count. All \
 servers and all clients are given the same lines: who has others is not answered. Names are \
-resolved at the start. Give all servers the same --heartbeat, --server-timeout, --client-timeout, \
---grace and --quorum.
+resolved at the start, and every 10 s: a name without an address is a server that is DOWN. Give all \
+servers the same --heartbeat, --server-timeout, --client-timeout, --grace and --quorum: a server \
+names those that have others.
 
-With --quorum 1, the default, servers that a cut has separated go on on each side, and may grant \
-the same token twice. With --quorum majority at most one side goes on: three servers bear the loss \
-of one, five that of two.
+With a majority, the default of three and more servers, at most one side of a cut goes on: three \
+servers bear the loss of one, five that of two. With --quorum 1, the default of one and two servers, \
+both sides go on, and may grant the same token. Two servers with --quorum 2 grant nothing while one \
+of them is down.
 
 Examples:
   printf '%s\\n' a:7301 b:7301 c:7301 >/etc/ringd/ftn.servers
-  ringd ftn --servers /etc/ringd/ftn.servers --index 0 --quorum majority
+  ringd ftn --servers /etc/ringd/ftn.servers --index 0
                                          run the first of three servers, on machine a
+  ringd ftn --servers list --index 0 --bind 0.0.0.0
+                                         the same in a container, behind the listed address
   ringd ftn --servers list --index 0 --state-dir ~/ftn --control ~/ftn/0.sock
                                          the same as an ordinary user
   ringctl -i ftn-0 status                ask it who leads, and which servers are up
@@ -36,14 +41,14 @@ Two lists with a server 0 on one machine: give that of the second list its own -
 --control.
 
 Signals:
-  SIGTERM, SIGINT  tell the other servers, then exit; they serve its tokens from then on
+  SIGTERM, SIGINT  hand the tokens over to the other servers, within 5 s, then exit
   SIGUSR1          log the status
 
 Exit codes:
   0  shut down cleanly
   1  unexpected error, or a second signal
   2  wrong usage, options that cannot work together, or an index that is not in the list
-  3  the list of servers cannot be read, or a name in it not resolved
+  3  the list of servers cannot be read, or the name of this server not resolved
   4  the address of this server is not this machine's
   5  no permission to use its port (below 1024: CAP_NET_BIND_SERVICE)
   6  its address is in use
@@ -71,9 +76,16 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub servers: PathBuf,
 
-    /// Which line of the list this server is, counted from 0. It uses the address of that line and no other.
+    /// Which line of the list this server is, counted from 0. It uses the address of that line, unless --bind names another.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_count::<usize>)]
     pub index: usize,
+
+    /// Use this address of the machine: IP or IP:PORT [default: the address of the line]
+    ///
+    /// For a server that others reach at the listed address, but that has another one itself: behind a router that translates
+    /// addresses, or in a container. 0.0.0.0 is every address of the machine.
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_bind)]
+    pub bind: Option<Bind>,
 
     /// How often the leader tells the others that it is there.
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
@@ -86,7 +98,7 @@ pub struct Options {
     /// How long a client may be silent before it loses its tokens.
     ///
     /// Clients keep their tokens over a change of leader if client-timeout / 5 + server-timeout + 4 heartbeats
-    /// is less than 3/4 of client-timeout; the defaults satisfy this. Clients may be given less, never more.
+    /// is less than 3/4 of client-timeout; the defaults satisfy this. A client with a longer one uses this.
     #[arg(long, value_name = "DURATION", default_value = "15s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub client_timeout: Duration,
 
@@ -97,13 +109,15 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_duration)]
     pub grace: Option<Duration>,
 
-    /// How many servers, itself included, must hear a leader before it may serve: a number, or majority.
-    #[arg(long, value_name = "COUNT", default_value = "1", allow_negative_numbers = true, value_parser = parse_quorum)]
-    pub quorum: Quorum,
+    /// How many servers, itself included, must hear a leader before it may serve: a number, or majority [default: majority of
+    /// three or more servers, 1 of fewer]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = parse_quorum)]
+    pub quorum: Option<Quorum>,
 
-    /// Maximum memory for the names and data of tokens, and 256 bytes for each.
+    /// Maximum memory for tokens, with 256 bytes for each, for those that hold them or wait, and for clients.
     ///
-    /// Tokens that nobody holds or waits for are dropped first; after that new ones are refused.
+    /// Tokens that nobody holds or waits for are dropped first; after that new ones are refused, and clients that would
+    /// wait. The process takes up to a quarter more, and some MiB for itself.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", allow_hyphen_values = true, value_parser = parse_bytes)]
     pub max_memory: usize,
 
@@ -137,7 +151,43 @@ pub enum Quorum {
     Majority,
 }
 
+/// The address that a server uses in place of the listed one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bind {
+    ip: IpAddr,
+    /// `None`: that of the line.
+    port: Option<u16>,
+}
+
+impl Bind {
+    /// Returns the address, for a server whose line has this port.
+    #[must_use]
+    pub fn with_port(self, listed: u16) -> SocketAddr {
+        SocketAddr::new(self.ip, self.port.unwrap_or(listed))
+    }
+}
+
+fn parse_bind(text: &str) -> Result<Bind, String> {
+    let with_port = |address: SocketAddr| Bind {
+        ip: address.ip(),
+        port: Some(address.port()),
+    };
+    let address = text.parse().map(with_port);
+    address
+        .or_else(|_| text.parse().map(|ip| Bind { ip, port: None }))
+        .map_err(|_| "it is not an address: give IP, or IP:PORT".to_owned())
+}
+
 impl Quorum {
+    /// Returns the default for so many servers. Two would grant nothing without either of them.
+    const fn usual(servers: usize) -> Self {
+        if servers < 3 {
+            Self::Count(1)
+        } else {
+            Self::Majority
+        }
+    }
+
     /// How many that are of `servers`.
     #[must_use]
     pub const fn of(self, servers: usize) -> usize {
@@ -166,7 +216,7 @@ impl Options {
             server_timeout: self.server_timeout,
             client_timeout: self.client_timeout,
             grace: self.grace.unwrap_or(self.client_timeout),
-            quorum: self.quorum.of(servers),
+            quorum: self.quorum.unwrap_or(Quorum::usual(servers)).of(servers),
             max_memory: self.max_memory,
             max_clients: self.max_clients,
         }
@@ -211,7 +261,11 @@ mod tests {
     #[test]
     fn a_list_and_an_index_get_the_defaults_of_the_machine() {
         let options = parse(&[]).unwrap();
-        assert_eq!(options.of_machine(3), server::Options::default());
+        let usual = server::Options {
+            quorum: 2,
+            ..server::Options::default()
+        };
+        assert_eq!(options.of_machine(3), usual);
         assert_eq!(
             options.control_path(),
             Path::new("/run/ringd-ftn/ftn-1.sock")
@@ -225,7 +279,7 @@ mod tests {
     #[test]
     fn a_quorum_is_a_number_or_a_majority_and_the_grace_as_long_as_clients_have() {
         let options = parse(&["--quorum", "majority", "--client-timeout", "30s"]).unwrap();
-        assert_eq!(options.quorum, Quorum::Majority);
+        assert_eq!(options.quorum, Some(Quorum::Majority));
         assert_eq!(
             [1, 2, 3, 4, 5].map(|n| options.of_machine(n).quorum),
             [1, 2, 2, 3, 3]
@@ -235,6 +289,45 @@ mod tests {
         let machine = options.of_machine(3);
         assert_eq!((machine.quorum, machine.grace), (2, Duration::ZERO));
         assert_eq!(machine.max_memory, 1 << 30);
+    }
+
+    /// The unit allows what the default of --max-memory needs.
+    #[test]
+    fn the_units_memory_is_a_quarter_more_than_the_default_and_some_for_the_process() {
+        let unit = include_str!("../../../systemd/ringd-ftn@.service");
+        let max = unit
+            .lines()
+            .find_map(|line| line.strip_prefix("MemoryMax="));
+        let max = max.and_then(|max| max.strip_suffix('M')).unwrap();
+        let max: usize = max.parse().unwrap();
+        let default = parse(&[]).unwrap().max_memory >> 20;
+        assert_eq!(max, default + default / 4 + 128);
+    }
+
+    #[test]
+    fn three_servers_and_more_need_a_majority_unless_the_operator_says_otherwise() {
+        let quorums = |options: &[&str]| {
+            let options = parse(options).unwrap();
+            [1, 2, 3, 4, 5].map(|servers| options.of_machine(servers).quorum)
+        };
+        assert_eq!(quorums(&[]), [1, 1, 2, 3, 3]);
+        assert_eq!(quorums(&["--quorum", "1"]), [1; 5]);
+    }
+
+    #[test]
+    fn another_address_may_be_bound_with_the_listed_port_or_its_own() {
+        let bound = |text| {
+            parse(&["--bind", text])
+                .unwrap()
+                .bind
+                .unwrap()
+                .with_port(7301)
+        };
+        assert_eq!(bound("0.0.0.0"), ([0, 0, 0, 0], 7301).into());
+        assert_eq!(bound("192.0.2.1:7302"), ([192, 0, 2, 1], 7302).into());
+        assert_eq!(bound("::1"), "[::1]:7301".parse().unwrap());
+        let error = parse(&["--bind", "a:7301"]).unwrap_err();
+        assert!(error.contains("IP, or IP:PORT"), "{error}");
     }
 
     #[test]

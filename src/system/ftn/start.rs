@@ -1,12 +1,14 @@
 //! Starts a server.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
-use ring_proto::ftn::LONGEST;
 use ring_proto::ftn::server::{Durable, OptionsError, Server};
+use ring_proto::ftn::{LONGEST, Servers};
 use tracing::{info, warn};
 
 use super::Options;
+use super::addresses::Addresses;
 use super::audience::Audience;
 use super::doubts::doubts;
 use super::error::Error;
@@ -21,7 +23,7 @@ use crate::sys::{random, rights};
 use crate::system::record_file::Found;
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{PROGRAM, STATE_DIR};
-use crate::token::{ServerList, read_list};
+use crate::token::{ServerList, ServersError, read_list};
 
 /// What is said to clients who ask for more than a server of tokens tells.
 const REFUSAL: &str = "a server of the token service is asked for its status and its events alone; for tokens ask by \
@@ -33,14 +35,16 @@ const REFUSAL: &str = "a server of the token service is asked for its status and
 /// It could not start, or a system call failed that does not fail on a healthy system.
 pub fn run(options: &Options) -> Result<(), host::Error> {
     let index = options.index;
-    let ServerList { names, servers } = read_list(&options.servers).map_err(Error::List)?;
+    let ServerList {
+        names,
+        servers,
+        hosts,
+        doubts: address_doubts,
+    } = read_list(&options.servers).map_err(Error::List)?;
     let (count, ssig) = (servers.len(), servers.signature());
     let own = options.of_machine(count);
     own.check(count).map_err(|error| unusable(&error))?;
-    let address = servers.address(index).ok_or_else(|| {
-        let servers = count;
-        unusable(&OptionsError::Index { index, servers })
-    })?;
+    let address = own_address(options, &names, &servers, &address_doubts)?;
     let link = link::bind(address, options.max_clients).map_err(|source| Error::Bind {
         address,
         index,
@@ -58,7 +62,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         configuration: found.or(fresh).configuration,
     };
     let seed = random().map_err(host::Error::system("draw a random number"))?;
-    let machine = Server::new(own, servers, index, durable, seed);
+    let machine = Server::new(own, servers.clone(), index, durable, seed);
     let machine = machine.map_err(|error| unusable(&error))?;
     rights::keep(rights::PORTS).map_err(host::Error::system("give up capabilities"))?;
     let host = Host::start(
@@ -69,6 +73,8 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     )?;
     let mut doubts = doubts(&own, count);
     let names = Names::new(names, index);
+    let addresses = Addresses::of(&servers, hosts, address_doubts, options.bind.is_none());
+    let addresses = addresses.map_err(host::Error::system("start a thread for names"))?;
     say_start(&names, index, &link);
     say_stored(&store, found, ssig);
     for doubt in &doubts {
@@ -89,6 +95,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
             history: History::new(host.started()),
         },
         names,
+        addresses,
         health: NodeHealth::new(PROGRAM, "datagrams"),
         write_warnings: WriteWarnings::new(
             "this server says nothing until it can, as if it were cut off",
@@ -112,6 +119,38 @@ fn check_moved(options: &Options) -> Result<(), Error> {
         return Err(Error::StateMoved { old, new, index });
     }
     Ok(())
+}
+
+/// The address to bind.
+fn own_address(
+    options: &Options,
+    names: &[Box<str>],
+    servers: &Servers,
+    doubts: &[String],
+) -> Result<SocketAddr, host::Error> {
+    let (index, count) = (options.index, servers.len());
+    let name = names.get(index).ok_or_else(|| {
+        let servers = count;
+        unusable(&OptionsError::Index { index, servers })
+    })?;
+    if let Some(bind) = options.bind {
+        let port = name
+            .rsplit_once(':')
+            .and_then(|(_, port)| port.parse().ok());
+        // A line without a port is refused when the list is read.
+        return Ok(bind.with_port(port.unwrap_or_default()));
+    }
+    let doubt = || {
+        let is_own = |doubt: &&String| doubt.starts_with(&format!("server {index} "));
+        doubts.iter().find(is_own).cloned().unwrap_or_default()
+    };
+    servers.address(index).ok_or_else(|| {
+        let error = ServersError::OwnUnresolved {
+            path: options.servers.clone(),
+            doubt: doubt(),
+        };
+        Error::List(error).into()
+    })
 }
 
 fn unusable(error: &OptionsError) -> host::Error {

@@ -44,7 +44,7 @@ pub fn status(now: Now, machine: &Server, around: Around<'_>) -> Status {
         index: snapshot.index,
         servers: servers.collect(),
         ssig: snapshot.ssig,
-        quorum: options.quorum,
+        quorum: machine.quorum(),
         role: snapshot.role.name().to_owned(),
         state: state_name(snapshot.state).to_owned(),
         leader: snapshot.leader,

@@ -222,7 +222,7 @@ impl Station {
         assert!(by <= most, "{from} has moved the number by {by}");
     }
 
-    /// Nobody without a session gets more than one datagram of 16 + n bytes for one of its own (promise 6).
+    /// Nobody without a session gets more than one datagram of 26 + n bytes for one of its own (promise 6).
     fn check_answers(
         &mut self,
         from: Option<SocketAddr>,
@@ -247,7 +247,7 @@ impl Station {
                 strange += 1;
                 assert_eq!(Some(*to), from, "it speaks to one that has not spoken");
                 assert!(
-                    bytes.len() <= 16 + SERVERS,
+                    bytes.len() <= 26 + SERVERS,
                     "{} bytes for a stranger",
                     bytes.len()
                 );

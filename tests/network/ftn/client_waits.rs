@@ -86,7 +86,7 @@ fn without_a_server_there_is_no_session_and_the_addresses_are_named() -> Result<
 /// Servers with another list answer nothing.
 fn a_client_with_another_list_is_told_what_to_compare() -> Result<()> {
     let stand = serve(1)?;
-    stand.ends_with(0, &["get", "t"])?;
+    stand.ends_with(0, &["set", "t", "v"])?;
     let list = stand.file("another");
     let lines = fs::read_to_string(stand.list())?;
     fs::write(&list, format!("{lines}127.0.0.1:7399\n"))?;

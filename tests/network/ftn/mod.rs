@@ -8,6 +8,7 @@ mod client_waits;
 mod crowd;
 mod judge;
 mod narrow;
+mod operation;
 mod servers;
 mod service;
 mod stand;
@@ -28,6 +29,7 @@ pub fn tests() -> Vec<Test> {
     ];
     let clients = clients.into_iter().flatten().map(Test::without_stalls);
     clients
+        .chain(operation::tests())
         .chain(servers::tests())
         .chain(service::tests())
         .collect()

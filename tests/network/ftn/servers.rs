@@ -72,7 +72,7 @@ fn line_of(page: &str, index: usize) -> Result<&str> {
 
 /// Costs three seconds.
 fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
-    let mut stand = Stand::new(3, 3, &[])?;
+    let mut stand = Stand::new(3, 3, &[("--quorum", "1")])?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
     let others: Vec<usize> = (0..3).filter(|&other| other != leader).collect();
     stand.server(leader).kill()?;
@@ -236,8 +236,8 @@ fn what_cannot_start_says_why() -> Result<()> {
         &unnamed,
         format!("10.77.0.1:{PORT}\n\nnowhere.invalid:{PORT}\n"),
     )?;
-    let unnamed = server(0)?.option("--servers", unnamed);
-    refused(unnamed, 3, "line 3: nowhere.invalid has no address")?;
+    let unnamed = server(1)?.option("--servers", unnamed);
+    refused(unnamed, 3, "server 1 (nowhere.invalid:7301) has no address")?;
     let elsewhere = server(0)?.option("--index", "1");
     refused(elsewhere, 4, "10.77.0.2:7301, the address of server 1 in ")?;
     let ns = stand.segment().node(0).ns();

@@ -30,13 +30,19 @@ impl Stand {
     pub fn new(nodes: usize, servers: usize, options: &[(&str, &str)]) -> Result<Self> {
         let mut stand = Self::without_servers(nodes, servers)?;
         for index in 0..servers {
-            let mut server = stand.server_options(index)?;
-            for (name, value) in options {
-                server = server.option(name, value);
-            }
-            stand.servers.push(server.spawn()?);
+            stand.start(index, options)?;
         }
         Ok(stand)
+    }
+
+    /// Starts the next server, which is on the node of this place.
+    pub fn start(&mut self, index: usize, options: &[(&str, &str)]) -> Result<()> {
+        let mut server = self.server_options(index)?;
+        for (name, value) in options {
+            server = server.option(name, value);
+        }
+        self.servers.push(server.spawn()?);
+        Ok(())
     }
 
     /// A segment, and the list of the servers that could run on its first nodes.

@@ -1,5 +1,7 @@
 //! What a program asks of its client.
 
+use std::net::SocketAddr;
+
 use ring_codec::ftn::Access;
 
 /// What a program asks of its client. Names have 1 to [`MAX_NAME`](crate::ftn::MAX_NAME) bytes, data up to
@@ -59,6 +61,9 @@ pub enum Command {
         /// The page begins after this name; empty: with the first.
         after: Box<[u8]>,
     },
+    /// The names of the servers were resolved again: their addresses from now on, by index. One without an address keeps the
+    /// one it had.
+    Addresses(Box<[Option<SocketAddr>]>),
     /// Ends the session, and with it every hold and request: from now on nothing is held. LOGOUT is sent
     /// at most three times; [`LoggedOut`](super::Event::LoggedOut) is the machine's last event, but for the refusal of
     /// commands that are given after it.

@@ -11,6 +11,9 @@ impl Client {
     pub(super) fn carry_out(&mut self, command: Command) {
         match command {
             Command::Logout => self.log_out(),
+            Command::Addresses(addresses) => {
+                self.options.servers.readdress(&addresses);
+            }
             Command::List { server, after } => self.list(server, &after),
             Command::Request {
                 name,

@@ -49,6 +49,9 @@ impl Client {
         let server = usize::try_from(header.from).map_err(|_| Reason::NotAServer)?;
         match message {
             Message::Config { leader, sstates } => {
+                if let Some(terms) = datagram.terms() {
+                    self.heed_timeout(terms.client_timeout);
+                }
                 let configuration =
                     configuration(&self.options.servers, leader, sstates).ok_or(Reason::Illegal)?;
                 self.on_config(server, header.to, configuration)

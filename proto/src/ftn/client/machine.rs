@@ -26,7 +26,10 @@ const FORMER: usize = 64;
 /// A client of the token service. See [the contract](crate#contract) of its calls.
 #[derive(Debug, Clone, Hash)]
 pub struct Client {
+    /// Its `client_timeout` is the shortest of this client's own and those that servers have announced since its LOGIN.
     pub(super) options: Options,
+    /// This client's own.
+    client_timeout: Duration,
     /// The latest time that the machine was told.
     pub(super) now: Instant,
     net: Net,
@@ -45,6 +48,7 @@ impl Client {
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self {
+            client_timeout: options.client_timeout,
             options,
             now: Instant::default(),
             net: Net::Down,
@@ -57,7 +61,7 @@ impl Client {
         }
     }
 
-    /// What it was started with.
+    /// What it was started with; the timeout is a shorter one if servers have announced that.
     #[must_use]
     pub const fn options(&self) -> &Options {
         &self.options
@@ -152,7 +156,22 @@ impl Client {
         self.former.push_back(session);
     }
 
+    /// A server announces after how many microseconds of silence it ends a session.
+    pub(super) fn heed_timeout(&mut self, micros: i64) {
+        let announced = u64::try_from(micros).map_or(Duration::ZERO, Duration::from_micros);
+        if announced.is_zero() || announced >= self.options.client_timeout {
+            return;
+        }
+        let before = self.options.lease();
+        self.options.client_timeout = announced;
+        let shorter = before - self.options.lease();
+        if let Phase::Session(session) = &mut self.phase {
+            session.renewal.shorten(shorter);
+        }
+    }
+
     fn log_in(&mut self, port: u16) {
+        self.options.client_timeout = self.client_timeout;
         let (phase, mut context) = self.split();
         *phase = Phase::Login(Login::begin(&mut context, port));
     }

@@ -9,7 +9,7 @@ use crate::ftn::{RETRY, RETRY_MAX, Servers};
 pub struct Options {
     /// The servers.
     pub servers: Servers,
-    /// CT: not longer than the servers' own, or they end the session before the client knows.
+    /// CT. A client uses a shorter one if servers announce that: they end sessions by their own.
     pub client_timeout: Duration,
 }
 

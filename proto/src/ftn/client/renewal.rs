@@ -1,6 +1,7 @@
 //! Renewals of the session, and the lease that their confirmation gives (`docs/ftn.md`, section 5).
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::outbox::{Content, Context};
 use super::{Loss, Options};
@@ -97,6 +98,14 @@ impl Renewal {
     /// Another server leads: what the old leader confirms no longer counts.
     pub(super) fn restart(&mut self) {
         self.outstanding.clear();
+        self.next = Next::AtOnce;
+    }
+
+    /// Servers end sessions earlier than was known: so does the lease, by so much. It is renewed at once.
+    pub(super) fn shorten(&mut self, by: Duration) {
+        if let Some(lease) = &mut self.lease {
+            lease.until = lease.until.before(by);
+        }
         self.next = Next::AtOnce;
     }
 

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use ring_codec::List;
 use ring_codec::ftn::{Access, Token as Entry};
 
+use super::options::{GAINED_BYTES, TOKEN_BYTES};
 use super::parts::Part;
 use super::{Event, Reason, Server};
 use crate::ftn::catalog::{Holding, Marker};
@@ -147,12 +148,23 @@ impl Server {
         if !holdings.iter().all(|entry| is_legal(&entry)) {
             return self.drop(from, Reason::TooLong);
         }
-        let Some(survey) = &mut self.knowledge.survey else {
+        let Some(survey) = &self.knowledge.survey else {
             return self.drop(from, Reason::Late);
         };
         let answers = marker.is_none_or(|marker| marker.configuration == survey.configuration);
-        let awaited = survey.awaited.get_mut(&session).filter(|_| answers);
-        let Some(awaited) = awaited else {
+        if !answers || !survey.awaited.contains_key(&session) {
+            return self.drop(from, Reason::Late);
+        }
+        let claims = holdings.iter().filter(|entry| !entry.name.is_empty());
+        let bytes = claims.map(|it| it.name.len() + it.data.len() + TOKEN_BYTES + GAINED_BYTES);
+        if !self.has_room_in_survey(bytes.sum()) {
+            return self.drop(from, Reason::Memory);
+        }
+        let survey = self.knowledge.survey.as_mut();
+        let Some(survey) = survey else {
+            return self.drop(from, Reason::Late);
+        };
+        let Some(awaited) = survey.awaited.get_mut(&session) else {
             return self.drop(from, Reason::Late);
         };
         let (part, parts) = marker.map_or((0, 1), |marker| (marker.part, marker.parts));
@@ -242,9 +254,9 @@ impl Server {
         if survey.gained.contains_key(&id) {
             return;
         }
-        let source = Some(Source::Retained);
         let gained = Gained {
-            source,
+            source: Some(Source::Retained),
+            held: self.knowledge.left.remove(&id).flatten(),
             ..Gained::default()
         };
         survey.gained.insert(id, gained);
@@ -259,7 +271,8 @@ impl Server {
         Entry { name, data }: Entry<'_>,
         held: Option<Vec<i32>>,
     ) {
-        if self.is_gained(name) {
+        let bytes = name.len() + data.len() + TOKEN_BYTES + GAINED_BYTES;
+        if self.is_gained(name) && self.has_room_in_survey(bytes) {
             let id = self.gain(now, name);
             if let Some(gained) = self.gained(id) {
                 gained.held = held;

@@ -133,7 +133,7 @@ impl Server {
     /// With Q > 1 a server that has just started keeps silent for ST: it may have acknowledged another leader
     /// just before, which counts on that.
     pub(super) fn may_speak(&self, now: Instant) -> bool {
-        self.options.quorum == 1
+        self.quorum() == 1
             || self
                 .started
                 .is_some_and(|start| now.since(start) >= self.options.server_timeout)
@@ -226,7 +226,7 @@ impl Server {
             Vote::Nobody if unopposed => Verdict::Vote(self.index),
             Vote::For { server, .. } if server == self.index && best == server && unopposed => {
                 let votes = fresh.iter().filter(|(_, entry)| names(entry, server));
-                if votes.count() + 1 >= self.options.quorum {
+                if votes.count() + 1 >= self.quorum() {
                     Verdict::Lead
                 } else {
                     Verdict::Wait

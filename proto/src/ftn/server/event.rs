@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use ring_codec::ftn::{Kind, ServerState};
 
-use super::{Reason, RoleKind};
+use super::{Difference, Reason, RoleKind};
 
 /// Something happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,12 +117,29 @@ pub enum Event {
         /// The token.
         name: Box<[u8]>,
     },
+    /// Options that must be equal on all servers differ from those of another one, or no longer do.
+    OptionsCompared {
+        /// The other server.
+        server: usize,
+        /// The options that differ; empty: none does any longer.
+        differences: Box<[Difference]>,
+    },
     /// Somebody has another list of servers. Told once for each of up to 1,024 senders.
     OtherList {
         /// Who.
         from: SocketAddr,
         /// The signature of its list.
         signature: i32,
+    },
+    /// Somebody says that it is another server, from an address that is not that server's. Told once for each of up to
+    /// 1,024 senders.
+    Misplaced {
+        /// The server that it says to be.
+        server: usize,
+        /// Who.
+        from: SocketAddr,
+        /// The server's address; `None`: its name is not resolved.
+        listed: Option<SocketAddr>,
     },
     /// A datagram was dropped.
     Dropped {
@@ -149,5 +166,8 @@ pub enum Event {
     /// There is no larger configuration number left: the server cannot lead.
     NumbersExhausted,
     /// The server has left.
-    ShutDown,
+    ShutDown {
+        /// How many tokens with data, which nobody holds, could not be handed over to another server.
+        left_behind: usize,
+    },
 }

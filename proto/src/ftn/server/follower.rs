@@ -114,6 +114,7 @@ impl Server {
             arrived,
         } = state;
         let is_new = configuration.number() != self.view.number();
+        let has_handed_over = self.has_handed_over();
         let was = self.view.state(self.index);
         let shown = configuration.state(self.index);
         self.view.seq = seq;
@@ -135,6 +136,9 @@ impl Server {
                 self.survey_also(at, id, address);
             }
             self.sessions.insert(id, address, at);
+        }
+        if shown == ServerState::Down && self.leaving.is_some() {
+            return self.depart(at, has_handed_over);
         }
         if shown == ServerState::Down {
             if was != ServerState::Down && self.own != ServerState::Down {
@@ -159,7 +163,12 @@ impl Server {
         if !self.may_speak(now) {
             return;
         }
-        let (seq, sstate) = (self.view.seq, self.own);
+        let seq = self.view.seq;
+        let sstate = if self.has_handed_over() {
+            ServerState::Down
+        } else {
+            self.own
+        };
         if let Role::Follower(Following { leader, .. }) = self.role {
             self.send_server(leader, Message::Heartbeat { seq, sstate });
         }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::str;
 
-use ring_codec::ftn::{Datagram, Flags, Header, Kind, Message, Token};
+use ring_codec::ftn::{Datagram, Flags, Kind, Message, Token};
 
 use super::request::Wanted;
 use super::returns::Returned;
@@ -85,7 +85,7 @@ impl Server {
             | Message::Heartbeat { .. }
             | Message::Elect { .. }
             | Message::Transfer { .. }
-            | Message::Transferred { .. } => self.on_server(now, arrived, from, header, &message),
+            | Message::Transferred { .. } => self.on_server(now, arrived, from, &datagram),
         }
     }
 
@@ -136,21 +136,35 @@ impl Server {
         }
     }
 
-    fn on_server(
-        &mut self,
-        now: Now,
-        arrived: Instant,
-        from: SocketAddr,
-        header: Header,
-        message: &Message<'_>,
-    ) {
+    /// Tells once of each sender that says it is another server, and is not at its address.
+    fn note_misplaced(&mut self, from: SocketAddr, index: i32) {
+        let server = usize::try_from(index).ok();
+        let Some(server) = server.filter(|it| *it < self.servers.len() && *it != self.index) else {
+            return;
+        };
+        if self.misplaced.len() < SENDERS && self.misplaced.insert(from) {
+            let listed = self.servers.address(server);
+            self.out.event(Event::Misplaced {
+                server,
+                from,
+                listed,
+            });
+        }
+    }
+
+    fn on_server(&mut self, now: Now, arrived: Instant, from: SocketAddr, datagram: &Datagram<'_>) {
+        let header = datagram.header();
         let is_listed = self.servers.address_of(header.from) == Some(from);
         let server = usize::try_from(header.from).ok();
         let Some(server) = server.filter(|&server| is_listed && server != self.index) else {
+            self.note_misplaced(from, header.from);
             return self.drop(from, Reason::NotAServer);
         };
+        if let Some(terms) = datagram.terms() {
+            self.on_terms(server, terms);
+        }
         let at = now.monotonic;
-        match *message {
+        match datagram.message() {
             Message::State {
                 seq,
                 leader,

@@ -165,12 +165,14 @@ impl Server {
             states[self.index] = ServerState::Booting;
         }
         self.set_own(states[self.index]);
-        let grace = (is_grace && !self.options.grace.is_zero()).then(|| at + self.options.grace);
+        let grace = self.grace();
+        let grace = (is_grace && !grace.is_zero()).then(|| at + grace);
+        let client_timeout = self.client_timeout();
         let mut leadership = Leadership::new(at, servers, seq_of(number), grace);
         for (id, session) in self.sessions.iter_mut() {
             session.heard = at;
             session.listed = 0;
-            leadership.add(id, at + self.options.client_timeout);
+            leadership.add(id, at + client_timeout);
         }
         self.set_role(Role::Leader(Box::new(leadership)));
         let configuration = number;
@@ -232,11 +234,12 @@ impl Server {
         if !is_sure {
             doubt(&mut states);
         }
+        let grace = self.grace();
         let Role::Leader(leadership) = &mut self.role else {
             return;
         };
         if !is_sure {
-            leadership.begin_anew(now, seq_of(next), self.options.grace);
+            leadership.begin_anew(now, seq_of(next), grace);
             for (_, session) in self.sessions.iter_mut() {
                 session.heard = now;
             }
@@ -294,9 +297,12 @@ impl Server {
         self.tell_proven(now);
         // Under an earlier configuration it may have been responsible for less, and others still hand it the rest over.
         let is_of_now = configuration_of(newest) == Some(number);
+        // Who leaves has handed its tokens over under this configuration: under a later one they may be others.
         let ready = is_of_now && self.view.state(self.index) == ServerState::Ready;
         let next = match (self.view.state(server), says) {
-            (ServerState::Booting | ServerState::Ready, ServerState::Down) => ServerState::Down,
+            (ServerState::Booting | ServerState::Ready, ServerState::Down) if is_of_now => {
+                ServerState::Down
+            }
             (ServerState::Down, ServerState::Booting) => ServerState::Booting,
             (ServerState::Booting, ServerState::Ready) if ready => ServerState::Ready,
             _ => return self.after_acknowledgement(now),
@@ -349,7 +355,7 @@ impl Server {
     }
 
     fn end_silent_sessions(&mut self, now: Instant) {
-        let timeout = self.options.client_timeout;
+        let timeout = self.client_timeout();
         if !self.is_in_force(now) {
             return;
         }

@@ -63,7 +63,7 @@ impl Server {
         }
         let next = next.map_or("null".to_owned(), |name| format!("\"{name}\""));
         // Who reads it is to know when both sides of a cut may grant the same token.
-        let quorum = self.options.quorum;
+        let quorum = self.quorum();
         let quorum = if quorum < majority(self.servers.len()) {
             format!(",\"quorum\":{quorum}")
         } else {

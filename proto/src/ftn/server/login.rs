@@ -5,6 +5,7 @@ use std::str;
 
 use ring_codec::ftn::Message;
 
+use super::options::SESSION_BYTES;
 use super::pending::PENDING_MAX;
 use super::role::Role;
 use super::{Event, Reason, RoleKind, Server};
@@ -41,18 +42,25 @@ impl Server {
     }
 
     pub(super) fn on_login(&mut self, now: Instant, from: SocketAddr, p: &[u8]) {
+        // A translator of addresses may have changed the port, so the answer goes to the source whatever it says. A host
+        // would make this server a reflector for an implementation that heeds it.
         let port = str::from_utf8(p).ok().and_then(|p| p.strip_prefix(':'));
-        if port != Some(&from.port().to_string()) {
+        if port.and_then(|port| port.parse::<u16>().ok()).is_none() {
             return self.drop(from, Reason::Login);
         }
-        let room = self.options.max_clients;
+        let pending = self.role.leader_mut().map(|leadership| {
+            leadership.pending.expire(now);
+            leadership.pending.len()
+        });
+        let pending = pending.unwrap_or_default();
+        let is_known = self.sessions.at(from).is_some();
+        let is_full = !is_known && !self.has_room_for_session(pending);
         let Role::Leader(leadership) = &mut self.role else {
             if self.role.kind() == RoleKind::Electing {
                 return self.drop(from, Reason::NotServing);
             }
             return self.send_config(from, NO_ONE);
         };
-        leadership.pending.expire(now);
         let known = self
             .sessions
             .at(from)
@@ -60,8 +68,7 @@ impl Server {
         let id = if let Some(id) = known {
             id
         } else {
-            let waiting = leadership.pending.len();
-            if waiting >= PENDING_MAX || self.sessions.len() + waiting >= room {
+            if is_full || pending >= PENDING_MAX {
                 self.drop(from, Reason::Full);
                 return self.send_config(from, NO_ONE);
             }
@@ -105,7 +112,7 @@ impl Server {
             && !leadership.pending.has(id);
         let hears = renews.is_some_and(|number| number <= self.view.number());
         let adopts = leadership.is_in_grace() && hears && id >= MIN_SESSION && is_free;
-        if !adopts || self.sessions.len() >= self.options.max_clients {
+        if !adopts || !self.has_room_for_session(0) {
             return false;
         }
         self.out.counters.adopted += 1;
@@ -114,8 +121,14 @@ impl Server {
         true
     }
 
+    /// Whether one more session may begin, beside so many that may be about to.
+    fn has_room_for_session(&mut self, pending: usize) -> bool {
+        self.sessions.len() + pending < self.options.max_clients
+            && self.has_room((pending + 1) * SESSION_BYTES, None)
+    }
+
     fn begin_session(&mut self, now: Instant, id: i32, address: SocketAddr) {
-        let expiry = now + self.options.client_timeout;
+        let expiry = now + self.client_timeout();
         self.sessions.insert(id, address, now);
         if let Some(leadership) = self.role.leader_mut() {
             leadership.add(id, expiry);

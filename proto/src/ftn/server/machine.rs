@@ -10,6 +10,7 @@ use ring_codec::ftn::{Kind, ServerState};
 use super::draw::Draw;
 use super::election::{Election, unanswered};
 use super::leader::Leadership;
+use super::leaving::Leaving;
 use super::numbers::Steps;
 use super::outbox::Output;
 use super::role::{Following, Role};
@@ -17,6 +18,7 @@ use super::serving::Knowledge;
 use super::sessions::Sessions;
 use super::storage::Storage;
 use super::survey::Survey;
+use super::terms::{Announced, terms_of};
 use super::tokens::Tokens;
 use super::transfer::Outgoing;
 use super::view::View;
@@ -39,6 +41,7 @@ pub struct Server {
     pub(super) now: Now,
     /// When it started; `None`: it has not.
     pub(super) started: Option<Instant>,
+    pub(super) leaving: Option<Leaving>,
     pub(super) has_left: bool,
     pub(super) storage: Storage,
     pub(super) steps: Steps,
@@ -47,10 +50,14 @@ pub struct Server {
     pub(super) at_hand: Option<Kind>,
     /// Who has another list.
     pub(super) strangers: BTreeSet<SocketAddr>,
+    /// Who sends in the name of a server from another address than that server's.
+    pub(super) misplaced: BTreeSet<SocketAddr>,
     pub(super) role: Role,
     pub(super) view: View,
     /// What it says to be.
     pub(super) own: ServerState,
+    /// The options of the others that differ from its own.
+    pub(super) announced: Announced,
     /// When each of the others was last answered.
     pub(super) answers: Vec<Throttle>,
     pub(super) sessions: Sessions,
@@ -94,15 +101,18 @@ impl Server {
             draw: Draw::new(seed),
             now,
             started: None,
+            leaving: None,
             has_left: false,
             storage: Storage::new(durable),
             steps: Steps::default(),
-            out: Output::new(from, ssig),
+            out: Output::new(from, ssig, terms_of(&options)),
             at_hand: None,
             strangers: BTreeSet::new(),
+            misplaced: BTreeSet::new(),
             role: Role::Electing(election),
             view: View::new(),
             own: ServerState::Down,
+            announced: Announced::new(count),
             answers: unanswered(count),
             sessions: Sessions::default(),
             tokens: Tokens::default(),
@@ -146,7 +156,7 @@ impl Server {
             tokens: self.tokens.len(),
             held: self.tokens.held(),
             waiting: self.tokens.waiting(),
-            memory_bytes: self.tokens.bytes(),
+            memory_bytes: self.memory_bytes(),
             parts_bytes: self.out.outgoing.bytes() + self.out.incoming.bytes(),
         }
     }
@@ -163,13 +173,6 @@ impl Server {
 
     const fn is_running(&self) -> bool {
         self.started.is_some() && !self.has_left
-    }
-
-    fn shut_down(&mut self, now: Instant) {
-        self.set_own(ServerState::Down);
-        self.heartbeat(now);
-        self.has_left = true;
-        self.out.event(Event::ShutDown);
     }
 }
 
@@ -192,6 +195,7 @@ impl Machine for Server {
         self.on_datagram(now, now.monotonic.before(age), from, message);
         if self.is_running() {
             self.on_urgent_due(now.monotonic);
+            self.go_on_leaving(now.monotonic);
         }
     }
 
@@ -200,6 +204,11 @@ impl Machine for Server {
         match command {
             Command::ShutDown if self.is_running() => self.shut_down(now.monotonic),
             Command::ShutDown => self.has_left = true,
+            Command::Addresses(addresses) => {
+                if self.servers.readdress(&addresses) {
+                    self.misplaced.clear();
+                }
+            }
         }
     }
 
@@ -232,6 +241,7 @@ impl Machine for Server {
         self.on_transfer_due(at);
         self.on_revokes_due(at);
         self.on_memory_due(at);
+        self.go_on_leaving(at);
     }
 
     fn handle_sent(&mut self, _now: Now, _ticket: Ticket, sent: Sent) {
@@ -284,6 +294,7 @@ impl Machine for Server {
             transfers.min(),
             self.tokens.next_revoke().map(|(due, _)| due),
             self.memory_due(),
+            self.leaving.as_ref().map(Leaving::due),
         ];
         others.into_iter().flatten().chain([role]).min()
     }

@@ -7,8 +7,10 @@
 //! |---|---|
 //! | `machine`, `input`, `outbox`, `storage` | what comes in and goes out |
 //! | `role`, `election`, `leader`, `rounds`, `follower`, `state_message`, `view`, `numbers` | who leads, and the configuration |
+//! | `terms` | options that must be equal on all servers |
 //! | `login`, `sessions`, `pending`, `draw` | sessions |
 //! | `serving`, `survey`, `claims`, `transfer`, `parts` | which tokens the server knows, and how it comes to know others |
+//! | `leaving` | its orderly shutdown |
 //! | `tokens`, `token`, `parties`, `order`, `memory` | the tokens and what they take |
 //! | `request`, `returns`, `listing` | what clients ask |
 
@@ -21,6 +23,7 @@ mod event;
 mod follower;
 mod input;
 mod leader;
+mod leaving;
 mod listing;
 mod login;
 mod machine;
@@ -43,6 +46,7 @@ mod state_message;
 mod status;
 mod storage;
 mod survey;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -53,7 +57,12 @@ mod view;
 pub use command::{Command, Durable, Net};
 pub use counters::Counters;
 pub use event::Event;
+pub use leaving::LEAVING_MAX;
 pub use machine::Server;
-pub use options::{Options, OptionsError, TOKEN_BYTES, majority};
+pub use options::{
+    Options, OptionsError, PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES,
+    majority,
+};
 pub use reason::Reason;
 pub use status::{RoleKind, Snapshot, Standing, TokenStatus};
+pub use terms::{Difference, Setting};

@@ -17,14 +17,27 @@ pub struct Options {
     pub grace: Duration,
     /// Q: the servers, itself included, without which a leader has no authority.
     pub quorum: usize,
-    /// The most bytes that tokens may take: names, data, and [`TOKEN_BYTES`] for each.
+    /// The most bytes that clients may make the server take: names and data of tokens, [`TOKEN_BYTES`] for each, and what
+    /// those take that have to do with it, and sessions.
     pub max_memory: usize,
     /// The most sessions that a leader begins.
     pub max_clients: usize,
 }
 
-/// What a token takes of [`Options::max_memory`] beside its name and data, in bytes.
+/// What a token takes of [`Options::max_memory`] beside its name and data, in bytes. One session that has to do with it is
+/// included.
 pub const TOKEN_BYTES: usize = 256;
+/// Each further session that holds a token, waits for it or has returned it takes so many bytes, and the length of the
+/// name, which a REVOKE to it repeats.
+pub const PARTY_BYTES: usize = 160;
+/// The queue of a token takes so many bytes, while there is one.
+pub const QUEUE_BYTES: usize = 512;
+/// Each REQUEST in it takes so many.
+pub const WAIT_BYTES: usize = 64;
+/// A session takes so many bytes.
+pub const SESSION_BYTES: usize = 512;
+/// A token of which a survey is to say who holds it takes so many more until then.
+pub const GAINED_BYTES: usize = 192;
 
 impl Default for Options {
     fn default() -> Self {

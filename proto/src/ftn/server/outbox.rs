@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 
-use ring_codec::ftn::{Datagram, Header, Kind, Message};
+use ring_codec::ftn::{Datagram, Header, Kind, Message, Terms};
 
 use super::{Counters, Event, Reason};
 use crate::ftn::LONGEST;
@@ -28,6 +28,7 @@ struct Outbox {
 pub(super) struct Output {
     from: i32,
     ssig: i32,
+    terms: Terms,
     outbox: Outbox,
     /// The latest time that the machine was told.
     pub(super) now: Instant,
@@ -45,6 +46,7 @@ impl Hash for Output {
         let Self {
             from,
             ssig,
+            terms,
             outbox,
             now: _,
             outgoing,
@@ -53,15 +55,16 @@ impl Hash for Output {
             counters: _,
             is_mute,
         } = self;
-        (from, ssig, outbox, outgoing, incoming, is_mute).hash(state);
+        (from, ssig, terms, outbox, outgoing, incoming, is_mute).hash(state);
     }
 }
 
 impl Output {
-    pub(super) fn new(from: i32, ssig: i32) -> Self {
+    pub(super) fn new(from: i32, ssig: i32, terms: Terms) -> Self {
         Self {
             from,
             ssig,
+            terms,
             outbox: Outbox {
                 bytes: Vec::new(),
                 fetched: 0,
@@ -81,7 +84,7 @@ impl Output {
         if self.is_mute {
             return;
         }
-        let datagram = Datagram::new(self.header(to), message);
+        let datagram = Datagram::new(self.header(to), message).with_terms(self.terms);
         let begin = self.outbox.bytes.len();
         let len = datagram.encoded_len();
         self.outbox.bytes.resize(begin + len, 0);
@@ -133,6 +136,11 @@ impl Output {
     pub(super) fn forget(&mut self, peer: SocketAddr) {
         self.outgoing.forget(peer);
         self.incoming.forget(peer);
+    }
+
+    /// Whether so much waits to be sent that what can wait should.
+    pub(super) fn is_long(&self) -> bool {
+        self.outbox.bytes.len() >= USUAL
     }
 
     /// Moves the next datagram into `buf`. One that does not fit is left out.

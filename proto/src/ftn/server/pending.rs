@@ -54,11 +54,20 @@ impl Pending {
         self.given.push_back((now, address));
     }
 
+    /// Forgets when ids were given that are in use by now, once they are most: a client may log in and out at any rate.
+    fn forget_taken(&mut self) {
+        let Self { by_address, given } = self;
+        if given.len() > 2 * by_address.len() + PENDING_MAX {
+            given.retain(|(at, address)| by_address.get(address).is_some_and(|it| it.1 == *at));
+        }
+    }
+
     /// Takes out the id of an address, which has used it.
     pub(super) fn take(&mut self, id: i32, address: SocketAddr) -> bool {
         let is_pending = self.at(address) == Some(id);
         if is_pending {
             self.by_address.remove(&address);
+            self.forget_taken();
         }
         is_pending
     }

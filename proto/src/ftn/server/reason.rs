@@ -16,8 +16,8 @@ reasons! {
     OtherRole "other_role" "only clients receive such a message",
     /// A server-to-server type from elsewhere than the listed address of server `from`.
     NotAServer "not_a_server" "its sender is not the server that it claims to be",
-    /// A LOGIN whose `p` is not the port that it came from.
-    Login "login" "its sender names another address than its own",
+    /// A LOGIN whose `p` is not a port.
+    Login "login" "its sender names a host, or no port",
     /// No session has this id at this address.
     NoSession "no_session" "its sender has no session",
     /// A name or data beyond the limits.

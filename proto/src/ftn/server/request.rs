@@ -53,7 +53,19 @@ impl Server {
         let Some(id) = known.or_else(|| self.new_token(wanted.name)) else {
             return self.drop(from, Reason::Memory);
         };
-        match self.answer(id, wanted) {
+        let mut answer = self.answer(id, wanted);
+        if answer == Answer::Queue && self.is_free_at_once(id, session, access) {
+            answer = Answer::Grant;
+        }
+        let takes = match answer {
+            Answer::Late | Answer::Again => None,
+            Answer::Grant => Some(false),
+            Answer::Queue => Some(true),
+        };
+        if takes.is_some_and(|waits| !self.may_join(id, session, waits)) {
+            return self.drop(from, Reason::Memory);
+        }
+        match answer {
             Answer::Late => self.drop(from, Reason::Late),
             Answer::Again => {
                 self.out.counters.duplicates += 1;
@@ -62,9 +74,6 @@ impl Server {
             Answer::Grant => {
                 self.grant(now, id, session, msgnum, access, wanted.data == FENCE);
                 self.advance(now, id);
-            }
-            Answer::Queue if self.is_free_at_once(id, session, access) => {
-                self.grant(now, id, session, msgnum, access, wanted.data == FENCE);
             }
             Answer::Queue => {
                 let fenced = wanted.data == FENCE;
@@ -235,6 +244,9 @@ impl Server {
     /// Repeats REVOKE for as long as the head of a queue is not granted.
     pub(super) fn on_revokes_due(&mut self, now: Instant) {
         for _ in 0..REVOKED {
+            if self.out.is_long() {
+                return;
+            }
             let Some((due, id)) = self.tokens.next_revoke() else {
                 return;
             };

@@ -14,7 +14,7 @@ impl Server {
     pub(super) fn round(&mut self, now: Instant, behind: Option<i128>) {
         let lease = self.options.server_lease();
         let others: Vec<usize> = self.others().collect();
-        if self.options.quorum > 1 {
+        if self.quorum() > 1 {
             let says = if self.is_proven() { proven } else { unproven };
             self.view.seq = says(self.view.seq);
         }
@@ -56,18 +56,17 @@ impl Server {
 
     /// Until when the leader has authority; `None`: it has none.
     pub(super) fn authority_until(&self, leadership: &Leadership) -> Option<Instant> {
-        let lease = self.options.server_lease();
-        let others = self.options.quorum - 1;
+        let others = self.quorum() - 1;
         if others == 0 {
             return Some(Instant::from_nanos(u64::MAX));
         }
-        let sent = self
-            .others()
-            .map(|server| leadership.peers[server].acked_sent);
-        let mut sent: Vec<Option<Instant>> = sent.collect();
-        sent.sort_unstable();
-        let oldest = sent.len().checked_sub(others).and_then(|at| sent[at]);
-        oldest.map(|sent| sent + lease)
+        let until = self.others().map(|server| {
+            let sent = leadership.peers[server].acked_sent;
+            sent.map(|sent| sent + self.lease_with(server))
+        });
+        let mut until: Vec<Option<Instant>> = until.collect();
+        until.sort_unstable();
+        until.len().checked_sub(others).and_then(|at| until[at])
     }
 
     /// When a leader gives up that a majority must follow, and whose present configuration no quorum has acknowledged: ST
@@ -104,7 +103,7 @@ impl Server {
 
     /// Whether others must follow a leader, and so many that no two leaders can have authority at one time.
     pub(super) fn needs_majority(&self) -> bool {
-        let quorum = self.options.quorum;
+        let quorum = self.quorum();
         quorum > 1 && quorum >= majority(self.servers.len())
     }
 
@@ -122,13 +121,13 @@ impl Server {
                 self.acknowledged_by_quorum(leadership) > seq_of(self.view.number())
             }
             // A leader that does not say is taken at its word, as one of Q = 1 is.
-            _ => self.options.quorum == 1 || !is_unproven(self.view.seq),
+            _ => self.quorum() == 1 || !is_unproven(self.view.seq),
         }
     }
 
     /// Tells the others at once that a quorum knows the configuration: their surveys wait for that.
     pub(super) fn tell_proven(&mut self, now: Instant) {
-        if self.options.quorum > 1 && self.is_proven() && !is_proven(self.view.seq) {
+        if self.quorum() > 1 && self.is_proven() && !is_proven(self.view.seq) {
             self.round(now, None);
         }
     }
@@ -137,7 +136,7 @@ impl Server {
     fn acknowledged_by_quorum(&self, leadership: &Leadership) -> i128 {
         let mut acked: Vec<i128> = self.others().map(|i| leadership.peers[i].acked).collect();
         acked.sort_unstable();
-        match self.options.quorum - 1 {
+        match self.quorum() - 1 {
             0 => i128::MAX,
             others => acked.len().checked_sub(others).map_or(0, |at| acked[at]),
         }

@@ -1,6 +1,8 @@
 //! Which tokens this server may serve, and what a new configuration means for them
 //! (`docs/ftn.md`, section 4).
 
+use std::collections::BTreeMap;
+
 use ring_codec::ftn::ServerState;
 
 use super::role::Role;
@@ -20,6 +22,9 @@ pub(super) struct Knowledge {
     pub(super) settled: Option<Configuration>,
     pub(super) survey: Option<Survey>,
     pub(super) outgoing: Vec<Outgoing>,
+    /// Tokens that a server which leaves has handed over, and who held them, if that is said of all. They are for a
+    /// configuration that shows that one DOWN.
+    pub(super) left: BTreeMap<u32, Option<Vec<i32>>>,
     /// The next token to look at for the present configuration; `None`: all were.
     pub(super) sweep: Option<u32>,
 }
@@ -56,7 +61,8 @@ impl Server {
 
     /// Whether it may serve tokens at all.
     pub(super) fn is_serving(&self, now: Instant) -> bool {
-        self.own == ServerState::Ready
+        self.leaving.is_none()
+            && self.own == ServerState::Ready
             && self.view.state(self.index) == ServerState::Ready
             && self.is_in_force(now)
     }
@@ -66,7 +72,9 @@ impl Server {
     pub(super) fn is_in_force(&self, now: Instant) -> bool {
         match &self.role {
             Role::Electing(_) => false,
-            Role::Follower(following) => now.since(following.heard) < self.options.server_lease(),
+            Role::Follower(following) => {
+                now.since(following.heard) < self.lease_with(following.leader)
+            }
             Role::Leader(leadership) => self.has_authority(now, leadership),
         }
     }
@@ -179,6 +187,7 @@ impl Server {
             return;
         }
         self.knowledge.sweep = None;
+        self.knowledge.left.clear();
         for at in 0..self.knowledge.outgoing.len() {
             self.send_parts(now, at);
         }

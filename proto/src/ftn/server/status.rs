@@ -65,7 +65,7 @@ pub struct Snapshot {
     pub held: usize,
     /// REQUESTs that wait.
     pub waiting: usize,
-    /// What the tokens take of `--max-memory`, in bytes.
+    /// What tokens and sessions take of `--max-memory`, in bytes.
     pub memory_bytes: usize,
     /// What messages in parts take that are under way, in bytes.
     pub parts_bytes: usize,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ring_codec::ftn::Access;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::options::TOKEN_BYTES;
+use super::options::{PARTY_BYTES, QUEUE_BYTES, TOKEN_BYTES, WAIT_BYTES};
 use super::order::Order;
 use super::token::{Queue, Token};
 use crate::backoff::Backoff;
@@ -41,7 +41,10 @@ fn hash(name: &[u8]) -> u32 {
 
 /// What a token takes of the memory, in bytes.
 fn size(token: &Token) -> usize {
-    token.name().len() + token.data().len() + TOKEN_BYTES
+    let name = token.name().len();
+    let parties = token.parties().len().saturating_sub(1) * (PARTY_BYTES + name);
+    let queue = usize::from(token.is_awaited()) * QUEUE_BYTES + token.waiting() * WAIT_BYTES;
+    name + token.data().len() + TOKEN_BYTES + parties + queue
 }
 
 impl Tokens {
@@ -214,10 +217,14 @@ impl Tokens {
         });
     }
 
-    /// The idle token that is longest unused.
-    pub(super) fn longest_idle(&self) -> Option<Id> {
-        let firsts = self.idle.iter().filter_map(BTreeSet::first);
-        firsts.min().map(|(_, id)| *id)
+    /// The idle token that is longest unused, other than `kept`.
+    pub(super) fn longest_idle(&self, kept: Option<Id>) -> Option<Id> {
+        let first = |idle: &BTreeSet<(Instant, Id)>| {
+            let mut others = idle.iter().filter(|(_, id)| Some(*id) != kept);
+            others.next().copied()
+        };
+        let firsts = self.idle.iter().filter_map(first);
+        firsts.min().map(|(_, id)| id)
     }
 
     /// Since when the longest unused token without data is idle.

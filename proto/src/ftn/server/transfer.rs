@@ -3,11 +3,13 @@
 use ring_codec::List;
 use ring_codec::ftn::{Assignment, Holders, Message, Token as Entry};
 
+use super::leaving::Leaving;
+use super::options::{GAINED_BYTES, TOKEN_BYTES};
 use super::parts::Part;
 use super::token::Token;
 use super::{Event, Reason, Server};
 use crate::backoff::Backoff;
-use crate::ftn::{MAX_DATA, MAX_NAME, PART, RETRY, RETRY_MAX, WINDOW};
+use crate::ftn::{Configuration, MAX_DATA, MAX_NAME, PART, RETRY, RETRY_MAX, WINDOW};
 use crate::time::Instant;
 
 /// What an assignment and a datagram take beside name, data and holders, in bytes at most.
@@ -30,6 +32,8 @@ pub(super) struct Outgoing {
     /// Parts that were sent and not acknowledged.
     flight: Vec<(usize, Backoff)>,
     tokens: usize,
+    /// This server leaves. It keeps what was acknowledged: under another configuration it has to send it again.
+    is_of_leaving: bool,
 }
 
 impl Outgoing {
@@ -43,7 +47,26 @@ impl Outgoing {
             next: 0,
             flight: Vec::new(),
             tokens: 0,
+            is_of_leaving: false,
         }
+    }
+
+    /// That of a server that leaves.
+    pub(super) fn of_leaving(to: usize, configuration: u64) -> Self {
+        Self {
+            is_of_leaving: true,
+            ..Self::new(to, configuration)
+        }
+    }
+
+    pub(super) const fn is_without_tokens(&self) -> bool {
+        self.tokens == 0
+    }
+
+    /// TRANSFER's msgnum.
+    fn msgnum(&self) -> i64 {
+        let number = msgnum_of(self.configuration);
+        if self.is_of_leaving { -number } else { number }
     }
 
     pub(super) const fn to(&self) -> usize {
@@ -94,7 +117,7 @@ impl Outgoing {
         self.parts.get_mut(part).map(std::mem::take)
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.flight.is_empty() && self.next == self.parts.len()
     }
 }
@@ -102,11 +125,17 @@ impl Outgoing {
 impl Server {
     /// Sends what is due of the tokens that go to a server, `at` among those that some go to.
     pub(super) fn send_parts(&mut self, now: Instant, at: usize) {
-        let Some(outgoing) = self.knowledge.outgoing.get_mut(at) else {
-            return;
-        };
+        let mut all = std::mem::take(&mut self.knowledge.outgoing);
+        if let Some(outgoing) = all.get_mut(at) {
+            self.send_due_parts(now, outgoing);
+        }
+        self.knowledge.outgoing = all;
+    }
+
+    /// Sends what is due of the tokens that go to a server.
+    pub(super) fn send_due_parts(&mut self, now: Instant, outgoing: &mut Outgoing) {
         let due = outgoing.take_due(now);
-        let (to, msgnum) = (outgoing.to, msgnum_of(outgoing.configuration));
+        let (to, msgnum) = (outgoing.to, outgoing.msgnum());
         let (Ok(parts), Some(address)) = (
             i32::try_from(outgoing.parts.len()),
             self.servers.address(to),
@@ -114,7 +143,7 @@ impl Server {
             return;
         };
         for part in due {
-            let ids = self.knowledge.outgoing[at].parts[part].iter();
+            let ids = outgoing.parts[part].iter();
             let tokens: Vec<(&Token, Vec<i32>)> = ids
                 .filter_map(|id| self.tokens.get(*id))
                 .map(|token| (token, token.holding().take(HOLDERS).collect()))
@@ -158,27 +187,47 @@ impl Server {
         }
     }
 
+    /// Finds what a part belongs to that a server has: its tokens, whether this server leaves, whether that was all, and how
+    /// many tokens that were.
+    fn acknowledge_part(
+        &mut self,
+        server: usize,
+        msgnum: i64,
+        part: i32,
+    ) -> Option<(Vec<u32>, bool, bool, usize)> {
+        let leaving = self.leaving.iter_mut().flat_map(Leaving::outgoing_mut);
+        let mut all = self.knowledge.outgoing.iter_mut().chain(leaving);
+        let outgoing = all.find(|it| it.to == server && it.msgnum() == msgnum)?;
+        let ids = outgoing.acknowledge(usize::try_from(part).ok()?)?;
+        let is_over = outgoing.is_over();
+        Some((ids, outgoing.is_of_leaving, is_over, outgoing.tokens))
+    }
+
     /// A part has come to the server that it was for: that has its tokens now.
     pub(super) fn on_transferred(&mut self, now: Instant, server: usize, msgnum: i64, part: i32) {
-        let is_it = |outgoing: &Outgoing| {
-            outgoing.to == server && msgnum_of(outgoing.configuration) == msgnum
-        };
-        let found = self.knowledge.outgoing.iter().position(is_it);
-        let acknowledged = found.and_then(|at| {
-            let part = usize::try_from(part).ok()?;
-            Some((at, self.knowledge.outgoing[at].acknowledge(part)?))
-        });
-        let Some((at, ids)) = acknowledged else {
+        let acknowledged = self.acknowledge_part(server, msgnum, part);
+        let Some((ids, is_of_leaving, is_over, tokens)) = acknowledged else {
             return self.drop_from_server(server, Reason::Late);
         };
         self.out.counters.transferred += ids.len() as u64;
-        for id in ids {
-            self.tokens.remove(id);
+        if !is_of_leaving {
+            for id in ids {
+                self.tokens.remove(id);
+            }
+            let at = self
+                .knowledge
+                .outgoing
+                .iter()
+                .position(|it| it.to == server);
+            if let Some(at) = at {
+                self.send_parts(now, at);
+            }
         }
-        self.send_parts(now, at);
-        if self.knowledge.outgoing[at].is_over() {
-            let tokens = self.knowledge.outgoing[at].tokens;
-            self.knowledge.outgoing.remove(at);
+        if is_over {
+            self.knowledge.outgoing.retain(|it| !it.is_over());
+            if let Some(leaving) = &mut self.leaving {
+                leaving.drop_finished();
+            }
             self.out.event(Event::Transferred { server, tokens });
         }
     }
@@ -192,6 +241,9 @@ impl Server {
         assignments: List<'_, Assignment<'_>>,
     ) {
         use ring_codec::ftn::ServerState::{Booting, Down};
+        if msgnum < 0 {
+            return self.on_left(server, (msgnum, part), assignments);
+        }
         let mine = self.view.state(self.index);
         let takes = msgnum == msgnum_of(self.view.number())
             && mine == Booting
@@ -200,9 +252,6 @@ impl Server {
         if !takes {
             return self.drop_from_server(server, Reason::Late);
         }
-        let is_legal = |a: &Assignment<'_>| {
-            (1..=MAX_NAME).contains(&a.token.name.len()) && a.token.data.len() <= MAX_DATA
-        };
         if !assignments.iter().all(|assignment| is_legal(&assignment)) {
             return self.drop_from_server(server, Reason::TooLong);
         }
@@ -225,6 +274,57 @@ impl Server {
         self.send_server(server, Message::Transferred { msgnum, part });
         self.try_end_survey(now);
     }
+}
+
+impl Server {
+    /// A server that leaves hands over tokens. They wait here, and are not served, until a configuration shows that server
+    /// DOWN; one that makes another server responsible deletes them, and the server that leaves sends them again.
+    fn on_left(
+        &mut self,
+        server: usize,
+        (msgnum, part): (i64, i32),
+        assignments: List<'_, Assignment<'_>>,
+    ) {
+        use ring_codec::ftn::ServerState::Down;
+        let takes = msgnum == -msgnum_of(self.view.number())
+            && self.view.state(self.index) != Down
+            && self.view.state(server) != Down
+            && self.own != Down
+            && self.leader().is_some()
+            && self.knowledge.sweep.is_none();
+        let Some(present) = self.view.configuration.clone().filter(|_| takes) else {
+            return self.drop_from_server(server, Reason::Late);
+        };
+        if !assignments.iter().all(|assignment| is_legal(&assignment)) {
+            return self.drop_from_server(server, Reason::TooLong);
+        }
+        let mut states = present.states().to_vec();
+        states[server] = Down;
+        let without = Configuration::new(present.number(), states);
+        for Assignment { token, holders } in assignments {
+            let of = |configuration| self.servers.responsible(token.name, configuration);
+            let is_for_me = of(&present) == Some(server) && of(&without) == Some(self.index);
+            let bytes = token.name.len() + token.data.len() + TOKEN_BYTES + GAINED_BYTES;
+            if is_for_me && self.has_room_in_survey(bytes) {
+                self.keep_left(token, all_of(&holders));
+            }
+        }
+        self.send_server(server, Message::Transferred { msgnum, part });
+    }
+
+    fn keep_left(&mut self, Entry { name, data }: Entry<'_>, held: Option<Vec<i32>>) {
+        let now = self.now.monotonic;
+        let known = self.tokens.find(name);
+        let id = known.unwrap_or_else(|| self.tokens.add(name));
+        self.tokens.change(now, id, |token| token.set_data(data));
+        self.put_aside(now, id);
+        self.knowledge.left.insert(id, held);
+    }
+}
+
+fn is_legal(assignment: &Assignment<'_>) -> bool {
+    let Entry { name, data } = assignment.token;
+    (1..=MAX_NAME).contains(&name.len()) && data.len() <= MAX_DATA
 }
 
 /// Who held a token, if that is said of all. A server that was still asking says nobody, as of a free one.

@@ -59,6 +59,7 @@ impl Wanted {
         let servers = list.servers;
         let name = Name::of_digits(&self.name).ok_or("a token's name is no name")?;
         let session = Session::open(servers, self.client_timeout);
-        Ok((session.map_err(|error| error.to_string())?, name))
+        let session = session.map_err(|error| error.to_string())?;
+        Ok((session.resolving(list.hosts), name))
     }
 }

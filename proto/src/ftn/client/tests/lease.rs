@@ -2,9 +2,9 @@
 
 use ring_codec::ftn::Access::Exclusive;
 
-use super::rig::{ALL, C, CT, LEASE, ME, Rig, ms, name_of, renewal};
+use super::rig::{ALL, C, CT, LEASE, ME, Rig, address, ms, name_of, renewal};
 use crate::Machine as _;
-use crate::ftn::client::{Reason, Standing};
+use crate::ftn::client::{Command, Reason, Standing};
 
 #[test]
 fn the_first_confirmed_renewal_makes_the_session_live_for_three_quarters_of_ct_after_its_sending() {
@@ -189,4 +189,42 @@ fn the_clock_does_not_go_back() {
     rig.now = before;
     rig.confirm(1, 0);
     assert_eq!(rig.client.lease(), None);
+}
+
+/// Servers that end sessions earlier than this client knows would grant its tokens to others.
+#[test]
+fn a_shorter_timeout_that_a_server_announces_counts_and_a_longer_one_does_not() {
+    for (announced, counts) in [(5_000, 5_000), (60_000, 15_000)] {
+        let mut rig = Rig::new();
+        rig.up(4000);
+        rig.config_with(1, ME, C, ALL, announced);
+        rig.pass(ms(50));
+        let sent = rig.now.monotonic;
+        rig.confirm(1, 0);
+        assert_eq!(rig.client.lease(), Some(sent + ms(counts) * 3 / 4));
+        assert_eq!(rig.client.options().client_timeout, ms(counts));
+    }
+}
+
+#[test]
+fn a_shorter_timeout_shortens_the_present_lease_which_is_renewed_at_once() {
+    let mut rig = Rig::live();
+    let until = rig.client.lease().unwrap();
+    rig.sleep(ms(1_000));
+    let said = rig.config_with(0, 0, C, ALL, 5_000);
+    assert_eq!(rig.client.lease(), Some(until.before(ms(10_000) * 3 / 4)));
+    assert!(
+        said.iter().any(|line| line.starts_with("RENEWAL")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_server_whose_name_gets_another_address_is_heard_there() {
+    let mut rig = Rig::live();
+    let there = ([198, 51, 100, 9], 7301).into();
+    let addresses = [None, Some(there), None];
+    rig.command(Command::Addresses(addresses.into()));
+    assert_eq!(rig.client.options().servers.address(0), Some(address(0)));
+    assert_eq!(rig.client.options().servers.address(1), Some(there));
 }

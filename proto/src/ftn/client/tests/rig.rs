@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ring_codec::ftn::ServerState::{self, Ready};
-use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
+use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Terms, Token};
 
 use crate::ftn::carrier::far_side::FarSide;
 use crate::ftn::catalog::{Holding, Marker};
@@ -220,6 +220,35 @@ impl Rig {
             sstates: states[..].into(),
         };
         self.hear(from, to, message)
+    }
+
+    /// CONFIG of a server that announces after how many milliseconds of silence it ends a session.
+    pub fn config_with(
+        &mut self,
+        from: usize,
+        to: i32,
+        c: i32,
+        states: [ServerState; 3],
+        timeout_ms: i64,
+    ) -> Vec<String> {
+        let header = Header {
+            from: i32::try_from(from).unwrap(),
+            to,
+            ssig: servers().signature(),
+        };
+        let message = Message::Config {
+            leader: c,
+            sstates: states[..].into(),
+        };
+        let terms = Terms {
+            client_timeout: timeout_ms * 1_000,
+            quorum: 2,
+            pace: None,
+        };
+        let datagram = Datagram::new(header, message).with_terms(terms);
+        let mut bytes = vec![0; datagram.encoded_len()];
+        datagram.encode(&mut bytes).unwrap();
+        self.hear_bytes(address(from), &bytes)
     }
 
     pub fn grant(&mut self, from: usize, number: i64, name: &str, data: &str) -> Vec<String> {

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ring_codec::ftn::{
-    Access, Assignment, Client, Datagram, Flags, Header, Holders, Message, ServerState, Token,
+    Access, Assignment, Client, Datagram, Flags, Header, Holders, Message, ServerState, Terms,
+    Token,
 };
 
 pub use super::notation::*;
@@ -22,6 +23,10 @@ pub const HB: Duration = Duration::from_secs(1);
 pub const ST: Duration = Duration::from_secs(4);
 pub const CT: Duration = Duration::from_secs(15);
 pub const RETRY: Duration = Duration::from_millis(100);
+
+pub const fn ms(millis: u32) -> Duration {
+    Duration::from_millis(millis as u64)
+}
 
 /// A server, its clock and everything that came out of it.
 pub struct Rig {
@@ -235,6 +240,15 @@ impl Rig {
     /// A message of another server.
     pub fn hear(&mut self, from: usize, message: Message<'_>) -> Vec<String> {
         let bytes = encode(self.header(i32::try_from(from).unwrap()), message);
+        self.hear_bytes(server(from), &bytes)
+    }
+
+    /// A message of another server, with its options behind it.
+    pub fn hear_with(&mut self, from: usize, message: Message<'_>, terms: Terms) -> Vec<String> {
+        let header = self.header(i32::try_from(from).unwrap());
+        let datagram = Datagram::new(header, message).with_terms(terms);
+        let mut bytes = vec![0xaa; datagram.encoded_len()];
+        datagram.encode(&mut bytes).unwrap();
         self.hear_bytes(server(from), &bytes)
     }
 

@@ -10,7 +10,7 @@ use super::notation::*;
 use super::rig::{CT, MS};
 use crate::ftn::Configuration;
 use crate::ftn::catalog::{Holding, Marker};
-use crate::ftn::server::{Durable, Net, Options, RoleKind, Server, Snapshot};
+use crate::ftn::server::{Command, Durable, Net, Options, RoleKind, Server, Snapshot};
 use crate::time::{Instant, Now};
 use crate::{Machine, Sent, Stored};
 
@@ -24,6 +24,8 @@ type Sending = (SocketAddr, SocketAddr, Vec<u8>);
 
 pub struct World {
     options: Options,
+    /// A server with other options, from its next start on.
+    pub odd: Option<(usize, Options)>,
     servers: Vec<Option<Server>>,
     durable: Vec<Durable>,
     pub clients: BTreeMap<u16, Player>,
@@ -56,6 +58,7 @@ impl World {
     pub fn new(count: usize, options: Options) -> Self {
         let mut world = Self {
             options,
+            odd: None,
             servers: (0..count).map(|_| None).collect(),
             durable: vec![Durable::default(); count],
             clients: BTreeMap::new(),
@@ -90,9 +93,22 @@ impl World {
         let list = servers(self.servers.len());
         let seed = self.now.monotonic.as_nanos();
         let durable = self.durable[index];
-        let server = Server::new(self.options, list, index, durable, seed).unwrap();
+        let odd = self.odd.filter(|(odd, _)| *odd == index);
+        let options = odd.map_or(self.options, |(_, options)| options);
+        let server = Server::new(options, list, index, durable, seed).unwrap();
         self.servers[index] = Some(server);
         self.input(index, |server, now| server.handle_link(now, Net::Up));
+    }
+
+    /// Tells a server to leave.
+    pub fn stop(&mut self, index: usize) {
+        self.input(index, |server, now| {
+            server.handle_command(now, Command::ShutDown)
+        });
+    }
+
+    pub fn has_left(&self, index: usize) -> bool {
+        self.server(index).is_finished()
     }
 
     pub fn crash(&mut self, index: usize) {

@@ -1,0 +1,113 @@
+//! Options of the server that sends CONFIG, STATE, HEARTBEAT or ELECT, behind the message (ours).
+//!
+//! They are the trailer of the datagram. An implementation that does not announce them leaves it out.
+//!
+//! ```text
+//!   client_timeout  long  microseconds of silence after which the sender ends a session
+//!   quorum          int   servers without which the sender, as the leader, has no authority
+//!   heartbeat       long  microseconds; this and the rest not behind CONFIG
+//!   server_timeout  long  microseconds
+//!   grace           long  microseconds
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::ftn::{Datagram, Header, Message, Pace, ServerState, Terms};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "20 01 00 84d2" // type, from, to, ssig
+//!     "09 01" // seq, sstate
+//!     "a0e4e1c0 02" // client_timeout 15 s, quorum
+//!     "a00f4240 a03d0900 00" // heartbeat 1 s, server_timeout 4 s, grace none
+//! );
+//! let pace = Pace { heartbeat: 1_000_000, server_timeout: 4_000_000, grace: 0 };
+//! let terms = Terms { client_timeout: 15_000_000, quorum: 2, pace: Some(pace) };
+//! let header = Header { from: 1, to: 0, ssig: 1234 };
+//! let message = Message::Heartbeat { seq: 9, sstate: ServerState::Booting };
+//! let datagram = Datagram::new(header, message).with_terms(terms);
+//! assert_eq!(Datagram::decode(&bytes)?, datagram);
+//! # let mut buf = [0xaa; 128];
+//! # let len = datagram.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::{Kind, wire};
+use crate::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+/// Options of a server, as it announces them. Times are in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Terms {
+    /// The silence after which it ends a session.
+    pub client_timeout: i64,
+    /// The servers without which it has no authority as the leader.
+    pub quorum: i32,
+    /// The options that matter to servers only; clients are not sent them.
+    pub pace: Option<Pace>,
+}
+
+/// Options that matter to servers only. Times are in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Pace {
+    /// The period of the leader's STATE.
+    pub heartbeat: i64,
+    /// The silence after which a server is DOWN.
+    pub server_timeout: i64,
+    /// The time in which a cold leader adopts sessions.
+    pub grace: i64,
+}
+
+/// Returns whether messages of this type may have the trailer, and whether it says the pace.
+const fn has_pace(kind: Kind) -> Option<bool> {
+    match kind {
+        Kind::Config => Some(false),
+        Kind::State | Kind::Heartbeat | Kind::Elect => Some(true),
+        _ => None,
+    }
+}
+
+impl Terms {
+    /// Returns the part of it that belongs behind a message of this type; `None`: none does.
+    #[must_use]
+    pub const fn behind(self, kind: Kind) -> Option<Self> {
+        match has_pace(kind) {
+            None => None,
+            Some(true) => Some(self),
+            Some(false) => Some(Self { pace: None, ..self }),
+        }
+    }
+
+    pub(super) fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Option<Self>, DecodeError> {
+        let Some(has_pace) = has_pace(kind).filter(|_| !reader.rest().is_empty()) else {
+            return Ok(None);
+        };
+        let client_timeout = wire::long(reader, "client_timeout")?;
+        let quorum = wire::int(reader, "quorum")?;
+        let pace = if has_pace {
+            Some(Pace {
+                heartbeat: wire::long(reader, "heartbeat")?,
+                server_timeout: wire::long(reader, "server_timeout")?,
+                grace: wire::long(reader, "grace")?,
+            })
+        } else {
+            None
+        };
+        Ok(Some(Self {
+            client_timeout,
+            quorum,
+            pace,
+        }))
+    }
+
+    pub(super) fn write(self, writer: &mut Writer<'_>) {
+        wire::put(writer, self.client_timeout);
+        wire::put(writer, self.quorum);
+        if let Some(pace) = self.pace {
+            wire::put(writer, pace.heartbeat);
+            wire::put(writer, pace.server_timeout);
+            wire::put(writer, pace.grace);
+        }
+    }
+}

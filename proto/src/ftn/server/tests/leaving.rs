@@ -1,0 +1,181 @@
+//! Section 4, "Leaving": a server that is told to leave hands its tokens over first.
+
+use ring_codec::ftn::{Assignment, Holders, Message};
+
+use super::rig::*;
+use super::world::World;
+use crate::ftn::server::{Command, Event, LEAVING_MAX, Options, majority};
+
+/// Server 2's `t`, with data that nobody holds, at a leader 0 of three READY servers that is to leave.
+fn with_free_data() -> (Rig, String) {
+    let mut rig = Rig::leader_of(3, 2);
+    rig.begin(1);
+    let name = name_of(0, &[R; 3], 0);
+    rig.request(1, 1, &name, X);
+    rig.update_and_deassign(1, 2, &name, "v");
+    (rig, name)
+}
+
+fn left_behind(rig: &Rig) -> Option<usize> {
+    rig.events.iter().find_map(|event| match event {
+        Event::ShutDown { left_behind } => Some(*left_behind),
+        _ => None,
+    })
+}
+
+#[test]
+fn data_that_nobody_holds_go_to_the_heir_before_the_server_leaves() {
+    let (mut rig, name) = with_free_data();
+    let said = only(&rig.command(Command::ShutDown), "TRANSFER");
+    let c = i64::from(rig.snapshot().configuration);
+    assert_eq!(said.len(), 1);
+    assert!(
+        said[0].starts_with(&format!("TRANSFER {} 0/1 [{name}=v free]", -c)),
+        "{said:?}"
+    );
+    assert!(!rig.server.is_finished());
+    assert_eq!(
+        rig.request(1, 3, &name, X),
+        NONE,
+        "it serves nothing any more"
+    );
+    // The part is repeated until it is acknowledged.
+    assert_eq!(only(&rig.pass(RETRY), "TRANSFER").len(), 1);
+    let heir = if said[0].ends_with("s1") { 1 } else { 2 };
+    rig.hear(
+        heir,
+        Message::Transferred {
+            msgnum: -c,
+            part: 0,
+        },
+    );
+    assert!(rig.server.is_finished());
+    assert_eq!(left_behind(&rig), Some(0));
+}
+
+#[test]
+fn it_leaves_in_time_if_nobody_takes_its_tokens_and_says_what_is_lost() {
+    let (mut rig, _) = with_free_data();
+    rig.command(Command::ShutDown);
+    for _ in 0..4 {
+        rig.pass(HB);
+        let seq = rig.snapshot().seq;
+        rig.heartbeat(1, seq, R);
+        rig.heartbeat(2, seq, R);
+    }
+    assert!(!rig.server.is_finished());
+    rig.pass(LEAVING_MAX - 4 * HB);
+    assert!(rig.server.is_finished());
+    assert_eq!(left_behind(&rig), Some(1));
+}
+
+#[test]
+fn the_last_server_has_nobody_to_wait_for_and_says_what_is_lost() {
+    let (mut rig, _) = with_free_data();
+    rig.pass(ST);
+    assert_eq!(states(rig.snapshot().states), "RDD");
+    rig.command(Command::ShutDown);
+    assert!(rig.server.is_finished());
+    assert_eq!(left_behind(&rig), Some(1));
+}
+
+#[test]
+fn a_second_command_ends_it_at_once() {
+    let (mut rig, _) = with_free_data();
+    rig.command(Command::ShutDown);
+    rig.command(Command::ShutDown);
+    assert!(rig.server.is_finished());
+}
+
+/// What was handed over is for the configuration in which its server is DOWN. Another one makes it worthless.
+#[test]
+fn an_heir_keeps_what_it_was_left_until_a_configuration_says_whose_it_is() {
+    let name = gained(0);
+    for (states, kept) in [([R, R, D], true), ([R, R, R], false)] {
+        let mut rig = Rig::follower(1);
+        let assignments = [Assignment {
+            token: token(&name, "v"),
+            holders: Holders::Nobody,
+        }];
+        let left = |c: i64| Message::Transfer {
+            msgnum: -c,
+            part: 0,
+            parts: 1,
+            assignments: assignments[..].into(),
+        };
+        assert_eq!(rig.hear(2, left(6)), NONE, "of an earlier configuration");
+        assert_eq!(
+            rig.hear(0, left(9)),
+            ["TRANSFERRED -9 0 to s0"],
+            "it was not server 0's"
+        );
+        assert_eq!(rig.snapshot().tokens, 0);
+        assert_eq!(rig.hear(2, left(9)), ["TRANSFERRED -9 0 to s2"]);
+        assert_eq!(rig.snapshot().tokens, 1);
+        rig.state(12, 1, &states, 1);
+        rig.catalog(1, 12, (0, 1), 10, &[]);
+        assert_eq!(rig.snapshot().tokens, usize::from(kept));
+        if kept {
+            assert_eq!(
+                rig.request(1, 11, &name, X),
+                [format!("GRANT 11 {name}=v to k1")]
+            );
+        }
+    }
+}
+
+/// DOWN from a server that has handed its tokens over under an earlier configuration comes too early.
+#[test]
+fn a_leader_heeds_down_only_under_the_present_configuration() {
+    let mut rig = Rig::leader_of(3, 2);
+    let earlier = rig.snapshot().seq;
+    rig.heartbeat(2, earlier, D);
+    assert_eq!(states(rig.snapshot().states), "RRD");
+    rig.heartbeat(1, earlier, D);
+    assert_eq!(states(rig.snapshot().states), "RRD");
+    let seq = rig.snapshot().seq;
+    rig.heartbeat(1, seq, D);
+    assert_eq!(states(rig.snapshot().states), "RDD");
+}
+
+/// Servers are stopped one after the other, as for an upgrade, each with data that no client holds.
+#[test]
+fn confirmed_data_survive_the_planned_stop_of_each_server_in_turn() {
+    for quorum in [1, majority(3)] {
+        let mut world = World::ready(
+            3,
+            Options {
+                quorum,
+                ..options()
+            },
+        );
+        world.add(1);
+        let names: Vec<String> = (0..3)
+            .flat_map(|server| (0..3).map(move |nth| name_of(server, &[R; 3], nth)))
+            .collect();
+        world.pass_until(2 * HB, |world| world.clients[&1].confirmed.is_some());
+        for name in &names {
+            world.want(1, name, X);
+            world.pass_until(HB, |world| world.holds(1, name));
+            world.give_back(1, name, Some(name));
+            world.pass_until(HB, |world| world.clients[&1].returns.is_empty());
+        }
+        for stopped in [2, 0, 1] {
+            world.stop(stopped);
+            world.pass_until(LEAVING_MAX, |world| world.has_left(stopped));
+            world.crash(stopped);
+            world.pass(3 * ST);
+            for name in &names {
+                world.want(1, name, X);
+                world.pass_until(ST, |world| world.holds(1, name));
+                assert_eq!(world.clients[&1].held[name].1, *name, "without {stopped}");
+                world.give_back(1, name, None);
+                world.pass_until(HB, |world| world.clients[&1].returns.is_empty());
+            }
+            world.start(stopped);
+            world.pass_until(4 * ST, |world| {
+                world.snapshots().all(|s| states(s.states) == "RRR")
+            });
+        }
+    }
+}

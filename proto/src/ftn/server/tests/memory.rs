@@ -1,0 +1,95 @@
+//! Section 6, "Memory": all that clients can make a server take is counted, and bounded.
+
+use ring_codec::ftn::Message;
+
+use super::rig::*;
+use crate::ftn::server::{
+    Options, PARTY_BYTES, QUEUE_BYTES, Reason, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES,
+};
+
+fn with_memory(max_memory: usize) -> Rig {
+    Rig::alone_with(Options {
+        max_memory,
+        ..options()
+    })
+}
+
+#[test]
+fn sessions_and_those_that_wait_or_have_returned_are_counted() {
+    let mut rig = with_memory(1 << 20);
+    for k in 1..=3 {
+        rig.begin(k);
+    }
+    let mut bytes = 3 * SESSION_BYTES;
+    assert_eq!(rig.snapshot().memory_bytes, bytes);
+    rig.request(1, 1, "name", X);
+    bytes += TOKEN_BYTES + 4;
+    assert_eq!(rig.snapshot().memory_bytes, bytes);
+    rig.request(2, 1, "name", X);
+    bytes += PARTY_BYTES + 4 + QUEUE_BYTES + WAIT_BYTES;
+    assert_eq!(rig.snapshot().memory_bytes, bytes);
+    rig.request(3, 1, "name", X);
+    bytes += PARTY_BYTES + 4 + WAIT_BYTES;
+    assert_eq!(rig.snapshot().memory_bytes, bytes);
+    // Who gives up is remembered for as long as the token is.
+    rig.deassign(3, 2, "name");
+    bytes -= WAIT_BYTES;
+    assert_eq!(rig.snapshot().memory_bytes, bytes);
+    rig.say(3, Message::Logout);
+    bytes -= PARTY_BYTES + 4 + SESSION_BYTES;
+    assert_eq!(rig.snapshot().memory_bytes, bytes);
+}
+
+/// Many sessions that wait for many tokens, and give up, take no more than is allowed.
+#[test]
+fn requests_of_those_that_would_wait_are_refused_when_memory_is_full() {
+    let max = 64 << 10;
+    let mut rig = with_memory(max);
+    for k in 1..=40 {
+        rig.begin(k);
+    }
+    for (m, nth) in (1..).zip(0..40) {
+        let name = format!("t{nth}");
+        rig.request(1, m, &name, X);
+        for k in 2..=40 {
+            rig.request(k, 2 * m, &name, X);
+            if k % 2 == 0 {
+                rig.deassign(k, 2 * m + 1, &name);
+            }
+            assert!(rig.snapshot().memory_bytes <= max);
+        }
+    }
+    assert!(rig.dropped(Reason::Memory) > 100);
+    assert!(rig.server.counters().refused_memory > 100);
+    // Who holds a token goes on, and gets the same answer again.
+    assert_eq!(rig.request(1, 1, "t0", X), ["GRANT 1 t0= to k1"]);
+}
+
+#[test]
+fn a_session_begins_only_if_there_is_memory_for_it() {
+    let mut rig = with_memory(4 * SESSION_BYTES);
+    for k in 1..=3 {
+        rig.begin(k);
+    }
+    rig.request(1, 1, "t", X);
+    assert_eq!(rig.login(4), ["CONFIG 2 R to nobody at k4"]);
+    assert_eq!(rig.dropped(Reason::Full), 1);
+    assert_eq!(
+        rig.login(1),
+        ["CONFIG 2 R to k1"],
+        "one that there is goes on"
+    );
+}
+
+/// The token that is asked for does not go to make room for the one who asks.
+#[test]
+fn a_free_token_is_not_dropped_for_its_next_holder() {
+    let room = TOKEN_BYTES + 2 + PARTY_BYTES;
+    let mut rig = with_memory(3 * SESSION_BYTES + room);
+    for k in 1..=2 {
+        rig.begin(k);
+    }
+    rig.request(1, 1, "t", X);
+    rig.update_and_deassign(1, 2, "t", "v");
+    assert_eq!(rig.request(2, 1, "t", X), ["GRANT 1 t=v to k2"]);
+}

@@ -1,0 +1,101 @@
+//! Where the servers of the list are: their names are resolved again, off the loop.
+
+use std::io;
+use std::mem;
+use std::net::SocketAddr;
+
+use ring_proto::ftn::Servers;
+use tracing::{info, warn};
+
+use crate::host::worker::Repeated;
+use crate::host::{SendFailures, UdpSlot};
+use crate::observe::ftn::Names;
+use crate::token::{Hosts, RESOLVED_EVERY, Resolution};
+
+/// The addresses of the servers, and what is wrong with them.
+#[derive(Debug)]
+pub struct Addresses {
+    known: Box<[Option<SocketAddr>]>,
+    doubts: Vec<String>,
+    /// `None`: the list has no names.
+    resolver: Option<Repeated<Resolution>>,
+    /// Whether the server uses the address of its own line.
+    follows_own: bool,
+    /// The machine has not heard of a change.
+    changed: bool,
+}
+
+impl Addresses {
+    /// Begins with the addresses of a list that was just read.
+    ///
+    /// # Errors
+    /// The process has too many files open, or threads.
+    pub fn of(
+        servers: &Servers,
+        hosts: Hosts,
+        doubts: Vec<String>,
+        follows_own: bool,
+    ) -> io::Result<Self> {
+        for doubt in &doubts {
+            warn!(event = "address_doubtful", "{doubt}");
+        }
+        let resolver = hosts.has_names().then(|| {
+            let resolve = move || hosts.resolve();
+            Repeated::start("names", RESOLVED_EVERY, resolve)
+        });
+        Ok(Self {
+            known: (0..servers.len())
+                .map(|index| servers.address(index))
+                .collect(),
+            doubts,
+            resolver: resolver.transpose()?,
+            follows_own,
+            changed: false,
+        })
+    }
+
+    /// Takes over what names were resolved to.
+    pub fn look(&mut self, own: usize, names: &Names, link: &mut UdpSlot) {
+        let Some(Resolution { addresses, doubts }) =
+            self.resolver.as_ref().and_then(Repeated::take)
+        else {
+            return;
+        };
+        for doubt in doubts.iter().filter(|doubt| !self.doubts.contains(doubt)) {
+            warn!(event = "address_doubtful", "{doubt}");
+        }
+        self.doubts = doubts;
+        for (index, (known, found)) in self.known.iter_mut().zip(&addresses).enumerate() {
+            let Some(address) = found.filter(|found| *known != Some(*found)) else {
+                continue;
+            };
+            *known = Some(address);
+            self.changed = true;
+            if index == own {
+                if self.follows_own {
+                    link.move_to(address);
+                }
+            } else {
+                let server = names.server(index);
+                info!(event = "server_moved", server = index, %address, "{server} is at {address} from now on");
+            }
+        }
+    }
+
+    /// Takes the addresses, if they have changed.
+    pub fn take_changed(&mut self) -> Option<Box<[Option<SocketAddr>]>> {
+        mem::take(&mut self.changed).then(|| self.known.clone())
+    }
+
+    /// What is wrong, as sentences: names without an address, and servers that cannot be sent to.
+    pub fn troubles(&self, names: &Names, failures: &SendFailures) -> Vec<String> {
+        let failures = failures.iter().filter_map(|(to, why)| {
+            let server = self.known.iter().position(|known| *known == Some(to))?;
+            Some(format!(
+                "cannot send to {}, {to}: {why}",
+                names.server(server)
+            ))
+        });
+        self.doubts.iter().cloned().chain(failures).collect()
+    }
+}

@@ -1,0 +1,209 @@
+//! The hosts of a list of servers, and their addresses as resolvers tell them (`docs/ftn.md`, section 1).
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+/// The time between two times that names are resolved.
+pub const RESOLVED_EVERY: Duration = Duration::from_secs(10);
+/// How many names are resolved at a time: one that no resolver answers for delays no other.
+const AT_A_TIME: usize = 8;
+
+/// The host and port of each server, in the order of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hosts(Box<[Host]>);
+
+/// The host of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// The line of the list, without space around it.
+    pub line: Box<str>,
+    /// The host: a name or an address.
+    pub host: Box<str>,
+    /// The port.
+    pub port: u16,
+}
+
+/// The addresses of the servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolution {
+    /// By index; `None`: the server has none, which makes it as good as DOWN.
+    pub addresses: Box<[Option<SocketAddr>]>,
+    /// Sentences for operators: names without an address, and addresses that other machines cannot reach.
+    pub doubts: Vec<String>,
+}
+
+impl Host {
+    fn is_literal(&self) -> bool {
+        self.host.parse::<IpAddr>().is_ok()
+    }
+
+    /// Its best address: of IPv4 before IPv6, and of those one that other machines can reach.
+    fn resolve(&self) -> io::Result<SocketAddr> {
+        let found: Vec<SocketAddr> = (&*self.host, self.port).to_socket_addrs()?.collect();
+        let rank = |address: &&SocketAddr| (address.is_ipv6(), address.ip().is_loopback());
+        let best = found.iter().min_by_key(rank).copied();
+        best.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl Hosts {
+    pub(super) fn new(hosts: Vec<Host>) -> Self {
+        Self(hosts.into())
+    }
+
+    /// Whether a name is among them, which may get another address.
+    #[must_use]
+    pub fn has_names(&self) -> bool {
+        !self.0.iter().all(Host::is_literal)
+    }
+
+    /// Resolves all of them. That may take as long as resolvers do.
+    #[must_use]
+    pub fn resolve(&self) -> Resolution {
+        let mut found = Vec::with_capacity(self.0.len());
+        for some in self.0.chunks(AT_A_TIME) {
+            thread::scope(|scope| {
+                let threads: Vec<_> = some
+                    .iter()
+                    .map(|host| {
+                        let in_thread =
+                            || thread::Builder::new().spawn_scoped(scope, || host.resolve());
+                        let thread = (!host.is_literal()).then(in_thread).and_then(Result::ok);
+                        (host, thread)
+                    })
+                    .collect();
+                found.extend(threads.into_iter().map(|(host, thread)| {
+                    let joined = thread.and_then(|thread| thread.join().ok());
+                    joined.unwrap_or_else(|| host.resolve())
+                }));
+            });
+        }
+        self.judge(found)
+    }
+
+    fn judge(&self, found: Vec<io::Result<SocketAddr>>) -> Resolution {
+        let mut doubts = Vec::new();
+        let named = |index: usize| format!("server {index} ({})", self.0[index].line);
+        let mut addresses: Vec<Option<SocketAddr>> = Vec::with_capacity(found.len());
+        for (index, found) in found.into_iter().enumerate() {
+            if let Err(error) = &found {
+                doubts.push(format!(
+                    "{} has no address: {error}; it counts as DOWN until its name is resolved, which is tried every {} s",
+                    named(index),
+                    RESOLVED_EVERY.as_secs()
+                ));
+            }
+            addresses.push(found.ok());
+        }
+        let is_remote = |address: &SocketAddr| !address.ip().is_loopback();
+        let remote = addresses.iter().flatten().copied().find(is_remote);
+        if let Some(remote) = remote {
+            for index in 0..addresses.len() {
+                let Some(address) = addresses[index].filter(|it| !is_remote(it)) else {
+                    continue;
+                };
+                let own = source_towards(remote, address).ok();
+                doubts.push(in_place_of(&named(index), address, own));
+                addresses[index] = own;
+            }
+        }
+        Resolution {
+            addresses: addresses.into(),
+            doubts,
+        }
+    }
+}
+
+/// The address of this machine from which it sends to another one, with the port of `own`.
+fn source_towards(remote: SocketAddr, own: SocketAddr) -> io::Result<SocketAddr> {
+    let any: IpAddr = if remote.is_ipv4() {
+        Ipv4Addr::UNSPECIFIED.into()
+    } else {
+        Ipv6Addr::UNSPECIFIED.into()
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    // It sends nothing.
+    socket.connect(remote)?;
+    let source = socket.local_addr()?.ip();
+    Ok(SocketAddr::new(source, own.port()))
+}
+
+fn in_place_of(server: &str, loopback: SocketAddr, own: Option<SocketAddr>) -> String {
+    let ip = loopback.ip();
+    let remedy =
+        "take its name off the loopback address in /etc/hosts of this machine, or list its address";
+    match own {
+        Some(own) => format!(
+            "{server} is {ip} here, which other machines cannot reach: {} is used in its place; {remedy}",
+            own.ip()
+        ),
+        None => format!(
+            "{server} is {ip} here, which other machines cannot reach, and counts as DOWN: {remedy}"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, ErrorKind};
+
+    use super::{Host, Hosts};
+
+    fn hosts(lines: &[&str]) -> Hosts {
+        let host = |line: &&str| {
+            let (host, port) = line.rsplit_once(':').expect("it has a port");
+            Host {
+                line: (*line).into(),
+                host: host.into(),
+                port: port.parse().expect("a port"),
+            }
+        };
+        Hosts::new(lines.iter().map(host).collect())
+    }
+
+    #[test]
+    fn a_name_without_an_address_leaves_the_others_theirs() {
+        let hosts = hosts(&["192.0.2.1:7301", "no-such-host.invalid:7301"]);
+        assert!(hosts.has_names());
+        let found = hosts.resolve();
+        assert_eq!(found.addresses[0], Some(([192, 0, 2, 1], 7301).into()));
+        assert_eq!(found.addresses[1], None);
+        let doubt = &found.doubts[0];
+        assert!(
+            doubt.starts_with("server 1 (no-such-host.invalid:7301) has no address")
+                && doubt.contains("DOWN"),
+            "{doubt}"
+        );
+    }
+
+    /// The list of the page on Debian: the local name is 127.0.1.1.
+    #[test]
+    fn loopback_next_to_other_addresses_is_replaced_and_told_of() {
+        let hosts = hosts(&["a:7301", "b:7301", "c:7301"]);
+        let address = |ip: [u8; 4]| io::Result::Ok((ip, 7301).into());
+        let found = hosts.judge(vec![
+            address([127, 0, 1, 1]),
+            address([192, 0, 2, 2]),
+            Err(ErrorKind::NotFound.into()),
+        ]);
+        assert!(
+            found.addresses[0].is_none_or(|it| !it.ip().is_loopback() && it.port() == 7301),
+            "{found:?}"
+        );
+        let told = |it: &String| {
+            it.contains("server 0 (a:7301) is 127.0.1.1 here") && it.contains("/etc/hosts")
+        };
+        assert!(found.doubts.iter().any(told), "{found:?}");
+    }
+
+    #[test]
+    fn a_list_of_loopback_addresses_alone_is_for_this_machine_alone() {
+        let hosts = hosts(&["127.0.0.1:7301", "127.0.0.2:7301"]);
+        assert!(!hosts.has_names());
+        let found = hosts.resolve();
+        assert_eq!(found.addresses[1], Some(([127, 0, 0, 2], 7301).into()));
+        assert!(found.doubts.is_empty());
+    }
+}

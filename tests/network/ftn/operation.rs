@@ -1,0 +1,205 @@
+//! What operators do to servers, and strangers: names that are not resolved, planned stops, options that differ, floods.
+
+use std::fs;
+use std::net::{SocketAddr, UdpSocket};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_codec::ftn::{Access, Datagram, Header, Message, Token};
+use ring_proto::ftn::Servers;
+use ring_segment::{PATIENCE, Test, tests};
+
+use super::stand::{PORT, Stand};
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_name_that_is_not_resolved_is_a_server_that_is_down,
+        a_server_with_other_options_is_named_and_clients_follow_it,
+        data_that_no_client_holds_survive_the_stop_of_their_server,
+        a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most,
+    ]
+}
+
+/// `ringctl token` on the node of a stand, run to its end.
+fn token(stand: &Stand, node: usize, arguments: &[&str]) -> Result<std::process::Output> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ringctl"));
+    command
+        .arg("token")
+        .arg("--servers")
+        .arg(stand.list())
+        .args(arguments);
+    Ok(stand.segment().node(node).ns().run(|| command.output())??)
+}
+
+/// Costs two seconds.
+fn a_name_that_is_not_resolved_is_a_server_that_is_down() -> Result<()> {
+    let mut stand = Stand::without_servers(2, 2)?;
+    let lines = fs::read_to_string(stand.list())?;
+    fs::write(stand.list(), format!("{lines}nowhere.invalid:{PORT}\n"))?;
+    for index in 0..2 {
+        stand.start(index, &[])?;
+    }
+    stand.wait_until_served_by(&[0, 1])?;
+    let status = stand.server(0).status()?;
+    let told = |trouble: &str| trouble.contains("server 2 (nowhere.invalid:7301) has no address");
+    let troubles = status["troubles"].as_array().context("a list")?;
+    ensure!(
+        troubles.iter().any(|it| it.as_str().is_some_and(told)),
+        "{status:#}"
+    );
+    ensure!(status["quorum"] == 2, "{status:#}");
+    let set = token(&stand, 0, &["set", "t", "v"])?;
+    ensure!(set.status.success(), "{set:?}");
+    Ok(())
+}
+
+/// Costs two seconds.
+fn a_server_with_other_options_is_named_and_clients_follow_it() -> Result<()> {
+    let mut stand = Stand::without_servers(2, 2)?;
+    stand.start(0, &[])?;
+    stand.start(1, &[("--client-timeout", "2s"), ("--quorum", "2")])?;
+    stand.wait_until_served_by(&[0, 1])?;
+    for (index, other) in [(0, "server 1 ("), (1, "server 0 (")] {
+        let names = |line: &str| {
+            line.contains(other) && line.contains("--client-timeout") && line.contains("--quorum")
+        };
+        stand.server(index).wait_for_line(PATIENCE, names)?;
+        let status = stand.server(index).status()?;
+        let troubles = status["troubles"].to_string();
+        ensure!(names(&troubles), "{status:#}");
+    }
+    ensure!(stand.server(0).status()?["quorum"] == 2);
+    Ok(())
+}
+
+/// A token for each server, so that each stop is of one with data. Costs five seconds.
+fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
+    let mut stand = Stand::new(3, 3, &[])?;
+    let leader = stand.wait_until_served_by(&[0, 1, 2])?;
+    let names: Vec<String> = (0..8).map(|number| format!("t{number}")).collect();
+    for name in &names {
+        let set = token(&stand, leader, &["set", name, name])?;
+        ensure!(set.status.success(), "{set:?}");
+    }
+    let stopped = (leader + 1) % 3;
+    for index in [stopped, leader] {
+        let server = stand.server(index);
+        server.signal(Signal::SIGTERM)?;
+        ensure!(server.wait_exit(PATIENCE)?.code() == Some(0));
+        let others: Vec<usize> = (0..3).filter(|other| *other != index).collect();
+        stand.wait_until_served_by(&others)?;
+        for name in &names {
+            let get = token(&stand, others[0], &["get", name])?;
+            ensure!(
+                get.status.success() && get.stdout == name.as_bytes(),
+                "{get:?}"
+            );
+        }
+        stand.server(index).start()?;
+        stand.wait_until_served_by(&[0, 1, 2])?;
+    }
+    Ok(())
+}
+
+/// Resident memory of a process, in KiB.
+fn resident(pid: nix::unistd::Pid) -> Result<usize> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    Ok(number.context("no VmRSS")?.parse()?)
+}
+
+/// A client that speaks for itself.
+struct Flood {
+    socket: UdpSocket,
+    ssig: i32,
+    session: i32,
+    sent: i64,
+}
+
+impl Flood {
+    fn log_in(server: SocketAddr, ssig: i32) -> Result<Self> {
+        let socket = UdpSocket::bind(("10.77.0.1", 0))?;
+        socket.connect(server)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        let mut flood = Self {
+            socket,
+            ssig,
+            session: 0,
+            sent: 0,
+        };
+        let p = format!(":{}", flood.socket.local_addr()?.port());
+        flood.send(Message::Login { p: p.as_bytes() })?;
+        let mut buffer = [0; 2_048];
+        let len = flood.socket.recv(&mut buffer)?;
+        flood.session = Datagram::decode(&buffer[..len])?.header().to;
+        ensure!(flood.session > 0, "no session");
+        flood.send(Message::Alive)?;
+        Ok(flood)
+    }
+
+    fn send(&mut self, message: Message<'_>) -> Result<()> {
+        let header = Header {
+            from: self.session,
+            to: 0,
+            ssig: self.ssig,
+        };
+        let datagram = Datagram::new(header, message);
+        let mut bytes = vec![0; datagram.encoded_len()];
+        datagram.encode(&mut bytes)?;
+        self.socket.send(&bytes)?;
+        Ok(())
+    }
+
+    fn request(&mut self, name: &str) -> Result<()> {
+        self.sent += 1;
+        let (msgnum, data) = (self.sent, &b""[..]);
+        let token = Token {
+            name: name.as_bytes(),
+            data,
+        };
+        let access = Access::Exclusive;
+        self.send(Message::Request {
+            msgnum,
+            token,
+            access,
+        })
+    }
+}
+
+/// Costs two seconds.
+fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> Result<()> {
+    const ALLOWED_KIB: usize = 16 << 10;
+    /// The buffers of the loop, and of the datagrams that wait to be sent.
+    const ITSELF_KIB: usize = 4 << 10;
+    let mut stand = Stand::new(1, 1, &[("--max-memory", "16MiB")])?;
+    stand.wait_until_served_by(&[0])?;
+    let pid = stand.server(0).pid();
+    let before = resident(pid)?;
+    let lines = fs::read_to_string(stand.list())?;
+    let address: SocketAddr = format!("10.77.0.1:{PORT}").parse()?;
+    let servers = Servers::new(lines.lines().map(|line| (line, address))).context("a list")?;
+    let ns = stand.segment().node(0).ns().clone();
+    ns.run(|| -> Result<()> {
+        let floods = (0..40).map(|_| Flood::log_in(address, servers.signature()));
+        let mut floods: Vec<Flood> = floods.collect::<Result<_>>()?;
+        for number in 0..2_500 {
+            let name = format!("a name of some length, as that of a job, {number}");
+            for flood in &mut floods {
+                flood.request(&name)?;
+            }
+        }
+        Ok(())
+    })??;
+    let is_full =
+        |status: &serde_json::Value| status["counters"]["refused_memory"].as_u64() > Some(0);
+    let status = stand.server(0).wait_for_status(PATIENCE, is_full)?;
+    let taken = resident(pid)?.saturating_sub(before);
+    ensure!(
+        taken <= ALLOWED_KIB * 5 / 4 + ITSELF_KIB,
+        "{taken} KiB of {ALLOWED_KIB}: {status:#}"
+    );
+    ensure!(status["memory_bytes"].as_u64() <= status["max_memory_bytes"].as_u64());
+    Ok(())
+}
