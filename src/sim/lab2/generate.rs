@@ -266,6 +266,7 @@ impl Maker {
             Fault::Want {
                 node: busy,
                 work_us,
+                quorum: false,
             },
         );
         let begins = at + self.rng.between(300 * MS, SECOND);
