@@ -6,6 +6,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{self, Frame, Message, Profile, Token};
 
+use super::backing::Contest;
 use super::hearing::Hearing;
 use super::known::Known;
 use super::link::Link;
@@ -59,6 +60,8 @@ pub struct Lab2 {
     /// PINGs to all because somebody holds a wrong ip for this node.
     pub(super) corrections: Throttle,
     pub(super) rivals: Rivals,
+    /// What this owner remembers of other owners.
+    pub(super) contest: Contest,
     /// How tables become equal in a large ring.
     pub(super) sweep: Sweep,
     /// What is known of jobs that run once in a period.
@@ -131,6 +134,7 @@ impl Lab2 {
             paused: false,
             corrections: Throttle::default(),
             rivals: Rivals::default(),
+            contest: Contest::default(),
             sweep: Sweep::new(),
             jobs: Jobs::default(),
             hearing: Hearing::default(),
