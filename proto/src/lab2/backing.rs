@@ -1,6 +1,8 @@
 //! Which of two owners gives way: members that confirm a tenure come before the strength of its token
 //! (`docs/protocol.md`, "Backing").
 
+use std::time::Duration;
+
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Backing, MAX_PROGRESS, Profile, Token};
 
@@ -8,7 +10,9 @@ use super::input::Envelope;
 use super::outbox::Content;
 use super::rivals::LEAD;
 use super::role::{Role, Tenure};
+use super::snapshot::Writer;
 use super::{Grade, Lab2, Reason};
+use crate::time::Instant;
 
 /// Whether an owner with the first backing outbids a stronger token of an owner that tells this of its own. A
 /// quorum is the only one of its ring. Less than a quorum outbids only tokens that no program has seen: its own
@@ -18,6 +22,27 @@ const fn outranks(own: Backing, theirs: Option<Backing>) -> bool {
         Backing::Quorum => !matches!(theirs, Some(Backing::Quorum)),
         Backing::Confirmed => matches!(theirs, Some(Backing::Unused)),
         Backing::Used | Backing::Unused => false,
+    }
+}
+
+/// What an owner remembers of other owners. It belongs to the tenure of the token that it names.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Contest {
+    /// The token that is held, and the one under which its tenure began: others were outbid since.
+    carried: Option<(Token, Token)>,
+    /// The token that is held, and when the owner of a weaker one first told that it is better backed.
+    outranked: Option<(Token, Instant)>,
+}
+
+impl Contest {
+    /// What the future depends on: only applications are told of what was outbid.
+    pub(super) fn snapshot(&self, writer: &mut Writer, token: Option<Token>, period: Duration) {
+        let Self {
+            carried: _,
+            outranked,
+        } = self;
+        let since = outranked.filter(|&(of, _)| Some(of) == token);
+        writer.age_up_to(since.map(|(_, at)| at), period / 2);
     }
 }
 
@@ -72,7 +97,7 @@ impl Lab2 {
 
     /// Goes on with a token that outdoes another owner's, in the same tenure as far as members and applications are
     /// concerned: members have promised their help to this node, and it has offered its token to nobody.
-    pub(super) fn carry_on(&mut self, tenure: Tenure, other: Token) {
+    pub(super) fn carry_on(&mut self, tenure: &Tenure, other: Token) {
         let old = tenure.token;
         let minted = self.mint(other.progress.saturating_add(LEAD));
         self.support.rename(old, minted);
@@ -85,10 +110,8 @@ impl Lab2 {
         {
             once.token = minted;
         }
-        let renewed = Tenure {
-            first: tenure.first,
-            ..tenure.renewed(minted, self.outlived(tenure.ack))
-        };
+        self.contest.carried = self.tenure_began_with().map(|first| (minted, first));
+        let renewed = tenure.renewed(minted, self.outlived(tenure.ack));
         self.change(Role::Owner(renewed), Reason::StrongerToken, Some(minted));
         self.on_heartbeat_due();
     }
@@ -109,10 +132,11 @@ impl Lab2 {
             return false;
         }
         let (now, period) = (self.now.monotonic, self.constants.heartbeat);
-        let Role::Owner(tenure) = &mut self.role else {
-            return false;
-        };
-        let since = *tenure.outranked.get_or_insert(now);
+        let before = self.contest.outranked.filter(|&(of, _)| of == tenure.token);
+        let (_, since) = *self
+            .contest
+            .outranked
+            .insert(before.unwrap_or((tenure.token, now)));
         now.since(since) >= period / 2
     }
 
@@ -127,15 +151,16 @@ impl Lab2 {
     /// Whether a lock that was granted under this token is still good, as far as the tenure is concerned.
     #[must_use]
     pub fn carries(&self, token: Token) -> bool {
-        self.role
-            .unoffered()
-            .is_some_and(|tenure| token.is_between(&tenure.first, &tenure.token))
+        let tenure = self.role.unoffered().zip(self.tenure_began_with());
+        tenure.is_some_and(|(tenure, first)| token.is_between(&first, &tenure.token))
     }
 
     /// Returns the token under which the tenure began, which is not [the one held](Self::token) if this node has
     /// outbid another owner since: a lock that was granted under it, or under any since, is still good.
     #[must_use]
     pub fn tenure_began_with(&self) -> Option<Token> {
-        self.role.unoffered().map(|tenure| tenure.first)
+        let token = self.role.unoffered()?.token;
+        let carried = self.contest.carried.filter(|&(held, _)| held == token);
+        Some(carried.map_or(token, |(_, first)| first))
     }
 }

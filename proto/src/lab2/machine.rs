@@ -7,6 +7,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{self, Frame, Message, Profile, Token};
 
 use super::apart::Middle;
+use super::backing::Contest;
 use super::hearing::Hearing;
 use super::known::Known;
 use super::link::Link;
@@ -66,6 +67,8 @@ pub struct Lab2 {
     /// PINGs to all because somebody holds a wrong ip for this node.
     pub(super) corrections: Throttle,
     pub(super) rivals: Rivals,
+    /// What this owner remembers of other owners.
+    pub(super) contest: Contest,
     /// How tables become equal in a large ring.
     pub(super) sweep: Sweep,
     /// What is known of jobs that run once in a period.
@@ -151,6 +154,7 @@ impl Lab2 {
             apart: false,
             corrections: Throttle::default(),
             rivals: Rivals::default(),
+            contest: Contest::default(),
             sweep: Sweep::new(),
             jobs: Jobs::default(),
             hearing: Hearing::default(),

@@ -334,7 +334,7 @@ impl Lab2 {
     pub(super) fn outbid(&mut self, tenure: Tenure, other: Token) {
         let outgrown = other.is_stronger_than(&tenure.token) && !other.same_chain(&tenure.token);
         if outgrown && self.outbids(&tenure, other, None) {
-            self.carry_on(tenure, other);
+            self.carry_on(&tenure, other);
         } else if outgrown && other.progress < MAX_PROGRESS {
             let minted = self.mint(other.progress + 2);
             let tenure = Role::Owner(tenure.renewed(minted, self.outlived(tenure.ack)));

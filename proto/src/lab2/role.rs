@@ -142,12 +142,8 @@ pub(super) struct Tenure {
     pub(super) ahead: Option<MacAddr>,
     /// After whom a round goes on that waits for objections.
     pub(super) interrupted: Option<MacAddr>,
-    /// The token under which it began.
-    pub(super) first: Token,
     /// A program may have worked under the token, here or at an earlier holder.
     pub(super) is_used: bool,
-    /// When the owner of a weaker token first said that it is better backed.
-    pub(super) outranked: Option<Instant>,
 }
 
 impl Tenure {
@@ -158,9 +154,7 @@ impl Tenure {
             giver: None,
             ahead: None,
             interrupted: None,
-            first: token,
             is_used: false,
-            outranked: None,
             token,
             known_before: None,
             next_progress: None,

@@ -54,6 +54,7 @@ impl Lab2 {
             apart,
             corrections,
             rivals,
+            contest,
             derived,
             // Which people and applications are told of, and no rule looks at.
             troubles: _,
@@ -84,11 +85,12 @@ impl Lab2 {
         }
         let quiet = self.silence();
         let objected = constants.objected_within();
-        writer.role(role, (constants.take_timeout, objected), heartbeat, quiet);
+        writer.role(role, (constants.take_timeout, objected), quiet);
         writer.table(table, heartbeat, patience, (quiet, constants.forget));
         let forgets = constants.forget.is_some();
         writer.hearing(hearing, derived.earshot, quiet, forgets);
         silence.snapshot(&mut writer, quiet);
+        contest.snapshot(&mut writer, self.token(), heartbeat);
         writer.within(*last_broadcast, heartbeat);
         writer.age_up_to(*asked, patience);
         let promised = self.promise_lasts(self.roster());
@@ -160,7 +162,6 @@ impl Writer {
         &mut self,
         role: &Role,
         (take_timeout, objected): (Duration, Duration),
-        heartbeat: Duration,
         silence: Duration,
     ) {
         role.state().hash(self);
@@ -187,14 +188,10 @@ impl Writer {
                 giver,
                 ahead,
                 interrupted,
-                // Which only applications are told of.
-                first: _,
                 is_used,
-                outranked,
             }) => {
                 (token, known_before, next_progress, offer.is_some()).hash(self);
                 (unacknowledged, is_used).hash(self);
-                self.age_up_to(*outranked, heartbeat / 2);
                 let (step, at) = match *ack {
                     AckState::Settled => (0, self.now),
                     AckState::Due(by) => (1, by),

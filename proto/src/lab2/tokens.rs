@@ -34,7 +34,7 @@ impl Lab2 {
                     self.hand_over_complete(token, envelope.from);
                 } else if self.outdoes(token, envelope.from, tenure.token) {
                     if tenure.offer.is_none() && self.outbids(&tenure, token, envelope.backing) {
-                        self.carry_on(tenure, token);
+                        self.carry_on(&tenure, token);
                         return false;
                     }
                     if self.awaits_backing(envelope, token, &tenure) {
@@ -147,7 +147,7 @@ impl Lab2 {
                 self.token_was_here(envelope.from);
             }
             None if token.is_stronger_than(&tenure.token) && self.outbids(&tenure, token, None) => {
-                self.carry_on(tenure, token);
+                self.carry_on(&tenure, token);
                 self.token_is_here(envelope.from);
             }
             None if token.is_stronger_than(&tenure.token) => {
