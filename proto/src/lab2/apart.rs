@@ -100,7 +100,7 @@ impl Lab2 {
             return None;
         }
         let own = self.derived.profile;
-        let silence = self.silence();
+        let silence = self.silence_at(self.configured.heartbeat);
         let members = self.table.members().iter();
         let agree = members.filter(|it| {
             let differs = self.table.profile_of(it.mac).is_some();

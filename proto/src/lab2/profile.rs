@@ -26,10 +26,15 @@ impl Lab2 {
         said.filter(|(mac, said)| !self.has_gone(*mac, said) || !self.knows_who_is_silent())
     }
 
-    /// The same, though nobody be heard at all.
+    /// The same, though nobody be heard at all, by their own heartbeats: this node's are others once it is apart.
     pub(super) fn there(&self) -> impl Iterator<Item = (MacAddr, Profile)> {
+        let most = self.constants.waiter_timeout().saturating_mul(APART);
         let said = self.table.profiles().iter().copied();
-        said.filter(|(mac, said)| !self.has_gone(*mac, said))
+        said.filter(move |&(mac, said)| {
+            let theirs = Duration::from_nanos(said.patience).min(most);
+            let heartbeat = theirs / self.constants.waiter_intervals;
+            !self.is_gone(mac, self.silence_at(heartbeat))
+        })
     }
 
     /// The same of those whose times count: who is apart owns nothing.

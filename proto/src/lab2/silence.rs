@@ -97,9 +97,18 @@ impl Lab2 {
 
     /// How long a member is silent at most, towards all, while it hears heartbeats.
     fn sign_of_life(&self) -> Duration {
+        self.sign_of_life_at(self.constants.heartbeat)
+    }
+
+    fn sign_of_life_at(&self, heartbeat: Duration) -> Duration {
         let periods = self.heard_members().max(SIGN_OF_LIFE);
         let periods = u32::try_from(periods).unwrap_or(u32::MAX);
-        self.constants.heartbeat.saturating_mul(periods)
+        heartbeat.saturating_mul(periods)
+    }
+
+    /// After how long a member with this heartbeat counts as silent, whatever this node lives by.
+    pub(super) fn silence_at(&self, heartbeat: Duration) -> Duration {
+        self.sign_of_life_at(heartbeat).saturating_mul(2)
     }
 
     /// After how long a member counts as silent.

@@ -302,7 +302,7 @@ fn an_acknowledgement_that_was_put_off_is_due_though_the_token_could_not_go_on()
     rig.stalls = ms(1);
     rig.hear_all(7, paused);
     assert!(rig.settles_in() > Duration::ZERO);
-    assert_eq!(troubles(&rig), [(Some(3 * TAKE_TIMEOUT + ms(1)), None)]);
+    assert_eq!(troubles(&rig), [(Some(3 * TAKE_TIMEOUT + ms(2)), None)]);
 }
 
 /// It would take the news for its answer, and mint in place of a token that another holds by then.
