@@ -14,8 +14,9 @@ use super::world::World;
 use crate::sim::kernel::queue::Event;
 use ring_proto::ftn::station::Command;
 
-/// How many bytes an update has: mostly few, sometimes more than a datagram has room for, and more than a window of parts.
-pub(super) const LENGTHS: [usize; 5] = [0, 0, 40, 1_500, 20_000];
+/// How many bytes an update has: mostly few, sometimes more than a datagram has room for, and as many parts as go at once.
+/// More than these would take an exchange more, which the time for a grant does not have.
+pub(super) const LENGTHS: [usize; 5] = [0, 0, 40, 1_500, 16_000];
 
 impl Service {
     /// A client's machine has told something.
