@@ -21,7 +21,8 @@ pub use net::{
 };
 pub use process::{
     Hierarchy, IgnoredSignals, KeptLine, KillFile, Killed, Lifeline, Survivor, Tied, Tree,
-    broken_pipe, child, descriptors, freezer, group, inherited, nice, rights, stand_in_as_process_1,
+    broken_pipe, child, descriptors, freezer, group, inherited, nice, rights,
+    stand_in_as_process_1,
 };
 pub use random::random;
 pub use wait::{Alarm, Interest, Poller, Ready};

@@ -31,7 +31,7 @@ fn an_undisturbed_ring_keeps_all_promises() {
     let now = world.now();
     let seen_equal = world.await_one_owner(&bounds);
     world.equal_tables(now, seen_equal, &bounds);
-    world.serve(None, 1, None);
+    world.serve(None, 1, None, false);
     world.replace();
     assert_eq!(broken(&world), []);
     let stats = world.stats();
@@ -76,7 +76,7 @@ fn a_member_that_is_not_served_is_found() {
         // Nobody's WANT_TOKEN, offer or acknowledgement leaves; and nobody is elected.
         node.refuse = 1_000;
     }
-    world.serve(None, 1, None);
+    world.serve(None, 1, None, false);
     assert_eq!(broken(&world), [Rule::Served]);
 }
 

@@ -227,7 +227,7 @@ impl Rig {
         &mut self,
         from: usize,
         to: i32,
-        c: i32,
+        c: i64,
         states: [ServerState; 3],
         timeout_ms: i64,
     ) -> Vec<String> {

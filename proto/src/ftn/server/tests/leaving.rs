@@ -27,7 +27,7 @@ fn left_behind(rig: &Rig) -> Option<usize> {
 fn data_that_nobody_holds_go_to_the_heir_before_the_server_leaves() {
     let (mut rig, name) = with_free_data();
     let said = only(&rig.command(Command::ShutDown), "TRANSFER");
-    let c = i64::from(rig.snapshot().configuration);
+    let c = rig.snapshot().configuration.cast_signed();
     assert_eq!(said.len(), 1);
     assert!(
         said[0].starts_with(&format!("TRANSFER {} 0/1 [{name}=v free]", -c)),
