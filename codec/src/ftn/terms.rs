@@ -16,14 +16,14 @@
 //!
 //! let bytes = hex_literal::hex!(
 //!     "20 01 00 84d2" // type, from, to, ssig
-//!     "09 01" // seq, sstate
+//!     "02 09 01" // seq: configuration, round; sstate
 //!     "a0e4e1c0 02" // client_timeout 15 s, quorum
 //!     "a00f4240 a03d0900 00" // heartbeat 1 s, server_timeout 4 s, grace none
 //! );
 //! let pace = Pace { heartbeat: 1_000_000, server_timeout: 4_000_000, grace: 0 };
 //! let terms = Terms { client_timeout: 15_000_000, quorum: 2, pace: Some(pace) };
 //! let header = Header { from: 1, to: 0, ssig: 1234 };
-//! let message = Message::Heartbeat { seq: 9, sstate: ServerState::Booting };
+//! let message = Message::Heartbeat { seq: 2 << 32 | 9, sstate: ServerState::Booting };
 //! let datagram = Datagram::new(header, message).with_terms(terms);
 //! assert_eq!(Datagram::decode(&bytes)?, datagram);
 //! # let mut buf = [0xaa; 128];

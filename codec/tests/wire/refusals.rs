@@ -356,11 +356,13 @@ fn a_datagram_ends_with_its_message() {
     let error = andrews::Frame::decode_datagram(&bytes).unwrap_err();
     assert_eq!((error.field, error.offset), ("datagram", len));
     assert_eq!(error.problem, Problem::Trailing { extra: 5 });
-    let mut bytes = corpus::seed("ftn", "elect");
-    bytes.push(0);
-    let error = ftn::Datagram::decode(&bytes).unwrap_err();
-    assert_eq!((error.field, error.offset), ("datagram", bytes.len() - 1));
-    assert_eq!(error.problem, Problem::Trailing { extra: 1 });
+    for seed in ["confirm", "heartbeat_with_terms"] {
+        let mut bytes = corpus::seed("ftn", seed);
+        bytes.push(0);
+        let error = ftn::Datagram::decode(&bytes).unwrap_err();
+        assert_eq!((error.field, error.offset), ("datagram", bytes.len() - 1));
+        assert_eq!(error.problem, Problem::Trailing { extra: 1 });
+    }
 }
 
 const AUTHOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);

@@ -3,7 +3,8 @@
 use arbitrary::{Result, Unstructured};
 use ring_codec::List;
 use ring_codec::ftn::{
-    Access, Assignment, Client, Datagram, Flags, Header, Holders, Kind, Message, ServerState, Token,
+    Access, Assignment, Client, Datagram, Flags, Header, Holders, Kind, Message, Pace, ServerState,
+    Terms, Token,
 };
 use ring_codec::list::Item;
 
@@ -17,7 +18,11 @@ pub fn bytes(input: &[u8]) {
         Err(error) => return located(error, input),
     };
     assert_eq!(encoded(&datagram), input);
-    let shortest = encoded(&Datagram::new(datagram.header(), datagram.message()));
+    let plain = Datagram::new(datagram.header(), datagram.message());
+    let shortest = encoded(&match datagram.terms() {
+        Some(terms) => plain.with_terms(terms),
+        None => plain,
+    });
     assert_eq!(datagram.is_shortest(), shortest == input);
     assert!(shortest.len() <= input.len());
     let again = Datagram::decode(&shortest).expect("a legal message");
@@ -73,7 +78,8 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
         to: int(u)?,
         ssig: int(u)?,
     };
-    let check = |message: Message<'_>| check(header, message);
+    let terms = terms(u)?;
+    let check = |message: Message<'_>| check(header, message, terms);
     let (msgnum, seq) = (long(u)?, seq(u)?);
     let (leader, sstate) = (long(u)?, sstate(u)?);
     let kind = *u.choose(&Kind::ALL)?;
@@ -131,7 +137,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
             let leader = int(u)?;
             check(Message::Elect { seq, leader });
         }
-        Kind::Transfer => transfer(u, header, msgnum)?,
+        Kind::Transfer => transfer(u, msgnum, check)?,
         Kind::Transferred => {
             let part = int(u)?;
             check(Message::Transferred { msgnum, part });
@@ -155,15 +161,21 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-fn check(header: Header, message: Message<'_>) {
-    let datagram = Datagram::new(header, message);
+/// The message comes back by itself, and with the terms if it is one that may have them.
+fn check(header: Header, message: Message<'_>, terms: Terms) {
+    let plain = Datagram::new(header, message);
+    comes_back(plain);
+    comes_back(plain.with_terms(terms));
+}
+
+fn comes_back(datagram: Datagram<'_>) {
     let out = encoded(&datagram);
     let decoded = Datagram::decode(&out).expect("a legal message");
     assert_eq!(decoded, datagram);
     assert!(decoded.is_shortest());
 }
 
-fn transfer(u: &mut Unstructured<'_>, header: Header, msgnum: i64) -> Result<()> {
+fn transfer(u: &mut Unstructured<'_>, msgnum: i64, check: impl Fn(Message<'_>)) -> Result<()> {
     let parts = u.int_in_range(1..=i32::MAX)?;
     let part = u.int_in_range(0..=parts - 1)?;
     let ids = [int(u)?, int(u)?, int(u)?];
@@ -184,7 +196,7 @@ fn transfer(u: &mut Unstructured<'_>, header: Header, msgnum: i64) -> Result<()>
         parts,
         assignments: assignments.as_slice().into(),
     };
-    check(header, message);
+    check(message);
     Ok(())
 }
 
@@ -216,6 +228,18 @@ fn int(u: &mut Unstructured<'_>) -> Result<i32> {
 fn sstate(u: &mut Unstructured<'_>) -> Result<ServerState> {
     let all = [ServerState::Down, ServerState::Booting, ServerState::Ready];
     u.choose(&all).copied()
+}
+
+fn terms(u: &mut Unstructured<'_>) -> Result<Terms> {
+    Ok(Terms {
+        client_timeout: long(u)?,
+        quorum: int(u)?,
+        pace: Some(Pace {
+            heartbeat: long(u)?,
+            server_timeout: long(u)?,
+            grace: long(u)?,
+        }),
+    })
 }
 
 fn token<'a>(u: &mut Unstructured<'a>) -> Result<Token<'a>> {
