@@ -19,7 +19,8 @@ pub const FILES: CapabilitySet = CapabilitySet::CHOWN;
 const COMMON: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::SYS_NICE);
 
 /// Gives up all capabilities but `needed` and those that every daemon needs, for the calling thread and the threads that it
-/// starts from now on. Programs that it starts have all of root's rights if it needs [`PROGRAMS`], and otherwise no more than it.
+/// starts later. A daemon without [`PROGRAMS`] loses them for good, and so do the programs that it starts. One with
+/// [`PROGRAMS`] only puts them aside: its programs have all of root's rights.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -34,9 +35,15 @@ pub fn keep(needed: CapabilitySet) -> io::Result<()> {
             }
         }
     }
+    // The kernel forgets that a program is to die with its parent if the program may do more than the parent could.
+    let permitted = if kept.contains(PROGRAMS) {
+        before.permitted
+    } else {
+        before.permitted & kept
+    };
     let after = CapabilitySets {
         effective: before.effective & kept,
-        permitted: before.permitted & kept,
+        permitted,
         inheritable: before.inheritable & kept,
     };
     // The units' filter of system calls refuses it, where there is none to give up.
@@ -64,7 +71,12 @@ mod tests {
             let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
             let bits = u64::from_str_radix(line.unwrap().trim(), 16).unwrap();
             let own = capabilities(None).unwrap();
-            assert_eq!(own.effective, own.permitted);
+            let permitted = if needed.contains(PROGRAMS) {
+                CapabilitySet::from_bits_retain(bits)
+            } else {
+                own.effective
+            };
+            assert_eq!(own.permitted, permitted);
             (own.effective, CapabilitySet::from_bits_retain(bits))
         };
         thread::spawn(in_thread).join().unwrap()

@@ -117,8 +117,8 @@ pub fn a_hook_of_roots_may_do_more_than_its_daemon() -> Result<()> {
     let daemon = place.ringd(segment.node(0), &at_rest()).spawn()?;
     place.wait_for_line(|line| line.starts_with("1: lo"))?;
     let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid()))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
-    let bits = u64::from_str_radix(line.context("CapPrm")?.trim(), 16)?;
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = u64::from_str_radix(line.context("CapEff")?.trim(), 16)?;
     // CAP_DAC_OVERRIDE, CAP_KILL, CAP_NET_RAW and CAP_SYS_NICE.
     ensure!(bits == 1 << 1 | 1 << 5 | 1 << 13 | 1 << 23, "{bits:x}");
     Ok(())
