@@ -91,6 +91,9 @@ impl Datagram {
         let mut rest = Rest(bytes);
         let (kind, from, to, ssig) = (rest.int()?, rest.int()?, rest.int()?, rest.int()?);
         let body = rest.body(kind).with_context(|| format!("type {kind}"))?;
+        if !rest.0.is_empty() {
+            rest.terms(kind)?;
+        }
         ensure!(rest.0.is_empty(), "{} bytes behind its end", rest.0.len());
         Ok(Self {
             from,
@@ -174,6 +177,20 @@ impl Rest<'_> {
 
     fn states(&mut self) -> Result<Vec<i64>> {
         self.array(|rest| rest.one_of(&[0, 1, 2]))
+    }
+
+    /// A server's options, behind those messages that may have them.
+    fn terms(&mut self, kind: i64) -> Result<()> {
+        let pace = match kind {
+            12 => 0,
+            31..=33 => 3,
+            _ => bail!("nothing may be behind type {kind}"),
+        };
+        ensure!(self.long()? > 0 && self.int()? > 0, "no client timeout, or no quorum");
+        for _ in 0..pace {
+            ensure!(self.long()? >= 0, "a time below 0");
+        }
+        Ok(())
     }
 
     fn body(&mut self, kind: i64) -> Result<Body> {
