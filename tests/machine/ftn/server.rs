@@ -225,7 +225,7 @@ impl Station {
         let known = self.durable.configuration;
         let most = if is_server {
             let periods = (self.latest / 1_000_000_000).saturating_sub(EPOCH) / 16;
-            known.max(periods * servers) + 162_001 * servers
+            known.max(periods * servers) + 163_025 * servers
         } else {
             known + servers
         };

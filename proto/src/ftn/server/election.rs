@@ -48,6 +48,12 @@ struct Entry {
     at: Instant,
 }
 
+impl Entry {
+    fn names(&self, server: usize) -> bool {
+        usize::try_from(self.vote) == Ok(server)
+    }
+}
+
 impl Election {
     pub(super) fn new(now: Instant, silent_since: Instant, is_start: bool, servers: usize) -> Self {
         Self {
@@ -176,41 +182,42 @@ impl Server {
         }
     }
 
-    /// A vote is kept for 2 HB, then there is none for HB.
+    /// A vote is kept for 2 HB, then there is none for HB. It begins anew where all agree: servers that look for a leader at
+    /// different times would rest in turns, without end.
     fn age_vote(&mut self, now: Instant) {
         let heartbeat = self.options.heartbeat;
+        let agreed = self.agreed(now);
         let Role::Electing(election) = &mut self.role else {
             return;
         };
         match election.vote {
-            Vote::For { since, .. } if now.since(since) >= 2 * heartbeat => {
-                let until = now + heartbeat;
-                election.vote = Vote::Resting { until };
+            Vote::For { server, since } if now.since(since) >= 2 * heartbeat => {
+                election.vote = if agreed == Some(server) {
+                    Vote::For { server, since: now }
+                } else {
+                    let until = now + heartbeat;
+                    Vote::Resting { until }
+                };
             }
             Vote::Resting { until } if until <= now => election.vote = Vote::Nobody,
             _ => {}
         }
     }
 
-    fn verdict(&self, now: Instant) -> Verdict {
+    /// What was heard of others within HB.
+    fn fresh(&self, now: Instant) -> Vec<(usize, Entry)> {
         let Role::Electing(election) = &self.role else {
-            return Verdict::Wait;
+            return Vec::new();
         };
-        let heartbeat = self.options.heartbeat;
-        let fresh: Vec<(usize, Entry)> = (0..)
+        (0..)
             .zip(&election.entries)
             .filter_map(|(server, entry)| Some((server, (*entry)?)))
-            .filter(|(_, entry)| now.since(entry.at) <= heartbeat)
-            .collect();
-        let names = |entry: &Entry, server: usize| usize::try_from(entry.vote) == Ok(server);
-        let is_mine_or_none = |entry: &Entry| entry.vote < 0 || names(entry, self.index);
-        let unopposed = fresh.iter().all(|(_, entry)| is_mine_or_none(entry));
-        let silent = now.since(election.silent_since) >= self.options.server_timeout;
-        let all_elect = election.is_start && unopposed && fresh.len() + 1 == self.servers.len();
-        let waited = now.since(election.since) >= heartbeat;
-        if !(waited && (silent || all_elect) && self.may_speak(now)) {
-            return Verdict::Wait;
-        }
+            .filter(|(_, entry)| now.since(entry.at) <= self.options.heartbeat)
+            .collect()
+    }
+
+    /// The best of those that are heard and this server.
+    fn best(&self, now: Instant, fresh: &[(usize, Entry)]) -> usize {
         let mine = (self.elect_seq(now), self.index);
         let known = fresh.iter().map(|(server, entry)| (entry.seq, *server));
         let (_, best) = known.fold(mine, |(seq, best), (other_seq, other)| {
@@ -221,11 +228,35 @@ impl Server {
                 (seq, best)
             }
         });
+        best
+    }
+
+    /// The best server, if nobody that is heard votes for another.
+    fn agreed(&self, now: Instant) -> Option<usize> {
+        let fresh = self.fresh(now);
+        let best = self.best(now, &fresh);
+        is_unopposed(&fresh, best).then_some(best)
+    }
+
+    fn verdict(&self, now: Instant) -> Verdict {
+        let Role::Electing(election) = &self.role else {
+            return Verdict::Wait;
+        };
+        let heartbeat = self.options.heartbeat;
+        let fresh = self.fresh(now);
+        let unopposed = is_unopposed(&fresh, self.index);
+        let silent = now.since(election.silent_since) >= self.options.server_timeout;
+        let all_elect = election.is_start && unopposed && fresh.len() + 1 == self.servers.len();
+        let waited = now.since(election.since) >= heartbeat;
+        if !(waited && (silent || all_elect) && self.may_speak(now)) {
+            return Verdict::Wait;
+        }
+        let best = self.best(now, &fresh);
         match election.vote {
             Vote::Nobody if best != self.index => Verdict::Vote(best),
             Vote::Nobody if unopposed => Verdict::Vote(self.index),
             Vote::For { server, .. } if server == self.index && best == server && unopposed => {
-                let votes = fresh.iter().filter(|(_, entry)| names(entry, server));
+                let votes = fresh.iter().filter(|(_, entry)| entry.names(server));
                 if votes.count() + 1 >= self.quorum() {
                     Verdict::Lead
                 } else {
@@ -315,6 +346,12 @@ impl Server {
     pub fn role(&self) -> RoleKind {
         self.role.kind()
     }
+}
+
+/// Whether all vote for this server or for nobody.
+fn is_unopposed(fresh: &[(usize, Entry)], server: usize) -> bool {
+    let agrees = |entry: &Entry| entry.vote < 0 || entry.names(server);
+    fresh.iter().all(|(_, entry)| agrees(entry))
 }
 
 /// When each of the others was last answered.

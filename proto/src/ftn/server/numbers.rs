@@ -13,7 +13,7 @@ const PERIOD: u64 = 16;
 const MONTH: u64 = 30 * 24 * 3_600 / PERIOD;
 /// Below this fencing numbers have 63 bits. From here on messages move a number by [`SHORT`] at a time.
 const WIDE: u64 = 1 << 32;
-/// A step beyond [`WIDE`], for one server of the list.
+/// The changes of a configuration that a step has room for, for one server of the list; beyond [`WIDE`] it is all of a step.
 const SHORT: u64 = 1_024;
 
 /// From where the other servers may move the number now.
@@ -63,7 +63,12 @@ impl Server {
             steps.base = seen.max(clock);
             steps.since = Some(now);
         }
-        let step = if steps.base < WIDE { MONTH } else { SHORT };
+        // Who led without knowing a number is a month beyond the clock, and changes its configuration from there.
+        let step = if steps.base < WIDE {
+            MONTH + SHORT
+        } else {
+            SHORT
+        };
         let ceiling = steps.base.saturating_add(step * servers);
         if number <= ceiling {
             return number;

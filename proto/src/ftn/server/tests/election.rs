@@ -113,20 +113,37 @@ fn the_best_memory_is_voted_for_and_the_lowest_index_among_equals() {
     }
 }
 
-/// A vote is kept for 2 HB, then -1 again for HB.
+/// A vote is kept for 2 HB, then -1 again for HB. Where nobody votes for another it begins anew: servers that look for a leader at
+/// different times would rest in turns, and never elect one.
 #[test]
-fn a_vote_that_leads_to_nothing_rests_for_a_heartbeat() {
-    let mut rig = Rig::start(2, 1, options(), Durable::default());
-    rig.pass(ST - MS);
-    rig.elect(0, 0, -1);
-    let mut votes = Vec::new();
-    for _ in 0..14 {
-        votes.extend(rig.pass(HB / 4));
-        rig.elect(0, 0, -1);
+fn a_vote_that_leads_to_nothing_rests_for_a_heartbeat_unless_all_agree() {
+    let rests = [vec![true; 8], vec![false; 4], vec![true; 2]].concat();
+    for (others, expected) in [(2, rests), (0, vec![true; 14]), (-1, vec![true; 14])] {
+        let mut rig = Rig::start(3, 1, options(), Durable::default());
+        rig.pass(ST - MS);
+        let mut votes = Vec::new();
+        for _ in 0..14 {
+            rig.elect(0, 0, -1);
+            rig.elect(2, 0, others);
+            let said = rig.pass(HB / 4);
+            votes.extend(said.into_iter().filter(|said| said.ends_with("to s0")));
+        }
+        let votes: Vec<bool> = votes.iter().map(|v| v.ends_with("for 0 to s0")).collect();
+        assert_eq!(votes, expected, "{others}");
     }
-    let votes: Vec<bool> = votes.iter().map(|v| v.ends_with("for 0 to s0")).collect();
-    let expected = [vec![true; 8], vec![false; 4], vec![true; 2]].concat();
-    assert_eq!(votes, expected);
+}
+
+/// The best of those that are heard: who is not any more gets no vote for ever.
+#[test]
+fn a_vote_for_who_is_gone_rests() {
+    let mut rig = Rig::start(3, 1, options(), Durable::default());
+    rig.pass(ST - MS);
+    rig.elect(0, 0, 0);
+    let said = rig.pass(3 * HB);
+    assert_eq!(
+        said.last().map(String::as_str),
+        Some("ELECT 0.0 for -1 to s2")
+    );
 }
 
 /// While somebody names another leader nobody takes over: who is merely deaf stays electing, and serves nothing.

@@ -1,13 +1,13 @@
 //! Numbers and who may move them (`docs/ftn.md`, section 4).
 
-use ring_codec::ftn::{Flags, Message};
+use ring_codec::ftn::{Flags, Message, ServerState};
 
 use super::rig::*;
 use crate::ftn::MAX_NUMBER;
 use crate::ftn::server::{Durable, Event, Reason, RoleKind};
 
 /// What others may move the number by in an HB, for three servers.
-const STEP: u64 = 3 * 162_000;
+const STEP: u64 = 3 * (162_000 + 1_024);
 
 fn renewal(rig: &mut Rig, number: &str) -> Vec<String> {
     let message = Message::Return {
@@ -96,6 +96,29 @@ fn another_server_moves_the_number_by_a_step_in_an_hb() {
             assert_eq!(told.count(), 1, "it is told once");
         }
     }
+}
+
+/// A leader that knows nothing is a month beyond the clock, and changes its configuration at once. Its followers know as little.
+#[test]
+fn the_first_changes_of_a_new_service_are_heeded() {
+    let wall = 1_800_000_000 * 1_000_000_000;
+    let mut leader = Rig::start(3, 0, options(), Durable::default());
+    leader.now.wall = wall;
+    leader.pass(ST + 2 * HB);
+    assert_eq!(leader.role(), RoleKind::Leader);
+    let first = leader.snapshot().configuration;
+    let mut follower = Rig::start(3, 1, options(), Durable::default());
+    follower.now.wall = wall;
+    for number in [first, first + 3, first + 6] {
+        follower.state(
+            number,
+            1,
+            &[ServerState::Booting, ServerState::Booting, D],
+            0,
+        );
+        assert_eq!(follower.snapshot().configuration, number);
+    }
+    assert_eq!(follower.dropped(Reason::Ahead), 0);
 }
 
 /// Who is far behind catches up, a step in each HB, and follows.
