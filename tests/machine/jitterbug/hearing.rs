@@ -113,6 +113,9 @@ impl Station {
         let done = self.input(|this, now| {
             this.node.handle_message(now, from, bytes, Duration::ZERO);
         });
+        if heard(self.node.counters()) > before {
+            self.heard(from.ip());
+        }
         assert!(done.sent <= 1, "{} datagrams for one", done.sent);
         let is_asked = self.node.counters().tr1_received > asked;
         assert!(done.sent == 1 || !(is_asked && leads), "no answer");

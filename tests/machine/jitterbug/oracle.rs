@@ -15,6 +15,8 @@ use super::wire;
 
 /// The most inbound connections.
 const INBOUND: usize = 16;
+/// The fewest questions after which a node leaves the list: if a token comes whose list lacks it.
+const ASKED: u32 = 3;
 /// How long TP1 is.
 pub const OFFER: usize = 9;
 
@@ -25,6 +27,10 @@ pub struct Oracle {
     pub now: Instant,
     data: Vec<u8>,
     addresses: BTreeSet<IpAddr>,
+    /// From whom something came.
+    heard: BTreeSet<IpAddr>,
+    /// How often each was asked, at least, for a sign of life.
+    asked: BTreeMap<IpAddr, u32>,
     refused: u64,
     state: Option<State>,
     token_id: u32,
@@ -37,14 +43,25 @@ pub struct Oracle {
 
 impl Oracle {
     /// A datagram was given to the link.
-    pub fn sent(&mut self, node: &Jitterbug, bytes: &[u8]) {
+    pub fn sent(&mut self, node: &Jitterbug, to: IpAddr, bytes: &[u8]) {
         assert!(node.address().is_some(), "it speaks without a network");
         assert!(!node.is_finished(), "it speaks after its end");
-        self.tally.count(if is_tr1(bytes) {
-            "tr1_sent"
-        } else {
-            "tr2_sent"
-        });
+        if !is_tr1(bytes) {
+            return self.tally.count("tr2_sent");
+        }
+        self.tally.count("tr1_sent");
+        *self.asked.entry(to).or_default() += 1;
+    }
+
+    /// A datagram came, and was a whole one.
+    pub fn heard(&mut self, node: &Jitterbug, from: IpAddr) {
+        let snapshot = node.snapshot();
+        let mut listed = snapshot.nodes.iter().map(|it| it.node.ip);
+        let mut waiting = snapshot.to_add.iter().map(|it| it.ip);
+        // Who is in neither is not remembered.
+        if listed.any(|it| it == from) || waiting.any(|it| it == from) {
+            self.heard.insert(from);
+        }
     }
 
     pub fn note(&mut self, event: &Event) {
@@ -58,6 +75,11 @@ impl Oracle {
                     );
                 }
                 (self.state, self.token_id) = (Some(*state), *token_id);
+            }
+            Event::NodeForgotten { node } => {
+                assert!(!self.heard.contains(&node.ip), "a node that was heard");
+                let asked = self.asked.remove(&node.ip).unwrap_or_default();
+                assert!(asked >= ASKED, "{node:?} was asked {asked} times");
             }
             Event::Accepted { how, token_id, .. } if *how != Acceptance::Absorbed => {
                 self.lost.remove(token_id);
@@ -83,7 +105,7 @@ impl Oracle {
         let snapshot = node.snapshot();
         self.check_token(node, connections);
         Self::check_connections(node, connections, done);
-        self.check_list(node, &snapshot);
+        self.check_list(node, &snapshot, done);
         self.check_data(node);
         let is_unknown = |event: &Event| matches!(event, Event::PassUnknown { .. });
         if done.has(is_unknown) && !node.is_finished() {
@@ -188,17 +210,18 @@ impl Oracle {
         assert_eq!(accepted, done.acknowledged, "what is taken is acknowledged");
     }
 
-    fn check_list(&mut self, node: &Jitterbug, snapshot: &Snapshot) {
+    fn check_list(&mut self, node: &Jitterbug, snapshot: &Snapshot, done: &Done) {
         let nodes: Vec<Node> = snapshot.nodes.iter().map(|it| it.node).collect();
         let addresses: BTreeSet<IpAddr> = nodes.iter().map(|it| it.ip).collect();
         assert_eq!(addresses.len(), nodes.len(), "an address twice");
         assert_eq!(snapshot.node_list_hash, node_list_hash(&nodes[..].into()));
         let refused = node.counters().nodes_refused;
         if refused == self.refused {
-            assert!(
-                addresses.is_superset(&self.addresses),
-                "a node has left the list"
-            );
+            let mut left = self.addresses.difference(&addresses);
+            let is_told = |ip: &IpAddr| {
+                done.has(|event| matches!(event, Event::NodeForgotten { node } if node.ip == *ip))
+            };
+            assert!(left.all(is_told), "a node has left the list");
         }
         self.refused = refused;
         let waiting: BTreeSet<IpAddr> = snapshot.to_add.iter().map(|it| it.ip).collect();

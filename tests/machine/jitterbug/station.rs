@@ -1,6 +1,6 @@
 //! The node under test with its clock, its link, its connections and its jobs.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ring_codec::jitterbug::{Message, TokenId};
@@ -212,7 +212,8 @@ impl Station {
             let mut buf = [0xaa; 64];
             if let Some(transmit) = self.node.poll_transmit(&mut buf) {
                 done.sent += 1;
-                self.oracle.sent(&self.node, &buf[..transmit.len]);
+                self.oracle
+                    .sent(&self.node, transmit.to.ip(), &buf[..transmit.len]);
                 let sent = if self.refuses {
                     Sent::Failed
                 } else {
@@ -311,6 +312,11 @@ impl Station {
         let used = self.node.handle_stream(self.clock.0, id, event);
         assert!(used <= bytes.len(), "it uses more than there is");
         connection.used += used;
+    }
+
+    /// A datagram of this host was a whole one.
+    pub fn heard(&mut self, from: IpAddr) {
+        self.oracle.heard(&self.node, from);
     }
 
     /// The node's time.
