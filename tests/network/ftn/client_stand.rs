@@ -55,6 +55,8 @@ pub fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> {
             .arg(format!("{}ms", client_timeout.as_millis()))
             // No client of an earlier run is there.
             .args(["--grace", "0ms"])
+            // The last one that lives goes on.
+            .args(["--quorum", "1"])
             .arg("--control")
             .arg(stand.file(&format!("ftn-{index}.sock")))
             .arg("--state-dir")

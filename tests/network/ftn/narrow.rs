@@ -30,7 +30,11 @@ fn drop_fragments() -> Result<()> {
         .args(["link", "set", "lo", "mtu", "1280"])
         .status()?;
     ensure!(status.success(), "{status}");
-    fs::write("/proc/sys/net/ipv4/ipfrag_high_thresh", "0").context("no memory for fragments")?;
+    // The higher bound is not to be below the lower one.
+    for bound in ["low", "high"] {
+        let path = format!("/proc/sys/net/ipv4/ipfrag_{bound}_thresh");
+        fs::write(&path, "0").context(path)?;
+    }
     let [sender, receiver] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0"));
     let (sender, receiver) = (sender?, receiver?);
     let to = receiver.local_addr()?;

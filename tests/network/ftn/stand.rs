@@ -48,6 +48,10 @@ impl Stand {
     /// A segment, and the list of the servers that could run on its first nodes.
     pub fn without_servers(nodes: usize, servers: usize) -> Result<Self> {
         let segment = Layout::new(nodes).addresses().bridge()?;
+        // A client on a server's machine reaches it by that.
+        for node in segment.nodes() {
+            node.ns().ip("link set lo up\n")?;
+        }
         let folder = tempfile::tempdir_in("/run")?;
         let lines: Result<String> = segment.nodes()[..servers].iter().map(line).collect();
         fs::write(folder.path().join("servers"), lines?)?;
