@@ -186,7 +186,10 @@ impl Rest<'_> {
             31..=33 => 3,
             _ => bail!("nothing may be behind type {kind}"),
         };
-        ensure!(self.long()? > 0 && self.int()? > 0, "no client timeout, or no quorum");
+        ensure!(
+            self.long()? > 0 && self.int()? > 0,
+            "no client timeout, or no quorum"
+        );
         for _ in 0..pace {
             ensure!(self.long()? >= 0, "a time below 0");
         }
