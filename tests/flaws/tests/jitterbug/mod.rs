@@ -13,11 +13,11 @@ found_by_seeds! {
     linger_left_on "crash" 2, Chain;
     list_replaced "all" 0, Lists;
     list_without_end "all" 3, Memory;
-    no_announcements "all" 6, Settled;
+    no_announcements "all" 4, Merged;
     no_stall "pause" 0, Stall;
     own_list_first "all" 2, EqualLists;
     received_data_continues "all" 0, Data;
-    reset_ends_a_token "reset,crash,stall,dribble" 0, Torn;
+    reset_ends_a_token "reset,crash,stall,dribble" 56, Torn;
     silent_while_giving "all" 37, OneLeader;
     skipped_though_heard "all" 0, Leads;
     tr2_answered "all" 4, Storm;
