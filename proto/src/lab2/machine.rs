@@ -283,7 +283,8 @@ impl Lab2 {
     /// frame was accepted for sending.
     fn sent(&mut self, to: MacAddr, content: Content, sent: Sent) {
         let accepted = sent == Sent::Accepted;
-        if accepted && to == MacAddr::BROADCAST {
+        // What tells nothing of this node itself does not spare it saying so.
+        if accepted && to == MacAddr::BROADCAST && Profile::may_follow(content.kind()) {
             self.silence.speak(self.now.monotonic);
         }
         match content {

@@ -24,8 +24,8 @@ pub(super) struct Promise {
 }
 
 impl Promise {
-    /// Whether the holder has let go: its chain has gone on, or it asks for help with another token,
-    /// which it does not do while its application may still work under this one.
+    /// Whether the holder has let go, or goes on under another token: its chain has gone on, or it asks for help with
+    /// that one, which it does not do while its application may still work under this one in another tenure.
     fn is_released_by(&self, token: Token, holder: MacAddr) -> bool {
         let gone_on = token.same_chain(&self.token) || holder == self.holder;
         gone_on && token.is_stronger_than(&self.token)
@@ -103,7 +103,8 @@ impl Lab2 {
 
     /// A promise is kept for as long as any of those to the same holder lasts.
     fn promise(&mut self, token: Token, holder: MacAddr, until: Instant) {
-        let same = |it: &Promise| it.token == token && it.holder == holder;
+        // It may be the same tenure, under a token that outbids another owner's.
+        let same = |it: &Promise| it.holder == holder;
         let before = self.promise.filter(same).map(|promise| promise.until);
         let until = before.map_or(until, |before| before.max(until));
         self.promise = Some(Promise {

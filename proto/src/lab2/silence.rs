@@ -37,7 +37,7 @@ pub(super) struct Failing {
 /// What is remembered of the others' silence and of the own one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Silence {
-    /// When this node last said something to all.
+    /// When this node last said something to all that tells of itself as well.
     spoke: Option<Instant>,
     /// After too many hand-overs that have failed in a row: only who was heard at that time or later is
     /// offered the token.
@@ -51,7 +51,7 @@ pub(super) struct Silence {
 }
 
 impl Silence {
-    /// This node has said something to all.
+    /// This node has said something to all that tells of itself as well.
     pub(super) fn speak(&mut self, now: Instant) {
         self.spoke = Some(now);
     }

@@ -20,7 +20,12 @@ const ALONE: Token = token_of(1_000_000, 7, 1);
 const OUTBID: &str = "TOKEN_IS_HERE 1001024-n5-1";
 
 /// TOKEN_IS_HERE to all of an owner that tells how it is backed.
-fn hear_owner(rig: &mut Rig, from: u8, token: Token, backing: Option<Backing>) -> Vec<String> {
+pub(super) fn hear_owner(
+    rig: &mut Rig,
+    from: u8,
+    token: Token,
+    backing: Option<Backing>,
+) -> Vec<String> {
     let flags = backing.map_or(0, |backing| Profile::with_backing(0, backing));
     let frame = Frame {
         destination: MacAddr::BROADCAST,

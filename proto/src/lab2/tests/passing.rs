@@ -504,5 +504,11 @@ fn a_member_that_leaves_while_it_is_offered_the_token_has_failed_at_once() {
     assert_eq!(rig.hear_all(3, Message::Leaving), [""; 0], "of another");
     let mut rig = Rig::giver();
     let said = rig.hear_all(7, Message::Leaving);
-    assert_eq!(said, ["TAKE_TOKEN 14-n5-1 to n3"]);
+    assert_eq!(
+        said,
+        [
+            "TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n5 to all",
+            "TAKE_TOKEN 14-n5-1 to n3"
+        ]
+    );
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, Message, NO_IP};
+use ring_codec::lab2::{Backing, Digest, Message, NO_IP, Token};
 
+use super::backing::hear_owner;
 use super::grade::{beat, beating, member, of_three, owner, promise, promising, promising_for};
 use super::rig::{
     BLANK, HEARTBEAT, ME, Rig, SAME, WAITER_TIMEOUT, constants, frame, here, ip, mac,
@@ -141,8 +142,12 @@ fn a_quorum_of_a_large_ring_is_renewed_before_it_ends() {
 
 /// A heartbeat of a ring that had this size when it left.
 fn sized(beat: u32, size: u32) -> Vec<u8> {
+    sized_of(token(10), beat, size)
+}
+
+fn sized_of(token: Token, beat: u32, size: u32) -> Vec<u8> {
     let message = Message::TokenIsHere {
-        token: token(10),
+        token,
         digest: Digest { size, hash: 1 },
         data: b"",
         beat: Some(beat),
@@ -168,6 +173,28 @@ fn a_promise_is_kept_though_an_earlier_heartbeat_comes_after_it_that_asks_for_le
     assert_eq!(promise(&rig), None, "it has promised n3 more");
     rig.sleep_through(HEARTBEAT);
     rig.hear_all(7, beating(token_of(20, 7, 1), 1));
+    assert!(promise(&rig).is_some());
+}
+
+/// It counts on what it was promised for the token before.
+#[test]
+fn a_promise_is_kept_though_its_holder_outbids_another_owner_and_asks_for_less() {
+    let mut rig = Rig::waiter();
+    for _ in 0..8 {
+        rig.pass_time(HEARTBEAT);
+        rig.hear_all(3, here(token(10)));
+    }
+    rig.hear_bytes(&sized(3, 200), Duration::ZERO);
+    let promised = promise(&rig).expect("it is free").lasts;
+    assert_eq!(promised, nanos(WAITER_TIMEOUT + 3 * HEARTBEAT));
+    rig.pass_time(ms(10));
+    rig.hear_bytes(&sized_of(token_of(2_000, 3, 2), 5, 100), Duration::ZERO);
+    assert!(promise(&rig).is_some());
+    rig.sleep_through(WAITER_TIMEOUT + 2 * HEARTBEAT);
+    rig.hear_all(7, beating(token_of(3_000, 7, 1), 0));
+    assert_eq!(promise(&rig), None, "it has promised n3 more");
+    rig.sleep_through(HEARTBEAT);
+    rig.hear_all(7, beating(token_of(3_000, 7, 1), 1));
     assert!(promise(&rig).is_some());
 }
 
@@ -233,7 +260,7 @@ fn an_owner_that_has_lost_its_token_keeps_its_own_vote_whatever_all_are_told() {
     let mut rig = owner(of_three());
     let number = beat(&rig);
     rig.hear(3, promising(token(11), number));
-    rig.hear_all(7, here(token_of(20, 7, 1)));
+    hear_owner(&mut rig, 7, token_of(20, 7, 1), Some(Backing::Quorum));
     assert_eq!(rig.state(), State::Waiter);
     rig.hear_all(7, was_here(token(12), 7));
     rig.hear_all(7, beating(token_of(20, 7, 1), 0));

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Message, NO_IP};
+use ring_codec::lab2::{Message, NO_IP, Token};
 
 use super::rig::{
     HAND_OVER, HEARTBEAT, IDLE_HOLD, OTHER, Rig, SAME, WAITER_TIMEOUT, constants, here, mac,
-    member, ms, ping, take, token,
+    member, ms, ping, take, token, token_of,
 };
 use crate::lab2::{Command, Constants, Event, Presence, State};
 
@@ -288,4 +288,29 @@ fn a_member_with_another_table_is_shown_the_own_one_without_who_was_forgotten() 
         },
     );
     assert_eq!(said, ["RING_MEMBERS 2 to n3"]);
+}
+
+/// A member asks for the token again and again, and never takes it.
+#[test]
+fn what_tells_nothing_of_a_node_does_not_spare_it_saying_to_all_that_it_is_there() {
+    let mut rig = Rig::waiter();
+    let (mut held, mut to_all) = (token(10), 0);
+    for number in 1..=128 {
+        rig.pass_time(HEARTBEAT - HAND_OVER);
+        let said = rig.hear_all(3, here(held));
+        to_all += usize::from(said == ["PING to all"]);
+        rig.hear_all(7, Message::WantToken);
+        let next = Token {
+            progress: held.progress + 1,
+            ..held
+        };
+        rig.hear(3, take(next));
+        let said = rig.pass_time(HAND_OVER);
+        let in_vain = |line: &String| line.starts_with("TOKEN_WAS_HERE_RECENTLY");
+        assert!(said.iter().any(in_vain), "{said:?}");
+        held = token_of(next.progress + 3, 5, number);
+        rig.hear(3, here(held));
+        assert_eq!(rig.state(), State::Waiter, "{said:?}");
+    }
+    assert!(to_all >= 2, "it says so now and then");
 }
