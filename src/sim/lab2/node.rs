@@ -50,6 +50,15 @@ pub(super) struct Claim {
     pub(super) until: Instant,
 }
 
+/// The quorum of an owner.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Quorum {
+    /// By the node's clock.
+    pub(super) until: Instant,
+    /// How many members make one.
+    pub(super) size: usize,
+}
+
 /// A node on Lab2's segment.
 pub(super) type Node<M> = kernel::node::Node<Ring<M>>;
 
@@ -85,8 +94,8 @@ pub struct Own {
     pub(super) errand: Option<Errand>,
     /// What its application was told of a quorum last.
     pub(super) claim: Option<Claim>,
-    /// Until when it has a quorum by its own clock, as it was seen last.
-    pub(super) quorum: Option<Instant>,
+    /// The quorum that it has, as it was seen last: until it lets go of its token, or tells of a lower grade.
+    pub(super) quorum: Option<Quorum>,
     /// What its application was told last of its token, if it works with it.
     pub(super) lease: Option<Claim>,
     /// Its state file was lost: it is not started before this time.
@@ -99,7 +108,7 @@ pub struct Own {
 pub(super) struct Seen {
     /// Frames sent since the last received one was done with.
     pub(super) replies: u32,
-    /// It was an owner and has met a token that counts more than its own: that one.
+    /// It was an owner with a quorum and has met a token that counts more than its own: that one.
     pub(super) outdone: Option<Token>,
     /// How many members there are since the table has grown; 0: it has not.
     pub(super) grown: usize,

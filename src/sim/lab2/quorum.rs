@@ -7,7 +7,7 @@
 use ring_codec::lab2::Token;
 
 use super::Subject;
-use super::node::Claim;
+use super::node::{Claim, Quorum};
 use super::outcome::Rule;
 use super::world::World;
 
@@ -27,7 +27,10 @@ impl<M: Subject> World<M> {
         }
         let local = node.clock.monotonic(now);
         let until = machine.quorum_until().filter(|&until| until > local);
-        node.own.quorum = until.filter(|_| machine.may_use());
+        node.own.quorum = until.filter(|_| machine.may_use()).map(|until| Quorum {
+            until,
+            size: machine.quorum_size(),
+        });
         let Some((token, until)) = held.zip(until) else {
             return;
         };
@@ -40,18 +43,21 @@ impl<M: Subject> World<M> {
         self.compare_quorums(at, token);
     }
 
-    /// A node has met another's token that counts more than its own, or has one in its place. It had no quorum, or its
-    /// tenure goes on. Whether the quorum does depends on who is in the ring now: the other may be new.
+    /// A node with a quorum has met another's token that counts more than its own, or has one in its place. Its tenure
+    /// goes on with its quorum, unless more members make one now: the other may be new. Who has let go of its token
+    /// meanwhile, or cannot store what it minted, is not looked at.
     pub(super) fn look_at_loss(&mut self, at: usize, outdone: Token) {
         let now = self.now;
         let node = &self.nodes[at];
-        let local = node.clock.monotonic(now);
-        let had_quorum = node.own.quorum.is_some_and(|until| until > local);
+        // A machine finds out at the end of a slow turn what has run out.
+        let late = node.clock.monotonic(now + node.slow);
+        let before = node.own.quorum.filter(|before| before.until > late);
         let machine = node.driver.as_ref().map(|driver| driver.machine());
-        let Some((held, machine)) = node.own.held.zip(machine).filter(|_| had_quorum) else {
+        let Some(((held, machine), before)) = node.own.held.zip(machine).zip(before) else {
             return;
         };
-        if machine.carries(held) {
+        let has_quorum = machine.quorum_until().is_some_and(|until| until > late);
+        if machine.carries(held) && (has_quorum || machine.quorum_size() > before.size) {
             return;
         }
         let checks = &mut self.system.checks;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Kind};
-use ring_proto::lab2::{Command, Constants, Durable, Event, Reason, State};
+use ring_proto::lab2::{Command, Constants, Durable, Event, Grade, Reason, State};
 use ring_proto::time::nanos;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -158,7 +158,12 @@ impl<M: Subject> System for Ring<M> {
         match Frame::decode(bytes) {
             Ok(frame) => {
                 self.checks.told(at, node, &frame, &own.durable);
-                Some((frame.destination, frame.message.kind() as usize))
+                let kind = frame.message.kind();
+                if kind == Kind::TakeToken {
+                    // It lets go of its token, be it within one turn.
+                    own.quorum = None;
+                }
+                Some((frame.destination, kind as usize))
             }
             Err(error) => {
                 let what = error.to_string();
@@ -231,7 +236,10 @@ impl<M: Subject> System for Ring<M> {
             } => {
                 let is_outdone = matches!(reason, Reason::StrongerToken | Reason::Outranked);
                 if from == State::Owner && is_outdone {
-                    seen.outdone = seen.outdone.or(token);
+                    let outdone = own.quorum.and(token);
+                    seen.outdone = seen.outdone.or(outdone);
+                } else if from == State::Owner {
+                    own.quorum = None;
                 }
                 if reason == Reason::LeaseExpired {
                     self.stats.expired_leases += 1;
@@ -241,6 +249,12 @@ impl<M: Subject> System for Ring<M> {
                     let Moment { at, node } = moment;
                     self.checks.elected(at, node, own.knew, &own.durable);
                 }
+            }
+            // What it loses because it is outdone is looked at when the turn is over.
+            Event::GradeChanged { grade, .. }
+                if grade != Grade::Quorum && seen.outdone.is_none() =>
+            {
+                own.quorum = None;
             }
             // Who is elected and cannot say so stands again, but knows the token that it has stored, and answers with it.
             Event::TransmitFailed {

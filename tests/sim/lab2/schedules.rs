@@ -35,6 +35,8 @@ schedules! {
     an_owner_that_passes_all_over_goes_on_saying_so,
     an_owner_that_passes_speaks_as_often_as_the_shortest_patience_asks,
     an_owner_that_lost_a_confirmed_token_frees_nobody_with_its_next_one,
+    an_owner_that_has_let_go_in_a_slow_turn_may_be_outdone_in_it,
+    an_owner_that_cannot_store_what_it_outbids_with_owns_nothing,
     a_member_that_one_node_alone_has_heard_is_forgotten_by_all,
     a_node_that_was_deaf_forgets_nobody,
     who_was_forgotten_on_one_side_of_a_cut_comes_back,
