@@ -10,6 +10,9 @@ use super::notation::owner_of;
 use super::outcome::Rule;
 use super::segment::Segment;
 
+/// Stands for all strangers among those who have followed a token.
+const STRANGER: usize = usize::MAX;
+
 impl Segment {
     /// A machine has told something.
     pub fn told(&mut self, at: u64, own: &mut Own, node: usize, event: &Event) {
@@ -56,6 +59,10 @@ impl Segment {
                         self.checks.chain.held(own.id.max(token_id), giver);
                     }
                 } else {
+                    if how == Acceptance::Merged {
+                        // So does a stranger, as far as the leader can know.
+                        self.checks.chain.held(own.id.max(token_id), STRANGER);
+                    }
                     self.checks.chain.forged(token_id);
                     self.checks.exempt.note_forged(token_id);
                     self.checks.exempt.is_disturbed = true;
