@@ -120,7 +120,8 @@ impl Lab2 {
         if let Some(middle) = self.middle.filter(|_| self.apart) {
             constants.heartbeat =
                 Duration::from_nanos(middle.patience) / constants.waiter_intervals;
-            constants.take_timeout = Duration::from_nanos(middle.take);
+            // The two need not come from one member.
+            constants.take_timeout = Duration::from_nanos(middle.take).min(constants.heartbeat);
         }
         if constants != self.constants {
             self.derived.live_by(&constants);
