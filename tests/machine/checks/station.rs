@@ -195,7 +195,10 @@ impl Station {
             }
             LinkChange::Up => {}
             LinkChange::Ip(n) => self.ip = ip(n),
-            LinkChange::Mac(first) => self.mac = station(if first { 3 } else { 5 }),
+            LinkChange::Mac(first) => {
+                let before = std::mem::replace(&mut self.mac, station(if first { 3 } else { 5 }));
+                self.oracle.lost_address = Some(before).filter(|&it| it != self.mac);
+            }
             LinkChange::Mtu(n) => self.mtu = 128 + usize::from(n) * 6,
         }
         let up = LinkState::Up {
