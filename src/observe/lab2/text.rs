@@ -25,8 +25,8 @@ texts! {
         TokenTaken => "token_taken", "took the token";
         TokenHandedOver => "token_handed_over", "handed the token over";
         TokenHeard => "token_heard", "heard of the token";
-        Outranked => "outranked", "gave way to an owner that members confirm";
         StrongerToken => "stronger_token", "met a stronger token and destroyed its own";
+        Outranked => "outranked", "gave way to an owner that members confirm";
         WaiterTimeout => "waiter_timeout", "heard nothing of the token for WAITER_TIMEOUT";
         NoAnswer => "no_answer", "no member knows a token: this node stands for election";
         WeakerCandidate => "weaker_candidate", "stands for election against a weaker candidate";

@@ -304,20 +304,25 @@ fn a_token_that_is_gone_is_lost_for_the_reason_that_shows() {
 
 #[test]
 fn a_lock_goes_on_while_its_node_outbids_other_owners_and_is_the_only_one_of_its_turn() {
-    let mut rig = Rig::has_token(5);
-    rig.wants(1);
-    rig.wants(2);
-    for outbid in [7, 9] {
-        rig.goes_on_as(outbid);
-        assert_eq!(rig.update(), []);
-        assert_eq!(rig.locks.held(), Some(token(5)), "as its holder was told");
+    for others_want in [false, true] {
+        let mut rig = Rig::has_token(5);
+        rig.wants(1);
+        rig.wants(2);
+        for outbid in [7, 9] {
+            rig.goes_on_as(outbid);
+            assert_eq!(rig.update(), []);
+            assert_eq!(rig.locks.held(), Some(token(5)), "as its holder was told");
+        }
+        rig.machine.others_want = others_want;
+        let now = rig.release(1);
+        if others_want {
+            assert_eq!(now, [], "one grant for each turn");
+            assert_eq!(rig.machine.state, State::Waiter);
+        } else {
+            assert_eq!(now, rig.granted(2), "under the token of now");
+            assert_eq!(rig.locks.held(), Some(token(9)));
+        }
     }
-    rig.machine.others_want = true;
-    assert_eq!(rig.release(1), [], "one grant for each turn");
-    rig.machine.others_want = false;
-    let now = rig.update();
-    assert_eq!(now, rig.granted(2), "under the token of now");
-    assert_eq!(rig.locks.held(), Some(token(9)));
 }
 
 #[test]
