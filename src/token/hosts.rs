@@ -20,7 +20,7 @@ pub struct Host {
     /// The line of the list, without space around it.
     pub line: Box<str>,
     /// The host: a name or an address.
-    pub host: Box<str>,
+    pub name: Box<str>,
     /// The port.
     pub port: u16,
 }
@@ -36,12 +36,12 @@ pub struct Resolution {
 
 impl Host {
     fn is_literal(&self) -> bool {
-        self.host.parse::<IpAddr>().is_ok()
+        self.name.parse::<IpAddr>().is_ok()
     }
 
     /// Its best address: of IPv4 before IPv6, and of those one that other machines can reach.
     fn resolve(&self) -> io::Result<SocketAddr> {
-        let found: Vec<SocketAddr> = (&*self.host, self.port).to_socket_addrs()?.collect();
+        let found: Vec<SocketAddr> = (&*self.name, self.port).to_socket_addrs()?.collect();
         let rank = |address: &&SocketAddr| (address.is_ipv6(), address.ip().is_loopback());
         let best = found.iter().min_by_key(rank).copied();
         best.ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -100,13 +100,13 @@ impl Hosts {
         let is_remote = |address: &SocketAddr| !address.ip().is_loopback();
         let remote = addresses.iter().flatten().copied().find(is_remote);
         if let Some(remote) = remote {
-            for index in 0..addresses.len() {
-                let Some(address) = addresses[index].filter(|it| !is_remote(it)) else {
+            for (index, place) in addresses.iter_mut().enumerate() {
+                let Some(address) = place.filter(|it| !is_remote(it)) else {
                     continue;
                 };
                 let own = source_towards(remote, address).ok();
                 doubts.push(in_place_of(&named(index), address, own));
-                addresses[index] = own;
+                *place = own;
             }
         }
         Resolution {
@@ -156,7 +156,7 @@ mod tests {
             let (host, port) = line.rsplit_once(':').expect("it has a port");
             Host {
                 line: (*line).into(),
-                host: host.into(),
+                name: host.into(),
                 port: port.parse().expect("a port"),
             }
         };

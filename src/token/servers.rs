@@ -199,7 +199,7 @@ fn host(path: &Path, line: usize, text: &str) -> Result<Host, ServersError> {
     }
     Ok(Host {
         line: text.trim().into(),
-        host: host.into(),
+        name: host.into(),
         port,
     })
 }

@@ -111,7 +111,7 @@ impl Trust {
         is_named: bool,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Self, String> {
-        let roots = file.map_or_else(machine_roots, file_roots)?;
+        let roots = file.map_or_else(|| Ok(machine_roots()), file_roots)?;
         let mut store = RootCertStore::empty();
         store.add_parsable_certificates(roots.iter().cloned());
         let chain = WebPkiServerVerifier::builder_with_provider(store.into(), Arc::clone(provider));
@@ -127,8 +127,8 @@ impl Trust {
     }
 }
 
-fn machine_roots() -> Result<Vec<CertificateDer<'static>>, String> {
-    Ok(rustls_native_certs::load_native_certs().certs)
+fn machine_roots() -> Vec<CertificateDer<'static>> {
+    rustls_native_certs::load_native_certs().certs
 }
 
 fn file_roots(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {

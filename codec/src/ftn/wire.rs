@@ -134,8 +134,7 @@ pub(super) fn put_seq(writer: &mut Writer<'_>, seq: i128) {
     let configuration = i64::try_from(seq >> ROUND_BITS).ok().filter(|c| *c >= 0);
     writer.require(configuration.is_some(), "configuration");
     put(writer, configuration.unwrap_or_default());
-    // What is left has 32 bits.
-    #[expect(clippy::cast_possible_truncation)]
+    // At most 32 bits are left.
     put(writer, (seq & ((1 << ROUND_BITS) - 1)) as i64);
 }
 

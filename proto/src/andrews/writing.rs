@@ -123,7 +123,8 @@ impl Andrews {
         let since = now.before(self.silence());
         let is_still = self.is_beat_still(self.options.still_timeout());
         let is_alone = self.is_beat_still(self.options.lonely_timeout());
-        if !is_alone && !(is_still && self.proof.is_there_since(since)) {
+        let is_proven = is_still && self.proof.is_there_since(since);
+        if !(is_alone || is_proven) {
             return None;
         }
         let seen = self.view.as_ref()?.seat;

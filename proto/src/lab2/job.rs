@@ -109,7 +109,7 @@ impl OnceRequest {
     pub fn is_met_by(&self, run: &RunView) -> bool {
         let tolerance = (self.every / TOLERATED_SHARE).min(TOLERATED_MAX);
         self.counted_age(run)
-            .is_some_and(|age| age < self.every - tolerance)
+            .is_some_and(|age| age < self.every.saturating_sub(tolerance))
     }
 
     /// Returns how long it is until the end of the period that a run of its job began; zero if that run does

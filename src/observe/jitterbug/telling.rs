@@ -34,6 +34,7 @@ impl Line {
 
 /// Describes an event. The state `before` it tells a turn of the token from news.
 #[must_use]
+#[expect(clippy::too_many_lines, reason = "a sentence for each event")]
 pub fn describe(event: &Event, before: State) -> Line {
     match event {
         Event::StateChanged { state, token_id } => state_changed(before, *state, *token_id),

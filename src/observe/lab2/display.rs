@@ -251,6 +251,7 @@ pub struct Wrong {
 }
 
 impl fmt::Display for Wrong {
+    #[expect(clippy::too_many_lines, reason = "a sentence for each trouble")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.trouble, self.over) {
             (Trouble::MemberDeaf { mac }, false) => write!(

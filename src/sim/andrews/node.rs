@@ -10,6 +10,10 @@ use super::service::Worker;
 
 /// A node, whether its process is alive or dead.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each may be true without the others"
+)]
 pub struct Own {
     /// Its id in the list.
     pub id: u32,

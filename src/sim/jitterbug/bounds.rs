@@ -60,7 +60,7 @@ impl Bounds {
 
     /// How much longer the restore of a node takes that has had no token yet.
     pub fn first(&self) -> Duration {
-        self.first - self.restore
+        self.first.saturating_sub(self.restore)
     }
 
     /// `renew_timeout` + 2 × `token_pass_timeout`, and the ways.

@@ -123,6 +123,7 @@ impl<M: Subject> World<M> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "an arm for each fault")]
     fn act_on_node(&mut self, fault: &Fault) {
         match *fault {
             Fault::Rate { node, millionths } => {

@@ -10,6 +10,7 @@ use super::Subject;
 use super::node::{Claim, Quorum};
 use super::outcome::Rule;
 use super::world::World;
+use crate::driver::Driver;
 
 impl<M: Subject> World<M> {
     /// Looks at what a node tells its application now.
@@ -52,7 +53,7 @@ impl<M: Subject> World<M> {
         // A machine finds out at the end of a slow turn what has run out.
         let late = node.clock.monotonic(now + node.slow);
         let before = node.own.quorum.filter(|before| before.until > late);
-        let machine = node.driver.as_ref().map(|driver| driver.machine());
+        let machine = node.driver.as_ref().map(Driver::machine);
         let Some(((held, machine), before)) = node.own.held.zip(machine).zip(before) else {
             return;
         };

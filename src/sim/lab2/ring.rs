@@ -208,7 +208,7 @@ impl<M: Subject> System for Ring<M> {
         }
         match Frame::decode(arrives).map(|frame| frame.message.kind()) {
             Ok(Kind::Ping | Kind::TokenIsHere | Kind::TokenWasHereRecently) => {
-                self.void_promises_from(due)
+                self.void_promises_from(due);
             }
             Ok(Kind::Stamps) => self.checks.exempt.void_stamps(),
             _ => {}

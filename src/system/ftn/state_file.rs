@@ -42,10 +42,6 @@ pub struct Record {
     pub ssig: i32,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "records of any size are encoded so"
-)]
 fn encode(record: &Record) -> [u8; LEN] {
     let mut bytes = [0; LEN];
     bytes[16..24].copy_from_slice(&record.configuration.to_be_bytes());

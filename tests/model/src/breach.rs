@@ -150,6 +150,7 @@ pub enum Breach {
 }
 
 impl fmt::Display for Breach {
+    #[expect(clippy::too_many_lines, reason = "a sentence for each breach")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = |at: &usize| notation::name(notation::mac(*at));
         let show = |token: &Token| notation::token(*token);

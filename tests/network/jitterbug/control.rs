@@ -291,7 +291,10 @@ fn what_does_not_apply_is_refused_in_words() -> Result<()> {
         ),
         (&["pause"], "cannot be paused"),
         (&["resume"], "cannot be paused"),
-        (&["forget", "10.77.0.2"], "no node that has answered leaves a list"),
+        (
+            &["forget", "10.77.0.2"],
+            "no node that has answered leaves a list",
+        ),
         (&["yield", "10.77.0.2"], "to no other: ringctl yield"),
         (&["data", "set", "7"], "cannot be set"),
         (

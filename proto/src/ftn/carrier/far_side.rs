@@ -13,6 +13,9 @@ pub struct FarSide(Incoming);
 
 impl FarSide {
     /// A datagram for `peer`: the message that it is, or of which it is the last part, and what `peer` answers.
+    ///
+    /// # Panics
+    /// The machine under test has sent a datagram that is too long or none of the protocol.
     pub fn hear(&mut self, peer: SocketAddr, bytes: &[u8]) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
         assert!(bytes.len() <= LONGEST, "{} bytes", bytes.len());
         let datagram = Datagram::decode(bytes).unwrap();

@@ -29,7 +29,7 @@ pub struct Client {
     /// Its `client_timeout` is the shortest of this client's own and those that servers have announced since its LOGIN.
     pub(super) options: Options,
     /// This client's own.
-    client_timeout: Duration,
+    own_timeout: Duration,
     /// The latest time that the machine was told.
     pub(super) now: Instant,
     net: Net,
@@ -48,7 +48,7 @@ impl Client {
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self {
-            client_timeout: options.client_timeout,
+            own_timeout: options.client_timeout,
             options,
             now: Instant::default(),
             net: Net::Down,
@@ -164,14 +164,14 @@ impl Client {
         }
         let before = self.options.lease();
         self.options.client_timeout = announced;
-        let shorter = before - self.options.lease();
+        let shorter = before.saturating_sub(self.options.lease());
         if let Phase::Session(session) = &mut self.phase {
             session.renewal.shorten(shorter);
         }
     }
 
     fn log_in(&mut self, port: u16) {
-        self.options.client_timeout = self.client_timeout;
+        self.options.client_timeout = self.own_timeout;
         let (phase, mut context) = self.split();
         *phase = Phase::Login(Login::begin(&mut context, port));
     }

@@ -85,7 +85,7 @@ impl Server {
             | Message::Heartbeat { .. }
             | Message::Elect { .. }
             | Message::Transfer { .. }
-            | Message::Transferred { .. } => self.on_server(now, arrived, from, &datagram),
+            | Message::Transferred { .. } => self.on_server(now, arrived, from, datagram),
         }
     }
 

@@ -40,9 +40,12 @@ impl Party {
 
     /// Sets the fencing number of its last grant, which has 88 bits at most.
     pub(super) fn set_fence(&mut self, fence: u128) {
-        let [.., a, b, c, d, e, f, g, h, i, j, k] = fence.to_be_bytes();
-        self.fence_above = [a, b, c];
-        self.fence = u64::from_be_bytes([d, e, f, g, h, i, j, k]);
+        let bytes = fence.to_be_bytes();
+        let (above, below) = bytes.split_at(8);
+        self.fence_above.copy_from_slice(&above[5..]);
+        self.fence = below
+            .iter()
+            .fold(0, |all, &byte| all << 8 | u64::from(byte));
     }
 }
 

@@ -270,21 +270,21 @@ fn an_owner_that_has_lost_its_token_keeps_its_own_vote_whatever_all_are_told() {
 #[test]
 fn a_member_that_has_left_does_not_make_the_ring_larger_than_expected_until_it_is_back() {
     let mut rig = owner(of_three());
-    let ring = |rig: &Rig| rig.machine.votes().ring;
+    let size = |rig: &Rig| rig.machine.votes().ring;
     for n in [8, 9] {
         rig.hear(n, ping(NO_IP));
     }
-    assert_eq!(ring(&rig), 5);
+    assert_eq!(size(&rig), 5);
     rig.hear_all(8, Message::Leaving);
-    assert_eq!(ring(&rig), 4);
+    assert_eq!(size(&rig), 4);
     rig.hear_all(9, Message::Leaving);
     rig.hear_all(9, Message::Leaving);
-    assert_eq!(ring(&rig), 3);
+    assert_eq!(size(&rig), 3);
     // Not fewer than are expected.
     rig.hear_all(7, Message::Leaving);
-    assert_eq!(ring(&rig), 3);
+    assert_eq!(size(&rig), 3);
     rig.hear(8, ping(NO_IP));
-    assert_eq!(ring(&rig), 3);
+    assert_eq!(size(&rig), 3);
     rig.hear(9, ping(NO_IP));
-    assert_eq!(ring(&rig), 4);
+    assert_eq!(size(&rig), 4);
 }

@@ -437,7 +437,7 @@ mod tests {
 
     #[test]
     fn what_no_version_has_written_is_foreign_and_stays_as_it_is() {
-        for contents in [&b"another program's"[..], &[0; 100_000]] {
+        for contents in [&b"another program's"[..], &vec![0; 100_000][..]] {
             let file = NamedTempFile::new().unwrap();
             fs::write(file.path(), contents).unwrap();
             let found = StampFile::open(file.path().to_owned()).unwrap();

@@ -6,7 +6,6 @@ found_by_seeds! {
     jitterbug, simulate_jitterbug, Duration::from_secs(10);
     answers_twice "all" 0, Answers;
     both_give_way "partition" 54, Chain;
-    both_wait "forge" 185, Merged;
     ids_do_not_grow "all" 1, Replaced;
     larger_id_is_stronger "partition,work" 0, Company;
     lease_of_its_own "times,pause,work" 8, Lease;

@@ -336,7 +336,8 @@ impl Rig {
             sstates: states.into(),
             clients: clients[..].into(),
         };
-        self.hear(c as usize % states.len(), message)
+        let index = usize::try_from(c).unwrap() % states.len();
+        self.hear(index, message)
     }
 
     pub fn elect(&mut self, from: usize, seq: i128, vote: i32) -> Vec<String> {

@@ -103,7 +103,7 @@ impl World {
     /// Tells a server to leave.
     pub fn stop(&mut self, index: usize) {
         self.input(index, |server, now| {
-            server.handle_command(now, Command::ShutDown)
+            server.handle_command(now, Command::ShutDown);
         });
     }
 
