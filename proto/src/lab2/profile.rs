@@ -29,9 +29,11 @@ impl Lab2 {
     /// The same, though nobody be heard at all, by their own heartbeats: this node's are others once it is apart.
     pub(super) fn there(&self) -> impl Iterator<Item = (MacAddr, Profile)> {
         let most = self.constants.waiter_timeout().saturating_mul(APART);
+        // A member that is apart lives by the ring's times, and so speaks no more often.
+        let least = self.middle.map_or(0, |middle| middle.patience());
         let said = self.table.profiles().iter().copied();
         said.filter(move |&(mac, said)| {
-            let theirs = Duration::from_nanos(said.patience).min(most);
+            let theirs = Duration::from_nanos(said.patience.max(least)).min(most);
             let heartbeat = theirs / self.constants.waiter_intervals;
             !self.is_gone(mac, self.silence_at(heartbeat))
         })

@@ -40,7 +40,7 @@ impl Bounds {
         let latency = Duration::from_micros(least + more);
         let all = || (0..schedule.nodes).map(|node| schedule.options_of(node));
         let restore = all().map(|it| it.restore()).max().unwrap_or_default();
-        let lease = all().map(|it| it.stall()).max().unwrap_or_default();
+        let longest = all().map(|it| it.stall()).max().unwrap_or_default();
         let interval = all().map(|it| it.tr_interval).max().unwrap_or_default();
         let windows = u32::try_from(options.max_data / WINDOW).unwrap_or(u32::MAX);
         let hop = latency * (10 + 2 * windows);
@@ -48,7 +48,7 @@ impl Bounds {
             latency,
             turn: options.hold + 4 * PROGRAM + hop,
             restore,
-            first: restore.max(FIRST_RESTORE).max(lease + interval),
+            first: restore.max(FIRST_RESTORE).max(longest + interval),
             options,
         }
     }

@@ -61,7 +61,7 @@ impl Jobs {
         if let Some(before) = before.filter(|_| !asked.retry) {
             let age = now.monotonic.since(before);
             assert!(
-                age >= asked.every - asked.every / 100,
+                age >= asked.every.saturating_sub(asked.every / 100),
                 "it begins again after {age:?}"
             );
         }
