@@ -33,11 +33,6 @@ impl Middle {
         Self { patience, take }
     }
 
-    /// Returns the ring's WAITER_TIMEOUT, in nanoseconds.
-    pub(super) const fn patience(&self) -> u64 {
-        self.patience
-    }
-
     /// Whether these times are too far away.
     pub(super) fn is_far(&self, said: &Profile) -> bool {
         differ_much(said.patience, self.patience) || differ_much(said.take, self.take)

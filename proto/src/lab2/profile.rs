@@ -10,7 +10,7 @@ use super::input::Envelope;
 use super::outbox::{Content, Outgoing};
 use super::role::Role;
 use super::timer::Timer;
-use super::{Difference, Event, Lab2, Terms};
+use super::{Constants, Difference, Event, Lab2, Terms};
 use crate::time::{Instant, nanos};
 
 /// Every interface carries payloads of so many bytes, whatever is said.
@@ -29,8 +29,8 @@ impl Lab2 {
     /// The same, though nobody be heard at all, by their own heartbeats: this node's are others once it is apart.
     pub(super) fn there(&self) -> impl Iterator<Item = (MacAddr, Profile)> {
         let most = self.constants.waiter_timeout().saturating_mul(APART);
-        // A member that is apart lives by the ring's times, and so speaks no more often.
-        let least = self.middle.map_or(0, |middle| middle.patience());
+        // A fast member that is apart lives by the ring's times, and so speaks less often than it says.
+        let least = nanos(Constants::default().waiter_timeout());
         let said = self.table.profiles().iter().copied();
         said.filter(move |&(mac, said)| {
             let theirs = Duration::from_nanos(said.patience.max(least)).min(most);
