@@ -26,7 +26,8 @@ impl Lab2 {
         said.filter(|(mac, said)| !self.has_gone(*mac, said) || !self.knows_who_is_silent())
     }
 
-    /// The same, though nobody be heard at all, by their own heartbeats: this node's are others once it is apart.
+    /// Returns the profiles of members that have not left and are not silent. Silence is judged by each member's own
+    /// heartbeat, since this node's heartbeat changes when it is apart.
     pub(super) fn there(&self) -> impl Iterator<Item = (MacAddr, Profile)> {
         let most = self.constants.waiter_timeout().saturating_mul(APART);
         // A fast member that is apart lives by the ring's times, and so speaks less often than it says.
