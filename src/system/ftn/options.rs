@@ -54,7 +54,8 @@ Exit codes:
   6  its address is in use
   7  the state directory or file cannot be used, or another ringd has it
   8  the control socket cannot be made
-  9  the state file is a newer ringd's, no file of this user's own, or no state file";
+  9  the state file was written by a newer ringd, belongs to another user, or is
+     not a state file";
 
 /// The directory of the state file, unless the options name another.
 pub const STATE_DIR: &str = "/var/lib/ringd-ftn";

@@ -61,8 +61,8 @@ Exit codes:
   6  another ringd runs on the interface
   7  the state directory or file cannot be used
   8  the control socket cannot be made
-  9  the state file, or one beside it, is a newer ringd's, no file of this user's own,
-     or no state file";
+  9  the state file, or a file next to it, was written by a newer ringd, belongs to
+     another user, or is not a state file";
 
 /// Keep exactly one token alive among the machines of a LAN segment.
 ///

@@ -236,7 +236,7 @@ impl Station {
         let frame = Frame::decode(&bytes[..len]).expect("it was encoded");
         self.oracle.told |= frame.profile.is_some();
         let before = Before::of(&self.machine, &self.oracle, self.mac);
-        let counts = before.counts(&frame, age, &self.constants);
+        let counts = before.counts(&frame, age, self.machine.constants());
         if counts {
             self.oracle.hears(&frame);
             self.jobs.hears(&frame);

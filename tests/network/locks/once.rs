@@ -60,7 +60,10 @@ fn once(daemon: &Daemon, name: &str, options: &[&str], line: &str) -> Result<Run
 /// The job has run before: one line says so, and when its period ends.
 fn has_run(mut run: Running) -> Result<()> {
     let (said, errors) = (run.rest(), run.errors());
-    let is_told = errors.contains("; its period ends in 19h 59m ") && errors.lines().count() == 1;
+    // The whole 20 hours are left in the first second of the period.
+    let left = ["20h\n", "19h 59m "];
+    let is_told = left.map(|left| format!("; its period ends in {left}"));
+    let is_told = is_told.iter().any(|end| errors.contains(end)) && errors.lines().count() == 1;
     ensure!(said.is_empty() && is_told, "{said}{errors}");
     run.ends_with(0)
 }
