@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::Profile;
+use ring_codec::lab2::{Backing, Profile};
 
 use super::role::Role;
 use super::timer::Timer;
@@ -13,6 +13,11 @@ use crate::time::nanos;
 
 /// A member's WAITER_TIMEOUT and TAKE_TIMEOUT may be so many times as long, or as short, as the ring's.
 pub(super) const APART: u32 = 10;
+
+/// What a node lives by is within what `ringd` accepts, whatever members say of theirs.
+const LEAST_HEARTBEAT: Duration = Duration::from_millis(1);
+const MOST_HEARTBEAT: Duration = Duration::from_secs(24 * 60 * 60);
+const LEAST_TAKE: Duration = Duration::from_micros(20);
 
 /// WAITER_TIMEOUT and TAKE_TIMEOUT of the ring: in the middle of those of all members that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,7 +88,7 @@ impl Lab2 {
     /// Finds out anew what the ring's times are, and whether this node and others are apart.
     pub(super) fn review_constants(&mut self) {
         self.middle = self.find_middle();
-        let apart = self.is_far(&self.derived.profile);
+        let apart = self.is_far(&self.derived.profile) && !self.works_with_a_quorum();
         let was_apart = std::mem::replace(&mut self.apart, apart);
         if apart || was_apart {
             self.live_by_the_ring();
@@ -118,10 +123,11 @@ impl Lab2 {
     fn live_by_the_ring(&mut self) {
         let mut constants = self.configured.clone();
         if let Some(middle) = self.middle.filter(|_| self.apart) {
-            constants.heartbeat =
-                Duration::from_nanos(middle.patience) / constants.waiter_intervals;
+            let heartbeat = Duration::from_nanos(middle.patience) / constants.waiter_intervals;
+            constants.heartbeat = heartbeat.clamp(LEAST_HEARTBEAT, MOST_HEARTBEAT);
+            let take = Duration::from_nanos(middle.take).max(LEAST_TAKE);
             // The two need not come from one member.
-            constants.take_timeout = Duration::from_nanos(middle.take).min(constants.heartbeat);
+            constants.take_timeout = take.min(constants.heartbeat);
         }
         if constants != self.constants {
             self.derived.live_by(&constants);
@@ -132,6 +138,11 @@ impl Lab2 {
                 Role::Owner(_) | Role::Generating(_) => {}
             }
         }
+    }
+
+    /// Whether a program here relies on being the only one, as members have promised: it goes on until its work is done.
+    fn works_with_a_quorum(&self) -> bool {
+        self.want && self.backing() == Some(Backing::Quorum)
     }
 
     /// A node that is apart lets go of a token, which nobody might take from it in its time.

@@ -32,6 +32,8 @@ pub(super) struct Contest {
     carried: Option<(Token, Token)>,
     /// The token that is held, and when the owner of a weaker one first told that it is better backed.
     outranked: Option<(Token, Instant)>,
+    /// The token that is held, and when a stronger one was first told of to this node alone.
+    told: Option<(Token, Instant)>,
 }
 
 impl Contest {
@@ -40,9 +42,14 @@ impl Contest {
         let Self {
             carried: _,
             outranked,
+            told,
         } = self;
-        let since = outranked.filter(|&(of, _)| Some(of) == token);
-        writer.age_up_to(since.map(|(_, at)| at), period / 2);
+        let since = |of: Option<(Token, Instant)>| {
+            let of = of.filter(|&(of, _)| Some(of) == token);
+            of.map(|(_, at)| at)
+        };
+        writer.age_up_to(since(*outranked), period / 2);
+        writer.age_up_to(since(*told), 2 * period);
     }
 }
 
@@ -84,15 +91,24 @@ impl Lab2 {
     }
 
     /// Returns whether this owner, which members confirm, is told of a stronger token by a frame to it alone. That does
-    /// not tell how its owner is backed, whose next heartbeat does.
+    /// not tell how its owner is backed, whose next heartbeat does; if that does not come, it cannot be heard here.
     pub(super) fn awaits_backing(
-        &self,
+        &mut self,
         envelope: Envelope,
         stronger: Token,
         tenure: &Tenure,
     ) -> bool {
         let is_confirmed = self.backing() >= Some(Backing::Confirmed);
-        !envelope.broadcast && is_confirmed && !stronger.same_chain(&tenure.token)
+        if envelope.broadcast || !is_confirmed || stronger.same_chain(&tenure.token) {
+            return false;
+        }
+        let now = self.now.monotonic;
+        let before = self.contest.told.filter(|&(of, _)| of == tenure.token);
+        let (_, since) = *self
+            .contest
+            .told
+            .insert(before.unwrap_or((tenure.token, now)));
+        now.since(since) < 2 * self.constants.heartbeat
     }
 
     /// Goes on with a token that outdoes another owner's, in the same tenure as far as members and applications are

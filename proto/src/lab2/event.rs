@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, Token};
 
-use super::{Stamp, StoredStamp};
+use super::{SilentMembers, Stamp, StoredStamp};
 
 /// The states of section 4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -185,10 +185,8 @@ pub enum Trouble {
         ring: usize,
         /// How many are expected.
         expected: usize,
-        /// The first member that is silent.
-        silent: Option<MacAddr>,
-        /// How many others are.
-        others: usize,
+        /// Who is silent.
+        silent: SilentMembers,
     },
     /// A token is more than an hour ahead of this node's wall clock.
     TokenAhead {

@@ -34,7 +34,9 @@ impl Lab2 {
     pub(super) fn roster(&self) -> usize {
         let known = self.table.len();
         match self.expected() {
-            Some(expected) if self.constants.expect.is_none() => known.max(expected),
+            Some(expected) if self.constants.expect.is_none() => {
+                expected.max(known - self.table.left_members())
+            }
             Some(expected) if known > expected => expected.max(self.heard_members()),
             Some(expected) => expected,
             None => known,

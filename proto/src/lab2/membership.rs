@@ -234,6 +234,7 @@ impl Lab2 {
         }
         self.event(Event::MemberLeft { mac: envelope.from });
         self.end_troubles_of(&[envelope.from]);
+        self.review_constants();
         if let Some(offer) = self.role.offer()
             && offer.to == envelope.from
         {

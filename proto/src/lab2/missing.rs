@@ -2,7 +2,7 @@
 
 use ring_codec::MacAddr;
 
-use super::{Event, Lab2, Trouble};
+use super::{Event, Lab2, SilentMembers, Trouble};
 use crate::time::Instant;
 
 /// It is looked so many times in the time after which a member counts as silent.
@@ -127,16 +127,13 @@ impl Lab2 {
     fn no_quorum(&self) -> Option<Trouble> {
         let expected = self.expected()?;
         let ring = self.roster();
-        let mut silent = self.silent_members();
-        let first = silent.next();
-        let others = silent.count();
-        let present = self.heard_members() - others - usize::from(first.is_some());
+        let silent: SilentMembers = self.silent_members().collect();
+        let present = self.heard_members() - silent.count();
         (present < ring / 2 + 1).then_some(Trouble::NoQuorum {
             present,
             ring,
             expected,
-            silent: first,
-            others,
+            silent,
         })
     }
 

@@ -35,6 +35,7 @@ mod role;
 mod shared;
 mod shutdown;
 mod silence;
+mod silent;
 mod snapshot;
 mod stamps;
 mod storage;
@@ -65,5 +66,6 @@ pub use job::{
     JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp,
 };
 pub use machine::Lab2;
+pub use silent::SilentMembers;
 pub use subject::Subject;
 pub use view::{MemberView, Presence};

@@ -297,6 +297,23 @@ impl Lab2 {
         Some((once.request.id, standing))
     }
 
+    /// Whether the tenure is over under which a run began, though nobody has said how it has ended. That may be on its
+    /// way.
+    #[must_use]
+    pub fn is_over(&self, stamp: &Stamp) -> bool {
+        let Some(token) = self.token().filter(|it| it.progress > stamp.progress) else {
+            return false;
+        };
+        // An owner that has outbid another one goes on with the run, under a token that it has minted.
+        let goes_on = if self.is_own(stamp.runner) {
+            let phase = self.jobs.once.as_ref().map(|once| once.phase);
+            phase == Some(Phase::Begun(*stamp))
+        } else {
+            token.author == stamp.runner && self.owner == Some(stamp.runner)
+        };
+        stamp.outcome == RunOutcome::Begun && !goes_on
+    }
+
     /// The run that makes another one of this job needless now, as far as is known here.
     #[must_use]
     pub fn met_by(&self, request: &OnceRequest) -> Option<RunView> {

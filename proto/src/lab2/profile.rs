@@ -17,6 +17,8 @@ use crate::time::{Instant, nanos};
 const LEAST_MTU: usize = 68;
 /// No patience is shorter, whatever is said.
 const LEAST_PATIENCE: Duration = Duration::from_millis(2);
+/// Who is not heard for so long does not count for the ring's times, however seldom it says that it speaks.
+const LONGEST_SILENCE: Duration = Duration::from_secs(60 * 60);
 
 impl Lab2 {
     /// What members that are there have said of themselves, as far as that is not what this node says: the
@@ -36,7 +38,7 @@ impl Lab2 {
         said.filter(move |&(mac, said)| {
             let theirs = Duration::from_nanos(said.patience.max(least)).min(most);
             let heartbeat = theirs / self.constants.waiter_intervals;
-            !self.is_gone(mac, self.silence_at(heartbeat))
+            !self.is_gone(mac, self.silence_at(heartbeat).min(LONGEST_SILENCE))
         })
     }
 

@@ -7,6 +7,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{self, Digest, Token};
 
 use super::Lab2;
+use super::apart::APART;
 use super::input::Envelope;
 use super::outbox::Content;
 use super::role::{Role, Tenure};
@@ -64,7 +65,7 @@ impl Lab2 {
             Some(beat)
                 if self.may_promise_to(to) && self.may_vote_for(token, envelope.from, members) =>
             {
-                let lasts = self.promise_lasts(members);
+                let lasts = self.promise_lasts(members).min(self.most_to_promise());
                 self.promise(token, envelope.from, self.now.monotonic + lasts);
                 self.send(
                     to,
@@ -87,6 +88,16 @@ impl Lab2 {
         }
         self.say_mtu_in_time();
         true
+    }
+
+    /// A node that is apart promises nothing for longer than it would be [quiet](Self::quiet) for if it were started
+    /// anew and were not apart then.
+    fn most_to_promise(&self) -> Duration {
+        if self.apart {
+            self.configured.waiter_timeout().saturating_mul(APART)
+        } else {
+            Duration::MAX
+        }
     }
 
     /// How many members a heartbeat's ring has, as far as promises go: those that are expected, which

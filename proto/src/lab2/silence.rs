@@ -187,6 +187,7 @@ impl Lab2 {
             let members = self.table.len();
             self.event(Event::MemberForgotten { mac, members });
         }
+        self.review_constants();
     }
 
     /// With a heartbeat the holder looks for members to remove, and for such that somebody still tells of. It

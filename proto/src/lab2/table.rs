@@ -345,6 +345,11 @@ impl Table {
         peer.left = left;
     }
 
+    /// How many members have left.
+    pub(super) fn left_members(&self) -> usize {
+        self.peers.iter().filter(|peer| peer.left).count()
+    }
+
     /// A member has not taken the token: how many hand-overs to it have failed in a row.
     pub(super) fn fail(&mut self, mac: MacAddr) -> u32 {
         self.set_wants(mac, false);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, MAX_DATA_LEN, Token};
-use ring_proto::lab2::{DataLimit, Difference, Trouble};
+use ring_proto::lab2::{DataLimit, Difference, SilentMembers, Trouble};
 
 use crate::text::{format_bytes, format_duration};
 
@@ -209,16 +209,28 @@ impl fmt::Display for Carrier {
     }
 }
 
+/// Writes something for each silent member that is to be named.
+fn each(
+    f: &mut fmt::Formatter<'_>,
+    silent: SilentMembers,
+    before: &str,
+    between: &str,
+) -> fmt::Result {
+    for (at, mac) in silent.named().enumerate() {
+        let between = if at == 0 { "" } else { between };
+        write!(f, "{between}{before}{mac}")?;
+    }
+    Ok(())
+}
+
 /// The silent members of a ring that has no quorum, and what to do about them.
 pub struct Absent {
     /// How many members the ring has.
     pub ring: usize,
     /// How many are expected.
     pub expected: usize,
-    /// The first silent member.
-    pub silent: Option<MacAddr>,
-    /// How many others are silent.
-    pub others: usize,
+    /// Who is silent.
+    pub silent: SilentMembers,
 }
 
 impl fmt::Display for Absent {
@@ -227,12 +239,14 @@ impl fmt::Display for Absent {
             ring,
             expected,
             silent,
-            others,
         } = *self;
-        if let Some(mac) = silent {
-            write!(f, "; silent: {mac}{}", Others(others))?;
+        if silent.count() > 0 {
+            f.write_str("; silent: ")?;
+            each(f, silent, "", ", ")?;
+            Others(silent.others()).fmt(f)?;
             if ring > expected {
-                return write!(f, "; if it is gone for good, run ringctl forget {mac}");
+                f.write_str("; if they are gone for good, run ")?;
+                return each(f, silent, "ringctl forget ", "; ");
             }
         }
         write!(
@@ -343,10 +357,10 @@ impl fmt::Display for Wrong {
             (Trouble::Apart { mac: Some(mac) }, true) => {
                 write!(f, "the times of member {mac} are near the ring's again, or it is gone")
             }
-            (Trouble::NoQuorum { present, ring, expected, silent, others }, false) => {
+            (Trouble::NoQuorum { present, ring, expected, silent }, false) => {
                 let needed = ring / 2 + 1;
                 write!(f, "no quorum is possible: {present} of {ring} members are there, {needed} are needed")?;
-                Absent { ring, expected, silent, others }.fmt(f)
+                Absent { ring, expected, silent }.fmt(f)
             }
             (Trouble::NoQuorum { .. }, true) => {
                 f.write_str("a quorum is possible again, or this node has no link")
@@ -412,7 +426,7 @@ impl Wrong {
 
     /// The member that it is about, if it is about one.
     #[must_use]
-    pub const fn member(&self) -> Option<MacAddr> {
+    pub fn member(&self) -> Option<MacAddr> {
         match self.trouble {
             Trouble::MemberDeaf { mac }
             | Trouble::MemberUnreached { mac }
@@ -422,7 +436,7 @@ impl Wrong {
             Trouble::DataDropped { limit, .. } => limit.member,
             Trouble::MtuTooSmall { member, .. } => member,
             Trouble::Apart { mac } => mac,
-            Trouble::NoQuorum { silent, .. } => silent,
+            Trouble::NoQuorum { silent, .. } => silent.named().next(),
             Trouble::TokenAhead { .. }
             | Trouble::ClockAhead { .. }
             | Trouble::TakenLate { .. }

@@ -234,7 +234,9 @@ impl<M: Subject> System for Ring<M> {
                 reason,
                 token,
             } => {
-                let is_outdone = matches!(reason, Reason::StrongerToken | Reason::Outranked);
+                let works = own.job.as_ref().is_some_and(|job| job.begun);
+                let is_outdone = matches!(reason, Reason::StrongerToken | Reason::Outranked)
+                    || reason == Reason::Apart && works;
                 if from == State::Owner && is_outdone {
                     let outdone = own.quorum.and(token);
                     seen.outdone = seen.outdone.or(outdone);

@@ -8,7 +8,8 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, RunOutcome, Token};
 use ring_proto::lab2::{
-    DataLimit, Difference, DropReason, Event, Grade, JobName, Reason, Stamp, State, Terms, Trouble,
+    DataLimit, Difference, DropReason, Event, Grade, JobName, Reason, SilentMembers, Stamp, State,
+    Terms, Trouble,
 };
 use ring_proto::time::{Instant, Now};
 
@@ -119,19 +120,15 @@ fn next(trouble: Option<Trouble>) -> Option<Trouble> {
             present: 1,
             ring: 4,
             expected: 3,
-            silent: Some(MAC),
-            others: 0,
+            silent: [MAC].into_iter().collect(),
         },
-        Trouble::NoQuorum {
-            silent: Some(_), ..
-        } => Trouble::NoQuorum {
+        Trouble::NoQuorum { silent, .. } if silent.count() > 0 => Trouble::NoQuorum {
             present: 1,
             ring: 3,
             expected: 3,
-            silent: None,
-            others: 0,
+            silent: SilentMembers::default(),
         },
-        Trouble::NoQuorum { silent: None, .. } => Trouble::MtuTooSmall {
+        Trouble::NoQuorum { .. } => Trouble::MtuTooSmall {
             mtu: 68,
             needed: 71,
             member: Some(MAC),
@@ -209,14 +206,12 @@ fn names(trouble: Trouble) -> (&'static str, Option<&'static str>, &'static str)
             Some("constants_near"),
             "neither elects nor owns",
         ),
-        Trouble::NoQuorum {
-            silent: Some(_), ..
-        } => (
+        Trouble::NoQuorum { silent, .. } if silent.count() > 0 => (
             "no_quorum",
             Some("quorum_possible"),
             "1 of 4 members are there, 3 are needed; silent: 02:",
         ),
-        Trouble::NoQuorum { silent: None, .. } => (
+        Trouble::NoQuorum { .. } => (
             "no_quorum",
             Some("quorum_possible"),
             "start the missing ones of the 3",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ring_codec::lab2::{RunOutcome, Token};
+use ring_codec::lab2::RunOutcome;
 use ring_proto::lab2::{Constants, JobName, Lab2, RunEnd, RunView, Stamp};
 use ring_proto::time::Instant;
 use tracing::{info, warn};
@@ -12,13 +12,6 @@ use crate::text::format_duration;
 
 /// An OWNER tells all stamps once in so many heartbeats, and who knows a newer one answers.
 const TELLING: u32 = 64;
-
-/// Whether the tenure is over under which a run began, though nobody has said how it has ended. That may be on its
-/// way.
-fn is_over(run: &RunView, machine: &Lab2) -> bool {
-    let is_later = |token: Token| token.progress > run.stamp.progress;
-    run.stamp.outcome == RunOutcome::Begun && machine.token().is_some_and(is_later)
-}
 
 /// Returns how a run of a job has ended, or that it goes on, if it was not lost.
 pub fn has_run(&RunView { stamp, age, .. }: &RunView, lost: bool) -> String {
@@ -71,10 +64,12 @@ impl LostRuns {
         if runs.peek().is_none() && self.0.is_empty() {
             return None;
         }
-        self.0
-            .retain(|suspect| machine.runs().any(|run| run.stamp == suspect.stamp));
+        self.0.retain(|suspect| {
+            let mut runs = machine.runs().filter(|run| run.stamp == suspect.stamp);
+            runs.any(|run| machine.is_over(&run.stamp))
+        });
         let patience = patience(machine.constants());
-        for run in runs.filter(|run| is_over(run, machine)) {
+        for run in runs.filter(|run| machine.is_over(&run.stamp)) {
             let known = self.0.iter_mut().find(|it| it.stamp == run.stamp);
             let Some(suspect) = known else {
                 self.0.push(Suspect {

@@ -124,12 +124,10 @@ impl Scene<'_> {
     fn too_few(&self, request: &LockRequest) -> String {
         match request.require {
             Some(Grade::Quorum) => {
-                let mut silent = self.machine.silent_members();
                 let absent = Absent {
                     ring: self.machine.votes().ring,
                     expected: self.machine.expected_members(),
-                    silent: silent.next(),
-                    others: silent.count(),
+                    silent: self.machine.silent_members().collect(),
                 };
                 no_quorum(self.machine.votes(), &absent)
             }
@@ -190,10 +188,11 @@ fn no_quorum(votes: Votes, absent: &Absent) -> String {
         return "no quorum: no other member is known; ringd --expect says how many there are"
             .to_owned();
     }
-    let silent = absent
-        .silent
-        .map(|_| absent.to_string())
-        .unwrap_or_default();
+    let silent = if absent.silent.count() > 0 {
+        absent.to_string()
+    } else {
+        String::new()
+    };
     format!("no quorum: {confirmed} of {ring} confirmed, {quorum} needed{silent}")
 }
 
@@ -266,12 +265,12 @@ mod tests {
         );
     }
 
-    fn absent(expected: usize, silent: Option<MacAddr>) -> Absent {
+    fn absent(expected: usize, silent: &[u8]) -> Absent {
+        let macs = silent.iter().map(|&n| MacAddr([2, 0, 0, 0, 0, n]));
         Absent {
             ring: 4,
             expected,
-            silent,
-            others: usize::from(silent.is_some()),
+            silent: macs.collect(),
         }
     }
 
@@ -282,13 +281,17 @@ mod tests {
             ring: 4,
             quorum: 3,
         };
-        let silent = Some(MacAddr([2, 0, 0, 0, 0, 9]));
-        let forgets = no_quorum(votes, &absent(3, silent));
-        let text = "3 needed; silent: 02:00:00:00:00:09, and 1 other; if it is gone for good, run ringctl forget \
-                    02:00:00:00:00:09";
+        let forgets = no_quorum(votes, &absent(3, &[8, 9]));
+        let text = "3 needed; silent: 02:00:00:00:00:08, 02:00:00:00:00:09; if they are gone for good, run ringctl \
+                    forget 02:00:00:00:00:08; ringctl forget 02:00:00:00:00:09";
         assert!(forgets.ends_with(text), "{forgets}");
+        let many = no_quorum(votes, &absent(3, &[5, 6, 7, 8, 9, 10]));
+        assert!(
+            many.contains("02:00:00:00:00:08, and 2 others; if"),
+            "{many}"
+        );
         // As many are expected, be they known or not.
-        let starts = no_quorum(votes, &absent(4, silent));
+        let starts = no_quorum(votes, &absent(4, &[9]));
         assert!(
             starts.contains("--expect") && !starts.contains("forget"),
             "{starts}"
@@ -303,10 +306,10 @@ mod tests {
             quorum,
         };
         assert_eq!(
-            no_quorum(votes(2, 4, 3), &absent(3, None)),
+            no_quorum(votes(2, 4, 3), &absent(3, &[])),
             "no quorum: 2 of 4 confirmed, 3 needed"
         );
-        assert!(no_quorum(votes(1, 1, 1), &absent(0, None)).contains("--expect"));
+        assert!(no_quorum(votes(1, 1, 1), &absent(0, &[])).contains("--expect"));
         assert_eq!(no_view(1, 2), "no view: 1 of 3 confirmed, 3 needed");
         assert!(no_view(1, 0).contains("no other member"));
     }

@@ -40,6 +40,7 @@ pub const COPIES: [Copy; 9] = [
                 "job.rs",
                 "ring_proto::lab2::{JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp}",
             ),
+            ("silent.rs", "ring_proto::lab2::SilentMembers"),
             ("subject.rs", "ring_proto::lab2::Subject"),
         ],
     },

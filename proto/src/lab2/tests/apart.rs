@@ -6,9 +6,10 @@ use ring_codec::lab2::{Message, NO_IP, Profile};
 
 use super::constants::{heartbeat, says};
 use super::data::introduced;
+use super::grade::{beat, beating, of_three, owner, promise, promising};
 use super::rig::*;
 use crate::lab2::apart::Middle;
-use crate::lab2::{Constants, Event, Reason, State, Trouble};
+use crate::lab2::{Command, Constants, Event, Grade, Reason, State, Trouble};
 
 const SILENCE: Duration = Duration::from_millis(128 * 100);
 
@@ -140,7 +141,7 @@ fn what_a_far_member_says_of_its_times_binds_nobody() {
         says(&take),
     ] {
         let mut rig = Rig::owner();
-        rig.command(crate::lab2::Command::WantToken);
+        rig.command(Command::WantToken);
         hear_of(&mut rig, 9, profile);
         assert_eq!(
             rig.machine.shortest_patience(),
@@ -222,7 +223,7 @@ fn of_two_whose_times_are_far_apart_the_one_that_is_nearer_to_the_default_goes_o
 }
 
 #[test]
-fn that_no_quorum_is_there_is_told_once_with_the_first_member_that_is_silent() {
+fn that_no_quorum_is_there_is_told_once_with_the_members_that_are_silent() {
     let mut rig = Rig::owner_with(Constants {
         expect: Some(2),
         ..constants()
@@ -248,12 +249,87 @@ fn that_no_quorum_is_there_is_told_once_with_the_first_member_that_is_silent() {
         present: 1,
         ring: 3,
         expected: 2,
-        silent: Some(mac(3)),
-        others: 1,
+        silent: [mac(3), mac(7)].into_iter().collect(),
     };
     assert_eq!(told(&rig), [(trouble, false)]);
     assert!(rig.machine.troubles().any(|it| it == trouble));
     rig.hear(7, ping(NO_IP));
     rig.pass_time(ms(300));
     assert_eq!(told(&rig), [(trouble, false), (trouble, true)]);
+}
+
+/// A member of three with this heartbeat, as it says so.
+fn of_three_with(millis: u64) -> Constants {
+    Constants {
+        expect: Some(3),
+        ..heartbeat(millis)
+    }
+}
+
+#[test]
+fn an_owner_that_works_with_a_quorum_is_apart_when_its_work_is_done() {
+    let mut rig = owner(of_three());
+    let number = beat(&rig);
+    for n in [3, 7] {
+        rig.hear(n, promising(token(11), number));
+    }
+    for n in [3, 7] {
+        hear_of(&mut rig, n, says(&of_three_with(2_000)));
+    }
+    rig.pass_time(ms(200));
+    assert_eq!(rig.machine.grade(), Grade::Quorum);
+    assert_eq!((rig.state(), rig.machine.is_apart()), (State::Owner, false));
+    rig.command(Command::WorkDone);
+    rig.pass_time(ms(500));
+    assert!(rig.machine.is_apart());
+    assert_ne!(rig.state(), State::Owner);
+}
+
+#[test]
+fn a_node_that_is_apart_promises_for_no_longer_than_it_is_quiet_after_a_start() {
+    let slow = says(&of_three_with(2_500));
+    let mut rig = Rig::waiter_with(of_three());
+    for n in [3, 7] {
+        hear_of(&mut rig, n, slow);
+    }
+    assert!(rig.machine.is_apart());
+    for number in 0..5 {
+        rig.pass_time(ms(2_500));
+        rig.hear_all(3, beating(token(10), number));
+    }
+    let lasts = promise(&rig).expect("it is settled").lasts;
+    assert_eq!(Duration::from_nanos(lasts), WAITER_TIMEOUT * 10);
+}
+
+#[test]
+fn who_is_apart_lives_by_times_that_work_whatever_others_say_of_theirs() {
+    let says_nonsense = |nanos| Profile {
+        patience: nanos,
+        shortest: nanos,
+        take: nanos,
+        ..says(&constants())
+    };
+    for (nanos, most) in [(1, 600), (u64::MAX, 1)] {
+        let mut rig = Rig::looser();
+        for n in [3, 7] {
+            hear_of(&mut rig, n, says_nonsense(nanos));
+        }
+        assert!(rig.machine.is_apart());
+        let said = rig.timeline(ms(1_000));
+        assert!(said.len() <= most, "{}: {:?}", said.len(), &said[..most]);
+        // Nobody is waited for without end.
+        rig.sleep_through(Duration::from_secs(60 * 60));
+        rig.wake();
+        assert!(!rig.machine.is_apart(), "{nanos} ns");
+    }
+}
+
+#[test]
+fn who_is_apart_may_own_as_soon_as_the_others_have_left() {
+    let mut rig = among_default(5_000);
+    for n in [3, 7, 9] {
+        assert!(rig.machine.is_apart());
+        rig.hear_all(n, Message::Leaving);
+    }
+    assert!(!rig.machine.is_apart());
 }

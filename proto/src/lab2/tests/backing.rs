@@ -141,6 +141,18 @@ fn an_owner_that_members_confirm_gives_way_only_to_what_is_said_to_all() {
 }
 
 #[test]
+fn an_owner_whose_broadcasts_do_not_arrive_is_given_way_to_after_two_heartbeats() {
+    let mut rig = confirmed(5);
+    for _ in 0..4 {
+        rig.hear(7, here(ALONE));
+        assert_eq!(rig.state(), State::Owner);
+        rig.pass_time(HEARTBEAT / 2);
+    }
+    rig.hear(7, here(ALONE));
+    assert_eq!(rig.state(), State::Waiter);
+}
+
+#[test]
 fn of_two_owners_that_none_confirms_the_stronger_token_counts() {
     let mut rig = elected();
     rig.hear(7, ping(NO_IP));

@@ -7,7 +7,7 @@ use super::once_rig::{
 };
 use super::rig::{
     ANSWER_TIMEOUT, BLANK, HEARTBEAT, ME, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac,
-    ms, take, token,
+    ms, take, token, token_of,
 };
 use crate::lab2::{
     Command, Grade, Lab2, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, State, StoredStamp,
@@ -446,4 +446,29 @@ fn who_owns_nothing_for_now_asks_about_no_job() {
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(rig.command(Command::Once(nightly())), [""; 0]);
     assert_eq!(standing(&rig), None);
+}
+
+#[test]
+fn a_run_is_over_when_its_token_has_gone_on_but_not_when_its_owner_has_outbid_another() {
+    let begun = stamp("nightly", RunOutcome::Begun);
+    let mut rig = Rig::waiter();
+    assert!(!rig.machine.is_over(&begun), "it is the token of the run");
+    // Of another owner, which n3 outbids.
+    rig.hear_all(7, here(token_of(1_000, 7, 1)));
+    assert!(rig.machine.is_over(&begun));
+    rig.hear_all(3, here(token_of(2_024, 3, 2)));
+    assert!(!rig.machine.is_over(&begun));
+    rig.hear_all(7, here(token_of(2_025, 3, 2)));
+    assert!(rig.machine.is_over(&begun), "n3 has handed it on");
+    let done = stamp("nightly", RunOutcome::Done);
+    assert!(!rig.machine.is_over(&done));
+}
+
+#[test]
+fn the_runner_itself_knows_whether_its_run_goes_on() {
+    let rig = begun(nightly());
+    let run = rig.machine.runs().next().expect("it is stamped").stamp;
+    let earlier = Stamp { progress: 1, ..run };
+    assert!(!rig.machine.is_over(&run));
+    assert!(rig.machine.is_over(&earlier), "of an earlier start");
 }
