@@ -1,4 +1,4 @@
-//! Shares of the page that one client may take: connections, bytes of answers, and bytes of posts per second.
+//! Shares of the page that one client may take: connections, live views, bytes of answers, and bytes of posts per second.
 //!
 //! A client is an IPv4 address, or the first 64 bits of an IPv6 address, of which one machine may use all.
 
@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::events::MOST as VIEWS;
+
 /// Maximum connections of all clients.
 pub const CONNECTIONS: usize = 512;
 /// Maximum bytes of all answers that are read, or wait to be sent.
 pub const ANSWERS: usize = 128 << 20;
-/// One client takes at most this fraction of connections, answers and posts.
+/// One client takes at most this fraction of connections, live views, answers and posts.
 const PART: usize = 4;
 /// Clients that are remembered for their posts after they have gone.
 const REMEMBERED: usize = 4_096;
@@ -34,6 +36,7 @@ pub struct Clients {
 #[derive(Debug)]
 struct Client {
     connections: Arc<Semaphore>,
+    views: Arc<Semaphore>,
     answers: Arc<Semaphore>,
     posts: Pace,
 }
@@ -43,6 +46,13 @@ struct Client {
 pub struct Visit {
     client: Arc<Client>,
     _connection: OwnedSemaphorePermit,
+}
+
+impl Visit {
+    /// Takes the place of one live view; `None`: the client has too many.
+    pub fn watch(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.client.views).try_acquire_owned().ok()
+    }
 }
 
 /// Bytes of answers that are set aside.
@@ -82,6 +92,7 @@ impl Clients {
             let part = |all| Arc::new(Semaphore::new(all / PART));
             Arc::new(Client {
                 connections: part(CONNECTIONS),
+                views: part(VIEWS),
                 answers: part(ANSWERS),
                 posts: Pace::new(self.rate),
             })
@@ -170,7 +181,7 @@ impl Pace {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{ANSWERS, BURST, CONNECTIONS, Clients, PART, SMALLEST};
+    use super::{ANSWERS, BURST, CONNECTIONS, Clients, PART, SMALLEST, VIEWS};
 
     const RATE: usize = 64 << 10;
 
@@ -189,6 +200,18 @@ mod tests {
         assert!(admit("192.0.2.2").is_some());
         visits.pop();
         assert!(admit("192.0.2.1").is_some());
+    }
+
+    #[test]
+    fn one_client_has_a_quarter_of_all_live_views_over_all_its_connections() {
+        let (clients, now) = (Clients::new(RATE), Instant::now());
+        let admit = |text: &str| clients.admit(address(text), now).unwrap();
+        let [first, second, other] = ["192.0.2.1", "192.0.2.1", "192.0.2.2"].map(admit);
+        let mut views: Vec<_> = (0..VIEWS / PART).map(|_| first.watch().unwrap()).collect();
+        assert!(first.watch().is_none() && second.watch().is_none());
+        assert!(other.watch().is_some());
+        views.pop();
+        assert!(second.watch().is_some());
     }
 
     #[test]

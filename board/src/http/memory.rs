@@ -3,8 +3,8 @@
 use super::clients::{ANSWERS, CONNECTIONS};
 use super::events::{MOST, WAITING};
 use super::input::{AUTHOR, TEXT};
-use super::routes::{BODY, PARTS};
-use super::server::{BUFFER, HEAD};
+use super::routes::BODY;
+use super::server::{BUFFER, HEAD, REFUSALS};
 
 const UNIT: &str = include_str!("../../../systemd/ring-board@.service");
 /// The tasks, requests and headers of a connection.
@@ -21,8 +21,10 @@ const REST: usize = 64 << 20;
 #[test]
 fn clients_cannot_fill_the_memory_of_the_unit() {
     let connection = 2 * 2 * BUFFER + HEAD + BODY + STATE;
-    let view = (WAITING + PARTS + UNSENT) * EVENT;
-    let most = ANSWERS + CONNECTIONS * connection + MOST * view + VISIT + REST;
+    let refusal = 2 * 2 * BUFFER + STATE;
+    let view = (WAITING + UNSENT) * EVENT;
+    let clients = CONNECTIONS * connection + REFUSALS * refusal + MOST * view;
+    let most = ANSWERS + clients + VISIT + REST;
     let line = UNIT
         .lines()
         .find_map(|line| line.strip_prefix("MemoryMax="));

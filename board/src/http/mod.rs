@@ -5,7 +5,7 @@
 //! | `server`, `connection` | connections, and their limits |
 //! | `clients` | the share of one client |
 //! | `routes`, `host`, `input`, `output` | requests: which there are, whom they must be for, what they must be, how they are answered |
-//! | `events` | those who listen |
+//! | `events`, `view` | live views: who listens, and the answer to one |
 //! | `counter` | the way from a request to the loop and back |
 //! | `page.html`, `board.js`, `live.js`, `board.css` | what a browser shows |
 
@@ -20,6 +20,7 @@ mod memory;
 mod output;
 mod routes;
 mod server;
+mod view;
 
 pub use clients::Clients;
 pub use counter::{Asked, Counter, Replies};

@@ -117,6 +117,15 @@ impl Refusal {
         }
     }
 
+    /// One client has too many live views.
+    pub fn too_many_views() -> Self {
+        let text = "this client has too many live views";
+        Self {
+            wait: Duration::from_secs(1),
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, "rate", text)
+        }
+    }
+
     /// That the machine has answered so.
     pub fn of(answer: Answer) -> Self {
         let text = match answer {

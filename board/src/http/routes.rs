@@ -4,18 +4,15 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use bytes::Bytes;
-use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use ring_proto::andrews::Answer;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::timeout;
 
 use super::clients::Visit;
-use super::events::Ear;
 use super::output::{Body, JSON, Refusal, answer, not_allowed, posts, refused, with_body, written};
-use super::{Counter, host, input};
+use super::{Counter, host, input, view};
 use crate::posts::{Found, Wanted};
 
 /// Bytes of a body, at most.
@@ -25,10 +22,6 @@ pub const BODY: usize = 16_384;
 const READ: u32 = 2_304 << 10;
 /// How long a body may take.
 pub const WHOLE: Duration = Duration::from_secs(10);
-/// How often somebody who listens is told that the connection stands.
-const COMMENT: Duration = Duration::from_secs(15);
-/// Parts of a stream of events that wait to be sent.
-pub const PARTS: usize = 4;
 
 const PAGE: &str = include_str!("page.html");
 const SCRIPT: &str = include_str!("board.js");
@@ -62,7 +55,7 @@ pub async fn respond(
         ("/live.js", _) => Ok(answer(StatusCode::OK, "text/javascript", LIVE)),
         ("/board.css", _) => Ok(answer(StatusCode::OK, "text/css", STYLE)),
         ("/ring", _) => ring(&counter).await,
-        ("/events", _) => listen(&counter, &request).await,
+        ("/events", _) => listen(&counter, &visit, &request).await,
         _ => Err(Refusal::new(
             StatusCode::NOT_FOUND,
             "not_found",
@@ -147,41 +140,15 @@ async fn ring(counter: &Counter) -> Result<Response<Body>, Refusal> {
 
 async fn listen(
     counter: &Arc<Counter>,
+    visit: &Visit,
     request: &Request<Incoming>,
 ) -> Result<Response<Body>, Refusal> {
     let after = input::after(request.headers(), request.uri().query())?;
+    let place = visit.watch().ok_or_else(Refusal::too_many_views)?;
     let ear = counter.listeners.add(after);
     let ear = ear.ok_or_else(|| Refusal::of(Answer::Crowded))?;
     counter.ring_bell();
     let status = counter.ring().await.ok_or_else(ended)?;
-    let (sender, body) = Channel::new(PARTS);
-    tokio::spawn(tell(Arc::clone(counter), sender, ear, status));
-    Ok(with_body(
-        StatusCode::OK,
-        "text/event-stream",
-        body.boxed_unsync(),
-    ))
-}
-
-/// Tells one who listens what happens, until it has gone.
-async fn tell(counter: Arc<Counter>, mut to: Sender<Bytes>, mut ear: Ear, status: String) {
-    let mut comments = interval(COMMENT);
-    comments.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    comments.tick().await;
-    let mut part = event_of_ring(&status);
-    while to.send_data(part.into()).await.is_ok() {
-        part = tokio::select! {
-            Some((id, post)) = ear.posts.recv() => format!("event: post\nid: {id}\ndata: {post}\n\n"),
-            Ok(()) = ear.ring.changed() => event_of_ring(&ear.ring.borrow_and_update()),
-            _ = comments.tick() => ":\n\n".to_owned(),
-            else => break,
-        };
-    }
-    drop(ear);
-    // There may be no listener any longer.
-    counter.ring_bell();
-}
-
-fn event_of_ring(status: &str) -> String {
-    format!("event: ring\ndata: {status}\n\n")
+    let body = view::body(Arc::clone(counter), ear, place, status);
+    Ok(with_body(StatusCode::OK, "text/event-stream", body))
 }

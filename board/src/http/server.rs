@@ -12,10 +12,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
 use ringd::sys::nice;
 use socket2::{SockRef, TcpKeepalive};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
 use tokio::net::TcpStream;
 use tokio::runtime;
 use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
 
 use super::Counter;
 use super::clients::{CONNECTIONS, Visit};
@@ -30,6 +31,11 @@ pub const BUFFER: usize = 32 << 10;
 const SILENCE: Duration = Duration::from_secs(10);
 /// After a connection could not be accepted, for lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Maximum connections that wait for a refused client to read the answer. Further ones are closed at once.
+pub const REFUSALS: usize = 32;
+/// How long, and for how many bytes, the node waits for a client to stop sending after the last answer.
+const FAREWELL: Duration = Duration::from_secs(1);
+const UNREAD: u64 = 1 << 20;
 /// The default nice value: the loop goes first.
 const NICE: i32 = 0;
 /// What is sent to who does not end the head of a request. The server's library says nothing itself.
@@ -74,14 +80,14 @@ fn prepare(listener: &TcpListener) -> io::Result<()> {
 async fn serve(listener: TcpListener, counter: Arc<Counter>) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let refusals = Arc::new(Semaphore::new(REFUSALS));
     loop {
         let place = Arc::clone(&places).acquire_owned().await;
         let place = place.map_err(io::Error::other)?;
         match listener.accept().await {
             Ok((stream, address)) => {
                 let Some(visit) = counter.clients.admit(address.ip(), Instant::now()) else {
-                    // A client that has gone need not hear it.
-                    let _ = stream.try_write(GREEDY);
+                    refuse(stream, &refusals);
                     continue;
                 };
                 let counter = Arc::clone(&counter);
@@ -90,9 +96,32 @@ async fn serve(listener: TcpListener, counter: Arc<Counter>) -> io::Result<()> {
                     drop(place);
                 });
             }
-            Err(_) => tokio::time::sleep(PAUSE).await,
+            Err(_) => sleep(PAUSE).await,
         }
     }
+}
+
+/// Answers a client that has too many connections. Its place is free for other clients at once.
+fn refuse(stream: TcpStream, refusals: &Arc<Semaphore>) {
+    // The buffer of a new socket has room for it. A client that has gone need not hear it.
+    let _ = SockRef::from(&stream).send(GREEDY);
+    if let Ok(place) = Arc::clone(refusals).try_acquire_owned() {
+        tokio::spawn(async move {
+            close(stream).await;
+            drop(place);
+        });
+    }
+}
+
+/// Closes a connection after its last answer. If the kernel closes a socket whose input is not read, it sends a reset, and many
+/// clients discard an answer that they have not read before a reset. Therefore the node reads the rest first.
+async fn close(mut stream: TcpStream) {
+    let rest = async {
+        stream.shutdown().await?;
+        copy(&mut stream.take(UNREAD), &mut sink()).await
+    };
+    // A client that sends on has had its time.
+    let _ = timeout(FAREWELL, rest).await;
 }
 
 async fn converse(stream: TcpStream, counter: Arc<Counter>, visit: Arc<Visit>) {
@@ -106,9 +135,10 @@ async fn converse(stream: TcpStream, counter: Arc<Counter>, visit: Arc<Visit>) {
         .max_buf_size(HEAD)
         .serve_connection(Connection::new(stream), service);
     let ended = poll_fn(|context| connection.poll_without_shutdown(context)).await;
+    let mut stream = connection.into_parts().io.into_stream();
     if ended.is_err_and(|error| error.is_timeout()) {
-        let mut stream = connection.into_parts().io.into_stream();
         // Who has gone need not be told.
         let _ = stream.write_all(LATE).await;
     }
+    close(stream).await;
 }

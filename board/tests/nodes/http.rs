@@ -61,9 +61,11 @@ pub fn exchange(mut stream: TcpStream, request: &[u8]) -> Result<Said> {
     let mut text = Vec::new();
     let read = stream.read_to_end(&mut text);
     let text = String::from_utf8_lossy(&text).into_owned();
+    // A client other than Linux discards an answer, whole or not, when it gets a reset.
+    read.with_context(|| format!("the answer has no end: {text}"))?;
     let (head, body) = text
         .split_once("\r\n\r\n")
-        .with_context(|| format!("no head: {text} {read:?}"))?;
+        .with_context(|| format!("no head: {text}"))?;
     let status = head.split(' ').nth(1).context("a status")?;
     Ok(Said {
         status: status.parse()?,

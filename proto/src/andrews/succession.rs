@@ -147,9 +147,12 @@ impl Andrews {
         });
         self.database.want_look();
         self.out.event(Event::SuccessorLost { id: to, why });
-        if let Some(sequence) = self.token.take_back(now) {
+        if self.token.is_passing() {
             self.out.counters.passes_failed += 1;
-            self.out.event(Event::TokenReturned { sequence });
+            match self.token.take_back(now) {
+                Some(sequence) => self.out.event(Event::TokenReturned { sequence }),
+                None => self.lose_token(),
+            }
         }
     }
 

@@ -6,6 +6,15 @@ use crate::time::Instant;
 /// By how much a token that is taken back leads: more than any other can have left behind it in a round.
 pub(super) const JUMP: u64 = 1 << 16;
 
+/// Returns the sequence that is this many hops later. `None`: it would be one of the next term, and as long as the coordinator
+/// has not made a token of that term, every successor refuses it.
+pub(super) const fn later(sequence: u64, hops: u64) -> Option<u64> {
+    match sequence.checked_add(hops) {
+        Some(later) if later >> 32 == sequence >> 32 => Some(later),
+        _ => None,
+    }
+}
+
 /// Where the token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
@@ -135,12 +144,13 @@ impl Token {
         }
     }
 
-    /// What was on its way is held again, with a lead. Returns its sequence from now on.
+    /// What was on its way is held again, with a lead. Returns its sequence from now on. `None`: its term has no such sequence,
+    /// or nothing was on its way.
     pub(super) fn take_back(&mut self, now: Instant) -> Option<u64> {
         let Place::Passing { sequence, .. } = self.place else {
             return None;
         };
-        let sequence = sequence.saturating_add(JUMP);
+        let sequence = later(sequence, JUMP)?;
         self.hold(sequence, now, now);
         Some(sequence)
     }

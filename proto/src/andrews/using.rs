@@ -4,7 +4,7 @@ use super::database::{Answered, InHand};
 use super::event::Loss;
 use super::link::Link;
 use super::message::Said;
-use super::token::{JUMP, Parked, Place, Visit};
+use super::token::{JUMP, Parked, Place, Visit, later};
 use super::view::View;
 use super::{Andrews, Answer, DatabaseState, Event, Outcome, Reason, Request, Work};
 use crate::StreamId;
@@ -56,7 +56,7 @@ impl Andrews {
             }
             return;
         }
-        let sequence = sequence.saturating_add(self.lead(sequence));
+        let sequence = later(sequence, self.lead(sequence)).unwrap_or(sequence);
         self.hold_token(sequence);
         self.out.event(Event::TokenHeld { sequence });
     }
@@ -183,8 +183,10 @@ impl Andrews {
     }
 
     fn pass_token(&mut self, sequence: u64) {
-        let (now, sequence) = (self.now, sequence.saturating_add(1));
-        let until = now + self.options.ack_timeout;
+        let Some(sequence) = later(sequence, 1) else {
+            return self.lose_token();
+        };
+        let until = self.now + self.options.ack_timeout;
         if self.send_on(&Said::Token(sequence)) {
             self.token.place = Place::Passing { sequence, until };
         }

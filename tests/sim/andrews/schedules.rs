@@ -7,6 +7,8 @@ use crate::kept::schedules;
 
 schedules! {
     a_crowd_of_strangers_keeps_no_predecessor_out,
+    a_token_does_not_lead_into_the_next_term,
+    a_token_is_not_passed_into_the_next_term,
     a_token_that_its_next_holder_has_used_is_not_lost,
     crowds_that_come_one_after_the_other_keep_no_predecessor_out,
     one_of_two_tokens_that_follow_one_another_goes_no_further,

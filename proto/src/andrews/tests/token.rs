@@ -143,6 +143,33 @@ fn lost_before_the_acknowledgement_it_is_held_again_with_a_jump() {
     }
 }
 
+/// The next term's numbers belong to a token that the coordinator makes: every successor refuses them as long as it has not.
+#[test]
+fn a_token_never_leaves_its_term() {
+    let last = seq(4, u64::from(u32::MAX));
+    let mut rig = Rig::two();
+    rig.given(last);
+    assert!(rig.machine.may_use_token());
+    rig.run(ms(50));
+    assert_eq!((rig.passed(), rig.holds()), (vec![], None), "passed on");
+    assert_eq!(rig.machine.counters().tokens_lost, 1);
+
+    let mut rig = Rig::two();
+    rig.given(last - 1);
+    rig.run(ms(50));
+    assert_eq!(rig.passed(), [Said::Token(last)]);
+    let (stream, _) = rig.successor();
+    rig.end(stream);
+    assert_eq!(rig.holds(), None, "taken back");
+    assert_eq!(rig.machine.counters().tokens_lost, 1);
+    assert_eq!(rig.machine.counters().passes_failed, 1);
+
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.given(last - 2);
+    rig.given(last - 1);
+    assert_eq!(rig.holds(), Some(last - 1), "lets one of two lead");
+}
+
 #[test]
 fn without_a_successor_it_is_kept_and_may_be_used() {
     let mut rig = Rig::new(2, four());
