@@ -177,6 +177,23 @@ impl Ringd {
     }
 }
 
+/// Sends one request to a control socket (`docs/control.md`), and returns the answer of this kind.
+///
+/// # Errors
+/// If there is another answer, or none.
+pub fn ask(control: &Path, request: &Value, kind: &str) -> Result<Value> {
+    let mut stream = UnixStream::connect(control).context("nobody listens")?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    writeln!(stream, "{request}").context("the request is not taken")?;
+    let mut line = String::new();
+    BufReader::new(stream)
+        .read_line(&mut line)
+        .context("no answer")?;
+    let mut answer: Value = serde_json::from_str(&line).context("the answer is no JSON")?;
+    let value = answer.get_mut(kind).map(Value::take);
+    value.with_context(|| format!("{answer} instead of {kind}"))
+}
+
 /// A daemon that was started. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct Daemon {
@@ -400,16 +417,7 @@ impl Daemon {
     /// # Errors
     /// If there is another one, or none.
     pub fn ask(&self, request: &Value, kind: &str) -> Result<Value> {
-        let mut stream = UnixStream::connect(self.control()).context("nobody listens")?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        writeln!(stream, "{request}").context("the request is not taken")?;
-        let mut line = String::new();
-        BufReader::new(stream)
-            .read_line(&mut line)
-            .context("no answer")?;
-        let mut answer: Value = serde_json::from_str(&line).context("the answer is no JSON")?;
-        let value = answer.get_mut(kind).map(Value::take);
-        value.with_context(|| format!("{answer} instead of {kind}"))
+        ask(&self.control(), request, kind)
     }
 
     /// Asks for its status until it is as `wanted`. It is the one that `ringctl status --json` shows,
