@@ -16,6 +16,7 @@
 //! All integers are big-endian. After the places comes one more record, whose body is zero: by it a file that an
 //! earlier run has made, and that no job has run under yet, is told from one that was emptied.
 
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -158,21 +159,17 @@ impl StampFile {
     /// directory is there.
     pub fn look(&mut self) {
         let Self { file, places } = self;
-        file.look(|file| {
-            for (at, place) in (0..).zip(&mut *places) {
-                // What may be there by now is no newer.
-                let decoded = |bytes: &[u8; LEN]| read(bytes, at);
-                let opened = TwoSlots::open(file, MAGIC, slots_of(at), decoded)?;
-                let (slots, Contents::Known { .. }) = opened else {
-                    return Err(io::Error::other("there is a file that is not its own"));
-                };
-                place.slots = slots;
-                if let Some(newest) = place.newest {
-                    place.slots.write(file, newest)?;
-                }
-            }
-            Ok(())
+        let restored = file.look(|file| {
+            let restore = |(at, place)| restore(file, at, place);
+            (0..)
+                .zip(&*places)
+                .map(restore)
+                .collect::<io::Result<Vec<_>>>()
         });
+        // Only now: if one place cannot be written, the old file may come back, and its sequences go on.
+        for (place, slots) in places.iter_mut().zip(restored.into_iter().flatten()) {
+            place.slots = slots;
+        }
     }
 
     /// Why nothing can be stored in it, as a sentence, if it is not in its place.
@@ -187,6 +184,20 @@ impl StampFile {
     pub fn sync(&self) -> io::Result<()> {
         self.file.file().sync_all()
     }
+}
+
+/// Writes the newest record of the place `at` to a file that was made again. Returns the place's slots there.
+fn restore(file: &File, at: u8, place: &Place) -> io::Result<TwoSlots<LEN>> {
+    // What may be there by now is no newer.
+    let decoded = |bytes: &[u8; LEN]| read(bytes, at);
+    let opened = TwoSlots::open(file, MAGIC, slots_of(at), decoded)?;
+    let (mut slots, Contents::Known { .. }) = opened else {
+        return Err(io::Error::other("there is a file that is not its own"));
+    };
+    if let Some(newest) = place.newest {
+        slots.write(file, newest)?;
+    }
+    Ok(slots)
 }
 
 fn slots_of(place: u8) -> [u64; 2] {
@@ -465,6 +476,31 @@ mod tests {
         let (_, found, damage) = open_damaged(&path);
         assert_eq!(found, [stamp(4, "nightly", 1), stamp(5, "report", 3)]);
         assert_eq!(damage, Damage::None);
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_made_again_leaves_the_old_one_as_it_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let [place, away] = ["place", "away"].map(|name| directory.path().join(name));
+        fs::create_dir(&place).unwrap();
+        let path = place.join("eth0.jobs");
+        let (mut stamps, ..) = open_damaged(&path);
+        for progress in 1..=10 {
+            stamps.store(&stamp(4, "nightly", progress)).unwrap();
+        }
+        fs::rename(&place, &away).unwrap();
+        fs::create_dir(&place).unwrap();
+        // All places before the last one can be written.
+        let foreign = File::create(&path).unwrap();
+        foreign.write_all_at(b"theirs", offset(31, 0)).unwrap();
+        stamps.look();
+        assert!(stamps.trouble().is_some());
+        fs::remove_dir_all(&place).unwrap();
+        fs::rename(&away, &place).unwrap();
+        stamps.look();
+        assert!(stamps.trouble().is_none());
+        stamps.store(&stamp(4, "nightly", 11)).unwrap();
+        assert_eq!(open_damaged(&path).1, [stamp(4, "nightly", 11)]);
     }
 
     #[test]
