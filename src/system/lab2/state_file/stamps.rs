@@ -83,11 +83,12 @@ struct Place {
 
 impl StampFile {
     /// Reads what an earlier run has stored in the file at `path`, and makes the file if it is missing. Damaged
-    /// records count as not there.
+    /// records count as not there. `was_marked` is whether a file that is there must have its mark: one without may
+    /// be empty.
     ///
     /// # Errors
     /// The file cannot be used.
-    pub fn open(path: PathBuf) -> io::Result<FoundStamps> {
+    pub fn open(path: PathBuf, was_marked: bool) -> io::Result<FoundStamps> {
         let (file, is_new) = PlacedFile::open(path)?;
         let (mut stored, mut damaged) = (Vec::new(), 0);
         let (mut foreign, mut is_marked) = (false, false);
@@ -120,8 +121,9 @@ impl StampFile {
         if !is_known && (foreign || damaged == 0 && length > offset(MARK + 1, 0)) {
             return Ok(FoundStamps::Foreign);
         }
+        let may_be_empty = length == 0 && (is_new || !was_marked);
         let damage = match damaged {
-            0 if is_known || is_new => Damage::None,
+            0 if is_known || may_be_empty => Damage::None,
             0 => Damage::Emptied,
             _ => Damage::Records(damaged),
         };
@@ -307,7 +309,7 @@ mod tests {
     }
 
     fn open_damaged(path: &Path) -> (StampFile, Vec<StoredStamp>, Damage) {
-        let found = StampFile::open(path.to_owned()).unwrap();
+        let found = StampFile::open(path.to_owned(), true).unwrap();
         let FoundStamps::Known {
             file,
             stored,
@@ -422,7 +424,7 @@ mod tests {
             opened(&file)
                 .write_all_at(b"RINGJB02", offset(place, slot))
                 .unwrap();
-            let found = StampFile::open(file.path().to_owned()).unwrap();
+            let found = StampFile::open(file.path().to_owned(), true).unwrap();
             assert!(matches!(found, FoundStamps::Newer(2)), "{found:?}");
         }
     }
@@ -451,7 +453,7 @@ mod tests {
         for contents in [&b"another program's"[..], &vec![0; 100_000][..]] {
             let file = NamedTempFile::new().unwrap();
             fs::write(file.path(), contents).unwrap();
-            let found = StampFile::open(file.path().to_owned()).unwrap();
+            let found = StampFile::open(file.path().to_owned(), true).unwrap();
             assert!(matches!(found, FoundStamps::Foreign), "{found:?}");
             assert_eq!(fs::read(file.path()).unwrap(), contents);
         }
