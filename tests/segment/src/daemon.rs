@@ -240,6 +240,20 @@ impl Daemon {
         Pid::from_raw(i32::try_from(id).expect("the kernel's process numbers are positive"))
     }
 
+    /// One of its sets of capabilities, as `/proc` names them: `CapPrm`, for one.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn capabilities(&self, set: &str) -> Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
+        let bits = status.lines().find_map(|line| line.strip_prefix(set));
+        let bits = bits.and_then(|bits| bits.strip_prefix(':'));
+        Ok(u64::from_str_radix(
+            bits.context("no such set")?.trim(),
+            16,
+        )?)
+    }
+
     /// Its state directory, if it was not told another.
     #[must_use]
     pub fn state_dir(&self) -> PathBuf {
