@@ -61,7 +61,7 @@ pub struct Grant {
     pub data: String,
     /// Nobody else is granted the token before this time of CLOCK_BOOTTIME, in nanoseconds.
     pub until_ns: u64,
-    /// The clock of this and all later times of the lock; absent: the client's own.
+    /// The clock of this and all later times of the lock; absent: the daemon could not find it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<BootClock>,
 }
@@ -69,22 +69,26 @@ pub struct Grant {
 /// A CLOCK_BOOTTIME. Each kernel has one, and each time namespace sees it with an offset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootClock {
-    /// The boot of the kernel that it belongs to.
-    pub boot: String,
+    /// The boot of the kernel that it belongs to; absent: unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
     /// How far it is ahead of the one that has no offset, in nanoseconds.
     pub offset_ns: i64,
 }
 
 impl BootClock {
-    /// Returns the time that this clock shows when the `other` one shows `ns`; `None`: the two belong to
-    /// different kernels.
+    /// Whether both clocks may belong to one kernel. Two ends of a Unix socket always do, as far as is known.
     #[must_use]
-    pub fn when(&self, other: &Self, ns: u64) -> Option<u64> {
-        (self.boot == other.boot).then(|| {
-            let shown = i128::from(ns) - i128::from(other.offset_ns) + i128::from(self.offset_ns);
-            // A time before this clock's beginning is past in any case.
-            u64::try_from(shown.max(0)).unwrap_or(u64::MAX)
-        })
+    pub fn may_share_kernel(&self, other: &Self) -> bool {
+        self.boot.is_none() || other.boot.is_none() || self.boot == other.boot
+    }
+
+    /// Returns the time that this clock shows when the `other` one, of the same kernel, shows `ns`.
+    #[must_use]
+    pub fn when(&self, other: &Self, ns: u64) -> u64 {
+        let shown = i128::from(ns) - i128::from(other.offset_ns) + i128::from(self.offset_ns);
+        // A time before this clock's beginning is past in any case.
+        u64::try_from(shown.max(0)).unwrap_or(u64::MAX)
     }
 }
 
@@ -124,18 +128,28 @@ mod tests {
     use super::BootClock;
 
     fn clock(boot: &str, offset_ns: i64) -> BootClock {
-        let boot = boot.to_owned();
+        let boot = Some(boot.to_owned());
         BootClock { boot, offset_ns }
     }
 
     #[test]
     fn a_time_of_one_time_namespace_is_shown_by_the_clock_of_another() {
         let (early, late) = (clock("a", -7), clock("a", 50));
-        assert_eq!(early.when(&early, 100), Some(100));
-        assert_eq!(early.when(&late, 100), Some(43));
-        assert_eq!(late.when(&early, 100), Some(157));
-        assert_eq!(early.when(&late, 50), Some(0), "before its beginning");
-        assert_eq!(late.when(&early, u64::MAX), Some(u64::MAX));
-        assert_eq!(clock("b", -7).when(&early, 100), None);
+        assert_eq!(early.when(&early, 100), 100);
+        assert_eq!(early.when(&late, 100), 43);
+        assert_eq!(late.when(&early, 100), 157);
+        assert_eq!(early.when(&late, 50), 0, "before its beginning");
+        assert_eq!(late.when(&early, u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn clocks_of_different_kernels_are_told_apart_if_both_are_known() {
+        let unknown = BootClock {
+            boot: None,
+            offset_ns: 0,
+        };
+        let [a, b] = ["a", "b"].map(|boot| clock(boot, 0));
+        assert!(a.may_share_kernel(&a) && !a.may_share_kernel(&b));
+        assert!(a.may_share_kernel(&unknown) && unknown.may_share_kernel(&a));
     }
 }

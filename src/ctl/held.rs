@@ -45,7 +45,7 @@ pub(super) struct HeldLock<'a> {
     answers_by: Option<Instant>,
     margins: Margins,
     lease: Option<Lease>,
-    /// The clock of the granter, and that of this process, if they may differ.
+    /// The clock of the granter, and that of this process; `None`: both have the clock without an offset.
     clocks: Option<(BootClock, BootClock)>,
 }
 
@@ -132,7 +132,7 @@ impl<'a> HeldLock<'a> {
     pub(super) fn next(&mut self) -> Option<Said> {
         while let Some(reply) = self.connection.next_reply() {
             if let (Reply::Granted(Grant { clock, .. }), None) = (&reply, self.lease) {
-                match clock.clone().map(compare).transpose() {
+                match compare(clock.clone()) {
                     Ok(clocks) => self.clocks = clocks,
                     Err(why) => return Some(Said::Error(why)),
                 }
@@ -196,9 +196,12 @@ impl<'a> HeldLock<'a> {
     }
 }
 
-/// Returns the clock of the granter and that of this process. The error, as a sentence: no time of the one is known by
-/// the other, so the end of a lease is not.
-fn compare(theirs: BootClock) -> Result<(BootClock, BootClock), String> {
+/// Returns the clock of the granter and that of this process; `None`: the granter does not know its clock, and this
+/// process has the one without an offset.
+///
+/// # Errors
+/// The two clocks cannot be compared, so the end of a lease is unknown: why, as a sentence.
+fn compare(theirs: Option<BootClock>) -> Result<Option<(BootClock, BootClock)>, String> {
     let unknown = |why: &str| {
         format!(
             "the lock cannot be held, since its lease ends by a clock that is not known here: {why}; run ringctl where \
@@ -210,16 +213,19 @@ fn compare(theirs: BootClock) -> Result<(BootClock, BootClock), String> {
         boot: own.0,
         offset_ns: own.1,
     };
-    if own.boot != theirs.boot {
-        return Err(unknown("ringd runs on another kernel"));
+    match theirs {
+        Some(theirs) if own.may_share_kernel(&theirs) => Ok(Some((theirs, own))),
+        Some(_) => Err(unknown("ringd runs on another kernel")),
+        None if own.offset_ns == 0 => Ok(None),
+        None => Err(unknown(
+            "ringd does not know its clock, and ringctl's has the offset of a time namespace",
+        )),
     }
-    Ok((theirs, own))
 }
 
 /// Returns a time of the granter's clock by this process's.
 fn by_own_clock(clocks: Option<&(BootClock, BootClock)>, ns: u64) -> u64 {
-    // No lock of another kernel is held: see `compare`.
-    clocks.map_or(ns, |(theirs, own)| own.when(theirs, ns).unwrap_or(0))
+    clocks.map_or(ns, |(theirs, own)| own.when(theirs, ns))
 }
 
 impl AsFd for HeldLock<'_> {
@@ -318,7 +324,7 @@ mod tests {
         };
         Reply::Granted(Grant {
             clock: Some(BootClock {
-                boot: boot.unwrap_or(&own).to_owned(),
+                boot: boot.map(str::to_owned).or(own),
                 offset_ns: offset_ns + ahead_ns,
             }),
             ..grant

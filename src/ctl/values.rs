@@ -3,51 +3,43 @@
 use std::time::Duration;
 
 use crate::control::MAX_LABEL;
-use crate::text::parse_duration;
+use crate::text::parse_duration_or_seconds;
 
 /// Maximum wait: 30 years.
 const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
-/// Parses how long to wait: a duration, or a number of seconds without a unit, as flock(1) takes it.
+/// Parses how long to wait.
 pub(super) fn wait(text: &str) -> Result<Duration, String> {
-    let wait = match text.parse() {
-        Ok(seconds) => from_seconds(seconds)?,
-        Err(_) => parse_duration(text).map_err(|why| format!("{why}, or seconds, as in 0.5"))?,
-    };
-    if wait > LONGEST {
-        return Err(TOO_LONG.to_owned());
+    match parse_duration_or_seconds(text) {
+        Ok(wait) if wait <= LONGEST => Ok(wait),
+        Ok(_) => Err("too long: leave the option out to wait without end".to_owned()),
+        Err(why) => Err(why),
     }
-    Ok(wait)
-}
-
-const TOO_LONG: &str = "too long: leave the option out to wait without end";
-
-fn from_seconds(seconds: f64) -> Result<Duration, String> {
-    if seconds.is_nan() {
-        return Err("not a number".to_owned());
-    }
-    if seconds < 0.0 {
-        return Err("a time to wait cannot be negative: give one as in 5s or 0.5".to_owned());
-    }
-    Duration::try_from_secs_f64(seconds).map_err(|_| TOO_LONG.to_owned())
 }
 
 /// Parses the period of a job, which is sent in whole milliseconds.
 pub(super) fn period(text: &str) -> Result<Duration, String> {
-    let period = parse_duration(text)?;
-    if period < Duration::from_millis(1) {
-        return Err("a period cannot be 0: give a duration of 1ms or more, as in 20h".to_owned());
-    }
-    Ok(period)
+    let zero = "a period cannot be 0: give a duration of 1ms or more, as in 20h";
+    at_least_a_millisecond(text, zero)
 }
 
 /// Parses for how long a lock is held at the most, which is sent in whole milliseconds.
 pub(super) fn max_hold(text: &str) -> Result<Duration, String> {
-    let most = parse_duration(text)?;
-    if most < Duration::from_millis(1) {
-        return Err("it cannot be 0: give a duration of 1ms or more, as in 30s".to_owned());
+    let zero = "it cannot be 0: give a duration of 1ms or more, as in 30s";
+    at_least_a_millisecond(text, zero)
+}
+
+/// Parses a client timeout, which the servers count in milliseconds.
+pub(super) fn client_timeout(text: &str) -> Result<Duration, String> {
+    let zero = "it cannot be 0: give that of the servers, as in 15s";
+    at_least_a_millisecond(text, zero)
+}
+
+fn at_least_a_millisecond(text: &str, zero: &str) -> Result<Duration, String> {
+    match parse_duration_or_seconds(text)? {
+        duration if duration < Duration::from_millis(1) => Err(zero.to_owned()),
+        duration => Ok(duration),
     }
-    Ok(most)
 }
 
 /// Parses a process's exit code.
@@ -90,7 +82,8 @@ pub(super) fn shortened(name: &str) -> &str {
 mod tests {
     use std::time::Duration;
 
-    use super::{event, exit_code, process, shortened, wait};
+    use super::{client_timeout, event, exit_code, max_hold, period, process, shortened, wait};
+    use crate::text::parse_duration_or_seconds as grace;
 
     #[test]
     fn a_wait_is_a_duration_or_seconds_and_never_negative() {
@@ -105,13 +98,36 @@ mod tests {
             ("-1", "cannot be negative"),
             ("-1s", "cannot be negative"),
             ("-inf", "cannot be negative"),
-            ("1e10", "too long"),
-            ("2000w", "too long"),
+            ("1e10", "too long: leave the option out"),
+            ("2000w", "too long: leave the option out"),
             ("inf", "too long"),
             ("NaN", "not a number"),
         ] {
             let said = wait(wrong).expect_err(wrong);
             assert!(said.contains(why), "{wrong}: {said}");
+        }
+    }
+
+    #[test]
+    fn all_times_may_be_seconds_without_a_unit() {
+        let parsers = [wait, max_hold, period, grace, client_timeout];
+        for (text, millis) in [
+            ("30", 30_000),
+            ("2.5", 2500),
+            ("30s", 30_000),
+            ("1d", 86_400_000),
+        ] {
+            for parse in parsers {
+                assert_eq!(parse(text), Ok(Duration::from_millis(millis)), "{text}");
+            }
+        }
+        for text in ["-1", "1e30", "NaN", "5y", ""] {
+            for parse in parsers {
+                assert!(parse(text).is_err(), "{text}");
+            }
+        }
+        for parse in [max_hold, period, client_timeout] {
+            assert!(parse("0").unwrap_err().contains("cannot be 0"));
         }
     }
 

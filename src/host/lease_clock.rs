@@ -16,7 +16,7 @@ pub fn lease_clock() -> Option<BootClock> {
         Err(error) => {
             warn!(
                 event = "clock_unknown",
-                "cannot find out which clock this is: {error}; let all clients be in the daemon's time namespace"
+                "cannot find out which clock this is: {error}; ringctl takes no lock outside the first time namespace"
             );
             None
         }

@@ -30,14 +30,16 @@ pub fn now() -> Now {
     }
 }
 
-/// How far this process's CLOCK_BOOTTIME is ahead of that of the first time namespace, in nanoseconds, and the boot of
-/// the kernel that has both.
+/// Returns how far this process's CLOCK_BOOTTIME is ahead of that of the first time namespace, in nanoseconds, and the
+/// boot of the kernel that has both. The boot is `None` where `/proc` shows only processes, as under the units.
 ///
 /// # Errors
 /// There is no `/proc`, or this process is about to have another time namespace.
-pub fn of_boot() -> io::Result<(String, i64)> {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
-    let boot = boot.trim_end().to_owned();
+pub fn of_boot() -> io::Result<(Option<String>, i64)> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+    let boot = boot.map(|boot| boot.trim_end().to_owned());
+    // Without `/proc`, time namespaces only seem to be missing.
+    fs::metadata("/proc/self/ns")?;
     let offset = match fs::read_link("/proc/self/ns/time") {
         // A kernel without time namespaces.
         Err(error) if error.kind() == ErrorKind::NotFound => 0,
@@ -46,22 +48,22 @@ pub fn of_boot() -> io::Result<(String, i64)> {
             if own? != fs::read_link("/proc/self/ns/time_for_children")? {
                 return Err(io::Error::other("its children have another time namespace"));
             }
-            boot_offset(&fs::read_to_string("/proc/self/timens_offsets")?)
+            let offsets = fs::read_to_string("/proc/self/timens_offsets")?;
+            boot_offset(&offsets).ok_or_else(|| io::Error::other("unknown offsets"))?
         }
     };
     Ok((boot, offset))
 }
 
-/// The offset of CLOCK_BOOTTIME in `/proc/PID/timens_offsets`, in nanoseconds.
-fn boot_offset(offsets: &str) -> i64 {
-    let offset = offsets.lines().find_map(|line| {
+/// Returns the offset of CLOCK_BOOTTIME in `/proc/PID/timens_offsets`, in nanoseconds.
+fn boot_offset(offsets: &str) -> Option<i64> {
+    offsets.lines().find_map(|line| {
         let mut words = line.split_whitespace();
         // Its number in early kernels.
         let is_boot_time = matches!(words.next()?, "boottime" | "7");
         let mut number = || words.next()?.parse::<i64>().ok();
-        is_boot_time.then(|| Some(number()?.checked_mul(1_000_000_000)? + number()?))?
-    });
-    offset.unwrap_or(0)
+        is_boot_time.then(|| number()?.checked_mul(1_000_000_000)?.checked_add(number()?))?
+    })
 }
 
 /// How long this machine has run without suspends by its clock, which the kernel may be told to let run faster or
@@ -96,10 +98,10 @@ mod tests {
     #[test]
     fn the_offset_of_a_time_namespace_is_read() {
         let early = "1 10 0\n7 -5 500000000\n";
-        assert_eq!(boot_offset(early), -4_500_000_000);
+        assert_eq!(boot_offset(early), Some(-4_500_000_000));
         let named = "monotonic           10         0\nboottime       100000         7\n";
-        assert_eq!(boot_offset(named), 100_000_000_000_007);
-        assert_eq!(boot_offset(""), 0);
+        assert_eq!(boot_offset(named), Some(100_000_000_000_007));
+        assert_eq!(boot_offset(""), None);
         assert!(of_boot().is_ok());
     }
 }

@@ -61,6 +61,16 @@ impl<T> Found<T> {
         }
     }
 
+    /// Returns the same of a part of the record.
+    pub fn map<U>(self, part: impl FnOnce(T) -> U) -> Found<U> {
+        match self {
+            Self::Nothing => Found::Nothing,
+            Self::Stored(record) => Found::Stored(part(record)),
+            Self::Corrupt => Found::Corrupt,
+            Self::Emptied => Found::Emptied,
+        }
+    }
+
     /// Returns what has become of the state that an earlier run has stored in the file at `path`, if it is lost.
     pub fn loss(&self, path: &Path) -> Option<String> {
         let path = path.display();
@@ -138,6 +148,17 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     pub fn write(&mut self, record: &T) -> io::Result<()> {
         let bytes = (self.format.encode)(record);
         self.slots.write(self.file.writable()?, bytes)?;
+        self.newest = bytes;
+        Ok(())
+    }
+
+    /// Writes the newest record once more, in place, with what is known of it by now.
+    ///
+    /// # Errors
+    /// The file cannot be written, or is not in its place.
+    pub fn rewrite(&mut self, record: &T) -> io::Result<()> {
+        let bytes = (self.format.encode)(record);
+        self.slots.rewrite(self.file.writable()?, bytes)?;
         self.newest = bytes;
         Ok(())
     }

@@ -7,6 +7,8 @@ const UNITS: &str = "ns, us, ms, s, m, h, d, w";
 
 /// Parses a duration with its unit. Months and years, which have no fixed length, are none of them.
 ///
+/// The options of daemons are parsed so: most are a few milliseconds, and `--heartbeat 100` would be 100 s.
+///
 /// # Errors
 /// What is wrong with the text, and which units there are.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
@@ -33,6 +35,23 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         humantime::DurationError::NumberOverflow => "too large, or finer than 1ns".to_owned(),
         _ => format!("not a duration: give a number and one of {UNITS}, as in 100ms"),
     })
+}
+
+/// Parses a duration with its unit, or a number of seconds, as flock(1), sleep(1) and systemd take it.
+///
+/// # Errors
+/// What is wrong with the text, and which units there are.
+pub fn parse_duration_or_seconds(text: &str) -> Result<Duration, String> {
+    let Ok(seconds) = text.parse::<f64>() else {
+        return parse_duration(text).map_err(|why| format!("{why}, or seconds, as in 0.5"));
+    };
+    if seconds.is_nan() {
+        return Err("not a number".to_owned());
+    }
+    if seconds < 0.0 {
+        return Err("a duration cannot be negative: give one as in 5s or 0.5".to_owned());
+    }
+    Duration::try_from_secs_f64(seconds).map_err(|_| "too long".to_owned())
 }
 
 /// Formats a duration for a sentence: `2 s`, `5.5 ms`, `3m 5s`.

@@ -4,4 +4,4 @@ mod bytes;
 mod duration;
 
 pub use bytes::{format_bytes, parse_bytes};
-pub use duration::{format_duration, parse_duration};
+pub use duration::{format_duration, parse_duration, parse_duration_or_seconds};

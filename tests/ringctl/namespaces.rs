@@ -10,6 +10,7 @@ use crate::program::{RINGCTL, Running};
 tests! {
     as_process_1_it_waits_for_whatever_ends,
     as_process_1_it_passes_signals_on,
+    nothing_runs_in_another_time_namespace_than_that_of_an_unknown_clock,
 }
 
 /// `ringctl run` with a line for the shell, in namespaces of its own.
@@ -46,4 +47,18 @@ fn as_process_1_it_passes_signals_on() {
     let mut client = fake.grant(LONG);
     client.unlocked();
     assert_eq!(run.code(), Some(9));
+}
+
+/// By the clock there, the end of the lease is another time.
+fn nothing_runs_in_another_time_namespace_than_that_of_an_unknown_clock() {
+    let fake = Fake::new();
+    let late = ["--time", "--boottime", "-4"];
+    let mut run = unshared(&late, &fake, "echo runs");
+    let mut client = fake.client();
+    client.request();
+    client.grant_by_unknown_clock(LONG);
+    assert_eq!(run.rest(), "", "it runs");
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("ringd does not know its clock"), "{said}");
 }

@@ -7,8 +7,9 @@ use std::{fs, thread};
 use clap_complete::CompletionCandidate;
 
 use super::super::completion::given;
+use super::super::values::client_timeout;
 use super::list::ask;
-use super::options::{CLIENT_TIMEOUT, client_timeout};
+use super::options::CLIENT_TIMEOUT;
 use super::{Client, Outcome, ServerList};
 use crate::token::WaitLimits;
 

@@ -8,10 +8,9 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueHint};
 use clap_complete::ArgValueCandidates;
 
-use super::super::values::{exit_code, wait};
+use super::super::values::{client_timeout, exit_code, wait};
 use super::completion;
 use super::name::Name;
-use crate::text::parse_duration;
 use crate::token::{Access, WaitLimits};
 
 /// What servers and clients count unless they are told otherwise.
@@ -79,7 +78,7 @@ pub struct TokenOptions {
 
     /// The silence after which a session ends; a shorter one of the servers counts.
     ///
-    /// The servers end a session after their own --client-timeout, and announce that.
+    /// Without a unit it is seconds. The servers end a session after their own --client-timeout, and announce that.
     #[arg(long, value_name = "DURATION", default_value = CLIENT_TIMEOUT, value_parser = client_timeout, allow_hyphen_values = true)]
     pub client_timeout: Duration,
 
@@ -169,7 +168,7 @@ pub struct Acquire {
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
 
-    /// Give up after DURATION (30s, 5m); without a unit it is seconds.
+    /// Give up after DURATION (30s, 5m, or 30 for 30s).
     #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = wait, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
 
@@ -200,15 +199,6 @@ pub(super) const fn access(shared: bool) -> Access {
 
 fn name() -> impl TypedValueParser<Value = Name> {
     OsStringValueParser::new().try_map(Name::given)
-}
-
-/// Parses a client timeout: what the servers count cannot be nothing.
-pub(super) fn client_timeout(text: &str) -> Result<Duration, String> {
-    let timeout = parse_duration(text)?;
-    if timeout < Duration::from_millis(1) {
-        return Err("it cannot be 0: give that of the servers, as in 15s".to_owned());
-    }
-    Ok(timeout)
 }
 
 #[cfg(test)]
@@ -277,7 +267,7 @@ mod tests {
             (&["hold", "-n", "-w", "1", "t"], "cannot be used with"),
             (&["get", "-E", "256", "t"], "from 0 to 255"),
             (&["--client-timeout", "0s", "list"], "cannot be 0"),
-            (&["--client-timeout", "5", "list"], "no unit"),
+            (&["--client-timeout", "5y", "list"], "unknown unit"),
         ] {
             let error = parse(given).expect_err(said);
             assert!(error.to_string().contains(said), "{error}");

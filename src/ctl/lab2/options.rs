@@ -11,7 +11,7 @@ use super::super::values::{exit_code, label, max_hold, period, process, shortene
 use super::super::{duration_ms, fence};
 use super::help;
 use crate::control::lab2::{Grade, LockRequest};
-use crate::text::parse_duration;
+use crate::text::parse_duration_or_seconds;
 
 /// What `ringctl` can do with a node of a ring.
 #[derive(Debug, Clone, Subcommand)]
@@ -67,7 +67,7 @@ pub enum RingCommand {
         /// A state, or held: a program on this machine holds the token. Of Jitterbug: leader, waiter or orphan.
         #[arg(value_name = "STATE", ignore_case = true)]
         target: Target,
-        /// Give up after DURATION (30s, 5m); without a unit it is seconds.
+        /// Give up after DURATION (30s, 5m, or 30 for 30s).
         #[arg(short = 'w', long, value_name = "DURATION", value_parser = wait, allow_hyphen_values = true)]
         timeout: Option<Duration>,
     },
@@ -87,7 +87,7 @@ impl RingCommand {
 /// How a pause is wanted.
 #[derive(Debug, Clone, Args)]
 pub struct PauseOptions {
-    /// Wait until the node owns nothing, or for DURATION (30s, 5m); without a unit it is seconds. Without --wait: 2s.
+    /// Wait until the node owns nothing, or for DURATION (30s, 5m, or 30 for 30s). Without --wait: 2s.
     #[arg(short, long, value_name = "DURATION", num_args = 0..=1, value_parser = wait, allow_negative_numbers = true)]
     #[expect(
         clippy::option_option,
@@ -111,7 +111,7 @@ pub struct Acquire {
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
 
-    /// Give up after DURATION (30s, 5m); without a unit it is seconds. A ringd that does not answer gets 5s more.
+    /// Give up after DURATION (30s, 5m, or 30 for 30s). A ringd that does not answer gets 5s more.
     #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = wait, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
 
@@ -119,7 +119,7 @@ pub struct Acquire {
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1, value_parser = exit_code, allow_negative_numbers = true)]
     pub conflict_exit_code: u8,
 
-    /// Give up the token after DURATION (30s, 5m).
+    /// Give up the token after DURATION (30s, 5m, or 30 for 30s).
     #[arg(long, value_name = "DURATION", value_parser = max_hold, allow_hyphen_values = true)]
     pub max_hold: Option<Duration>,
 
@@ -223,8 +223,8 @@ pub struct RunOptions {
     #[command(flatten)]
     pub acquire: Acquire,
 
-    /// Time between SIGTERM and SIGKILL; less if another node may be granted the token before.
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration, allow_hyphen_values = true)]
+    /// Time between SIGTERM and SIGKILL (10s, or 10); less if another node may be granted the token before.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration_or_seconds, allow_hyphen_values = true)]
     pub grace: Duration,
 
     /// Run STRING with sh.
@@ -249,7 +249,7 @@ pub struct OnceOptions {
     #[arg(value_name = "NAME", value_parser = job_name)]
     pub name: JobName,
 
-    /// The period: CMD runs at most once in this time. A call in its last hundredth (at most 1m) runs.
+    /// The period (20h, or 30 for 30s): CMD runs at most once in it. A call in its last hundredth (at most 1m) runs.
     #[arg(long, value_name = "DURATION", required = true, value_parser = period, allow_hyphen_values = true)]
     pub every: Duration,
 
@@ -379,7 +379,7 @@ mod tests {
             (&["guard", "record", "--foo", "ls"], "'--foo'"),
             (&["pause", "--wait", "-1"], "cannot be negative"),
             (&["once", "x", "--every", "-5s", "ls"], "not a duration"),
-            (&["once", "x", "--every", "5", "ls"], "no unit"),
+            (&["once", "x", "--every", "5y", "ls"], "unknown unit"),
             (&["once", "x", "--every", "0s", "ls"], "cannot be 0"),
             (&["once", "x", "--every", "999us", "ls"], "cannot be 0"),
             (&["lock", "--pid", "-1"], "not the number of a process"),

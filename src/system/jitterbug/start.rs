@@ -33,8 +33,13 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     let link = SegmentLink::open(&options.interface, options.udp_port, options.tcp_port)?;
     let seed = random().map_err(host::Error::system("draw a random number"))?;
     let machine = Jitterbug::new(own, seed).map_err(|error| unusable(&error))?;
-    rights::keep(rights::PORTS | rights::PROGRAMS)
-        .map_err(host::Error::system("give up capabilities"))?;
+    let has_programs = own.compute == Compute::Program || own.decide == Decide::Program;
+    let needed = if has_programs || has_hooks(options) {
+        rights::PORTS | rights::PROGRAMS
+    } else {
+        rights::PORTS
+    };
+    rights::keep(needed).map_err(host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         &options.control_path(),
@@ -47,7 +52,6 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         history: History::new(host.started()),
         ends_of_use: 0,
     };
-    let has_programs = own.compute == Compute::Program || own.decide == Decide::Program;
     let node = Node {
         interface: options.interface.clone(),
         link,
@@ -70,12 +74,16 @@ fn unusable(error: &OptionsError) -> host::Error {
     host::Error::Usage(format!("{error}; ringd jitterbug --help says more"))
 }
 
+const fn has_hooks(options: &Options) -> bool {
+    options.on_change.is_some() || options.hooks_dir.is_some()
+}
+
 /// Starts hooks, if there may be any.
 fn start_hooks(
     options: &Options,
     history: &History,
 ) -> Result<Option<Hooks<super::change::Change>>, host::Error> {
-    if options.on_change.is_none() && options.hooks_dir.is_none() {
+    if !has_hooks(options) {
         return Ok(None);
     }
     let settings = hooks::Settings {

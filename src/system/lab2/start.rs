@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ring_proto::lab2::{ConstantError, Constants, Lab2};
+use rustix::thread::CapabilitySet;
 use tracing::{info, warn};
 
 use super::Options;
@@ -46,7 +47,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     }
     let lock = lock.map_err(Error::Lock)?;
     let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
-    rights::keep(rights::FRAMES | rights::PROGRAMS)
+    rights::keep(rights::FRAMES | programs(options))
         .map_err(host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
@@ -88,6 +89,17 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     };
     let node = Node::new(around, service, hooks, lock);
     host.run(Driver::new(machine), node)
+}
+
+/// Returns the capabilities that hooks need, if there may be any.
+fn programs(options: &Options) -> CapabilitySet {
+    // Hooks may be put into an empty directory at any time. One that cannot be looked at may be there.
+    let has_directory = options.hooks_dir.try_exists().unwrap_or(true);
+    if options.on_change.is_some() || has_directory {
+        rights::PROGRAMS
+    } else {
+        CapabilitySet::empty()
+    }
 }
 
 fn unusable(error: &ConstantError) -> host::Error {

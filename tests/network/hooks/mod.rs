@@ -20,7 +20,8 @@ use order::{
     what_hooks_are_told_is_what_watchers_are_told,
 };
 use surroundings::{
-    a_hook_has_nothing_of_the_daemons, a_hook_of_roots_may_do_more_than_its_daemon,
+    a_daemon_of_roots_without_hooks_cannot_get_rights_back, a_hook_has_nothing_of_the_daemons,
+    a_hook_of_roots_may_do_more_than_its_daemon,
     a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody,
     a_hooks_directory_of_another_user_is_skipped, a_restless_token_is_warned_of,
     what_a_hook_leaves_behind_in_a_container_is_waited_for,
@@ -44,6 +45,7 @@ pub fn tests() -> Vec<Test> {
         a_hook_has_nothing_of_the_daemons,
         what_a_hook_leaves_behind_in_a_container_is_waited_for,
         a_hook_of_roots_may_do_more_than_its_daemon,
+        a_daemon_of_roots_without_hooks_cannot_get_rights_back,
         what_hooks_say_is_in_the_log_and_a_flood_is_not,
         a_restless_token_is_warned_of,
     ]

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Segment, Timing};
 
-use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, at_rest, value};
+use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, at_rest, at_rest_alone, value};
 
 pub fn a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, Place::new()?);
@@ -116,11 +116,22 @@ pub fn a_hook_of_roots_may_do_more_than_its_daemon() -> Result<()> {
     )?;
     let daemon = place.ringd(segment.node(0), &at_rest()).spawn()?;
     place.wait_for_line(|line| line.starts_with("1: lo"))?;
-    let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid()))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let bits = u64::from_str_radix(line.context("CapEff")?.trim(), 16)?;
+    let bits = daemon.capabilities("CapEff")?;
     // CAP_DAC_OVERRIDE, CAP_KILL, CAP_NET_RAW and CAP_SYS_NICE.
     ensure!(bits == 1 << 1 | 1 << 5 | 1 << 13 | 1 << 23, "{bits:x}");
+    Ok(())
+}
+
+pub fn a_daemon_of_roots_without_hooks_cannot_get_rights_back() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    fs::remove_dir(place.hooks())?;
+    let daemon = place.ringd(segment.node(0), &at_rest_alone()).spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    for set in ["CapPrm", "CapEff", "CapBnd"] {
+        let bits = daemon.capabilities(set)?;
+        // CAP_DAC_OVERRIDE, CAP_NET_RAW and CAP_SYS_NICE.
+        ensure!(bits == 1 << 1 | 1 << 13 | 1 << 23, "{set} {bits:x}");
+    }
     Ok(())
 }
 

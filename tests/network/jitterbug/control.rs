@@ -23,6 +23,7 @@ pub fn tests() -> Vec<Test> {
         what_does_not_apply_is_refused_in_words,
         what_cannot_start_says_why,
         hooks_hear_of_changes_of_state,
+        a_node_without_programs_cannot_get_rights_back,
     ];
     all.into_iter().map(Test::without_stalls).collect()
 }
@@ -396,5 +397,16 @@ fn hooks_hear_of_changes_of_state() -> Result<()> {
     ensure!(lines.first() == Some(&"started none orphan"), "{told}");
     ensure!(lines.contains(&"state_changed orphan leader"), "{told}");
     ensure!(lines.last() == Some(&"stopped leader none"), "{told}");
+    Ok(())
+}
+
+fn a_node_without_programs_cannot_get_rights_back() -> Result<()> {
+    let mut stand = Stand::new(Kind::Bridge, 1, &[])?;
+    stand.wait_for_count(0, 2)?;
+    for set in ["CapPrm", "CapEff", "CapBnd"] {
+        let bits = stand.node(0).capabilities(set)?;
+        // CAP_DAC_OVERRIDE, CAP_NET_BIND_SERVICE and CAP_SYS_NICE.
+        ensure!(bits == 1 << 1 | 1 << 10 | 1 << 23, "{set} {bits:x}");
+    }
     Ok(())
 }

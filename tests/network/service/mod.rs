@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Binaries, Container, Daemon, PATIENCE, Segment, Test, Timing, binaries, tests};
-use serde_json::Value;
+use ring_segment::{
+    Binaries, Container, Daemon, PATIENCE, Segment, Test, Timing, ask, binaries, tests,
+};
+use serde_json::{Value, json};
 
 const BINARIES: Binaries = binaries!();
 const UNIT: &str = "ringd@eth0";
@@ -159,6 +161,14 @@ fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
 
     ensure!(scene.status()?["link"] == "up");
     scene.container.run(&["ringctl", "run", "--", "true"])?;
+    // The unit hides /proc/sys, and clients in other time namespaces need the clock all the same.
+    let lock = json!({"request": "lock"});
+    let grant = ask(
+        &scene.container.path("/run/ringd/eth0.sock"),
+        &lock,
+        "granted",
+    )?;
+    ensure!(grant["clock"]["offset_ns"].is_i64(), "{grant}");
     check_other_units_are_kept_out(&scene.container)?;
 
     let elections = |status: &Value| status["counters"]["state_change_reasons"]["elected"].clone();

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{
     Binaries, Daemon, Node, PATIENCE, Ringd, Segment, Test, Timing, binaries, tests,
 };
+use serde_json::json;
 use std::fs::{self};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
@@ -22,6 +23,7 @@ pub fn tests() -> Vec<Test> {
         an_interface_that_is_down_is_waited_for,
         a_missing_permission_is_explained,
         a_user_with_the_one_capability_is_enough,
+        the_clock_is_known_where_proc_shows_only_processes,
         it_takes_a_larger_share_of_a_busy_machine_if_it_may,
         a_second_daemon_on_the_interface_is_refused,
         a_second_daemon_is_refused_though_it_sees_other_files,
@@ -107,6 +109,18 @@ fn a_user_with_the_one_capability_is_enough() -> Result<()> {
     ];
     let daemon = timed(segment.node(0)).through(only).spawn()?;
     daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    Ok(())
+}
+
+/// As under the unit.
+fn the_clock_is_known_where_proc_shows_only_processes() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let mount = "mount -t proc -o subset=pid proc /proc && exec \"$@\"";
+    let through = ["unshare", "--mount", "sh", "-c", mount, "sh"];
+    let daemon = timed(segment.node(0)).through(through).spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    let grant = daemon.ask(&json!({"request": "lock"}), "granted")?;
+    ensure!(grant["clock"]["offset_ns"].is_i64(), "{grant}");
     Ok(())
 }
 

@@ -177,6 +177,23 @@ impl Ringd {
     }
 }
 
+/// Sends one request to a control socket (`docs/control.md`), and returns the answer of this kind.
+///
+/// # Errors
+/// If there is another answer, or none.
+pub fn ask(control: &Path, request: &Value, kind: &str) -> Result<Value> {
+    let mut stream = UnixStream::connect(control).context("nobody listens")?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    writeln!(stream, "{request}").context("the request is not taken")?;
+    let mut line = String::new();
+    BufReader::new(stream)
+        .read_line(&mut line)
+        .context("no answer")?;
+    let mut answer: Value = serde_json::from_str(&line).context("the answer is no JSON")?;
+    let value = answer.get_mut(kind).map(Value::take);
+    value.with_context(|| format!("{answer} instead of {kind}"))
+}
+
 /// A daemon that was started. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct Daemon {
@@ -221,6 +238,20 @@ impl Daemon {
     pub fn pid(&self) -> Pid {
         let id = self.child.as_ref().expect("the daemon runs").id();
         Pid::from_raw(i32::try_from(id).expect("the kernel's process numbers are positive"))
+    }
+
+    /// One of its sets of capabilities, as `/proc` names them: `CapPrm`, for one.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn capabilities(&self, set: &str) -> Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
+        let bits = status.lines().find_map(|line| line.strip_prefix(set));
+        let bits = bits.and_then(|bits| bits.strip_prefix(':'));
+        Ok(u64::from_str_radix(
+            bits.context("no such set")?.trim(),
+            16,
+        )?)
     }
 
     /// Its state directory, if it was not told another.
@@ -400,16 +431,7 @@ impl Daemon {
     /// # Errors
     /// If there is another one, or none.
     pub fn ask(&self, request: &Value, kind: &str) -> Result<Value> {
-        let mut stream = UnixStream::connect(self.control()).context("nobody listens")?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        writeln!(stream, "{request}").context("the request is not taken")?;
-        let mut line = String::new();
-        BufReader::new(stream)
-            .read_line(&mut line)
-            .context("no answer")?;
-        let mut answer: Value = serde_json::from_str(&line).context("the answer is no JSON")?;
-        let value = answer.get_mut(kind).map(Value::take);
-        value.with_context(|| format!("{answer} instead of {kind}"))
+        ask(&self.control(), request, kind)
     }
 
     /// Asks for its status until it is as `wanted`. It is the one that `ringctl status --json` shows,

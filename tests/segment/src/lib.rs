@@ -80,7 +80,7 @@ pub use capture::Capture;
 pub use cases::{Case, side_by_side};
 pub use clock::{now, start as epoch};
 pub use container::Container;
-pub use daemon::{Binaries, Daemon, Ringd};
+pub use daemon::{Binaries, Daemon, Ringd, ask};
 pub use disk::SmallDisk;
 pub use fastrand::Rng;
 pub use limit::{PATIENCE, WAIT};

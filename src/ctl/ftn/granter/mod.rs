@@ -20,7 +20,7 @@ use super::super::keeper::detach;
 use super::holders;
 use super::name::Name;
 use crate::control::{Grant, Loss, Refusal, Renewal, Reply, Request, hex};
-use crate::host::{self, Backstops};
+use crate::host::{self, Backstops, lease_clock};
 use crate::sys::clock;
 use crate::token::{self, Error, Event, Session, Wake};
 use port::Port;
@@ -135,7 +135,8 @@ impl Holder<'_> {
             grade: None,
             data: hex::encode(&grant.data),
             until_ns: until.as_nanos(),
-            clock: None,
+            // It is this process that asks the servers, in the time namespace of the work.
+            clock: lease_clock(),
         }));
         loop {
             let wake = match self.session.next(None) {

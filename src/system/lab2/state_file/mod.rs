@@ -18,7 +18,7 @@ use crate::control::NodeName;
 use crate::driver::Store;
 use crate::system::Error;
 use crate::system::record_file::{Found, RecordFile, WriteFailures, unusable};
-use record::{FORMAT, LEN};
+use record::{FORMAT, LEN, Record};
 use stamps::{Damage, FoundStamps, StampFile};
 
 /// What a node without a state file starts with.
@@ -31,7 +31,7 @@ pub const FRESH: Durable = Durable {
 /// The state file of one ring, locked for as long as this lives.
 #[derive(Debug)]
 pub struct StateFile {
-    record: RecordFile<Durable, LEN>,
+    record: RecordFile<Record, LEN>,
     stamps: StampFile,
     /// What an earlier run has stored, until it is taken.
     found_stamps: Vec<StoredStamp>,
@@ -48,9 +48,15 @@ impl StateFile {
     /// The directory or the file cannot be used, the file is no state file, another user's or a newer ringd's, or
     /// another process has it locked.
     pub fn open(directory: &Path, ring: &NodeName) -> Result<(Self, Found<Durable>), Error> {
-        let (record, found) = RecordFile::open(ring.state(directory), &FORMAT, &FRESH)?;
+        let fresh = Record {
+            durable: FRESH,
+            has_marked_jobs: false,
+        };
+        let (mut record, found) = RecordFile::open(ring.state(directory), &FORMAT, &fresh)?;
         let jobs = record.path().with_extension("jobs");
-        let found_jobs = StampFile::open(jobs.clone());
+        // Without a state file the safe answer: an empty file of jobs is a warning.
+        let was_marked = !matches!(found, Found::Stored(record) if !record.has_marked_jobs);
+        let found_jobs = StampFile::open(jobs.clone(), was_marked);
         let (stamps, found_stamps, damage) = match found_jobs.map_err(unusable(&jobs))? {
             FoundStamps::Known {
                 file,
@@ -60,6 +66,14 @@ impl StateFile {
             FoundStamps::Foreign => return Err(Error::StateForeign { path: jobs }),
             FoundStamps::Newer(format) => return Err(Error::StateNewer { path: jobs, format }),
         };
+        let found = found.map(|record| record.durable);
+        // Not before the mark is there: a start that a full disk ends must not make the next one warn.
+        let known = Record {
+            durable: found.or(FRESH),
+            has_marked_jobs: true,
+        };
+        let rewritten = record.rewrite(&known);
+        rewritten.map_err(unusable(record.path()))?;
         let loss = found.loss(record.path());
         let loss = loss.map(|loss| format!("{loss}; tokens keep growing by the clock"));
         let losses = loss.map(|loss| ("state_corrupt", loss));
@@ -143,7 +157,11 @@ impl Store<Durable> for StateFile {
     fn store(&mut self, durable: &Durable) -> Stored {
         let stamp = durable.stamp.as_ref();
         let stamped = stamp.map_or(Ok(()), |stamp| self.stamps.store(stamp));
-        let written = stamped.and_then(|()| self.record.write(durable));
+        let record = Record {
+            durable: *durable,
+            has_marked_jobs: true,
+        };
+        let written = stamped.and_then(|()| self.record.write(&record));
         WriteFailures::note(&mut self.failed, written)
     }
 }

@@ -7,7 +7,8 @@
 //! 32  known.author       6 bytes
 //! 38  zero               2 bytes
 //! 40  known.number       u32
-//! 44  zero               12 bytes
+//! 44  jobs marked        u32   0 or 1
+//! 48  zero               8 bytes
 //! ```
 //! All integers are big-endian.
 
@@ -21,15 +22,25 @@ use crate::system::record_file::Format;
 /// Bytes of a record.
 pub const LEN: usize = 64;
 
+/// Contents of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// The node's state.
+    pub durable: Durable,
+    /// Whether the file of jobs has its mark, and so is never empty. Earlier builds made an empty one.
+    pub has_marked_jobs: bool,
+}
+
 /// How a record says it.
-pub const FORMAT: Format<Durable, LEN> = Format {
+pub const FORMAT: Format<Record, LEN> = Format {
     magic: *b"RINGST01",
     encode,
     decode,
 };
 
 /// A record's bytes, but for what proves it.
-pub fn encode(durable: &Durable) -> [u8; LEN] {
+pub fn encode(record: &Record) -> [u8; LEN] {
+    let durable = &record.durable;
     let mut bytes = [0; LEN];
     bytes[16..20].copy_from_slice(&durable.my_token_number.to_be_bytes());
     if let Some(token) = durable.known {
@@ -38,20 +49,25 @@ pub fn encode(durable: &Durable) -> [u8; LEN] {
         bytes[32..38].copy_from_slice(&token.author.0);
         bytes[40..44].copy_from_slice(&token.number.to_be_bytes());
     }
+    bytes[47] = record.has_marked_jobs.into();
     bytes
 }
 
 /// What a record's bytes say; `None`: nothing that this version writes.
-pub fn decode(bytes: &[u8; LEN]) -> Option<Durable> {
+pub fn decode(bytes: &[u8; LEN]) -> Option<Record> {
     let known = match u32_at(bytes, 20) {
         0 => None,
         1 => Some(token(bytes)?),
         _ => return None,
     };
-    Some(Durable {
+    let durable = Durable {
         my_token_number: u32_at(bytes, 16),
         known,
         stamp: None,
+    };
+    Some(Record {
+        durable,
+        has_marked_jobs: u32_at(bytes, 44) != 0,
     })
 }
 
@@ -74,7 +90,7 @@ fn u32_at(bytes: &[u8; LEN], at: usize) -> u32 {
 mod tests {
     use ring_proto::lab2::Durable;
 
-    use super::{decode, encode};
+    use super::{Record, decode, encode};
     use ring_codec::MacAddr;
     use ring_codec::lab2::{MAX_PROGRESS, Token};
 
@@ -91,14 +107,25 @@ mod tests {
         }
     }
 
+    fn marked(durable: Durable) -> Record {
+        Record {
+            durable,
+            has_marked_jobs: true,
+        }
+    }
+
     #[test]
     fn a_record_is_read_back() {
         let without = Durable {
             known: None,
             ..durable()
         };
-        for durable in [durable(), without] {
-            assert_eq!(decode(&encode(&durable)), Some(durable));
+        for (durable, has_marked_jobs) in [(durable(), false), (without, true)] {
+            let record = Record {
+                durable,
+                has_marked_jobs,
+            };
+            assert_eq!(decode(&encode(&record)), Some(record));
         }
     }
 
@@ -107,7 +134,7 @@ mod tests {
         let mut impossible = durable();
         let known = impossible.known.as_mut().unwrap();
         known.progress = MAX_PROGRESS + 1;
-        assert_eq!(decode(&encode(&impossible)), None);
+        assert_eq!(decode(&encode(&marked(impossible))), None);
     }
 
     #[test]
@@ -115,6 +142,7 @@ mod tests {
         for author in [MacAddr::default(), MacAddr::BROADCAST] {
             let mut forged = durable();
             forged.known.as_mut().unwrap().author = author;
+            let forged = marked(forged);
             assert_eq!(decode(&encode(&forged)), Some(forged));
         }
     }

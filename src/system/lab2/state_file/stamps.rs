@@ -16,6 +16,7 @@
 //! All integers are big-endian. After the places comes one more record, whose body is zero: by it a file that an
 //! earlier run has made, and that no job has run under yet, is told from one that was emptied.
 
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -82,11 +83,12 @@ struct Place {
 
 impl StampFile {
     /// Reads what an earlier run has stored in the file at `path`, and makes the file if it is missing. Damaged
-    /// records count as not there.
+    /// records count as not there. `was_marked` is whether a file that is there must have its mark: one without may
+    /// be empty.
     ///
     /// # Errors
     /// The file cannot be used.
-    pub fn open(path: PathBuf) -> io::Result<FoundStamps> {
+    pub fn open(path: PathBuf, was_marked: bool) -> io::Result<FoundStamps> {
         let (file, is_new) = PlacedFile::open(path)?;
         let (mut stored, mut damaged) = (Vec::new(), 0);
         let (mut foreign, mut is_marked) = (false, false);
@@ -119,8 +121,9 @@ impl StampFile {
         if !is_known && (foreign || damaged == 0 && length > offset(MARK + 1, 0)) {
             return Ok(FoundStamps::Foreign);
         }
+        let may_be_empty = length == 0 && (is_new || !was_marked);
         let damage = match damaged {
-            0 if is_known || is_new => Damage::None,
+            0 if is_known || may_be_empty => Damage::None,
             0 => Damage::Emptied,
             _ => Damage::Records(damaged),
         };
@@ -158,21 +161,17 @@ impl StampFile {
     /// directory is there.
     pub fn look(&mut self) {
         let Self { file, places } = self;
-        file.look(|file| {
-            for (at, place) in (0..).zip(&mut *places) {
-                // What may be there by now is no newer.
-                let decoded = |bytes: &[u8; LEN]| read(bytes, at);
-                let opened = TwoSlots::open(file, MAGIC, slots_of(at), decoded)?;
-                let (slots, Contents::Known { .. }) = opened else {
-                    return Err(io::Error::other("there is a file that is not its own"));
-                };
-                place.slots = slots;
-                if let Some(newest) = place.newest {
-                    place.slots.write(file, newest)?;
-                }
-            }
-            Ok(())
+        let restored = file.look(|file| {
+            let restore = |(at, place)| restore(file, at, place);
+            (0..)
+                .zip(&*places)
+                .map(restore)
+                .collect::<io::Result<Vec<_>>>()
         });
+        // Only now: if one place cannot be written, the old file may come back, and its sequences go on.
+        for (place, slots) in places.iter_mut().zip(restored.into_iter().flatten()) {
+            place.slots = slots;
+        }
     }
 
     /// Why nothing can be stored in it, as a sentence, if it is not in its place.
@@ -187,6 +186,20 @@ impl StampFile {
     pub fn sync(&self) -> io::Result<()> {
         self.file.file().sync_all()
     }
+}
+
+/// Writes the newest record of the place `at` to a file that was made again. Returns the place's slots there.
+fn restore(file: &File, at: u8, place: &Place) -> io::Result<TwoSlots<LEN>> {
+    // What may be there by now is no newer.
+    let decoded = |bytes: &[u8; LEN]| read(bytes, at);
+    let opened = TwoSlots::open(file, MAGIC, slots_of(at), decoded)?;
+    let (mut slots, Contents::Known { .. }) = opened else {
+        return Err(io::Error::other("there is a file that is not its own"));
+    };
+    if let Some(newest) = place.newest {
+        slots.write(file, newest)?;
+    }
+    Ok(slots)
 }
 
 fn slots_of(place: u8) -> [u64; 2] {
@@ -296,7 +309,7 @@ mod tests {
     }
 
     fn open_damaged(path: &Path) -> (StampFile, Vec<StoredStamp>, Damage) {
-        let found = StampFile::open(path.to_owned()).unwrap();
+        let found = StampFile::open(path.to_owned(), true).unwrap();
         let FoundStamps::Known {
             file,
             stored,
@@ -411,7 +424,7 @@ mod tests {
             opened(&file)
                 .write_all_at(b"RINGJB02", offset(place, slot))
                 .unwrap();
-            let found = StampFile::open(file.path().to_owned()).unwrap();
+            let found = StampFile::open(file.path().to_owned(), true).unwrap();
             assert!(matches!(found, FoundStamps::Newer(2)), "{found:?}");
         }
     }
@@ -440,7 +453,7 @@ mod tests {
         for contents in [&b"another program's"[..], &vec![0; 100_000][..]] {
             let file = NamedTempFile::new().unwrap();
             fs::write(file.path(), contents).unwrap();
-            let found = StampFile::open(file.path().to_owned()).unwrap();
+            let found = StampFile::open(file.path().to_owned(), true).unwrap();
             assert!(matches!(found, FoundStamps::Foreign), "{found:?}");
             assert_eq!(fs::read(file.path()).unwrap(), contents);
         }
@@ -465,6 +478,31 @@ mod tests {
         let (_, found, damage) = open_damaged(&path);
         assert_eq!(found, [stamp(4, "nightly", 1), stamp(5, "report", 3)]);
         assert_eq!(damage, Damage::None);
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_made_again_leaves_the_old_one_as_it_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let [place, away] = ["place", "away"].map(|name| directory.path().join(name));
+        fs::create_dir(&place).unwrap();
+        let path = place.join("eth0.jobs");
+        let (mut stamps, ..) = open_damaged(&path);
+        for progress in 1..=10 {
+            stamps.store(&stamp(4, "nightly", progress)).unwrap();
+        }
+        fs::rename(&place, &away).unwrap();
+        fs::create_dir(&place).unwrap();
+        // All places before the last one can be written.
+        let foreign = File::create(&path).unwrap();
+        foreign.write_all_at(b"theirs", offset(31, 0)).unwrap();
+        stamps.look();
+        assert!(stamps.trouble().is_some());
+        fs::remove_dir_all(&place).unwrap();
+        fs::rename(&away, &place).unwrap();
+        stamps.look();
+        assert!(stamps.trouble().is_none());
+        stamps.store(&stamp(4, "nightly", 11)).unwrap();
+        assert_eq!(open_damaged(&path).1, [stamp(4, "nightly", 11)]);
     }
 
     #[test]
