@@ -130,8 +130,10 @@ impl Server {
     fn begin_session(&mut self, now: Instant, id: i32, address: SocketAddr) {
         let expiry = now + self.client_timeout();
         self.sessions.insert(id, address, now);
-        if let Some(leadership) = self.role.leader_mut() {
-            leadership.add(id, expiry);
+        if let Some(leadership) = self.role.leader_mut()
+            && let Some(session) = self.sessions.get_mut(id)
+        {
+            leadership.add(id, session, expiry);
         }
         if self.servers.len() == 1 {
             self.round(now, None);
@@ -181,9 +183,9 @@ impl Server {
         for &id in ids {
             if let Some(session) = self.sessions.remove(id) {
                 self.out.forget(session.address);
-            }
-            if let Some(leadership) = self.role.leader_mut() {
-                leadership.remove(id);
+                if let Some(leadership) = self.role.leader_mut() {
+                    leadership.remove(id, &session);
+                }
             }
             if let Some(survey) = &mut self.knowledge.survey {
                 survey.remove(id);

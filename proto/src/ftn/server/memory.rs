@@ -4,6 +4,7 @@ use super::Server;
 use super::options::{
     GAINED_BYTES, PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES,
 };
+use super::survey::Survey;
 use crate::time::Instant;
 
 /// What a survey may take above the limit in any case, in bytes.
@@ -15,8 +16,9 @@ impl Server {
     /// What clients have made this server take, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let survey = self.knowledge.survey.as_ref();
-        let gained = survey.map_or(0, |survey| survey.gained.len()) + self.knowledge.left.len();
-        self.tokens.bytes() + self.sessions.len() * SESSION_BYTES + gained * GAINED_BYTES
+        let survey = survey.map_or(0, Survey::bytes);
+        let left = self.knowledge.left.len() * GAINED_BYTES;
+        self.tokens.bytes() + self.sessions.len() * SESSION_BYTES + survey + left
     }
 
     /// Makes room for so many bytes more; what is neither held nor awaited goes, longest unused first, other than `kept`.

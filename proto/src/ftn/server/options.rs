@@ -38,6 +38,8 @@ pub const WAIT_BYTES: usize = 64;
 pub const SESSION_BYTES: usize = 512;
 /// A token of which a survey is to say who holds it takes so many more until then.
 pub const GAINED_BYTES: usize = 192;
+/// Each part of a session's answer to a survey takes so many until the answer is whole: it may have come with nothing in it.
+pub const PART_BYTES: usize = 16;
 
 impl Default for Options {
     fn default() -> Self {

@@ -4,7 +4,7 @@ use ring_codec::ftn::Message;
 
 use super::rig::*;
 use crate::ftn::server::{
-    Options, PARTY_BYTES, QUEUE_BYTES, Reason, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES,
+    Durable, Options, PARTY_BYTES, QUEUE_BYTES, Reason, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES,
 };
 
 fn with_memory(max_memory: usize) -> Rig {
@@ -92,4 +92,30 @@ fn a_free_token_is_not_dropped_for_its_next_holder() {
     rig.request(1, 1, "t", X);
     rig.update_and_deassign(1, 2, "t", "v");
     assert_eq!(rig.request(2, 1, "t", X), ["GRANT 1 t=v to k2"]);
+}
+
+/// A session in a survey can send parts of its answer without end, each with nothing in it.
+#[test]
+fn parts_of_an_answer_to_a_survey_are_counted_with_nothing_in_them() {
+    let max = 64 << 10;
+    let mut rig = Rig::start(
+        1,
+        0,
+        Options {
+            max_memory: max,
+            ..Options::default()
+        },
+        Durable::default(),
+    );
+    rig.pass(HB);
+    rig.renew(1, 7);
+    for part in 0..20_000 {
+        rig.catalog(1, 1, (part, u32::MAX), 0, &[]);
+    }
+    let taken = rig.snapshot().memory_bytes;
+    assert!((max..=max + (64 << 10)).contains(&taken), "{taken}");
+    assert!(rig.dropped(Reason::Memory) > 1_000);
+    // They go with the session.
+    rig.say(1, Message::Logout);
+    assert_eq!(rig.snapshot().memory_bytes, 0);
 }
