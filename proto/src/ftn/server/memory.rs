@@ -48,6 +48,20 @@ impl Server {
     }
 
     /// Whether a session may have to do with a token from now on, and wait for it in its queue if `waits`.
+    /// The same for tokens of a server that leaves. It is told if there is none, so no other data go for theirs.
+    pub(super) fn has_room_for_left(&mut self, bytes: usize) -> bool {
+        let max = self.options.max_memory;
+        let max = max.saturating_add(SURVEY_MIN.max(max / 8));
+        while self.memory_bytes() + bytes > max {
+            let Some((_, id)) = self.tokens.longest_empty() else {
+                self.out.counters.refused_memory += 1;
+                return false;
+            };
+            self.tokens.remove(id);
+        }
+        true
+    }
+
     pub(super) fn may_join(&mut self, id: u32, session: i32, waits: bool) -> bool {
         let Some(token) = self.tokens.get(id) else {
             return false;
