@@ -45,7 +45,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     let own = options.of_machine(count);
     own.check(count).map_err(|error| unusable(&error))?;
     let address = own_address(options, &names, &servers, &address_doubts)?;
-    let link = link::bind(address, options.max_clients).map_err(|source| Error::Bind {
+    let link = link::bind(address, own.max_clients).map_err(|source| Error::Bind {
         address,
         index,
         list: options.servers.clone(),

@@ -6,7 +6,6 @@ use std::mem;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::carried::Carried;
 use super::login::{Choice, Login};
 use super::logout::{Logout, Progress};
 use super::msgnum::Numbers;
@@ -15,6 +14,7 @@ use super::output::{Encoded, encode};
 use super::phase::Phase;
 use super::session::Session;
 use super::{Command, Event, Loss, Net, Options};
+use crate::ftn::carrier::Carrier;
 use crate::time::{Instant, Now};
 use crate::{Machine, Sent, Stored, Ticket, Transmit};
 
@@ -39,7 +39,8 @@ pub struct Client {
     pub(super) former: VecDeque<i32>,
     /// Who has another list.
     other_lists: BTreeSet<SocketAddr>,
-    pub(super) carried: Carried,
+    /// Messages in parts, which end with the session.
+    pub(super) carried: Carrier,
     pub(super) out: Output,
 }
 
@@ -56,7 +57,7 @@ impl Client {
             phase: Phase::NoSocket { former: None },
             former: VecDeque::new(),
             other_lists: BTreeSet::new(),
-            carried: Carried::default(),
+            carried: Carrier::default(),
             out: Output::default(),
         }
     }
@@ -143,7 +144,10 @@ impl Client {
         };
         let (id, port) = (session.id, session.port);
         self.forget(id);
-        self.carried.forget(&self.options.servers);
+        let servers = &self.options.servers;
+        for server in (0..servers.len()).filter_map(|server| servers.address(server)) {
+            self.carried.forget(server);
+        }
         self.phase = Phase::NoSocket { former: Some(port) };
         self.tell(Event::Lost { session: id, loss });
     }

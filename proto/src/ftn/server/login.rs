@@ -5,7 +5,7 @@ use std::str;
 
 use ring_codec::ftn::Message;
 
-use super::options::SESSION_BYTES;
+use super::options::session_bytes;
 use super::pending::PENDING_MAX;
 use super::role::Role;
 use super::{Event, Reason, RoleKind, Server};
@@ -124,7 +124,7 @@ impl Server {
     /// Whether one more session may begin, beside so many that may be about to.
     fn has_room_for_session(&mut self, pending: usize) -> bool {
         self.sessions.len() + pending < self.options.max_clients
-            && self.has_room((pending + 1) * SESSION_BYTES, None)
+            && self.has_room((pending + 1) * session_bytes(self.servers.len()), None)
     }
 
     fn begin_session(&mut self, now: Instant, id: i32, address: SocketAddr) {

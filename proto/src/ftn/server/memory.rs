@@ -2,7 +2,7 @@
 
 use super::Server;
 use super::options::{
-    GAINED_BYTES, PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES,
+    GAINED_BYTES, PARTY_BYTES, QUEUE_BYTES, TOKEN_BYTES, WAIT_BYTES, session_bytes,
 };
 use super::survey::Survey;
 use crate::time::Instant;
@@ -18,7 +18,8 @@ impl Server {
         let survey = self.knowledge.survey.as_ref();
         let survey = survey.map_or(0, Survey::bytes);
         let left = self.knowledge.left.len() * GAINED_BYTES;
-        self.tokens.bytes() + self.sessions.len() * SESSION_BYTES + survey + left
+        let sessions = self.sessions.len() * session_bytes(self.servers.len());
+        self.tokens.bytes() + sessions + survey + left
     }
 
     /// Makes room for so many bytes more; what is neither held nor awaited goes, longest unused first, other than `kept`.
@@ -47,7 +48,6 @@ impl Server {
         has_room
     }
 
-    /// Whether a session may have to do with a token from now on, and wait for it in its queue if `waits`.
     /// The same for tokens of a server that leaves. It is told if there is none, so no other data go for theirs.
     pub(super) fn has_room_for_left(&mut self, bytes: usize) -> bool {
         let max = self.options.max_memory;
@@ -62,6 +62,7 @@ impl Server {
         true
     }
 
+    /// Whether a session may have to do with a token from now on, and wait for it in its queue if `waits`.
     pub(super) fn may_join(&mut self, id: u32, session: i32, waits: bool) -> bool {
         let Some(token) = self.tokens.get(id) else {
             return false;
