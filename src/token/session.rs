@@ -56,8 +56,8 @@ enum Resolver {
 }
 
 impl Session {
-    /// Opens a socket and asks the servers for a session, without waiting for it. `client_timeout`, above zero, must not be longer
-    /// than the servers' own: they would end the session before this client knows.
+    /// Opens a socket and asks the servers for a session, without waiting for it. With a
+    /// `client_timeout` below 0.2 s the session ends before it is confirmed.
     ///
     /// # Errors
     /// The system has no room for another socket.
@@ -283,9 +283,9 @@ impl Session {
     /// Returns what is in the way of a session.
     #[must_use]
     pub fn obstacle(&mut self) -> Obstacle {
-        let (trouble, other) = {
+        let (trouble, other, short) = {
             let seen = self.runs.observer();
-            (seen.trouble, seen.other_list)
+            (seen.trouble, seen.other_list, seen.short_timeout)
         };
         let signature = self.servers().signature();
         let answered = match self.standing() {
@@ -316,6 +316,12 @@ impl Drop for Session {
     fn drop(&mut self) {
         if self.standing() != Standing::Ended {
             self.runs.command(Command::Logout);
+        }
+        if let Some((server, timeout)) = short {
+            return Obstacle::ShortTimeout {
+                server: self.servers().address(server),
+                timeout,
+            };
         }
     }
 }

@@ -11,8 +11,8 @@ use clap_complete::ArgValueCandidates;
 use super::super::values::{exit_code, wait};
 use super::completion;
 use super::name::Name;
-use crate::text::parse_duration;
-use crate::token::{Access, WaitLimits};
+use crate::text::{format_duration, parse_duration};
+use crate::token::{Access, MIN_CLIENT_TIMEOUT, WaitLimits};
 
 /// What servers and clients count unless they are told otherwise.
 pub(super) const CLIENT_TIMEOUT: &str = "15s";
@@ -202,11 +202,14 @@ fn name() -> impl TypedValueParser<Value = Name> {
     OsStringValueParser::new().try_map(Name::given)
 }
 
-/// Parses a client timeout: what the servers count cannot be nothing.
+/// Parses a client timeout, which a renewal must fit into.
 pub(super) fn client_timeout(text: &str) -> Result<Duration, String> {
     let timeout = parse_duration(text)?;
-    if timeout < Duration::from_millis(1) {
-        return Err("it cannot be 0: give that of the servers, as in 15s".to_owned());
+    if timeout < MIN_CLIENT_TIMEOUT {
+        let least = format_duration(MIN_CLIENT_TIMEOUT);
+        return Err(format!(
+            "it cannot be below {least}: give that of the servers, as in 15s"
+        ));
     }
     Ok(timeout)
 }
@@ -276,7 +279,10 @@ mod tests {
             (&["run", "t"], "<CMD>"),
             (&["hold", "-n", "-w", "1", "t"], "cannot be used with"),
             (&["get", "-E", "256", "t"], "from 0 to 255"),
-            (&["--client-timeout", "0s", "list"], "cannot be 0"),
+            (
+                &["--client-timeout", "199ms", "list"],
+                "cannot be below 200 ms",
+            ),
             (&["--client-timeout", "5", "list"], "no unit"),
         ] {
             let error = parse(given).expect_err(said);

@@ -98,7 +98,7 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", default_value = "4s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub server_timeout: Duration,
 
-    /// How long a client may be silent before it loses its tokens.
+    /// How long a client may be silent before it loses its tokens; at least 200ms.
     ///
     /// Clients keep their tokens over a change of leader if client-timeout / 5 + server-timeout + 4 heartbeats
     /// is less than 3/4 of client-timeout; the defaults satisfy this. A client with a longer one uses this.

@@ -8,6 +8,7 @@ use ring_codec::ftn::{Datagram, Flags, Kind, Message, Token};
 use super::request::Wanted;
 use super::returns::Returned;
 use super::state_message::StateMessage;
+use super::terms::is_short;
 use super::{Event, Reason, Server};
 use crate::ftn::carrier::{MESSAGE_MAX, PARTS_MAX, Piece, Took};
 use crate::ftn::{MAX_DATA, MAX_NAME, PART};
@@ -163,6 +164,10 @@ impl Server {
         };
         if let Some(terms) = datagram.terms() {
             self.on_terms(server, terms);
+            if is_short(terms) {
+                // As the leader it would end sessions that live: it counts as DOWN.
+                return self.drop(from, Reason::ShortTimeout);
+            }
         }
         let at = now.monotonic;
         match datagram.message() {

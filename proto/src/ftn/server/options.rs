@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::ftn::PART;
 use crate::ftn::carrier::{PARTS_MAX, TOTAL_MAX};
+use crate::ftn::{MIN_CLIENT_TIMEOUT, PART};
 
 /// What a server is told at its start. All servers of a list are to have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,6 +75,12 @@ pub enum OptionsError {
         /// HB as given.
         heartbeat: Duration,
     },
+    /// Sessions would end before their renewals are confirmed.
+    #[error(
+        "--client-timeout {0:?} is below {MIN_CLIENT_TIMEOUT:?}: sessions would end before their renewals are confirmed; \
+         give at least {MIN_CLIENT_TIMEOUT:?}"
+    )]
+    ClientTimeout(Duration),
     /// More servers are called for than there are, or none.
     #[error("--quorum {quorum} is not between 1 and the number of servers, {servers}")]
     Quorum {
@@ -147,7 +153,6 @@ impl Options {
         let periods = [
             (self.heartbeat, "--heartbeat"),
             (self.server_timeout, "--server-timeout"),
-            (self.client_timeout, "--client-timeout"),
         ];
         for (period, name) in periods {
             if period.is_zero() {
@@ -159,6 +164,9 @@ impl Options {
                 server_timeout: self.server_timeout,
                 heartbeat: self.heartbeat,
             });
+        }
+        if self.client_timeout < MIN_CLIENT_TIMEOUT {
+            return Err(OptionsError::ClientTimeout(self.client_timeout));
         }
         let most = most_clients(servers);
         if self.max_clients > most {

@@ -40,6 +40,8 @@ pub(super) struct Output {
     ssig: i32,
     /// What is announced to servers.
     terms: Terms,
+    /// What is announced to clients.
+    client_terms: Terms,
     outbox: Outbox,
     /// The latest time that the machine was told.
     pub(super) now: Instant,
@@ -60,6 +62,7 @@ impl Hash for Output {
             from,
             ssig,
             terms,
+            client_terms,
             outbox,
             now: _,
             servers,
@@ -68,7 +71,8 @@ impl Hash for Output {
             counters: _,
             is_mute,
         } = self;
-        (from, ssig, terms, outbox, outgoing, incoming, is_mute).hash(state);
+        (from, ssig, terms, client_terms).hash(state);
+        (outbox, servers, clients, is_mute).hash(state);
     }
 }
 
@@ -79,6 +83,7 @@ impl Output {
             from,
             ssig,
             terms,
+            client_terms: terms,
             outbox: Outbox {
                 bytes: Vec::new(),
                 fetched: 0,
@@ -98,7 +103,11 @@ impl Output {
         if self.is_mute {
             return;
         }
-        let datagram = Datagram::new(self.header(to), message).with_terms(self.terms);
+        let terms = match message {
+            Message::Config { .. } => self.client_terms,
+            _ => self.terms,
+        };
+        let datagram = Datagram::new(self.header(to), message).with_terms(terms);
         let begin = self.outbox.bytes.len();
         let len = datagram.encoded_len();
         self.outbox.bytes.resize(begin + len, 0);
@@ -114,6 +123,11 @@ impl Output {
             return self.send_parts(at, to, to_server, &parts);
         }
         self.outbox.waiting.push_back((at, len));
+    }
+
+    /// Announces a client timeout to clients from now on, in microseconds.
+    pub(super) const fn announce_to_clients(&mut self, client_timeout: i64) {
+        self.client_terms.client_timeout = client_timeout;
     }
 
     const fn header(&self, to: i32) -> Header {
