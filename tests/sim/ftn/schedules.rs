@@ -19,6 +19,7 @@ schedules! {
     fencing_numbers_of_a_configuration_are_not_given_twice,
     votes_on_which_all_agree_do_not_rest_in_turns,
     what_a_cut_off_server_does_before_it_hears_that_it_was_marked_down_is_lost,
+    what_a_leaving_server_was_just_given_is_not_lost,
     what_a_majority_agreed_on_under_a_number_that_was_seen_is_found_out_anew,
     what_a_server_that_was_marked_down_does_before_it_hears_of_that_is_lost,
     what_no_quorum_knows_of_is_not_served,

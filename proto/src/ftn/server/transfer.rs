@@ -216,7 +216,10 @@ impl Server {
             }
         } else {
             for id in ids {
-                self.tokens.remove(id);
+                // The other server may have handed it back meanwhile, as it leaves.
+                if !self.knowledge.left.contains_key(&id) {
+                    self.tokens.remove(id);
+                }
             }
             let at = self
                 .knowledge
@@ -252,7 +255,9 @@ impl Server {
         let takes = msgnum == msgnum_of(self.view.number())
             && mine == Booting
             && self.own != Down
-            && self.leader().is_some();
+            && self.leader().is_some()
+            // It would leave with them: what it hands over itself is decided.
+            && self.leaving.is_none();
         if !takes {
             return self.drop_from_server(server, Reason::Late);
         }

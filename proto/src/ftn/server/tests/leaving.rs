@@ -5,7 +5,7 @@ use ring_codec::ftn::{Assignment, Flags, Holders, Message};
 use super::rig::*;
 use super::world::World;
 use crate::ftn::Configuration;
-use crate::ftn::server::{Command, Event, LEAVING_MAX, Options, Reason, majority};
+use crate::ftn::server::{Command, Durable, Event, LEAVING_MAX, Options, Reason, majority};
 
 /// Server 2's `t`, with data that nobody holds, at a leader 0 of three READY servers that is to leave.
 fn with_free_data() -> (Rig, String) {
@@ -194,6 +194,51 @@ fn it_counts_what_was_left_behind_and_not_what_was_taken() {
     rig.hear(heir(&first), Message::Transferred { msgnum: -c, part });
     rig.command(Command::ShutDown);
     assert_eq!(left_behind(&rig), Some(1));
+}
+
+/// S2 is BOOTING and leaves: S1 hands t to it, it hands t back, and its acknowledgement comes last. S1 deleted t.
+#[test]
+fn what_a_leaving_server_hands_back_is_not_deleted_when_it_acknowledges_it() {
+    let mut rig = Rig::follower_with(1, options());
+    rig.state(12, 1, &[R, R, D], 1);
+    rig.catalog(1, 12, (0, 1), 10, &[]);
+    let name = gained(0);
+    rig.request(1, 11, &name, X);
+    rig.update_and_deassign(1, 12, &name, "v");
+    let said = only(&rig.state(15, 1, &[R, R, B], 1), "TRANSFER");
+    assert_eq!(said, [format!("TRANSFER 15 0/1 [{name}=v free] to s2")]);
+    let assignments = [Assignment {
+        token: token(&name, "v"),
+        holders: Holders::Nobody,
+    }];
+    let back = Message::Transfer {
+        msgnum: -15,
+        part: 0,
+        parts: 1,
+        assignments: assignments[..].into(),
+    };
+    assert_eq!(rig.hear(2, back), ["TRANSFERRED -15 0 to s2"]);
+    let (msgnum, part) = (15, 0);
+    rig.hear(2, Message::Transferred { msgnum, part });
+    rig.state(18, 1, &[R, R, D], 1);
+    rig.catalog(1, 18, (0, 1), 20, &[]);
+    assert_eq!(
+        rig.request(1, 21, &name, X),
+        [format!("GRANT 21 {name}=v to k1")]
+    );
+}
+
+/// It would leave with them.
+#[test]
+fn a_server_that_leaves_takes_no_tokens() {
+    let mut rig = Rig::start(3, 1, options(), Durable::default());
+    rig.state(3, 1, &[R, D, R], 0);
+    rig.state(6, 1, &[R, B, R], 0);
+    let name = name_of(1, &[R; 3], 0);
+    rig.transfer(0, 6, (0, 2), &[(&name, "v")]);
+    rig.command(Command::ShutDown);
+    assert_eq!(only(&rig.transfer(0, 6, (1, 2), &[]), "TRANSFERRED"), NONE);
+    assert_eq!(only(&rig.transfer(2, 6, (0, 1), &[]), "TRANSFERRED"), NONE);
 }
 
 /// DOWN from a server that has handed its tokens over under an earlier configuration comes too early.
