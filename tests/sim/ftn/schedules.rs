@@ -17,6 +17,7 @@ schedules! {
     a_state_of_before_a_lost_state_file_is_not_late,
     an_update_under_a_grant_of_the_other_of_two_leaders_may_be_lost,
     fencing_numbers_of_a_configuration_are_not_given_twice,
+    two_that_leave_do_not_count_on_each_other,
     votes_on_which_all_agree_do_not_rest_in_turns,
     what_a_cut_off_server_does_before_it_hears_that_it_was_marked_down_is_lost,
     what_a_leaving_server_was_just_given_is_not_lost,

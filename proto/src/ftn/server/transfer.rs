@@ -300,7 +300,9 @@ impl Server {
             && self.view.state(server) != Down
             && self.own != Down
             && self.leader().is_some()
-            && self.knowledge.sweep.is_none();
+            && self.knowledge.sweep.is_none()
+            // Two that leave would count on each other.
+            && self.leaving.is_none();
         let Some(present) = self.view.configuration.clone().filter(|_| takes) else {
             return self.drop_from_server(server, Reason::Late);
         };

@@ -239,6 +239,14 @@ fn a_server_that_leaves_takes_no_tokens() {
     rig.command(Command::ShutDown);
     assert_eq!(only(&rig.transfer(0, 6, (1, 2), &[]), "TRANSFERRED"), NONE);
     assert_eq!(only(&rig.transfer(2, 6, (0, 1), &[]), "TRANSFERRED"), NONE);
+    // Nor those of another one that leaves.
+    let left = Message::Transfer {
+        msgnum: -6,
+        part: 0,
+        parts: 1,
+        assignments: [][..].into(),
+    };
+    assert_eq!(only(&rig.hear(2, left), "TRANSFERRED"), NONE);
 }
 
 /// DOWN from a server that has handed its tokens over under an earlier configuration comes too early.
