@@ -35,7 +35,7 @@ pub(super) struct Leadership {
     pub(super) confirmations: BTreeMap<i32, i64>,
     pub(super) pending: Pending,
     /// When to look whether a session is silent; not before it is. A session has one entry, by its `due`.
-    expiry: BTreeSet<(Instant, i32)>,
+    pub(super) expiry: BTreeSet<(Instant, i32)>,
     /// Until when sessions are adopted.
     pub(super) grace: Option<Instant>,
     pub(super) had_authority: bool,
@@ -103,12 +103,6 @@ impl Leadership {
         self.list_changed = true;
         self.confirmations.remove(&id);
         self.expiry.remove(&(session.due, id));
-    }
-
-    /// How many sessions it looks at for silence.
-    #[cfg(test)]
-    pub(super) fn watched(&self) -> usize {
-        self.expiry.len()
     }
 
     /// Nothing that it knew counts: not when servers became what they were or were heard, nor which sessions there are. So sessions
