@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::control::MAX_LABEL;
-use crate::text::parse_duration_or_seconds;
+use crate::text::{format_duration, parse_duration_or_seconds};
+use crate::token::MIN_CLIENT_TIMEOUT;
 
 /// Maximum wait: 30 years.
 const LONGEST: Duration = Duration::from_secs(1_000_000_000);
@@ -29,10 +30,16 @@ pub(super) fn max_hold(text: &str) -> Result<Duration, String> {
     at_least_a_millisecond(text, zero)
 }
 
-/// Parses a client timeout, which the servers count in milliseconds.
+/// Parses a client timeout, which a renewal must fit into.
 pub(super) fn client_timeout(text: &str) -> Result<Duration, String> {
-    let zero = "it cannot be 0: give that of the servers, as in 15s";
-    at_least_a_millisecond(text, zero)
+    let timeout = parse_duration_or_seconds(text)?;
+    if timeout < MIN_CLIENT_TIMEOUT {
+        let least = format_duration(MIN_CLIENT_TIMEOUT);
+        return Err(format!(
+            "it cannot be below {least}: give that of the servers, as in 15s"
+        ));
+    }
+    Ok(timeout)
 }
 
 fn at_least_a_millisecond(text: &str, zero: &str) -> Result<Duration, String> {
@@ -126,9 +133,11 @@ mod tests {
                 assert!(parse(text).is_err(), "{text}");
             }
         }
-        for parse in [max_hold, period, client_timeout] {
+        for parse in [max_hold, period] {
             assert!(parse("0").unwrap_err().contains("cannot be 0"));
         }
+        let said = client_timeout("0.199").unwrap_err();
+        assert!(said.contains("cannot be below 200 ms"), "{said}");
     }
 
     #[test]

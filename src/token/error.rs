@@ -53,6 +53,9 @@ pub enum Error {
 /// What is in the way of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Obstacle {
+    /// No name of a server is resolved.
+    #[error("no name of a server is resolved yet: the resolver of this machine does not answer")]
+    NoAddress,
     /// No server answers. One with another list does not either.
     #[error(
         "none of the {} answers ({}): check that they run, that UDP gets through, and that their list is the same, \
@@ -77,6 +80,16 @@ pub enum Obstacle {
         theirs: i32,
         /// The signature of this program's list.
         signature: i32,
+    },
+    /// A server ends sessions before they are confirmed.
+    #[error(
+        "{} ends sessions after {}, before they are confirmed, so it is not used: give it a --client-timeout of 200 ms or more,          and the same as the others", server.map_or_else(|| "a server".to_owned(), |it| it.to_string()), format_duration(*.timeout)
+    )]
+    ShortTimeout {
+        /// The server's address.
+        server: Option<SocketAddr>,
+        /// The client timeout that it announces.
+        timeout: Duration,
     },
     /// Servers answer, but no leader gives a session.
     #[error(

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The time between two times that names are resolved.
 pub const RESOLVED_EVERY: Duration = Duration::from_secs(10);
@@ -30,6 +31,8 @@ pub struct Host {
 pub struct Resolution {
     /// By index; `None`: the server has none, which makes it as good as DOWN.
     pub addresses: Box<[Option<SocketAddr>]>,
+    /// Whether the resolver has answered for each name.
+    pub is_whole: bool,
     /// Sentences for operators: names without an address, and addresses that other machines cannot reach.
     pub doubts: Vec<String>,
 }
@@ -80,22 +83,74 @@ impl Hosts {
                 }));
             });
         }
+        self.judge(found.into_iter().map(Some).collect())
+    }
+
+    /// Resolves all of them for as long as `limit` at most. Names that take longer have no address then.
+    #[must_use]
+    pub fn resolve_within(&self, limit: Duration) -> Resolution {
+        self.resolve_by(limit, Host::resolve)
+    }
+
+    /// The addresses that each had when they were resolved last; `None`: they are of another number of servers.
+    pub(super) fn resolved(&self, addresses: Box<[Option<SocketAddr>]>) -> Option<Resolution> {
+        (addresses.len() == self.0.len()).then_some(Resolution {
+            addresses,
+            is_whole: false,
+            doubts: Vec::new(),
+        })
+    }
+
+    fn resolve_by(
+        &self,
+        limit: Duration,
+        resolve: fn(&Host) -> io::Result<SocketAddr>,
+    ) -> Resolution {
+        let until = Instant::now() + limit;
+        let (tell, told) = mpsc::channel();
+        let mut found: Vec<Option<io::Result<SocketAddr>>> = Vec::with_capacity(self.0.len());
+        for (index, host) in self.0.iter().enumerate() {
+            if host.is_literal() {
+                found.push(Some(host.resolve()));
+                continue;
+            }
+            let (tell, host) = (tell.clone(), host.clone());
+            // A resolver that does not answer keeps its thread, which nobody waits for.
+            let thread = thread::Builder::new().spawn(move || {
+                let _ = tell.send((index, resolve(&host)));
+            });
+            found.push(thread.err().map(Err));
+        }
+        while found.iter().any(Option::is_none) {
+            let left = until.saturating_duration_since(Instant::now());
+            let Ok((index, address)) = told.recv_timeout(left) else {
+                break;
+            };
+            found[index] = Some(address);
+        }
         self.judge(found)
     }
 
-    fn judge(&self, found: Vec<io::Result<SocketAddr>>) -> Resolution {
+    /// `None`: a name was not resolved in time.
+    fn judge(&self, found: Vec<Option<io::Result<SocketAddr>>>) -> Resolution {
+        let is_whole = found.iter().all(Option::is_some);
         let mut doubts = Vec::new();
         let named = |index: usize| format!("server {index} ({})", self.0[index].line);
         let mut addresses: Vec<Option<SocketAddr>> = Vec::with_capacity(found.len());
         for (index, found) in found.into_iter().enumerate() {
-            if let Err(error) = &found {
-                doubts.push(format!(
+            match &found {
+                Some(Ok(_)) => {}
+                Some(Err(error)) => doubts.push(format!(
                     "{} has no address: {error}; it counts as DOWN until its name is resolved, which is tried every {} s",
                     named(index),
                     RESOLVED_EVERY.as_secs()
-                ));
+                )),
+                None => doubts.push(format!(
+                    "{} has no address yet: the resolver has not answered; it counts as DOWN until then",
+                    named(index)
+                )),
             }
-            addresses.push(found.ok());
+            addresses.push(found.and_then(Result::ok));
         }
         let is_remote = |address: &SocketAddr| !address.ip().is_loopback();
         let remote = addresses.iter().flatten().copied().find(is_remote);
@@ -111,6 +166,7 @@ impl Hosts {
         }
         Resolution {
             addresses: addresses.into(),
+            is_whole,
             doubts,
         }
     }
@@ -148,6 +204,8 @@ fn in_place_of(server: &str, loopback: SocketAddr, own: Option<SocketAddr>) -> S
 #[cfg(test)]
 mod tests {
     use std::io::{self, ErrorKind};
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     use super::{Host, Hosts};
 
@@ -178,15 +236,32 @@ mod tests {
         );
     }
 
+    /// With a resolver that does not answer, `-w 1` waited for as long as that takes.
+    #[test]
+    fn a_name_whose_resolver_does_not_answer_delays_the_others_for_a_moment_only() {
+        let hosts = hosts(&["slow:7301", "192.0.2.1:7301", "quick:7301"]);
+        let began = Instant::now();
+        let found = hosts.resolve_by(Duration::from_millis(100), |host| {
+            if &*host.name == "slow" {
+                thread::sleep(Duration::from_secs(60));
+            }
+            Ok(([192, 0, 2, 9], host.port).into())
+        });
+        assert!(began.elapsed() < Duration::from_secs(30));
+        let address = |last| Some(([192, 0, 2, last], 7301).into());
+        assert_eq!(*found.addresses, [None, address(1), address(9)]);
+        assert!(found.doubts[0].contains("has no address yet"), "{found:?}");
+    }
+
     /// The list of the page on Debian: the local name is 127.0.1.1.
     #[test]
     fn loopback_next_to_other_addresses_is_replaced_and_told_of() {
         let hosts = hosts(&["a:7301", "b:7301", "c:7301"]);
-        let address = |ip: [u8; 4]| io::Result::Ok((ip, 7301).into());
+        let address = |ip: [u8; 4]| Some(io::Result::Ok((ip, 7301).into()));
         let found = hosts.judge(vec![
             address([127, 0, 1, 1]),
             address([192, 0, 2, 2]),
-            Err(ErrorKind::NotFound.into()),
+            Some(Err(ErrorKind::NotFound.into())),
         ]);
         assert!(
             found.addresses[0].is_none_or(|it| !it.ip().is_loopback() && it.port() == 7301),

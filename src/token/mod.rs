@@ -40,7 +40,10 @@ pub use error::{Error, Obstacle};
 pub use hosts::{Hosts, RESOLVED_EVERY, Resolution};
 pub use ring_codec::ftn::Access;
 pub use ring_proto::ftn::client::{Command, Event, Holding, Loss, Refusal, Standing};
-pub use ring_proto::ftn::{MAX_DATA, MAX_NAME, Servers};
-pub use servers::{ServerList, ServersError, read_list, read_servers, resolve_list};
+pub use ring_proto::ftn::{MAX_DATA, MAX_NAME, MIN_CLIENT_TIMEOUT, Servers};
+pub use servers::{
+    ServerList, ServersError, read_list, read_servers, resolve_list, resolve_list_within,
+    resolved_list,
+};
 pub use session::{Session, Wake};
 pub use wait_limits::WaitLimits;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use ring_proto::ftn::client::{Event, Loss, Trouble};
 use ring_proto::time::Now;
@@ -18,6 +19,8 @@ pub(super) struct Seen {
     pub trouble: Option<Trouble>,
     /// Who was heard last that has another list, and its signature.
     pub other_list: Option<(SocketAddr, i32)>,
+    /// The server, by index, that announced last a client timeout that no session outlasts.
+    pub short_timeout: Option<(usize, Duration)>,
 }
 
 impl Observe<Event> for Seen {
@@ -26,6 +29,9 @@ impl Observe<Event> for Seen {
             Event::NewSocket => self.needs_socket = true,
             Event::LoginFailed { trouble } => self.trouble = Some(*trouble),
             Event::OtherList { from, ssig } => self.other_list = Some((*from, *ssig)),
+            Event::ShortTimeout { server, timeout } => {
+                self.short_timeout = Some((*server, *timeout));
+            }
             Event::Proving { .. }
             | Event::Adopted { .. }
             | Event::Declined { .. }
@@ -33,6 +39,7 @@ impl Observe<Event> for Seen {
             | Event::SendFailed => {}
             Event::Live { .. } => {
                 self.trouble = None;
+                self.short_timeout = None;
                 self.events.push_back(event.clone());
             }
             // It was never live, so the program has never heard of it.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ring_proto::ftn::{MAX_SERVERS, Servers};
 use thiserror::Error;
@@ -121,6 +122,39 @@ pub fn read_list(path: &Path) -> Result<ServerList, ServersError> {
 /// # Errors
 /// What is wrong with the list.
 pub fn resolve_list(path: &Path, text: &str) -> Result<ServerList, ServersError> {
+    list(path, text, |hosts| Some(hosts.resolve()))
+}
+
+/// Resolves the servers of a list that was read already, for as long as `limit` at most. Names that take longer have no address yet.
+///
+/// # Errors
+/// What is wrong with the list.
+pub fn resolve_list_within(
+    path: &Path,
+    text: &str,
+    limit: Duration,
+) -> Result<ServerList, ServersError> {
+    list(path, text, |hosts| Some(hosts.resolve_within(limit)))
+}
+
+/// Reads a list whose servers were resolved already: these are their addresses.
+///
+/// # Errors
+/// What is wrong with the list.
+pub fn resolved_list(
+    path: &Path,
+    text: &str,
+    addresses: Box<[Option<SocketAddr>]>,
+) -> Result<ServerList, ServersError> {
+    list(path, text, |hosts| hosts.resolved(addresses))
+}
+
+/// `resolve`: `None` if it is for another number of servers.
+fn list(
+    path: &Path,
+    text: &str,
+    resolve: impl FnOnce(&Hosts) -> Option<Resolution>,
+) -> Result<ServerList, ServersError> {
     let lines: Vec<(usize, &str)> = (1..)
         .zip(text.lines())
         .filter(|(_, text)| !text.trim().is_empty())
@@ -137,7 +171,14 @@ pub fn resolve_list(path: &Path, text: &str) -> Result<ServerList, ServersError>
         .map(|(line, text)| host(path, *line, text))
         .collect();
     let hosts = Hosts::new(hosts?);
-    let Resolution { addresses, doubts } = hosts.resolve();
+    let Some(Resolution {
+        addresses,
+        doubts,
+        is_whole,
+    }) = resolve(&hosts)
+    else {
+        return Err(count);
+    };
     let known = || {
         lines
             .iter()
@@ -161,7 +202,7 @@ pub fn resolve_list(path: &Path, text: &str) -> Result<ServerList, ServersError>
             v6,
         });
     }
-    if known().next().is_none() && !lines.is_empty() {
+    if known().next().is_none() && !lines.is_empty() && is_whole {
         return Err(ServersError::Unresolved {
             path: path.to_owned(),
             doubts,

@@ -45,6 +45,8 @@ pub struct Session {
     /// The end of the lease that was told last.
     told: Option<Instant>,
     resolver: Option<Resolver>,
+    /// Whether the socket is one of IPv4.
+    socket_is_v4: bool,
 }
 
 /// What resolves the names of the servers again.
@@ -56,8 +58,8 @@ enum Resolver {
 }
 
 impl Session {
-    /// Opens a socket and asks the servers for a session, without waiting for it. `client_timeout`, above zero, must not be longer
-    /// than the servers' own: they would end the session before this client knows.
+    /// Opens a socket and asks the servers for a session, without waiting for it. With a
+    /// `client_timeout` below 0.2 s the session ends before it is confirmed.
     ///
     /// # Errors
     /// The system has no room for another socket.
@@ -76,25 +78,38 @@ impl Session {
             watched: None,
             told: None,
             resolver: None,
+            socket_is_v4: true,
         };
         session.use_new_socket()?;
         session.follow()?;
         Ok(session)
     }
 
-    /// Resolves the names of the servers again for as long as the session lasts, so that it follows one that moves.
+    /// Resolves the names of the servers again for as long as the session lasts, so that it follows one that moves. A server that
+    /// has no address yet gets one as soon as its name is resolved.
     #[must_use]
     pub fn resolving(mut self, hosts: Hosts) -> Self {
-        let at = clock::now().monotonic + RESOLVED_EVERY;
+        let servers = self.servers();
+        let has_all = (0..servers.len()).all(|index| servers.address(index).is_some());
+        let rest = if has_all {
+            RESOLVED_EVERY
+        } else {
+            Duration::ZERO
+        };
+        let at = clock::now().monotonic + rest;
         self.resolver = hosts.has_names().then_some(Resolver::Starts(at, hosts));
         self
     }
 
     /// Takes over what names were resolved to.
-    fn follow_names(&mut self) {
+    ///
+    /// # Errors
+    /// There is no socket for addresses of another kind.
+    fn follow_names(&mut self) -> Result<(), Error> {
         self.resolver = match self.resolver.take() {
             Some(Resolver::Starts(at, hosts)) if at <= clock::now().monotonic => {
-                let run = Repeated::start("names", RESOLVED_EVERY, move || hosts.resolve());
+                let resolve = move || hosts.resolve();
+                let run = Repeated::start("names", Duration::ZERO, RESOLVED_EVERY, resolve);
                 // Without a thread the addresses stay as they are.
                 run.ok().map(Resolver::Runs)
             }
@@ -104,15 +119,24 @@ impl Session {
             && let Some(Resolution { addresses, .. }) = resolver.take()
         {
             self.runs.command(Command::Addresses(addresses));
+            if self.is_v4() != self.socket_is_v4 {
+                self.use_new_socket()?;
+            }
         }
+        Ok(())
+    }
+
+    /// Whether the servers have addresses of IPv4, or none yet.
+    fn is_v4(&self) -> bool {
+        let servers = self.servers();
+        let mut known = (0..servers.len()).filter_map(|index| servers.address(index));
+        known.next().is_none_or(|to| to.is_ipv4())
     }
 
     /// The new one is bound before the old one is closed, so that the ports differ.
     fn use_new_socket(&mut self) -> Result<(), Error> {
-        let servers = self.servers();
-        let mut known = (0..servers.len()).filter_map(|index| servers.address(index));
-        let is_v4 = known.next().is_none_or(|to| to.is_ipv4());
-        let any: SocketAddr = if is_v4 {
+        self.socket_is_v4 = self.is_v4();
+        let any: SocketAddr = if self.socket_is_v4 {
             (Ipv4Addr::UNSPECIFIED, 0).into()
         } else {
             (Ipv6Addr::UNSPECIFIED, 0).into()
@@ -213,7 +237,7 @@ impl Session {
 
     /// Waits once, until `until` at most. `None`: something happened, or nothing that a program is to know.
     pub(super) fn step(&mut self, until: Option<Instant>) -> Result<Option<Wake>, Error> {
-        self.follow_names();
+        self.follow_names()?;
         let step = self.runs.step(until)?;
         if step.link_failed.is_some() {
             self.use_new_socket()?;
@@ -283,9 +307,9 @@ impl Session {
     /// Returns what is in the way of a session.
     #[must_use]
     pub fn obstacle(&mut self) -> Obstacle {
-        let (trouble, other) = {
+        let (trouble, other, short) = {
             let seen = self.runs.observer();
-            (seen.trouble, seen.other_list)
+            (seen.trouble, seen.other_list, seen.short_timeout)
         };
         let signature = self.servers().signature();
         let answered = match self.standing() {
@@ -293,6 +317,12 @@ impl Session {
             Standing::Proving { .. } | Standing::Live { .. } => return Obstacle::NotConfirmed,
             Standing::NoSocket | Standing::LoggingOut | Standing::Ended => 0,
         };
+        if let Some((server, timeout)) = short {
+            return Obstacle::ShortTimeout {
+                server: self.servers().address(server),
+                timeout,
+            };
+        }
         if answered > 0 || trouble == Some(Trouble::NoLeader) {
             return Obstacle::NoLeader;
         }
@@ -305,10 +335,11 @@ impl Session {
         }
         let servers = self.servers();
         let asked = (0..servers.len()).filter_map(|index| servers.address(index));
-        Obstacle::NoAnswer {
-            asked: asked.collect(),
-            signature,
+        let asked: Vec<SocketAddr> = asked.collect();
+        if asked.is_empty() {
+            return Obstacle::NoAddress;
         }
+        Obstacle::NoAnswer { asked, signature }
     }
 }
 

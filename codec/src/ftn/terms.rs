@@ -3,7 +3,8 @@
 //! They are the trailer of the datagram. An implementation that does not announce them leaves it out.
 //!
 //! ```text
-//!   client_timeout  long  microseconds of silence after which the sender ends a session
+//!   client_timeout  long  microseconds of silence after which the sender ends a session; behind CONFIG the
+//!                         shortest of all servers that it knows of
 //!   quorum          int   servers without which the sender, as the leader, has no authority
 //!   heartbeat       long  microseconds; this and the rest not behind CONFIG
 //!   server_timeout  long  microseconds

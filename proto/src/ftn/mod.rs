@@ -21,6 +21,9 @@ pub use servers::Servers;
 pub const RETRY: Duration = Duration::from_millis(100);
 /// The longest time between two repetitions.
 pub const RETRY_MAX: Duration = Duration::from_secs(1);
+/// The shortest time after which servers may end a silent session: 2 RETRY. A client renews its lease of ¾ CT after CT / 5, and the
+/// confirmation may wait RETRY for a round of STATE: with less no lease outlasts a renewal.
+pub const MIN_CLIENT_TIMEOUT: Duration = Duration::from_millis(200);
 /// PART: how many bytes of a message a PART carries, and how many a TRANSFER or a CATALOG of several has, unless its one entry is
 /// longer.
 pub const PART: usize = 1_200;

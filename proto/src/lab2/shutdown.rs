@@ -55,6 +55,15 @@ impl Lab2 {
     /// Says LEAVING, the last word.
     pub(super) fn leave(&mut self) {
         if self.shutdown == Shutdown::Wanted {
+            if !self.out.may_reply() {
+                // The frame in hand has had its answers.
+                let again = if matches!(self.role, Role::Owner(_)) {
+                    Timer::Pass
+                } else {
+                    Timer::Acknowledge
+                };
+                return self.timer_in(again, Duration::ZERO);
+            }
             if matches!(self.role, Role::Waiter(_)) && self.role.unacknowledged().is_some() {
                 if self.out.is_replying() {
                     // It is no answer to the frame in hand.

@@ -22,12 +22,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Error;
-use crate::token::{self, Hosts, Refusal, Servers, ServersError, Session, resolve_list};
+use crate::token::{self, Hosts, Refusal, Servers, ServersError, Session, resolve_list_within};
 pub(super) use granter::grant;
 use name::Name;
 pub use options::TokenOptions;
 use options::{Acquire, TokenCommand};
 use stop::Stop;
+
+/// How long names may take before the session begins without them: it fills them in. Time limits count from then on.
+const NAMES: Duration = Duration::from_millis(300);
 
 /// Carries a command out, prints to `output`, and returns the process's exit code.
 ///
@@ -86,7 +89,7 @@ impl ServerList {
             source,
         });
         let text = text.map_err(unusable)?;
-        let list = resolve_list(path, &text).map_err(unusable)?;
+        let list = resolve_list_within(path, &text, NAMES).map_err(unusable)?;
         Ok(Self {
             path: path.to_owned(),
             text,

@@ -266,7 +266,10 @@ mod tests {
             (&["run", "t"], "<CMD>"),
             (&["hold", "-n", "-w", "1", "t"], "cannot be used with"),
             (&["get", "-E", "256", "t"], "from 0 to 255"),
-            (&["--client-timeout", "0s", "list"], "cannot be 0"),
+            (
+                &["--client-timeout", "199ms", "list"],
+                "cannot be below 200 ms",
+            ),
             (&["--client-timeout", "5y", "list"], "unknown unit"),
         ] {
             let error = parse(given).expect_err(said);

@@ -37,20 +37,24 @@ pub struct Repeated<T> {
 }
 
 impl<T: Send + 'static> Repeated<T> {
-    /// Starts a thread that finds the value out after each `pause`, for as long as this is there.
+    /// Starts a thread that finds the value out after the `first` pause, and after each `pause` from then on, for as long as this is
+    /// there.
     ///
     /// # Errors
     /// The process has too many files open, or threads.
     pub fn start(
         name: &'static str,
+        first: Duration,
         pause: Duration,
         mut find: impl FnMut() -> T + Send + 'static,
     ) -> io::Result<Self> {
         let latest = Arc::new(Mutex::new(None));
         let shared = Arc::clone(&latest);
         let worker = Worker::start(name, move |mailbox, mut poller| {
+            let mut rest = first;
             loop {
-                mailbox.rest(&mut poller, pause);
+                mailbox.rest(&mut poller, rest);
+                rest = pause;
                 if !matches!(*mailbox.bell().closing(), Closing::No) {
                     return;
                 }
@@ -85,7 +89,8 @@ mod tests {
     fn a_value_is_found_again_after_each_pause_until_nobody_wants_it() {
         let (tell, told) = mpsc::channel();
         let mut count = 0;
-        let values = Repeated::start("count", Duration::from_millis(1), move || {
+        let pause = Duration::from_millis(1);
+        let values = Repeated::start("count", Duration::ZERO, pause, move || {
             count += 1;
             let _ = tell.send(count);
             count

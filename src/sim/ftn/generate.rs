@@ -1,6 +1,7 @@
 //! Makes a run's schedule from its seed.
 
 use ring_codec::ftn::Kind as Type;
+use ring_proto::ftn::MIN_CLIENT_TIMEOUT;
 use ring_proto::ftn::server::{SESSION_BYTES, majority};
 use ring_proto::time::nanos;
 
@@ -142,7 +143,9 @@ impl Maker {
             odd.quorum = self.rng.pick(&[1, majority(self.servers), self.servers]);
         }
         if self.rng.chance(500) {
-            odd.client_timeout_us = client_timeout_us * self.rng.pick(&[1, 2, 9]) / 3;
+            // A fifteenth and five times are more than a server makes up for.
+            let timeout = client_timeout_us * self.rng.pick(&[5, 1, 75]) / 15;
+            odd.client_timeout_us = timeout.max(nanos(MIN_CLIENT_TIMEOUT) / 1_000);
         }
         if self.rng.chance(300) {
             odd.server_timeout_us = self.rng.pick(&[3 * heartbeat_us, 2 * server_timeout_us]);

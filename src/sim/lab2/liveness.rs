@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ring_codec::lab2::Kind;
+use ring_codec::lab2::{Kind, PING_LEN, Profile};
 use ring_proto::lab2::{Constants, Trouble};
 
 use super::Subject;
@@ -319,8 +319,14 @@ impl<M: Subject> World<M> {
     /// What a node tells of though nothing is wrong. What a member has said last before it died is not over.
     fn told_troubles(&self) -> Option<String> {
         let present = |mac| self.live().any(|at| self.nodes[at].own.mac == mac);
+        // Beside an MTU that no PING with a profile fits, members may never hear that another has new times.
+        let learns = || {
+            self.live()
+                .all(|at| self.nodes[at].mtu >= PING_LEN + Profile::LEN)
+        };
         let is_over = |trouble: &Trouble| match *trouble {
-            Trouble::MemberDeaf { mac } | Trouble::Apart { mac: Some(mac) } => present(mac),
+            Trouble::MemberDeaf { mac } => present(mac),
+            Trouble::Apart { mac: Some(mac) } => present(mac) && learns(),
             _ => true,
         };
         self.live().find_map(|at| {

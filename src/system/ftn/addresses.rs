@@ -41,7 +41,7 @@ impl Addresses {
         }
         let resolver = hosts.has_names().then(|| {
             let resolve = move || hosts.resolve();
-            Repeated::start("names", RESOLVED_EVERY, resolve)
+            Repeated::start("names", RESOLVED_EVERY, RESOLVED_EVERY, resolve)
         });
         Ok(Self {
             known: (0..servers.len())
@@ -56,8 +56,9 @@ impl Addresses {
 
     /// Takes over what names were resolved to.
     pub fn look(&mut self, own: usize, names: &Names, link: &mut UdpSlot) {
-        let Some(Resolution { addresses, doubts }) =
-            self.resolver.as_ref().and_then(Repeated::take)
+        let Some(Resolution {
+            addresses, doubts, ..
+        }) = self.resolver.as_ref().and_then(Repeated::take)
         else {
             return;
         };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use ring_proto::ftn::server::{self, majority};
+use ring_proto::ftn::server::{self, majority, most_clients};
 
 use crate::control::ftn::SYSTEM;
 use crate::control::{NodeName, control_dir};
@@ -57,6 +57,8 @@ Exit codes:
   9  the state file was written by a newer ringd, belongs to another user, or is
      not a state file";
 
+/// The most clients at a time, unless the options say otherwise or a list of so many does not fit.
+const MAX_CLIENTS: usize = 10_000;
 /// The directory of the state file, unless the options name another.
 pub const STATE_DIR: &str = "/var/lib/ringd-ftn";
 
@@ -96,7 +98,7 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", default_value = "4s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub server_timeout: Duration,
 
-    /// How long a client may be silent before it loses its tokens.
+    /// How long a client may be silent before it loses its tokens; at least 200ms.
     ///
     /// Clients keep their tokens over a change of leader if client-timeout / 5 + server-timeout + 4 heartbeats
     /// is less than 3/4 of client-timeout; the defaults satisfy this. A client with a longer one uses this.
@@ -122,9 +124,11 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", default_value = "256MiB", allow_hyphen_values = true, value_parser = parse_bytes)]
     pub max_memory: usize,
 
-    /// Maximum clients at a time.
-    #[arg(long, value_name = "COUNT", default_value_t = 10_000, allow_negative_numbers = true, value_parser = parse_count::<usize>)]
-    pub max_clients: usize,
+    /// Maximum clients at a time [default: 10000, or fewer with more than 16 servers]
+    ///
+    /// Servers tell each other of all clients: at most 155000 with two servers, 77000 with three, 38000 with five.
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = parse_count::<usize>)]
+    pub max_clients: Option<usize>,
 
     /// The directory of ftn-N.state, which keeps the highest configuration number seen.
     #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
@@ -219,7 +223,9 @@ impl Options {
             grace: self.grace.unwrap_or(self.client_timeout),
             quorum: self.quorum.unwrap_or(Quorum::usual(servers)).of(servers),
             max_memory: self.max_memory,
-            max_clients: self.max_clients,
+            max_clients: self
+                .max_clients
+                .unwrap_or_else(|| most_clients(servers).min(MAX_CLIENTS)),
         }
     }
 

@@ -45,7 +45,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     let own = options.of_machine(count);
     own.check(count).map_err(|error| unusable(&error))?;
     let address = own_address(options, &names, &servers, &address_doubts)?;
-    let link = link::bind(address, options.max_clients).map_err(|source| Error::Bind {
+    let link = link::bind(address, own.max_clients).map_err(|source| Error::Bind {
         address,
         index,
         list: options.servers.clone(),
@@ -138,7 +138,8 @@ fn own_address(
             .rsplit_once(':')
             .and_then(|(_, port)| port.parse().ok());
         // A line without a port is refused when the list is read.
-        return Ok(bind.with_port(port.unwrap_or_default()));
+        let own = bind.with_port(port.unwrap_or_default());
+        return same_family(own, servers).map_err(|why| unusable_bind(options, &why));
     }
     let doubt = || {
         let is_own = |doubt: &&String| doubt.starts_with(&format!("server {index} "));
@@ -151,6 +152,27 @@ fn own_address(
         };
         Error::List(error).into()
     })
+}
+
+/// Refuses an address of another family than that of the servers: its socket could send to none of them.
+fn same_family(own: SocketAddr, servers: &Servers) -> Result<SocketAddr, String> {
+    let mut known = (0..servers.len()).filter_map(|index| servers.address(index));
+    let family = |address: SocketAddr| if address.is_ipv4() { "IPv4" } else { "IPv6" };
+    match known.find(|listed| listed.is_ipv4() != own.is_ipv4()) {
+        Some(listed) => Err(format!(
+            "--bind {} is an address of {}, but the servers have addresses of {}, as {listed}: give one of {}",
+            own.ip(),
+            family(own),
+            family(listed),
+            family(listed)
+        )),
+        None => Ok(own),
+    }
+}
+
+fn unusable_bind(options: &Options, why: &str) -> host::Error {
+    let list = options.servers.display();
+    host::Error::Usage(format!("{why}; the servers are those of {list}"))
 }
 
 fn unusable(error: &OptionsError) -> host::Error {
@@ -187,5 +209,35 @@ fn say_stored(store: &StateFile, found: Found<Record>, ssig: i32) {
             configuration,
             "{path} is from another list of servers: configurations count on from {configuration}"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use ring_proto::ftn::Servers;
+
+    use super::same_family;
+
+    /// Its socket could send to none of the servers, and each send failed.
+    #[test]
+    fn an_address_of_another_family_than_the_servers_is_refused() {
+        let v4: SocketAddr = ([192, 0, 2, 1], 7301).into();
+        let v6: SocketAddr = "[2001:db8::1]:7301".parse().unwrap();
+        let list = |address| Servers::new([("a:7301", None), ("b:7301", Some(address))]).unwrap();
+        for (own, listed, fits) in [
+            (v4, v4, true),
+            (v6, v6, true),
+            (v4, v6, false),
+            (v6, v4, false),
+        ] {
+            let outcome = same_family(own, &list(listed));
+            assert_eq!(outcome.is_ok(), fits, "{own} {listed}");
+            if let Err(why) = outcome {
+                assert!(why.contains(&format!("--bind {}", own.ip())), "{why}");
+                assert!(why.contains(&listed.to_string()), "{why}");
+            }
+        }
     }
 }

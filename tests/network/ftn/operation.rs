@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_codec::ftn::{Access, Datagram, Header, Message, Token};
-use ring_proto::ftn::Servers;
+use ring_codec::ftn::{Access, Datagram, Flags, Header, Kind, Message, Token};
+use ring_proto::ftn::{MAX_DATA, PART, Servers};
 use ring_segment::{PATIENCE, Test, tests};
 
 use super::stand::{PORT, Stand};
@@ -152,14 +152,60 @@ impl Flood {
         Ok(())
     }
 
-    fn request(&mut self, name: &str) -> Result<()> {
+    /// Sets the data of a token that is free, and waits for the grant and the confirmation.
+    fn fill(&mut self, name: &str, data: &[u8]) -> Result<()> {
+        self.request(name, Access::Exclusive)?;
+        self.wait_for(Kind::Grant)?;
+        self.sent += 1;
+        let (msgnum, name) = (self.sent, name.as_bytes());
+        let message = Message::Return {
+            msgnum,
+            token: Token { name, data },
+            flags: Flags::Both,
+        };
+        let header = Header {
+            from: self.session,
+            to: 0,
+            ssig: self.ssig,
+        };
+        let datagram = Datagram::new(header, message);
+        let mut bytes = vec![0; datagram.encoded_len()];
+        datagram.encode(&mut bytes)?;
+        self.send_parts(msgnum, &bytes, usize::MAX)?;
+        self.wait_for(Kind::Confirm)
+    }
+
+    fn wait_for(&self, kind: Kind) -> Result<()> {
+        let mut buffer = [0; 2_048];
+        loop {
+            let len = self.socket.recv(&mut buffer)?;
+            if Datagram::decode(&buffer[..len])?.message().kind() == kind {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends the first parts of a message.
+    fn send_parts(&mut self, content: i64, bytes: &[u8], count: usize) -> Result<()> {
+        let parts = i32::try_from(bytes.len().div_ceil(PART))?;
+        for (part, bytes) in (0..).zip(bytes.chunks(PART)).take(count) {
+            self.send(Message::Part {
+                content,
+                part,
+                parts,
+                bytes,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, name: &str, access: Access) -> Result<()> {
         self.sent += 1;
         let (msgnum, data) = (self.sent, &b""[..]);
         let token = Token {
             name: name.as_bytes(),
             data,
         };
-        let access = Access::Exclusive;
         self.send(Message::Request {
             msgnum,
             token,
@@ -182,12 +228,23 @@ fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> 
     let servers = Servers::new(lines.lines().map(|line| (line, address))).context("a list")?;
     let ns = stand.segment().node(0).ns().clone();
     ns.run(|| -> Result<()> {
-        let floods = (0..40).map(|_| Flood::log_in(address, servers.signature()));
+        let floods = (0..80).map(|_| Flood::log_in(address, servers.signature()));
         let mut floods: Vec<Flood> = floods.collect::<Result<_>>()?;
-        for number in 0..2_500 {
+        // Messages in parts that nobody acknowledges, and others that never end.
+        let data = vec![7; MAX_DATA];
+        for number in 0..8 {
+            floods[0].fill(&format!("long {number}"), &data)?;
+        }
+        for flood in &mut floods[1..] {
+            for number in 0..8 {
+                flood.request(&format!("long {number}"), Access::Shared)?;
+                flood.send_parts(-number, &data, 26)?;
+            }
+        }
+        for number in 0..1_250 {
             let name = format!("a name of some length, as that of a job, {number}");
             for flood in &mut floods {
-                flood.request(&name)?;
+                flood.request(&name, Access::Exclusive)?;
             }
         }
         Ok(())

@@ -51,6 +51,8 @@ schedules! {
     a_ring_whose_members_have_all_let_go_has_an_owner_again,
     a_quorum_is_void_for_a_chain_whose_name_comes_back,
     a_token_that_its_next_member_takes_for_its_past_is_lost_within_a_round,
+    who_leaves_says_so_when_a_frame_has_had_its_answers,
+    new_options_may_be_unheard_of_beside_a_tiny_mtu,
 }
 
 fn holds(text: &str) {

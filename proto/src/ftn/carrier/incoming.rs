@@ -66,6 +66,13 @@ pub enum Took {
 }
 
 impl Incoming {
+    /// None yet, and at most so many bytes of them.
+    #[must_use]
+    pub const fn limited(bytes: usize) -> Self {
+        let peers = Recent::limited(bytes);
+        Self { peers }
+    }
+
     /// What it takes, in bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {

@@ -11,6 +11,7 @@ mod recent;
 #[cfg(test)]
 mod tests;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 pub use incoming::{Incoming, Piece, Took};
@@ -22,9 +23,42 @@ use super::{MAX_DATA, MAX_NAME};
 pub const PARTS_MAX: usize = 8_192;
 /// The longest message of a client or to one: a name, data, and what lies around them.
 pub const MESSAGE_MAX: usize = MAX_NAME + MAX_DATA + 256;
-/// The bytes that all messages under way in one direction may take; beyond that those go whose peer was silent longest.
-const TOTAL_MAX: usize = 16 << 20;
+/// The bytes that all messages under way in one direction may take, unless there is a smaller limit; beyond that those go whose
+/// peer was silent longest.
+pub const TOTAL_MAX: usize = 16 << 20;
 /// A peer that was silent for so long is forgotten with its parts.
 const KEPT_FOR: Duration = Duration::from_secs(10);
 /// What a peer takes besides its parts, in bytes.
 const PEER: usize = 256;
+
+/// Messages in parts of some peers, in both directions.
+#[derive(Debug, Clone, Hash, Default)]
+pub struct Carrier {
+    /// Those that leave.
+    pub outgoing: Outgoing,
+    /// Those that come.
+    pub incoming: Incoming,
+}
+
+impl Carrier {
+    /// None yet, and at most so many bytes of them in each direction.
+    #[must_use]
+    pub fn limited(bytes: usize) -> Self {
+        Self {
+            outgoing: Outgoing::limited(bytes),
+            incoming: Incoming::limited(bytes),
+        }
+    }
+
+    /// What both directions take, in bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.outgoing.bytes() + self.incoming.bytes()
+    }
+
+    /// Forgets what came from a peer and was to go to it.
+    pub fn forget(&mut self, peer: SocketAddr) {
+        self.outgoing.forget(peer);
+        self.incoming.forget(peer);
+    }
+}

@@ -74,6 +74,13 @@ fn weight(queue: &VecDeque<Content>) -> usize {
 }
 
 impl Outgoing {
+    /// None yet, and at most so many bytes of them.
+    #[must_use]
+    pub const fn limited(bytes: usize) -> Self {
+        let peers = Recent::limited(bytes);
+        Self { next: 0, peers }
+    }
+
     /// Numbers begin with the wall clock, in nanoseconds since 1970, so that those of a process before it are others. The
     /// first time counts.
     pub fn start(&mut self, wall: u64) {

@@ -11,6 +11,7 @@ pub(super) struct Recent<T> {
     by_peer: BTreeMap<SocketAddr, Entry<T>>,
     ages: BTreeSet<(Instant, SocketAddr)>,
     bytes: usize,
+    limit: usize,
 }
 
 #[derive(Debug, Clone, Hash)]
@@ -22,10 +23,18 @@ struct Entry<T> {
 
 impl<T> Default for Recent<T> {
     fn default() -> Self {
+        Self::limited(TOTAL_MAX)
+    }
+}
+
+impl<T> Recent<T> {
+    /// Nothing yet, and at most so many bytes besides those of the peer that was heard last.
+    pub(super) const fn limited(limit: usize) -> Self {
         Self {
             by_peer: BTreeMap::new(),
             ages: BTreeSet::new(),
             bytes: 0,
+            limit,
         }
     }
 }
@@ -70,7 +79,7 @@ impl<T: Default> Recent<T> {
     /// Forgets peers that were silent for long, and others but `newest` for as long as there is too much.
     fn make_room(&mut self, now: Instant, newest: SocketAddr) {
         while let Some(&(at, peer)) = self.ages.first() {
-            let is_over = now.since(at) >= KEPT_FOR || self.bytes > TOTAL_MAX;
+            let is_over = now.since(at) >= KEPT_FOR || self.bytes > self.limit;
             if peer == newest || !is_over {
                 return;
             }

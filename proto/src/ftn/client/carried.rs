@@ -7,25 +7,7 @@ use ring_codec::ftn::{Datagram, Kind, Message};
 use super::outbox::{Content, Outgoing};
 use super::phase::Phase;
 use super::{Client, Reason};
-use crate::ftn::Servers;
-use crate::ftn::carrier::{self, Incoming, MESSAGE_MAX, Part, Piece, Took};
-
-/// What is under way in both directions. It ends with the session.
-#[derive(Debug, Clone, Hash, Default)]
-pub(super) struct Carried {
-    pub(super) outgoing: carrier::Outgoing,
-    pub(super) incoming: Incoming,
-}
-
-impl Carried {
-    /// The session is over.
-    pub(super) fn forget(&mut self, servers: &Servers) {
-        for server in (0..servers.len()).filter_map(|server| servers.address(server)) {
-            self.outgoing.forget(server);
-            self.incoming.forget(server);
-        }
-    }
-}
+use crate::ftn::carrier::{MESSAGE_MAX, Part, Piece, Took};
 
 impl Client {
     /// Queues the parts of a message before all that waits.

@@ -1,6 +1,7 @@
 //! What a client tells the program above it.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use ring_codec::ftn::{Access, Kind};
 
@@ -106,6 +107,14 @@ pub enum Event {
         name: Box<[u8]>,
         /// Why.
         refusal: Refusal,
+    },
+    /// A server announces a client timeout below [`MIN_CLIENT_TIMEOUT`](crate::ftn::MIN_CLIENT_TIMEOUT): this client does not use
+    /// that server until it announces a longer one.
+    ShortTimeout {
+        /// The server's index.
+        server: usize,
+        /// The timeout that it announces.
+        timeout: Duration,
     },
     /// Somebody has another list of servers; told once for each of up to 1,024 senders.
     OtherList {

@@ -47,11 +47,14 @@ impl Client {
         }
         // It is the index of a listed address.
         let server = usize::try_from(header.from).map_err(|_| Reason::NotAServer)?;
+        if let (Message::Config { .. }, Some(terms)) = (message, datagram.terms()) {
+            self.heed_timeout(server, terms.client_timeout);
+        }
+        if self.is_unusable(server) {
+            return Err(Reason::ShortTimeout);
+        }
         match message {
             Message::Config { leader, sstates } => {
-                if let Some(terms) = datagram.terms() {
-                    self.heed_timeout(terms.client_timeout);
-                }
                 let configuration =
                     configuration(&self.options.servers, leader, sstates).ok_or(Reason::Illegal)?;
                 self.on_config(server, header.to, configuration)

@@ -6,7 +6,6 @@ use std::mem;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::carried::Carried;
 use super::login::{Choice, Login};
 use super::logout::{Logout, Progress};
 use super::msgnum::Numbers;
@@ -15,6 +14,8 @@ use super::output::{Encoded, encode};
 use super::phase::Phase;
 use super::session::Session;
 use super::{Command, Event, Loss, Net, Options};
+use crate::ftn::MIN_CLIENT_TIMEOUT;
+use crate::ftn::carrier::Carrier;
 use crate::time::{Instant, Now};
 use crate::{Machine, Sent, Stored, Ticket, Transmit};
 
@@ -37,9 +38,12 @@ pub struct Client {
     pub(super) phase: Phase,
     /// The ids of the last sessions, which are never used again.
     pub(super) former: VecDeque<i32>,
+    /// Servers that announce a client timeout with which no session lasts, by index.
+    short_timeouts: BTreeSet<usize>,
     /// Who has another list.
     other_lists: BTreeSet<SocketAddr>,
-    pub(super) carried: Carried,
+    /// Messages in parts, which end with the session.
+    pub(super) carried: Carrier,
     pub(super) out: Output,
 }
 
@@ -55,8 +59,9 @@ impl Client {
             numbers: Numbers::new(),
             phase: Phase::NoSocket { former: None },
             former: VecDeque::new(),
+            short_timeouts: BTreeSet::new(),
             other_lists: BTreeSet::new(),
-            carried: Carried::default(),
+            carried: Carrier::default(),
             out: Output::default(),
         }
     }
@@ -143,7 +148,10 @@ impl Client {
         };
         let (id, port) = (session.id, session.port);
         self.forget(id);
-        self.carried.forget(&self.options.servers);
+        let servers = &self.options.servers;
+        for server in (0..servers.len()).filter_map(|server| servers.address(server)) {
+            self.carried.forget(server);
+        }
         self.phase = Phase::NoSocket { former: Some(port) };
         self.tell(Event::Lost { session: id, loss });
     }
@@ -156,10 +164,27 @@ impl Client {
         self.former.push_back(session);
     }
 
-    /// A server announces after how many microseconds of silence it ends a session.
-    pub(super) fn heed_timeout(&mut self, micros: i64) {
-        let announced = u64::try_from(micros).map_or(Duration::ZERO, Duration::from_micros);
-        if announced.is_zero() || announced >= self.options.client_timeout {
+    /// Whether a server is not used, since a session there would end before its renewals are confirmed.
+    pub(super) fn is_unusable(&self, server: usize) -> bool {
+        self.short_timeouts.contains(&server)
+    }
+
+    /// A server announces after how many microseconds of silence it ends a session. One that cannot be outlasted makes the server
+    /// unusable: it would stop this client if it counted, and end sessions that this client takes for live if it did not.
+    pub(super) fn heed_timeout(&mut self, server: usize, micros: i64) {
+        let timeout = u64::try_from(micros).map_or(Duration::ZERO, Duration::from_micros);
+        if timeout < MIN_CLIENT_TIMEOUT {
+            if self.short_timeouts.insert(server) {
+                self.tell(Event::ShortTimeout { server, timeout });
+            }
+            return;
+        }
+        self.short_timeouts.remove(&server);
+        self.shorten_timeout(timeout);
+    }
+
+    fn shorten_timeout(&mut self, announced: Duration) {
+        if announced >= self.options.client_timeout {
             return;
         }
         let before = self.options.lease();

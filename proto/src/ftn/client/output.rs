@@ -3,11 +3,11 @@
 use ring_codec::ftn::{Datagram, Flags, Header, Kind, Message, Token};
 
 use super::Options;
-use super::carried::Carried;
 use super::outbox::{Content, Outgoing};
 use super::phase::Phase;
 use super::session::Session;
 use crate::ftn::LONGEST;
+use crate::ftn::carrier::Carrier;
 
 /// A datagram, or what is too long for one.
 pub(super) enum Encoded {
@@ -21,7 +21,7 @@ pub(super) enum Encoded {
 pub(super) fn encode(
     options: &Options,
     phase: &Phase,
-    carried: &Carried,
+    carried: &Carrier,
     outgoing: Outgoing,
     buf: &mut [u8],
 ) -> Option<Encoded> {

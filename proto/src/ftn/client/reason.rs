@@ -27,13 +27,15 @@ pub enum Reason {
     /// A configuration of another number of servers, a marker in place of a token, or a grant without the
     /// fencing number that was asked for.
     Illegal,
+    /// Its sender ends sessions before their renewals are confirmed.
+    ShortTimeout,
     /// A login was answered with the id of a session that this client has had: it never uses that again.
     FormerSession,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Malformed,
         Self::TooLong,
         Self::Ssig,
@@ -45,6 +47,7 @@ impl Reason {
         Self::NotResponsible,
         Self::Outstanding,
         Self::Illegal,
+        Self::ShortTimeout,
         Self::FormerSession,
     ];
 
@@ -63,6 +66,7 @@ impl Reason {
             Self::NotResponsible => "not_responsible",
             Self::Outstanding => "outstanding",
             Self::Illegal => "illegal",
+            Self::ShortTimeout => "short_timeout",
             Self::FormerSession => "former_session",
         }
     }

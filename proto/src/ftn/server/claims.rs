@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use ring_codec::List;
 use ring_codec::ftn::{Access, Token as Entry};
 
-use super::options::{GAINED_BYTES, TOKEN_BYTES};
+use super::options::{GAINED_BYTES, PART_BYTES, TOKEN_BYTES};
 use super::parts::Part;
 use super::{Event, Reason, Server};
 use crate::ftn::catalog::{Holding, Marker};
@@ -157,30 +157,25 @@ impl Server {
         }
         let claims = holdings.iter().filter(|entry| !entry.name.is_empty());
         let bytes = claims.map(|it| it.name.len() + it.data.len() + TOKEN_BYTES + GAINED_BYTES);
-        if !self.has_room_in_survey(bytes.sum()) {
+        if !self.has_room_in_survey(PART_BYTES + bytes.sum::<usize>()) {
             return self.drop(from, Reason::Memory);
         }
         let survey = self.knowledge.survey.as_mut();
         let Some(survey) = survey else {
             return self.drop(from, Reason::Late);
         };
-        let Some(awaited) = survey.awaited.get_mut(&session) else {
+        let (part, parts) = marker.map_or((0, 1), |marker| (marker.part, marker.parts));
+        let Some(answered) = survey.take(session, part, parts) else {
             return self.drop(from, Reason::Late);
         };
-        let (part, parts) = marker.map_or((0, 1), |marker| (marker.part, marker.parts));
-        let took = awaited.parts.take(part, parts);
-        let is_whole = awaited.parts.is_whole();
-        let asks_again = awaited.parts.len().is_multiple_of(WINDOW);
-        match took {
+        let is_whole = answered.is_whole;
+        match answered.part {
             Part::New => {}
             Part::Duplicate => {
                 self.out.counters.duplicates += 1;
                 return;
             }
             Part::Disagrees => return self.drop(from, Reason::Malformed),
-        }
-        if is_whole {
-            survey.remove(session);
         }
         if let (Some(marker), Some(known)) = (marker, self.sessions.get_mut(session)) {
             known.floor = known.floor.max(marker.floor);
@@ -195,7 +190,7 @@ impl Server {
         }
         if is_whole {
             self.try_end_survey(now);
-        } else if asks_again {
+        } else if answered.parts.is_multiple_of(WINDOW) {
             self.send_config(from, session);
         }
     }

@@ -147,7 +147,9 @@ impl Server {
             self.set_own(ServerState::Booting);
         }
         for &id in &gone {
-            self.sessions.remove(id);
+            if let Some(session) = self.sessions.remove(id) {
+                self.out.forget(session.address);
+            }
         }
         // What ended sessions held is granted under the new configuration, and counted from its beginning.
         if is_new {

@@ -8,6 +8,7 @@ use ring_codec::ftn::{Datagram, Flags, Kind, Message, Token};
 use super::request::Wanted;
 use super::returns::Returned;
 use super::state_message::StateMessage;
+use super::terms::is_short;
 use super::{Event, Reason, Server};
 use crate::ftn::carrier::{MESSAGE_MAX, PARTS_MAX, Piece, Took};
 use crate::ftn::{MAX_DATA, MAX_NAME, PART};
@@ -71,7 +72,9 @@ impl Server {
                 self.on_part(now, arrived, from, header.from, piece);
             }
             Message::Parted { content, came } => {
-                self.out.on_parted(from, header.from, content, came);
+                let is_server = self.servers.address_of(header.from) == Some(from);
+                self.out
+                    .on_parted(from, (header.from, is_server), content, came);
             }
             Message::Login { p } => self.on_login(now.monotonic, from, p),
             Message::Catalog { .. }
@@ -107,14 +110,13 @@ impl Server {
         } else {
             MESSAGE_MAX
         };
-        let took = self
-            .out
-            .incoming
-            .take(now.monotonic, arrived, from, piece, longest);
+        let incoming = &mut self.out.carrier(is_server).incoming;
+        let took = incoming.take(now.monotonic, arrived, from, piece, longest);
+        let came = incoming.came(from, piece.content);
         if took == Took::Refused {
             return self.drop(from, Reason::Malformed);
         }
-        if let Some(came) = self.out.incoming.came(from, piece.content) {
+        if let Some(came) = came {
             let (content, came) = (piece.content, &came[..]);
             self.out
                 .send(from, sender, Message::Parted { content, came });
@@ -162,6 +164,10 @@ impl Server {
         };
         if let Some(terms) = datagram.terms() {
             self.on_terms(server, terms);
+            if is_short(terms) {
+                // As the leader it would end sessions that live: it counts as DOWN.
+                return self.drop(from, Reason::ShortTimeout);
+            }
         }
         let at = now.monotonic;
         match datagram.message() {

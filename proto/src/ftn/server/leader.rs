@@ -9,6 +9,7 @@ use ring_codec::ftn::ServerState;
 use super::numbers::cold_floor;
 use super::pending::Pending;
 use super::role::Role;
+use super::sessions::Session;
 use super::view::{configuration_of, is_unproven, seq_of};
 use super::{Event, Reason, Server};
 use crate::ftn::{Configuration, RETRY, next_number};
@@ -33,7 +34,7 @@ pub(super) struct Leadership {
     /// The renewals that are to be confirmed: the session's and its msgnum.
     pub(super) confirmations: BTreeMap<i32, i64>,
     pub(super) pending: Pending,
-    /// When to look whether a session is silent; not before it is.
+    /// When to look whether a session is silent; not before it is. A session has one entry, by its `due`.
     pub(super) expiry: BTreeSet<(Instant, i32)>,
     /// Until when sessions are adopted.
     pub(super) grace: Option<Instant>,
@@ -89,17 +90,19 @@ impl Leadership {
         self.grace
     }
 
-    /// A session is to be in the next STATE, and to end at `expiry` if nothing is heard of it.
-    pub(super) fn add(&mut self, id: i32, expiry: Instant) {
+    /// A session is to be in the next STATE, and to end at `due` if nothing is heard of it.
+    pub(super) fn add(&mut self, id: i32, session: &mut Session, due: Instant) {
+        session.due = due;
         self.unlisted.push(id);
         self.list_changed = true;
-        self.expiry.insert((expiry, id));
+        self.expiry.insert((due, id));
     }
 
-    /// A session has ended.
-    pub(super) fn remove(&mut self, id: i32) {
+    /// A session has ended. Nothing of it stays here: a client can begin and end sessions at any rate.
+    pub(super) fn remove(&mut self, id: i32, session: &Session) {
         self.list_changed = true;
         self.confirmations.remove(&id);
+        self.expiry.remove(&(session.due, id));
     }
 
     /// Nothing that it knew counts: not when servers became what they were or were heard, nor which sessions there are. So sessions
@@ -172,7 +175,7 @@ impl Server {
         for (id, session) in self.sessions.iter_mut() {
             session.heard = at;
             session.listed = 0;
-            leadership.add(id, at + client_timeout);
+            leadership.add(id, session, at + client_timeout);
         }
         self.set_role(Role::Leader(Box::new(leadership)));
         let configuration = number;
@@ -367,11 +370,12 @@ impl Server {
                 return;
             };
             leadership.expiry.remove(&(due, id));
-            let Some(session) = self.sessions.get(id) else {
+            let Some(session) = self.sessions.get_mut(id) else {
                 continue;
             };
             let end = session.heard + timeout;
             if end > now {
+                session.due = end;
                 leadership.expiry.insert((end, id));
                 continue;
             }

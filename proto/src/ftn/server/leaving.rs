@@ -1,5 +1,6 @@
 //! An orderly shutdown: the tokens of this server go to those that are responsible without it (`docs/ftn.md`, section 4).
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ring_codec::ftn::ServerState;
@@ -19,6 +20,8 @@ pub(super) struct Leaving {
     until: Instant,
     /// The configuration for which the tokens go, and the servers that they go to.
     handover: Option<(u64, Vec<Outgoing>)>,
+    /// The tokens that other servers have taken for that configuration.
+    taken: BTreeSet<u32>,
     /// When to say again that the server is DOWN, as the others have all tokens.
     say: Option<Instant>,
 }
@@ -27,6 +30,11 @@ impl Leaving {
     pub(super) fn outgoing_mut(&mut self) -> impl Iterator<Item = &mut Outgoing> {
         let outgoing = self.handover.iter_mut();
         outgoing.flat_map(|(_, outgoing)| outgoing)
+    }
+
+    /// Other servers have these tokens.
+    pub(super) fn note_taken(&mut self, ids: &[u32]) {
+        self.taken.extend(ids);
     }
 
     /// Says nothing for now. What is under way is begun again.
@@ -59,6 +67,7 @@ impl Server {
         self.leaving = Some(Leaving {
             until: now + LEAVING_MAX,
             handover: None,
+            taken: BTreeSet::new(),
             say: None,
         });
         self.go_on_leaving(now);
@@ -150,6 +159,7 @@ impl Server {
         outgoing.retain(|to| !to.is_without_tokens());
         if let Some(leaving) = &mut self.leaving {
             leaving.handover = Some((number, outgoing));
+            leaving.taken.clear();
             leaving.say = None;
         }
     }
@@ -177,10 +187,14 @@ impl Server {
 
     /// Leaves now.
     pub(super) fn depart(&mut self, now: Instant, has_handed_over: bool) {
+        let left_behind = if has_handed_over {
+            0
+        } else {
+            self.left_behind()
+        };
         if has_handed_over {
             self.tokens.clear();
         }
-        let left_behind = self.unheld_data();
         self.set_own(ServerState::Down);
         self.heartbeat(now);
         self.leaving = None;
@@ -188,9 +202,14 @@ impl Server {
         self.out.event(Event::ShutDown { left_behind });
     }
 
-    /// The tokens with data that nobody holds: they are lost with this server.
-    fn unheld_data(&self) -> usize {
-        let tokens = (0..self.tokens.end()).filter_map(|id| self.tokens.get(id));
+    /// How many tokens have data that nobody holds and no other server has taken: they are lost with this server.
+    fn left_behind(&self) -> usize {
+        let handover = self.leaving.iter().flat_map(|it| it.handover.iter());
+        let is_present = handover.map(|it| it.0).any(|it| it == self.view.number());
+        let taken = self.leaving.as_ref().filter(|_| is_present);
+        let is_taken = |id: &u32| taken.is_some_and(|it| it.taken.contains(id));
+        let ids = (0..self.tokens.end()).filter(|id| !is_taken(id));
+        let tokens = ids.filter_map(|id| self.tokens.get(id));
         let unheld = tokens.filter(|token| !token.is_held() && !token.data().is_empty());
         unheld.count()
     }

@@ -5,7 +5,7 @@ use std::str;
 
 use ring_codec::ftn::Message;
 
-use super::options::SESSION_BYTES;
+use super::options::session_bytes;
 use super::pending::PENDING_MAX;
 use super::role::Role;
 use super::{Event, Reason, RoleKind, Server};
@@ -124,14 +124,16 @@ impl Server {
     /// Whether one more session may begin, beside so many that may be about to.
     fn has_room_for_session(&mut self, pending: usize) -> bool {
         self.sessions.len() + pending < self.options.max_clients
-            && self.has_room((pending + 1) * SESSION_BYTES, None)
+            && self.has_room((pending + 1) * session_bytes(self.servers.len()), None)
     }
 
     fn begin_session(&mut self, now: Instant, id: i32, address: SocketAddr) {
         let expiry = now + self.client_timeout();
         self.sessions.insert(id, address, now);
-        if let Some(leadership) = self.role.leader_mut() {
-            leadership.add(id, expiry);
+        if let Some(leadership) = self.role.leader_mut()
+            && let Some(session) = self.sessions.get_mut(id)
+        {
+            leadership.add(id, session, expiry);
         }
         if self.servers.len() == 1 {
             self.round(now, None);
@@ -181,9 +183,9 @@ impl Server {
         for &id in ids {
             if let Some(session) = self.sessions.remove(id) {
                 self.out.forget(session.address);
-            }
-            if let Some(leadership) = self.role.leader_mut() {
-                leadership.remove(id);
+                if let Some(leadership) = self.role.leader_mut() {
+                    leadership.remove(id, &session);
+                }
             }
             if let Some(survey) = &mut self.knowledge.survey {
                 survey.remove(id);

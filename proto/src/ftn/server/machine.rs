@@ -105,7 +105,7 @@ impl Server {
             has_left: false,
             storage: Storage::new(durable),
             steps: Steps::default(),
-            out: Output::new(from, ssig, terms_of(&options)),
+            out: Output::new(from, ssig, terms_of(&options), options.max_memory),
             at_hand: None,
             strangers: BTreeSet::new(),
             misplaced: BTreeSet::new(),
@@ -157,7 +157,7 @@ impl Server {
             held: self.tokens.held(),
             waiting: self.tokens.waiting(),
             memory_bytes: self.memory_bytes(),
-            parts_bytes: self.out.outgoing.bytes() + self.out.incoming.bytes(),
+            parts_bytes: self.out.parts_bytes(),
         }
     }
 
@@ -216,7 +216,7 @@ impl Machine for Server {
         let now = self.advance_clock(now);
         if net == Net::Up && self.started.is_none() && !self.has_left {
             self.started = Some(now.monotonic);
-            self.out.outgoing.start(now.wall);
+            self.out.start(now.wall);
             self.elect(now, now.monotonic, true);
         }
     }

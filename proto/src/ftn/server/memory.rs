@@ -2,8 +2,9 @@
 
 use super::Server;
 use super::options::{
-    GAINED_BYTES, PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES,
+    GAINED_BYTES, PARTY_BYTES, QUEUE_BYTES, TOKEN_BYTES, WAIT_BYTES, session_bytes,
 };
+use super::survey::Survey;
 use crate::time::Instant;
 
 /// What a survey may take above the limit in any case, in bytes.
@@ -15,8 +16,10 @@ impl Server {
     /// What clients have made this server take, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let survey = self.knowledge.survey.as_ref();
-        let gained = survey.map_or(0, |survey| survey.gained.len()) + self.knowledge.left.len();
-        self.tokens.bytes() + self.sessions.len() * SESSION_BYTES + gained * GAINED_BYTES
+        let survey = survey.map_or(0, Survey::bytes);
+        let left = self.knowledge.left.len() * GAINED_BYTES;
+        let sessions = self.sessions.len() * session_bytes(self.servers.len());
+        self.tokens.bytes() + sessions + survey + left
     }
 
     /// Makes room for so many bytes more; what is neither held nor awaited goes, longest unused first, other than `kept`.
@@ -43,6 +46,20 @@ impl Server {
             self.out.counters.refused_memory += 1;
         }
         has_room
+    }
+
+    /// The same for tokens of a server that leaves. It is told if there is none, so no other data go for theirs.
+    pub(super) fn has_room_for_left(&mut self, bytes: usize) -> bool {
+        let max = self.options.max_memory;
+        let max = max.saturating_add(SURVEY_MIN.max(max / 8));
+        while self.memory_bytes() + bytes > max {
+            let Some((_, id)) = self.tokens.longest_empty() else {
+                self.out.counters.refused_memory += 1;
+                return false;
+            };
+            self.tokens.remove(id);
+        }
+        true
     }
 
     /// Whether a session may have to do with a token from now on, and wait for it in its queue if `waits`.

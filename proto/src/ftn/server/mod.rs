@@ -61,7 +61,7 @@ pub use leaving::LEAVING_MAX;
 pub use machine::Server;
 pub use options::{
     Options, OptionsError, PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES,
-    majority,
+    majority, most_clients, session_bytes,
 };
 pub use reason::Reason;
 pub use status::{RoleKind, Snapshot, Standing, TokenStatus};

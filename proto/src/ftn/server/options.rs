@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::ftn::carrier::{PARTS_MAX, TOTAL_MAX};
+use crate::ftn::{MIN_CLIENT_TIMEOUT, PART};
+
 /// What a server is told at its start. All servers of a list are to have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -34,10 +37,12 @@ pub const PARTY_BYTES: usize = 160;
 pub const QUEUE_BYTES: usize = 512;
 /// Each REQUEST in it takes so many.
 pub const WAIT_BYTES: usize = 64;
-/// A session takes so many bytes.
+/// A session takes so many bytes, and more where there are four servers or more: [`session_bytes`].
 pub const SESSION_BYTES: usize = 512;
 /// A token of which a survey is to say who holds it takes so many more until then.
 pub const GAINED_BYTES: usize = 192;
+/// Each part of a session's answer to a survey takes so many until the answer is whole: it may have come with nothing in it.
+pub const PART_BYTES: usize = 16;
 
 impl Default for Options {
     fn default() -> Self {
@@ -70,6 +75,12 @@ pub enum OptionsError {
         /// HB as given.
         heartbeat: Duration,
     },
+    /// Sessions would end before their renewals are confirmed.
+    #[error(
+        "--client-timeout {0:?} is below {MIN_CLIENT_TIMEOUT:?}: sessions would end before their renewals are confirmed; \
+         give at least {MIN_CLIENT_TIMEOUT:?}"
+    )]
+    ClientTimeout(Duration),
     /// More servers are called for than there are, or none.
     #[error("--quorum {quorum} is not between 1 and the number of servers, {servers}")]
     Quorum {
@@ -78,11 +89,19 @@ pub enum OptionsError {
         /// n, the length of the list.
         servers: usize,
     },
-    /// A list of so many sessions does not fit a message.
+    /// The servers could not tell each other of so many sessions.
     #[error(
-        "--max-clients {0} is above {MAX_CLIENTS}: a list of more sessions does not fit a message"
+        "--max-clients {given} is above {most}: a list of more sessions does not fit in what each of {servers} servers \
+         may send to the others; give at most {most}"
     )]
-    Clients(usize),
+    Clients {
+        /// The number as given.
+        given: usize,
+        /// The most that fit.
+        most: usize,
+        /// n, the length of the list.
+        servers: usize,
+    },
     /// There is no server with this index.
     #[error("--index {index} names none of the {servers} servers, which are numbered from 0")]
     Index {
@@ -93,8 +112,37 @@ pub enum OptionsError {
     },
 }
 
-/// The most sessions of which a list fits a message in parts: 35 bytes each at most, with an address of IPv6 40.
-const MAX_CLIENTS: usize = 200_000;
+/// What a session takes in a STATE at most, in bytes: its id, and the text of an address of IPv6 with a port.
+const LISTED_BYTES: usize = 53;
+/// What a STATE takes besides its sessions, in bytes at most.
+const STATE_BYTES: usize = 512;
+
+/// The most sessions that so many servers can tell each other of. A list of them fits a message in parts, and the leader has room
+/// for two to each other server: the one under way and the newest.
+#[must_use]
+pub const fn most_clients(servers: usize) -> usize {
+    let of_message = (PARTS_MAX * PART - STATE_BYTES) / LISTED_BYTES;
+    let others = if servers > 1 { servers - 1 } else { 1 };
+    // A byte for each part comes to this.
+    let of_all = (TOTAL_MAX / (2 * others) - STATE_BYTES) / (LISTED_BYTES + 1);
+    if of_message < of_all {
+        of_message
+    } else {
+        of_all
+    }
+}
+
+/// What a session takes of [`Options::max_memory`] at one of so many servers, in bytes. A leader of many others has lists of all
+/// sessions under way to each.
+#[must_use]
+pub const fn session_bytes(servers: usize) -> usize {
+    let with_lists = SESSION_BYTES / 2 + 2 * LISTED_BYTES * servers.saturating_sub(1);
+    if with_lists < SESSION_BYTES {
+        SESSION_BYTES
+    } else {
+        with_lists
+    }
+}
 
 impl Options {
     /// Whether a list of so many `servers` can work with these options.
@@ -105,7 +153,6 @@ impl Options {
         let periods = [
             (self.heartbeat, "--heartbeat"),
             (self.server_timeout, "--server-timeout"),
-            (self.client_timeout, "--client-timeout"),
         ];
         for (period, name) in periods {
             if period.is_zero() {
@@ -118,8 +165,16 @@ impl Options {
                 heartbeat: self.heartbeat,
             });
         }
-        if self.max_clients > MAX_CLIENTS {
-            return Err(OptionsError::Clients(self.max_clients));
+        if self.client_timeout < MIN_CLIENT_TIMEOUT {
+            return Err(OptionsError::ClientTimeout(self.client_timeout));
+        }
+        let most = most_clients(servers);
+        if self.max_clients > most {
+            return Err(OptionsError::Clients {
+                given: self.max_clients,
+                most,
+                servers,
+            });
         }
         if !(1..=servers).contains(&self.quorum) {
             return Err(OptionsError::Quorum {

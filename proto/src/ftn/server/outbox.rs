@@ -8,11 +8,21 @@ use ring_codec::ftn::{Datagram, Header, Kind, Message, Terms};
 
 use super::{Counters, Event, Reason};
 use crate::ftn::LONGEST;
-use crate::ftn::carrier::{Incoming, Outgoing, Part};
+use crate::ftn::carrier::{Carrier, Part, TOTAL_MAX};
 use crate::time::Instant;
 
 /// More bytes than one input usually makes the server send; what is reserved beyond is given back.
 const USUAL: usize = 1 << 20;
+
+/// Messages in parts of clients take this share of the memory at most, in each direction.
+const CLIENTS_SHARE: usize = 16;
+
+const fn is_between_servers(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::State | Kind::Heartbeat | Kind::Elect | Kind::Transfer | Kind::Transferred
+    )
+}
 
 /// Datagrams that wait for the driver, encoded one behind the other.
 #[derive(Debug, Clone, Hash)]
@@ -28,12 +38,17 @@ struct Outbox {
 pub(super) struct Output {
     from: i32,
     ssig: i32,
+    /// What is announced to servers.
     terms: Terms,
+    /// What is announced to clients.
+    client_terms: Terms,
     outbox: Outbox,
     /// The latest time that the machine was told.
     pub(super) now: Instant,
-    pub(super) outgoing: Outgoing,
-    pub(super) incoming: Incoming,
+    /// Messages in parts from and to servers. They have room of their own: no client is to crowd out a list of sessions.
+    servers: Carrier,
+    /// Those from and to clients, which may make them take a share of the memory.
+    clients: Carrier,
     events: VecDeque<Event>,
     pub(super) counters: Counters,
     /// Nothing leaves: what it would tell of is not stored, or the server has left.
@@ -47,32 +62,36 @@ impl Hash for Output {
             from,
             ssig,
             terms,
+            client_terms,
             outbox,
             now: _,
-            outgoing,
-            incoming,
+            servers,
+            clients,
             events: _,
             counters: _,
             is_mute,
         } = self;
-        (from, ssig, terms, outbox, outgoing, incoming, is_mute).hash(state);
+        (from, ssig, terms, client_terms).hash(state);
+        (outbox, servers, clients, is_mute).hash(state);
     }
 }
 
 impl Output {
-    pub(super) fn new(from: i32, ssig: i32, terms: Terms) -> Self {
+    /// `max_memory`: what clients may make the server take, in bytes.
+    pub(super) fn new(from: i32, ssig: i32, terms: Terms, max_memory: usize) -> Self {
         Self {
             from,
             ssig,
             terms,
+            client_terms: terms,
             outbox: Outbox {
                 bytes: Vec::new(),
                 fetched: 0,
                 waiting: VecDeque::new(),
             },
             now: Instant::default(),
-            outgoing: Outgoing::default(),
-            incoming: Incoming::default(),
+            servers: Carrier::default(),
+            clients: Carrier::limited(TOTAL_MAX.min(max_memory / CLIENTS_SHARE)),
             events: VecDeque::new(),
             counters: Counters::new(),
             is_mute: false,
@@ -84,7 +103,11 @@ impl Output {
         if self.is_mute {
             return;
         }
-        let datagram = Datagram::new(self.header(to), message).with_terms(self.terms);
+        let terms = match message {
+            Message::Config { .. } => self.client_terms,
+            _ => self.terms,
+        };
+        let datagram = Datagram::new(self.header(to), message).with_terms(terms);
         let begin = self.outbox.bytes.len();
         let len = datagram.encoded_len();
         self.outbox.bytes.resize(begin + len, 0);
@@ -94,10 +117,17 @@ impl Output {
         self.counters.note_sent(message.kind());
         if len > LONGEST {
             let long = self.outbox.bytes.split_off(begin);
-            let parts = self.outgoing.send(self.now, at, message.kind(), &long);
-            return self.send_parts(at, to, &parts);
+            let (now, kind) = (self.now, message.kind());
+            let to_server = is_between_servers(kind);
+            let parts = self.carrier(to_server).outgoing.send(now, at, kind, &long);
+            return self.send_parts(at, to, to_server, &parts);
         }
         self.outbox.waiting.push_back((at, len));
+    }
+
+    /// Announces a client timeout to clients from now on, in microseconds.
+    pub(super) const fn announce_to_clients(&mut self, client_timeout: i64) {
+        self.client_terms.client_timeout = client_timeout;
     }
 
     const fn header(&self, to: i32) -> Header {
@@ -109,12 +139,13 @@ impl Output {
     }
 
     /// Queues parts of a message that is too long for a datagram.
-    fn send_parts(&mut self, at: SocketAddr, to: i32, parts: &[Part]) {
+    fn send_parts(&mut self, at: SocketAddr, to: i32, to_server: bool, parts: &[Part]) {
+        let header = self.header(to);
         for &part in parts {
-            let Some(message) = self.outgoing.message(at, part) else {
+            let Some(message) = self.carrier(to_server).outgoing.message(at, part) else {
                 continue;
             };
-            let datagram = Datagram::new(self.header(to), message);
+            let datagram = Datagram::new(header, message);
             let mut bytes = [0; LONGEST];
             if let Ok(len) = datagram.encode(&mut bytes) {
                 self.outbox.bytes.extend_from_slice(&bytes[..len]);
@@ -124,18 +155,45 @@ impl Output {
         }
     }
 
-    /// PARTED: sends what may follow.
-    pub(super) fn on_parted(&mut self, at: SocketAddr, to: i32, content: i64, came: &[u8]) {
-        let parts = self.outgoing.on_parted(self.now, at, content, came);
+    /// PARTED of a server or a client: sends what may follow.
+    pub(super) fn on_parted(
+        &mut self,
+        at: SocketAddr,
+        (to, is_server): (i32, bool),
+        content: i64,
+        came: &[u8],
+    ) {
+        let now = self.now;
+        let outgoing = &mut self.carrier(is_server).outgoing;
+        let parts = outgoing.on_parted(now, at, content, came);
         if !self.is_mute {
-            self.send_parts(at, to, &parts);
+            self.send_parts(at, to, is_server, &parts);
         }
     }
 
-    /// Forgets the messages in parts from and to a peer that is no more.
-    pub(super) fn forget(&mut self, peer: SocketAddr) {
-        self.outgoing.forget(peer);
-        self.incoming.forget(peer);
+    /// The messages in parts from and to servers, or clients.
+    pub(super) const fn carrier(&mut self, servers: bool) -> &mut Carrier {
+        if servers {
+            &mut self.servers
+        } else {
+            &mut self.clients
+        }
+    }
+
+    /// Messages in parts are numbered from a time on. The first time counts.
+    pub(super) fn start(&mut self, wall: u64) {
+        self.servers.outgoing.start(wall);
+        self.clients.outgoing.start(wall);
+    }
+
+    /// What messages in parts take, in bytes.
+    pub(super) const fn parts_bytes(&self) -> usize {
+        self.servers.bytes() + self.clients.bytes()
+    }
+
+    /// Forgets the messages in parts from and to a client whose session is over.
+    pub(super) fn forget(&mut self, client: SocketAddr) {
+        self.clients.forget(client);
     }
 
     /// Whether so much waits to be sent that what can wait should.

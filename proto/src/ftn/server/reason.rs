@@ -22,6 +22,8 @@ reasons! {
     NoSession "no_session" "its sender has no session",
     /// A name or data beyond the limits.
     TooLong "too_long" "a name or data is longer than allowed",
+    /// Its sender announces a client timeout with which no session lasts.
+    ShortTimeout "short_timeout" "its sender announces a --client-timeout that no session outlasts",
     /// An earlier message overtook it.
     Late "late" "a later message came before it",
     /// Nothing may be answered now: the role, the state or the authority for it is lacking.

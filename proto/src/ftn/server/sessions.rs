@@ -15,6 +15,8 @@ pub(super) struct Session {
     pub(super) heard: Instant,
     /// The seq of the leader's first STATE that lists it; 0: none does yet.
     pub(super) listed: i128,
+    /// When the leader looks whether it is silent: its entry in the leader's list of times.
+    pub(super) due: Instant,
 }
 
 #[derive(Debug, Clone, Hash, Default)]
@@ -58,6 +60,7 @@ impl Sessions {
             floor: 0,
             heard,
             listed: 0,
+            due: heard,
         };
         self.by_id.insert(id, session);
         self.by_address.insert(address, id);

@@ -7,7 +7,8 @@ use ring_codec::ftn::ServerState;
 
 use super::claims::Gained;
 use super::leader::Leadership;
-use super::parts::Parts;
+use super::options::{GAINED_BYTES, PART_BYTES};
+use super::parts::{Part, Parts};
 use super::{Event, Server};
 use crate::backoff::Backoff;
 use crate::ftn::{Configuration, RETRY, RETRY_MAX};
@@ -23,6 +24,8 @@ pub(super) struct Survey {
     /// The server is BOOTING: it also awaits what the others hand over.
     is_booting: bool,
     pub(super) awaited: BTreeMap<i32, Awaited>,
+    /// How many parts of the answers of `awaited` have come.
+    parts: usize,
     /// When to ask whom again.
     due: BTreeSet<(Instant, i32)>,
     /// What has come of the TRANSFER of each server that is to send one.
@@ -37,7 +40,16 @@ pub(super) struct Awaited {
     address: SocketAddr,
     /// `None`: it is to be asked for the first time.
     backoff: Option<Backoff>,
-    pub(super) parts: Parts,
+    parts: Parts,
+}
+
+/// What a part of a session's answer has led to.
+pub(super) struct Answered {
+    pub(super) part: Part,
+    /// The session has answered all.
+    pub(super) is_whole: bool,
+    /// How many parts have come.
+    pub(super) parts: usize,
 }
 
 impl Survey {
@@ -54,11 +66,34 @@ impl Survey {
 
     /// A session has answered, or is no more.
     pub(super) fn remove(&mut self, id: i32) {
-        if let Some(awaited) = self.awaited.remove(&id)
-            && let Some(backoff) = awaited.backoff
-        {
+        let Some(awaited) = self.awaited.remove(&id) else {
+            return;
+        };
+        self.parts -= awaited.parts.len();
+        if let Some(backoff) = awaited.backoff {
             self.due.remove(&(backoff.due(), id));
         }
+    }
+
+    /// A part of a session's answer, which is no longer awaited once all have come; `None`: none is awaited.
+    pub(super) fn take(&mut self, id: i32, part: u32, of: u32) -> Option<Answered> {
+        let awaited = self.awaited.get_mut(&id)?;
+        let part = awaited.parts.take(part, of);
+        self.parts += usize::from(part == Part::New);
+        let (is_whole, parts) = (awaited.parts.is_whole(), awaited.parts.len());
+        if is_whole {
+            self.remove(id);
+        }
+        Some(Answered {
+            part,
+            is_whole,
+            parts,
+        })
+    }
+
+    /// What it takes until its end, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.gained.len() * GAINED_BYTES + self.parts * PART_BYTES
     }
 
     /// When somebody is to be asked.
@@ -98,6 +133,7 @@ impl Server {
             configuration: configuration.number(),
             is_booting,
             awaited: BTreeMap::new(),
+            parts: 0,
             due: BTreeSet::new(),
             transfers: senders.map(|server| (server, Parts::default())).collect(),
             gained: BTreeMap::new(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ring_codec::ftn::{Pace, Terms};
 
 use super::{Event, Options, Server, majority};
+use crate::ftn::MIN_CLIENT_TIMEOUT;
 
 /// A server lengthens its own timeouts to those of another one up to this factor: one wrong option is not to stop all.
 const LONGER: u32 = 4;
@@ -109,6 +110,11 @@ pub(super) fn terms_of(options: &Options) -> Terms {
     }
 }
 
+/// Whether a server announces a client timeout with which no session lasts.
+pub(super) fn is_short(terms: Terms) -> bool {
+    terms.client_timeout < micros(MIN_CLIENT_TIMEOUT)
+}
+
 impl Server {
     /// Another server announces its options.
     pub(super) fn on_terms(&mut self, server: usize, terms: Terms) {
@@ -119,6 +125,7 @@ impl Server {
         let differences = new.differences(&self.options);
         let new = (!differences.is_empty()).then_some(new);
         if std::mem::replace(known, new) != new {
+            self.out.announce_to_clients(self.shortest_timeout());
             let differences = differences.into();
             self.out.event(Event::OptionsCompared {
                 server,
@@ -152,6 +159,15 @@ impl Server {
         let own = self.options.client_timeout;
         let others = self.announced.iter().map(|it| it.client_timeout).max();
         others.map_or(own, |longest| longest.min(own * LONGER).max(own))
+    }
+
+    /// The shortest client timeout of all servers that clients may use: what this server announces to them. Another server may
+    /// lead next, and end their sessions by its own, while its answer to their LOGIN was lost.
+    fn shortest_timeout(&self) -> i64 {
+        let others = self.announced.iter().map(|it| it.client_timeout);
+        let usable = others.filter(|timeout| *timeout >= MIN_CLIENT_TIMEOUT);
+        let shortest = usable.fold(self.options.client_timeout, Duration::min);
+        micros(shortest)
     }
 
     /// The time in which a leader that is cold, or in doubt, lets sessions come back.

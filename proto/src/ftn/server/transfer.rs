@@ -210,9 +210,16 @@ impl Server {
             return self.drop_from_server(server, Reason::Late);
         };
         self.out.counters.transferred += ids.len() as u64;
-        if !is_of_leaving {
+        if is_of_leaving {
+            if let Some(leaving) = &mut self.leaving {
+                leaving.note_taken(&ids);
+            }
+        } else {
             for id in ids {
-                self.tokens.remove(id);
+                // The other server may have handed it back meanwhile, as it leaves.
+                if !self.knowledge.left.contains_key(&id) {
+                    self.tokens.remove(id);
+                }
             }
             let at = self
                 .knowledge
@@ -248,7 +255,9 @@ impl Server {
         let takes = msgnum == msgnum_of(self.view.number())
             && mine == Booting
             && self.own != Down
-            && self.leader().is_some();
+            && self.leader().is_some()
+            // It would leave with them: what it hands over itself is decided.
+            && self.leaving.is_none();
         if !takes {
             return self.drop_from_server(server, Reason::Late);
         }
@@ -291,7 +300,9 @@ impl Server {
             && self.view.state(server) != Down
             && self.own != Down
             && self.leader().is_some()
-            && self.knowledge.sweep.is_none();
+            && self.knowledge.sweep.is_none()
+            // Two that leave would count on each other.
+            && self.leaving.is_none();
         let Some(present) = self.view.configuration.clone().filter(|_| takes) else {
             return self.drop_from_server(server, Reason::Late);
         };
@@ -301,15 +312,32 @@ impl Server {
         let mut states = present.states().to_vec();
         states[server] = Down;
         let without = Configuration::new(present.number(), states);
-        for Assignment { token, holders } in assignments {
-            let of = |configuration| self.servers.responsible(token.name, configuration);
-            let is_for_me = of(&present) == Some(server) && of(&without) == Some(self.index);
-            let bytes = token.name.len() + token.data.len() + TOKEN_BYTES + GAINED_BYTES;
-            if is_for_me && self.has_room_in_survey(bytes) {
-                self.keep_left(token, all_of(&holders));
-            }
+        let mine: Vec<Assignment<'_>> = assignments
+            .iter()
+            .filter(|Assignment { token, .. }| {
+                let of = |configuration| self.servers.responsible(token.name, configuration);
+                of(&present) == Some(server) && of(&without) == Some(self.index)
+            })
+            .collect();
+        let bytes = mine.iter().map(|it| self.bytes_of_left(it.token));
+        let bytes = bytes.sum();
+        if !self.has_room_for_left(bytes) {
+            // Its server keeps them for another one, or reports that they are lost.
+            return self.drop_from_server(server, Reason::Memory);
+        }
+        for Assignment { token, holders } in mine {
+            self.keep_left(token, all_of(&holders));
         }
         self.send_server(server, Message::Transferred { msgnum, part });
+    }
+
+    /// What a token of a server that leaves takes, in bytes, beyond what it takes already.
+    fn bytes_of_left(&self, Entry { name, data }: Entry<'_>) -> usize {
+        let known = self.tokens.find(name).and_then(|id| self.tokens.get(id));
+        match known {
+            Some(token) => data.len().saturating_sub(token.data().len()),
+            None => name.len() + data.len() + TOKEN_BYTES + GAINED_BYTES,
+        }
     }
 
     fn keep_left(&mut self, Entry { name, data }: Entry<'_>, held: Option<Vec<i32>>) {

@@ -1,5 +1,6 @@
 //! What a granter is asked for.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,14 +9,15 @@ use serde::{Deserialize, Serialize};
 use super::super::Client;
 use super::super::name::Name;
 use super::super::options::{RunOptions, access};
-use crate::token::{Access, Session, WaitLimits, resolve_list};
+use crate::token::{Access, Session, WaitLimits, resolved_list};
 
 /// A token, and how it is wanted. A granter is told the list itself: its file may have changed by then, or may have been
-/// a pipe.
+/// a pipe. It is told addresses too, so that it does not wait for names a second time.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::ctl::ftn) struct Wanted {
     path: PathBuf,
     list: String,
+    addresses: Box<[Option<SocketAddr>]>,
     client_timeout: Duration,
     /// In hexadecimal digits.
     name: String,
@@ -27,7 +29,10 @@ pub(in crate::ctl::ftn) struct Wanted {
 impl Wanted {
     /// What is asked for by a command line.
     pub(in crate::ctl::ftn) fn new(client: &Client, options: &RunOptions) -> Self {
+        let servers = &client.servers.resolved;
+        let addresses = (0..servers.len()).map(|index| servers.address(index));
         Self {
+            addresses: addresses.collect(),
             path: client.servers.path.clone(),
             list: client.servers.text.clone(),
             client_timeout: client.timeout,
@@ -55,7 +60,8 @@ impl Wanted {
     /// # Errors
     /// Why not, as a sentence.
     pub(super) fn open(&self) -> Result<(Session, Name), String> {
-        let list = resolve_list(&self.path, &self.list).map_err(|error| error.to_string())?;
+        let list = resolved_list(&self.path, &self.list, self.addresses.clone());
+        let list = list.map_err(|error| error.to_string())?;
         let servers = list.servers;
         let name = Name::of_digits(&self.name).ok_or("a token's name is no name")?;
         let session = Session::open(servers, self.client_timeout);

@@ -228,3 +228,31 @@ fn a_server_whose_name_gets_another_address_is_heard_there() {
     assert_eq!(rig.client.options().servers.address(0), Some(address(0)));
     assert_eq!(rig.client.options().servers.address(1), Some(there));
 }
+
+/// One server with --client-timeout 1ms stopped all clients.
+#[test]
+fn a_server_whose_timeout_no_session_outlasts_is_named_and_not_used() {
+    let mut rig = Rig::live();
+    let before = rig.client.options().client_timeout;
+    for timeout in [1, 0, -1, 199] {
+        assert!(rig.config_with(2, 0, C + 3, ALL, timeout).is_empty());
+    }
+    assert_eq!(rig.dropped(), [Reason::ShortTimeout; 4]);
+    assert_eq!(rig.told(), ["server 2 ends sessions after 1ms"]);
+    assert_eq!(rig.client.options().client_timeout, before);
+    assert_eq!(rig.client.configuration().unwrap().number(), 7);
+    rig.sleep(ms(1_000));
+    // Nor as the leader: its confirmation says nothing of how long the session lasts.
+    assert!(
+        !rig.config_with(0, 0, 8, ALL, 15_000).is_empty(),
+        "ALIVE and a renewal"
+    );
+    let lease = rig.client.lease();
+    rig.pass(ms(50));
+    rig.confirm(2, 1);
+    assert_eq!(rig.client.lease(), lease);
+    // Until it has another one.
+    rig.config_with(2, 0, 8, ALL, 15_000);
+    rig.confirm(2, 1);
+    assert!(rig.client.lease() > lease);
+}

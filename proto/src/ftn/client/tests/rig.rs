@@ -524,6 +524,9 @@ fn told(event: &Event) -> String {
             }
         }
         Event::Live { .. } => "live".into(),
+        Event::ShortTimeout { server, timeout } => {
+            format!("server {server} ends sessions after {timeout:?}")
+        }
         Event::Proving { leader, .. } => format!("proving at {leader}"),
         Event::Adopted { configuration } => format!("adopted {}", configuration.number()),
         Event::NewSocket => "new socket".into(),

@@ -6,7 +6,7 @@ use ring_codec::ftn::{Flags, Header, Message};
 
 use super::rig::*;
 use crate::Machine;
-use crate::ftn::server::{Event, Reason};
+use crate::ftn::server::{Event, Options, Reason};
 
 #[test]
 fn what_does_not_decode_wholly_is_dropped_and_counted() {
@@ -107,7 +107,13 @@ fn names_beyond_1_kib_and_data_beyond_32_kib_are_dropped() {
 /// One datagram of at most 26 + n bytes for one, to the source address, whatever a stranger sends.
 #[test]
 fn a_stranger_gets_one_small_config_for_one_datagram() {
-    let mut rig = Rig::leader(32);
+    let mut rig = Rig::leader_with(
+        32,
+        Options {
+            max_clients: 1_000,
+            ..options()
+        },
+    );
     let id = rig.begin(1);
     let token = token("a", "");
     let messages = [

@@ -1,10 +1,11 @@
 //! Section 4, "Leaving": a server that is told to leave hands its tokens over first.
 
-use ring_codec::ftn::{Assignment, Holders, Message};
+use ring_codec::ftn::{Assignment, Flags, Holders, Message};
 
 use super::rig::*;
 use super::world::World;
-use crate::ftn::server::{Command, Event, LEAVING_MAX, Options, majority};
+use crate::ftn::Configuration;
+use crate::ftn::server::{Command, Durable, Event, LEAVING_MAX, Options, Reason, majority};
 
 /// Server 2's `t`, with data that nobody holds, at a leader 0 of three READY servers that is to leave.
 fn with_free_data() -> (Rig, String) {
@@ -14,6 +15,12 @@ fn with_free_data() -> (Rig, String) {
     rig.request(1, 1, &name, X);
     rig.update_and_deassign(1, 2, &name, "v");
     (rig, name)
+}
+
+/// The server that is responsible for a token without server 0.
+fn heir(name: &str) -> usize {
+    let without = Configuration::new(1, vec![D, R, R]);
+    servers(3).responsible(name.as_bytes(), &without).unwrap()
 }
 
 fn left_behind(rig: &Rig) -> Option<usize> {
@@ -122,6 +129,124 @@ fn an_heir_keeps_what_it_was_left_until_a_configuration_says_whose_it_is() {
             );
         }
     }
+}
+
+/// What the heir had no room for was acknowledged all the same, and lost without a word. And the heir's own data went for it.
+#[test]
+fn an_heir_without_room_acknowledges_nothing_and_keeps_its_own_data() {
+    let max_memory = 64 << 10;
+    let mut rig = Rig::follower_with(
+        1,
+        Options {
+            max_memory,
+            ..options()
+        },
+    );
+    let own = name_of(1, &[R; 3], 0);
+    let data = "d".repeat(20_000);
+    rig.request(1, 1, &own, X);
+    rig.say(
+        1,
+        Message::Return {
+            msgnum: 2,
+            token: token(&own, &data),
+            flags: Flags::Both,
+        },
+    );
+    let mut acknowledged = 0;
+    for nth in 0..12 {
+        let name = gained(nth);
+        let assignments = [Assignment {
+            token: token(&name, &data),
+            holders: Holders::Nobody,
+        }];
+        let left = Message::Transfer {
+            msgnum: -9,
+            part: i32::try_from(nth).unwrap(),
+            parts: 12,
+            assignments: assignments[..].into(),
+        };
+        let said = rig.hear(2, left);
+        // One that it has taken it acknowledges again.
+        assert_eq!(rig.hear(2, left), said);
+        acknowledged += said.len();
+        assert_eq!(rig.snapshot().tokens, 1 + acknowledged);
+    }
+    assert!((2..12).contains(&acknowledged), "{acknowledged}");
+    assert!(rig.dropped(Reason::Memory) > 0);
+    let granted = rig.request(1, 3, &own, X);
+    assert_eq!(granted, [format!("GRANT 3 {own}={data} to k1")]);
+}
+
+/// Only what no other server has taken is counted as lost.
+#[test]
+fn it_counts_what_was_left_behind_and_not_what_was_taken() {
+    let (mut rig, first) = with_free_data();
+    let second = (1..100)
+        .map(|nth| name_of(0, &[R; 3], nth))
+        .find(|name| heir(name) != heir(&first))
+        .unwrap();
+    rig.request(1, 3, &second, X);
+    rig.update_and_deassign(1, 4, &second, "w");
+    rig.command(Command::ShutDown);
+    let c = rig.snapshot().configuration.cast_signed();
+    let part = 0;
+    rig.hear(heir(&first), Message::Transferred { msgnum: -c, part });
+    rig.command(Command::ShutDown);
+    assert_eq!(left_behind(&rig), Some(1));
+}
+
+/// S2 is BOOTING and leaves: S1 hands t to it, it hands t back, and its acknowledgement comes last. S1 deleted t.
+#[test]
+fn what_a_leaving_server_hands_back_is_not_deleted_when_it_acknowledges_it() {
+    let mut rig = Rig::follower_with(1, options());
+    rig.state(12, 1, &[R, R, D], 1);
+    rig.catalog(1, 12, (0, 1), 10, &[]);
+    let name = gained(0);
+    rig.request(1, 11, &name, X);
+    rig.update_and_deassign(1, 12, &name, "v");
+    let said = only(&rig.state(15, 1, &[R, R, B], 1), "TRANSFER");
+    assert_eq!(said, [format!("TRANSFER 15 0/1 [{name}=v free] to s2")]);
+    let assignments = [Assignment {
+        token: token(&name, "v"),
+        holders: Holders::Nobody,
+    }];
+    let back = Message::Transfer {
+        msgnum: -15,
+        part: 0,
+        parts: 1,
+        assignments: assignments[..].into(),
+    };
+    assert_eq!(rig.hear(2, back), ["TRANSFERRED -15 0 to s2"]);
+    let (msgnum, part) = (15, 0);
+    rig.hear(2, Message::Transferred { msgnum, part });
+    rig.state(18, 1, &[R, R, D], 1);
+    rig.catalog(1, 18, (0, 1), 20, &[]);
+    assert_eq!(
+        rig.request(1, 21, &name, X),
+        [format!("GRANT 21 {name}=v to k1")]
+    );
+}
+
+/// It would leave with them.
+#[test]
+fn a_server_that_leaves_takes_no_tokens() {
+    let mut rig = Rig::start(3, 1, options(), Durable::default());
+    rig.state(3, 1, &[R, D, R], 0);
+    rig.state(6, 1, &[R, B, R], 0);
+    let name = name_of(1, &[R; 3], 0);
+    rig.transfer(0, 6, (0, 2), &[(&name, "v")]);
+    rig.command(Command::ShutDown);
+    assert_eq!(only(&rig.transfer(0, 6, (1, 2), &[]), "TRANSFERRED"), NONE);
+    assert_eq!(only(&rig.transfer(2, 6, (0, 1), &[]), "TRANSFERRED"), NONE);
+    // Nor those of another one that leaves.
+    let left = Message::Transfer {
+        msgnum: -6,
+        part: 0,
+        parts: 1,
+        assignments: [][..].into(),
+    };
+    assert_eq!(only(&rig.hear(2, left), "TRANSFERRED"), NONE);
 }
 
 /// DOWN from a server that has handed its tokens over under an earlier configuration comes too early.

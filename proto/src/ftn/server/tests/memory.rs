@@ -4,7 +4,7 @@ use ring_codec::ftn::Message;
 
 use super::rig::*;
 use crate::ftn::server::{
-    Options, PARTY_BYTES, QUEUE_BYTES, Reason, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES,
+    Durable, Options, PARTY_BYTES, QUEUE_BYTES, Reason, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES,
 };
 
 fn with_memory(max_memory: usize) -> Rig {
@@ -92,4 +92,80 @@ fn a_free_token_is_not_dropped_for_its_next_holder() {
     rig.request(1, 1, "t", X);
     rig.update_and_deassign(1, 2, "t", "v");
     assert_eq!(rig.request(2, 1, "t", X), ["GRANT 1 t=v to k2"]);
+}
+
+/// A session in a survey can send parts of its answer without end, each with nothing in it.
+#[test]
+fn parts_of_an_answer_to_a_survey_are_counted_with_nothing_in_them() {
+    let max = 64 << 10;
+    let mut rig = Rig::start(
+        1,
+        0,
+        Options {
+            max_memory: max,
+            ..Options::default()
+        },
+        Durable::default(),
+    );
+    rig.pass(HB);
+    rig.renew(1, 7);
+    for part in 0..20_000 {
+        rig.catalog(1, 1, (part, u32::MAX), 0, &[]);
+    }
+    let taken = rig.snapshot().memory_bytes;
+    assert!((max..=max + (64 << 10)).contains(&taken), "{taken}");
+    assert!(rig.dropped(Reason::Memory) > 1_000);
+    // They go with the session.
+    rig.say(1, Message::Logout);
+    assert_eq!(rig.snapshot().memory_bytes, 0);
+}
+
+/// Messages in parts had 16 MiB in each direction whatever was allowed.
+#[test]
+fn messages_in_parts_of_clients_take_an_eighth_of_the_memory_at_most() {
+    let max = 8 << 20;
+    let mut rig = with_memory(max);
+    let data = "d".repeat(crate::ftn::MAX_DATA);
+    rig.begin(1);
+    for nth in 0..8 {
+        let name = format!("t{nth}");
+        rig.request(1, 3 * nth + 1, &name, X);
+        rig.update_and_deassign(1, 3 * nth + 2, &name, &data);
+    }
+    // Sessions that acknowledge no part, and send the first part of messages that they never end.
+    rig.acknowledges_parts = false;
+    for k in 2..=80 {
+        rig.begin(k);
+        for nth in 0..8 {
+            rig.request(k, nth + 1, &format!("t{nth}"), S);
+            rig.begin_long(k, nth + 20);
+        }
+        let parts = rig.snapshot().parts_bytes;
+        assert!(parts <= max / 8 + (512 << 10), "{parts} bytes");
+    }
+    assert!(rig.snapshot().parts_bytes > max / 16);
+}
+
+/// Clients that fill the room for messages in parts crowded out the leader's lists of sessions.
+#[test]
+fn clients_do_not_crowd_out_what_servers_send_each_other_in_parts() {
+    let mut rig = Rig::follower_with(
+        40,
+        Options {
+            max_memory: 1 << 20,
+            ..options()
+        },
+    );
+    let pieces = rig.state_in_parts(9, 2, &[R; 3], 200);
+    let (last, first) = pieces.split_last().unwrap();
+    for piece in first {
+        rig.hear_bytes(server(0), piece);
+    }
+    for k in 1..=40 {
+        for nth in 0..2 {
+            rig.begin_long(k, nth);
+        }
+    }
+    rig.hear_bytes(server(0), last);
+    assert_eq!(rig.snapshot().sessions.len(), 200);
 }

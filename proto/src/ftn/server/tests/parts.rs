@@ -7,23 +7,8 @@ use ring_codec::ftn::{Flags, Header, Message};
 
 use super::rig::*;
 use crate::Machine;
-use crate::ftn::carrier::{Outgoing, Part};
 use crate::ftn::server::{Command, Durable, Options, Reason, RoleKind};
 use crate::ftn::{LONGEST, MAX_DATA};
-use crate::time::Instant;
-
-/// The datagrams of a message in parts from a client or a server.
-fn pieces(header: Header, message: Message<'_>) -> Vec<Vec<u8>> {
-    let mut outgoing = Outgoing::default();
-    let bytes = encode(header, message);
-    let now = Instant::default();
-    let first = outgoing.send(now, server(0), message.kind(), &bytes)[0];
-    let part = |part| outgoing.message(server(0), Part { part, ..first });
-    (0..)
-        .map_while(part)
-        .map(|part| encode(header, part))
-        .collect()
-}
 
 fn header(rig: &Rig, from: i32) -> Header {
     Header {

@@ -11,6 +11,7 @@ use ring_codec::ftn::{
 
 pub use super::notation::*;
 use crate::ftn::carrier::far_side::FarSide;
+use crate::ftn::carrier::{Outgoing, Part};
 use crate::ftn::catalog::{Holding, Marker};
 use crate::ftn::server::{
     Command, Durable, Event, Net, Options, Reason, RoleKind, Server, Snapshot,
@@ -42,6 +43,8 @@ pub struct Rig {
     ids: BTreeMap<u16, i32>,
     /// Puts together what the server sends in parts.
     far_side: FarSide,
+    /// Whether peers acknowledge parts.
+    pub acknowledges_parts: bool,
 }
 
 /// The usual options without a grace.
@@ -67,6 +70,7 @@ impl Rig {
             datagrams: Vec::new(),
             ids: BTreeMap::new(),
             far_side: FarSide::default(),
+            acknowledges_parts: true,
         };
         rig.input(|server, now| server.handle_link(now, Net::Up));
         rig
@@ -197,7 +201,7 @@ impl Rig {
             };
             buf.truncate(transmit.len);
             let (whole, answer) = self.far_side.hear(transmit.to, &buf);
-            if let Some(answer) = answer {
+            if let Some(answer) = answer.filter(|_| self.acknowledges_parts) {
                 let (now, from) = (self.now, transmit.to);
                 self.server
                     .handle_message(now, from, &answer, Duration::ZERO);
@@ -338,6 +342,49 @@ impl Rig {
         };
         let index = usize::try_from(c).unwrap() % states.len();
         self.hear(index, message)
+    }
+
+    /// The same as the datagrams that it travels in, if it is long.
+    pub fn state_in_parts(
+        &self,
+        c: u64,
+        round: u32,
+        states: &[ServerState],
+        clients: u16,
+    ) -> Vec<Vec<u8>> {
+        let addresses: Vec<(i32, String)> = (1..=clients)
+            .map(|k| (self.id(k), client(k).to_string()))
+            .collect();
+        let clients: Vec<Client<'_>> = addresses
+            .iter()
+            .map(|(id, address)| Client {
+                id: *id,
+                address: address.as_bytes(),
+            })
+            .collect();
+        let message = Message::State {
+            seq: seq(c, round),
+            leader: i64::try_from(c).unwrap(),
+            sstates: states.into(),
+            clients: clients[..].into(),
+        };
+        let index = i32::try_from(c % states.len() as u64).unwrap();
+        pieces(self.header(index), message)
+    }
+
+    /// All parts but the last of the longest message of a client. Messages with other numbers are others.
+    pub fn begin_long(&mut self, k: u16, number: i64) {
+        let bytes = [7; crate::ftn::PART];
+        let parts = 27;
+        for part in 0..parts - 1 {
+            let message = Message::Part {
+                content: number,
+                part,
+                parts,
+                bytes: &bytes,
+            };
+            self.say(k, message);
+        }
     }
 
     pub fn elect(&mut self, from: usize, seq: i128, vote: i32) -> Vec<String> {
@@ -487,6 +534,19 @@ impl Rig {
             },
         )
     }
+}
+
+/// The datagrams of a message in parts from a client or a server.
+pub fn pieces(header: Header, message: Message<'_>) -> Vec<Vec<u8>> {
+    let mut outgoing = Outgoing::default();
+    let bytes = encode(header, message);
+    let now = Instant::default();
+    let first = outgoing.send(now, server(0), message.kind(), &bytes)[0];
+    let part = |part| outgoing.message(server(0), Part { part, ..first });
+    (0..)
+        .map_while(part)
+        .map(|part| encode(header, part))
+        .collect()
 }
 
 /// Lines that begin with a word.

@@ -232,6 +232,22 @@ fn logout_ends_a_session() {
     assert_eq!(rig.server.counters().sessions_logout, 1);
 }
 
+/// Times at which to look for silent sessions were kept for CT after a logout, and counted nowhere.
+#[test]
+fn a_session_leaves_nothing_when_it_logs_out_however_often_a_client_does() {
+    let mut rig = Rig::alone();
+    rig.begin(9);
+    for _ in 0..1_000 {
+        rig.begin(1);
+        rig.say(1, Message::Logout);
+    }
+    let leadership = rig.server.role.as_leader().unwrap();
+    assert_eq!(leadership.expiry.len(), 1);
+    // The one that stays is looked at all the same.
+    rig.pass(CT);
+    assert_eq!(rig.snapshot().sessions, []);
+}
+
 /// A renewal sent to another server, or a token message to one that is not responsible: CONFIG(`to` 0).
 #[test]
 fn what_is_for_another_server_is_answered_with_config() {

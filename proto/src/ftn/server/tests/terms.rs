@@ -4,7 +4,9 @@ use ring_codec::ftn::{Datagram, Message, Pace, Terms};
 
 use super::rig::*;
 use super::world::World;
-use crate::ftn::server::{Event, Options, Setting, majority};
+use crate::ftn::carrier::{PARTS_MAX, TOTAL_MAX};
+use crate::ftn::server::{Event, Options, Reason, Setting, majority, most_clients};
+use crate::ftn::{MIN_CLIENT_TIMEOUT, PART};
 
 const MICROS: i64 = 1_000_000;
 
@@ -72,6 +74,94 @@ fn a_server_with_other_options_is_named_once_and_again_when_they_change() {
     assert_eq!(known[0].1[0].theirs, Setting::Time(ms(5_000)));
     assert_eq!(heartbeat(&mut rig, terms(15, 1)), [(2, vec![])]);
     assert!(rig.server.differences().is_empty());
+}
+
+/// B's clients used B's 15 s, as A's answer to their LOGIN was lost. B and a client were cut off together, A led, and ended the
+/// session while the client held its tokens by a lease of 11 s.
+#[test]
+fn a_server_announces_to_clients_the_shortest_client_timeout_that_it_knows_of() {
+    let mut rig = Rig::leader_of(3, 2);
+    let announced = |rig: &mut Rig, k: u16| {
+        rig.login(k);
+        let terms = Datagram::decode(&rig.datagrams[0].1)
+            .unwrap()
+            .terms()
+            .unwrap();
+        terms.client_timeout
+    };
+    let heartbeat = |rig: &mut Rig, from: usize, timeout: i64| {
+        let seq = rig.snapshot().seq;
+        let message = Message::Heartbeat { seq, sstate: R };
+        let terms = Terms {
+            client_timeout: timeout,
+            ..terms(15, 1)
+        };
+        rig.hear_with(from, message, terms);
+    };
+    heartbeat(&mut rig, 1, MICROS);
+    assert_eq!(announced(&mut rig, 1), MICROS);
+    heartbeat(&mut rig, 2, 20 * MICROS);
+    assert_eq!(announced(&mut rig, 2), MICROS);
+    // To servers it announces its own.
+    rig.pass(HB);
+    let state = Datagram::decode(&rig.datagrams[0].1).unwrap();
+    assert_eq!(state.terms().unwrap().client_timeout, 15 * MICROS);
+    // One that no session outlasts would stop all clients.
+    heartbeat(&mut rig, 1, 1_000);
+    assert_eq!(announced(&mut rig, 3), 15 * MICROS);
+}
+
+/// Nobody follows or elects a server that would end sessions which live.
+#[test]
+fn a_server_with_a_client_timeout_that_no_session_outlasts_counts_as_down() {
+    let floor = i64::try_from(MIN_CLIENT_TIMEOUT.as_micros()).unwrap();
+    for (timeout, counts) in [(floor, true), (floor - 1, false), (0, false), (-1, false)] {
+        let mut rig = Rig::leader_of(3, 2);
+        let terms = Terms {
+            client_timeout: timeout,
+            ..terms(15, 1)
+        };
+        rig.pass(ST - HB);
+        let seq = rig.snapshot().seq;
+        rig.hear_with(1, Message::Heartbeat { seq, sstate: R }, terms);
+        rig.heartbeat(2, seq, R);
+        rig.pass(HB);
+        let states = if counts { "RRR" } else { "RDR" };
+        assert_eq!(rig.states(), states, "{timeout}");
+        assert_eq!(rig.dropped(Reason::ShortTimeout) == 0, counts, "{timeout}");
+    }
+}
+
+#[test]
+fn a_client_timeout_that_no_session_outlasts_is_refused_with_the_shortest_that_one_does() {
+    let with = |client_timeout| Options {
+        client_timeout,
+        ..options()
+    };
+    assert_eq!(with(MIN_CLIENT_TIMEOUT).check(1), Ok(()));
+    for timeout in [MIN_CLIENT_TIMEOUT - MS, MS, ms(0)] {
+        let error = with(timeout).check(1).unwrap_err().to_string();
+        assert!(error.contains("give at least 200ms"), "{error}");
+    }
+}
+
+#[test]
+fn as_many_clients_as_servers_can_tell_each_other_of_are_allowed_and_no_more() {
+    for servers in 1..=32 {
+        let most = most_clients(servers);
+        let with = |max_clients| Options {
+            max_clients,
+            ..options()
+        };
+        assert_eq!(with(most).check(servers), Ok(()));
+        let error = with(most + 1).check(servers).unwrap_err().to_string();
+        assert!(error.contains(&format!("give at most {most}")), "{error}");
+        // Two lists for each other server, of addresses of IPv6.
+        let list = most * 53 + 512;
+        assert!(list <= PARTS_MAX * PART);
+        let weight = list + list.div_ceil(PART) + 256;
+        assert!(2 * (servers - 1) * weight <= TOTAL_MAX, "{servers}");
+    }
 }
 
 /// A client whose leader was another server may have a lease by the longer timeout of that one.
