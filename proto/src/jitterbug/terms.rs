@@ -6,6 +6,7 @@ use std::time::Duration;
 use ring_codec::jitterbug::Terms;
 
 use super::company::FIRST_RESTORE;
+use super::options::{LEAST_LEASE, MOST_LEASE};
 use super::{Difference, Event, Jitterbug, Options, State};
 
 impl Jitterbug {
@@ -92,8 +93,7 @@ impl Jitterbug {
             let is_there = self.penalties.of(node).0 == 0;
             Some((node, self.difference(terms).filter(|_| is_there)?))
         });
-        let foreign = self.foreign().map(|node| (node, Difference::Policy));
-        times.chain(foreign)
+        times.chain(self.foreign())
     }
 
     /// Whether a node with other options is about, so that all have to hear of each other's.
@@ -106,6 +106,17 @@ impl Jitterbug {
             .any(|lease| micros(lease) != micros(own))
             || self.foreign().next().is_some()
     }
+}
+
+/// Why a node with these terms is in no ring with a node that has these options.
+pub(super) fn separates(terms: &Terms, options: &Options) -> Option<Difference> {
+    if terms.policy != options.policy {
+        return Some(Difference::Policy);
+    }
+    let bounds = micros(LEAST_LEASE)..=micros(MOST_LEASE);
+    let mut leases = [terms.lease_us, terms.shortest_us, terms.longest_us].into_iter();
+    let is_within = leases.all(|lease| bounds.contains(&lease));
+    (!is_within).then_some(Difference::Lease)
 }
 
 fn micros(time: Duration) -> u32 {
