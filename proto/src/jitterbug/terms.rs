@@ -16,7 +16,8 @@ impl Jitterbug {
     #[must_use]
     pub fn lease(&self) -> Duration {
         let lease = self.told_lease();
-        lease.min(self.company.lease().unwrap_or(lease))
+        let given = self.company.lease(self.now, self.terms_count_for());
+        lease.min(given.unwrap_or(lease))
     }
 
     /// The lease without what the giver of the token said, which would keep a short one alive for ever.
@@ -31,14 +32,20 @@ impl Jitterbug {
         }
     }
 
-    /// How long a restore lasts at least. Who has had a token is known to its ring, whose leases are short enough; who has
-    /// not, waits for the longest lease that it has heard of.
+    /// How long a restore lasts at least. A node that has had a token is known to its ring, whose leases are short
+    /// enough. A node that had none waits for the longest lease that it has heard of. So does a node that the ring may
+    /// have forgotten.
     pub(super) fn least_restore(&self) -> Duration {
-        if self.company.had_token() {
+        let had_token = self.company.had_token();
+        if had_token && !self.company.is_unheard() {
             return Duration::ZERO;
         }
-        let told = self.peers.leases().told.unwrap_or_default();
-        FIRST_RESTORE.max(told + self.options.tr_interval)
+        let told = self.peers.leases().told;
+        let longest = told.map(|told| told + self.options.tr_interval);
+        match longest {
+            Some(longest) if had_token => longest,
+            _ => FIRST_RESTORE.max(longest.unwrap_or_default()),
+        }
     }
 
     /// What the node says of itself. `asks` for a TR1.
