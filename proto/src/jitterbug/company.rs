@@ -14,6 +14,14 @@ const SILENT: u32 = 3;
 /// knows no other node.
 pub(super) const FIRST_RESTORE: Duration = Duration::from_millis(600);
 
+/// The terms of a node count at least this long after it was heard.
+const TERMS_COUNT: Duration = Duration::from_secs(20);
+/// The same in `renew_timeout`. The nodes of a ring with different options hear each other more than twice in this time.
+const TERMS_COUNT_RENEWS: u32 = 4;
+/// A node that has sent no TR1 to all for so long may be unknown to the others. Half of [`TERMS_COUNT`]: it must not
+/// rely on its terms for longer than they count.
+const UNHEARD: Duration = Duration::from_secs(10);
+
 /// What is known of who follows whom.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Company {
@@ -23,8 +31,10 @@ pub(super) struct Company {
     follows: Option<TokenId>,
     /// Whether the node has ever had a token.
     had_token: bool,
-    /// The lease that the giver of the last token used.
-    lease: Option<Duration>,
+    /// The lease that the giver of the last token used, and when it gave the token.
+    lease: Option<(Duration, Instant)>,
+    /// Whether the node has been silent for so long that the others may not know its terms.
+    is_unheard: bool,
 }
 
 impl Company {
@@ -32,14 +42,21 @@ impl Company {
     pub(super) const fn made(&mut self) {
         self.followed = None;
         self.had_token = true;
+        self.is_unheard = false;
         self.lease = None;
     }
 
     /// Another node has given its token, and follows the one here.
-    pub(super) const fn received(&mut self, now: Instant, lease: Option<Duration>) {
+    pub(super) fn received(&mut self, now: Instant, lease: Option<Duration>) {
         self.followed = Some(now);
         self.had_token = true;
-        self.lease = lease;
+        self.is_unheard = false;
+        self.lease = lease.map(|lease| (lease, now));
+    }
+
+    /// A restore begins, and the node has spoken to all at this time last.
+    pub(super) fn begins_restore(&mut self, now: Instant, spoke: Option<Instant>) {
+        self.is_unheard |= spoke.is_none_or(|spoke| now.since(spoke) >= UNHEARD);
     }
 
     /// A node that follows the token with this id is there.
@@ -59,8 +76,14 @@ impl Company {
         self.had_token
     }
 
-    pub(super) const fn lease(&self) -> Option<Duration> {
-        self.lease
+    pub(super) const fn is_unheard(&self) -> bool {
+        self.is_unheard
+    }
+
+    /// The lease that the giver of the last token used, if it has given it within `age`.
+    pub(super) fn lease(&self, now: Instant, age: Duration) -> Option<Duration> {
+        let given = self.lease.filter(|(_, at)| now.since(*at) < age);
+        given.map(|(lease, _)| lease)
     }
 
     fn is_followed(&self, now: Instant, renew_timeout: Duration) -> bool {
@@ -70,6 +93,12 @@ impl Company {
 }
 
 impl Jitterbug {
+    /// How long the terms of a node count after it was heard.
+    pub(super) fn terms_count_for(&self) -> Duration {
+        let renew_timeout = self.options.renew_timeout;
+        TERMS_COUNT.max(renew_timeout.saturating_mul(TERMS_COUNT_RENEWS))
+    }
+
     /// How strong the own token is.
     pub(super) fn rank(&self) -> Rank {
         let period = self.options.renew_timeout;

@@ -153,6 +153,8 @@ pub enum Difference {
     },
     /// What computes, or what decides.
     Policy,
+    /// It announces a lease that no node may have.
+    Lease,
 }
 
 /// What has become of a token that came.

@@ -6,7 +6,8 @@ use ring_codec::jitterbug::{Kind, Message, Node, Terms, TokenId};
 use ring_codec::{StreamState, Streamed};
 
 use super::list_reader::{ListReader, Read};
-use super::{Options, Reason};
+use super::terms::separates;
+use super::{Difference, Options, Reason};
 use crate::buffer::append;
 use crate::time::Instant;
 
@@ -174,10 +175,11 @@ impl Exchange {
                         consumed,
                     } => {
                         self.terms = Some(terms);
-                        if terms.policy != options.policy {
-                            return Err(Reason::Policy);
+                        match separates(&terms, options) {
+                            None => Ok(Step::On(consumed)),
+                            Some(Difference::Lease) => Err(Reason::Lease),
+                            Some(_) => Err(Reason::Policy),
                         }
-                        Ok(Step::On(consumed))
                     }
                     Streamed::Message { .. } => Err(Reason::Order),
                     Streamed::Incomplete { .. } => Ok(Step::Wait(0)),

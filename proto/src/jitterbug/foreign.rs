@@ -1,4 +1,5 @@
-//! Nodes that compute or decide in another way: they form a ring of their own (`docs/jitterbug.md`, section 9).
+//! Nodes that compute or decide in another way, or have an impossible lease: they are in no ring with this node
+//! (`docs/jitterbug.md`, sections 1 and 9).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,7 +7,7 @@ use std::net::IpAddr;
 use ring_codec::jitterbug::{Node, Terms, TokenId};
 
 use super::rival::{Rank, Rival};
-use super::{Difference, Event, Jitterbug};
+use super::{Difference, Event, Jitterbug, terms};
 use crate::time::Instant;
 
 /// The most that are remembered.
@@ -15,8 +16,8 @@ const MOST: usize = 64;
 /// Nodes of other rings.
 #[derive(Debug, Default)]
 pub(super) struct Foreign {
-    /// When each was heard last.
-    heard: BTreeMap<IpAddr, Instant>,
+    /// When each was heard last, and what keeps it apart.
+    heard: BTreeMap<IpAddr, (Instant, Difference)>,
     /// The strongest of their leaders.
     leader: Rival,
 }
@@ -24,20 +25,16 @@ pub(super) struct Foreign {
 impl Jitterbug {
     /// Whether what a node sent belongs to another ring. The node is named then.
     pub(super) fn is_foreign(&mut self, from: IpAddr, terms: Option<&Terms>) -> bool {
-        let is_foreign = terms.is_some_and(|terms| terms.policy != self.options.policy);
-        if !is_foreign {
+        let Some(how) = terms.and_then(|terms| terms::separates(terms, &self.options)) else {
             self.foreign.heard.remove(&from);
             return false;
+        };
+        let known = self.foreign.heard.get(&from).map(|(_, how)| *how);
+        if known.is_some() || self.foreign.heard.len() < MOST {
+            self.foreign.heard.insert(from, (self.now, how));
         }
-        let is_known = self.foreign.heard.contains_key(&from);
-        if is_known || self.foreign.heard.len() < MOST {
-            self.foreign.heard.insert(from, self.now);
-        }
-        if !is_known {
-            self.out.event(Event::NodeDiffers {
-                node: from,
-                how: Difference::Policy,
-            });
+        if known != Some(how) {
+            self.out.event(Event::NodeDiffers { node: from, how });
         }
         true
     }
@@ -60,12 +57,12 @@ impl Jitterbug {
         above.is_some()
     }
 
-    /// Nodes of other rings that were heard within so long.
-    pub(super) fn foreign(&self) -> impl Iterator<Item = IpAddr> {
+    /// Nodes of other rings that were heard within 4 × `renew_timeout`, and what keeps each apart.
+    pub(super) fn foreign(&self) -> impl Iterator<Item = (IpAddr, Difference)> {
         let since = self.options.renew_timeout.saturating_mul(4);
         let heard = self.foreign.heard.iter();
-        let heard = heard.filter(move |(_, at)| self.now.since(**at) < since);
-        heard.map(|(node, _)| *node)
+        let heard = heard.filter(move |(_, (at, _))| self.now.since(*at) < since);
+        heard.map(|(node, (_, how))| (*node, *how))
     }
 
     /// Whether a node was of another ring when it was heard last.

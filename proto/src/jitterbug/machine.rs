@@ -50,6 +50,8 @@ pub struct Jitterbug {
     pub(super) inbound: Inbound,
     pub(super) data: Data,
     pub(super) out: Output,
+    /// When it has sent TR1 to all last.
+    pub(super) spoke: Option<Instant>,
     /// Turns begun.
     turns: u64,
     /// Local work wants the token or has it.
@@ -89,6 +91,7 @@ impl Jitterbug {
             inbound: Inbound::default(),
             data: Data::new(),
             out: Output::new(),
+            spoke: None,
             turns: 0,
             has_work: false,
             told_may_use: false,
@@ -154,8 +157,11 @@ impl Jitterbug {
     /// else is looked at (section 5, "Stall").
     fn advance_clock(&mut self, now: Now) {
         let stood = now.monotonic.since(self.now);
+        // That of before: a lease must not grow since a node was silent while this one stood still.
+        let lease = self.lease();
         self.now = self.now.max(now.monotonic);
-        if stood < self.lease() || self.is_finished {
+        self.peers.expire(self.now, self.terms_count_for());
+        if stood < lease || self.is_finished {
             return;
         }
         let is_concerned = matches!(self.role, Role::Leader(_) | Role::Orphan(Some(_)));
@@ -192,6 +198,7 @@ impl Jitterbug {
             return;
         }
         self.out.counters.restores += 1;
+        self.company.begins_restore(self.now, self.spoke);
         let least = self.least_restore();
         let restore = Restore::new(self.now, self.out.counters.restores, least);
         self.enter(Role::Orphan(Some(restore)));

@@ -57,6 +57,6 @@ pub use counters::Counters;
 pub use event::{Acceptance, Difference, Event, Failure};
 pub use machine::Jitterbug;
 pub use network::{Net, Network};
-pub use options::{Compute, Decide, Options, OptionsError};
+pub use options::{Compute, Decide, LEAST_LEASE, MOST_LEASE, Options, OptionsError};
 pub use reason::Reason;
 pub use status::{NodeStatus, Snapshot, Standing, State};

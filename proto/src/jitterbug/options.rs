@@ -11,6 +11,16 @@ use super::policy;
 const MAX_COUNT: u32 = 100;
 /// The shortest time between two TR1: a loop looks at the clock more often than that.
 const LEAST_INTERVAL: Duration = Duration::from_millis(1);
+/// A waiter asks who leads after this time, and a leader announces itself after half of it. A shorter one fills the
+/// segment with datagrams.
+const LEAST_RENEW: Duration = Duration::from_millis(100);
+/// A node with a shorter time for a pass neither takes the token nor hands it on.
+const LEAST_PASS: Duration = Duration::from_millis(10);
+/// The shortest lease. All nodes of a ring live by the shortest lease in it, and a loop on a busy machine stands still
+/// for some milliseconds.
+pub const LEAST_LEASE: Duration = Duration::from_millis(50);
+/// The longest lease. The restore of a new node lasts longer than the longest lease in its ring.
+pub const MOST_LEASE: Duration = Duration::from_secs(10);
 
 /// What a node is told at its start. Those of all nodes of a segment should be equal; a node names those that differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,9 +98,40 @@ pub enum OptionsError {
     /// A period is zero.
     #[error("{0} must be longer than nothing")]
     Zero(&'static str),
-    /// No loop runs often enough to notice that it stood still for so short a time.
-    #[error("--tr-interval {0:?} is less than 1ms")]
-    Interval(Duration),
+    /// A period is shorter than its least value.
+    #[error("{option} {given:?} is less than {least:?}")]
+    Short {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        given: Duration,
+        /// The least one.
+        least: Duration,
+    },
+    /// The lease is shorter than [`LEAST_LEASE`].
+    #[error(
+        "--tr-interval {interval:?} with --tr-count {count} makes a lease shorter than 50ms: give --tr-interval {least:?} or more"
+    )]
+    ShortLease {
+        /// The interval.
+        interval: Duration,
+        /// The count.
+        count: u32,
+        /// The least interval with this count.
+        least: Duration,
+    },
+    /// The lease is longer than [`MOST_LEASE`].
+    #[error(
+        "--tr-interval {interval:?} with --tr-count {count} makes a lease longer than 10s: give --tr-interval {most:?} or less"
+    )]
+    LongLease {
+        /// The interval.
+        interval: Duration,
+        /// The count.
+        count: u32,
+        /// The longest interval with this count.
+        most: Duration,
+    },
     /// The port is 0.
     #[error("--udp-port must not be 0: all nodes need the same one")]
     Port,
@@ -108,17 +149,21 @@ impl Options {
     /// # Errors
     /// Names the first option that cannot.
     pub fn check(&self) -> Result<(), OptionsError> {
-        let periods = [
-            ("--tr-interval", self.tr_interval),
-            ("--renew-timeout", self.renew_timeout),
-            ("--token-pass-timeout", self.token_pass_timeout),
-            ("--compute-timeout", self.compute_timeout),
-        ];
-        if let Some((name, _)) = periods.into_iter().find(|(_, period)| period.is_zero()) {
-            return Err(OptionsError::Zero(name));
+        if self.compute_timeout.is_zero() {
+            return Err(OptionsError::Zero("--compute-timeout"));
         }
-        if self.tr_interval < LEAST_INTERVAL {
-            return Err(OptionsError::Interval(self.tr_interval));
+        let periods = [
+            ("--tr-interval", self.tr_interval, LEAST_INTERVAL),
+            ("--renew-timeout", self.renew_timeout, LEAST_RENEW),
+            ("--token-pass-timeout", self.token_pass_timeout, LEAST_PASS),
+        ];
+        let short = periods.into_iter().find(|(_, given, least)| given < least);
+        if let Some((option, given, least)) = short {
+            return Err(OptionsError::Short {
+                option,
+                given,
+                least,
+            });
         }
         if self.udp_port == 0 {
             return Err(OptionsError::Port);
@@ -126,8 +171,33 @@ impl Options {
         if !(1..=MAX_COUNT).contains(&self.tr_count) {
             return Err(OptionsError::Count(self.tr_count));
         }
+        self.check_lease()?;
         if !(1..=MAX_NODES).contains(&self.max_nodes) {
             return Err(OptionsError::Nodes(self.max_nodes));
+        }
+        Ok(())
+    }
+
+    fn check_lease(&self) -> Result<(), OptionsError> {
+        let (interval, count) = (self.tr_interval, self.tr_count);
+        // In whole milliseconds, so that a person can give the value that the message names.
+        let intervals = u128::from(2 * count - 1);
+        let millis = |time: u128| Duration::from_millis(u64::try_from(time).unwrap_or(u64::MAX));
+        if self.stall() < LEAST_LEASE {
+            let least = millis(LEAST_LEASE.as_millis().div_ceil(intervals));
+            return Err(OptionsError::ShortLease {
+                interval,
+                count,
+                least,
+            });
+        }
+        if self.stall() > MOST_LEASE {
+            let most = millis(MOST_LEASE.as_millis() / intervals);
+            return Err(OptionsError::LongLease {
+                interval,
+                count,
+                most,
+            });
         }
         Ok(())
     }

@@ -8,6 +8,9 @@ use ring_codec::jitterbug::Terms;
 
 use crate::time::Instant;
 
+/// How often the node looks for terms that are too old. It has to look at all nodes for that.
+const LOOKS: Duration = Duration::from_secs(1);
+
 /// A node that was heard.
 #[derive(Debug, Clone, Copy)]
 struct Peer {
@@ -18,6 +21,8 @@ struct Peer {
     asked: Option<Instant>,
     /// `None`: it is of before them.
     terms: Option<Terms>,
+    /// Whether it was heard so late that its terms count.
+    counts: bool,
 }
 
 /// All nodes that were heard, at most as many as a list has.
@@ -25,9 +30,11 @@ struct Peer {
 pub(super) struct Peers {
     heard: BTreeMap<IpAddr, Peer>,
     known: Leases,
+    /// When to look for terms that are too old.
+    look_at: Instant,
 }
 
-/// The leases of nodes that were heard.
+/// The leases of the nodes whose terms count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Leases {
     /// The shortest of a node with terms.
@@ -58,20 +65,37 @@ impl Peers {
             answers: true,
             asked: None,
             terms: None,
+            counts: false,
         });
         (peer.at, peer.answers) = (now, true);
         let before = peer.terms;
         peer.terms = terms.or(before);
         let is_changed = terms.is_some() && before.map(leases) != terms.map(leases);
-        if is_new {
-            self.known.add(terms.as_ref());
+        if !std::mem::replace(&mut peer.counts, true) {
+            self.known.add(peer.terms.as_ref());
         } else if is_changed {
-            self.known = Leases::default();
-            for peer in self.heard.values() {
-                self.known.add(peer.terms.as_ref());
-            }
+            self.count();
         }
         terms.is_some() && before.map(times) != terms.map(times)
+    }
+
+    /// Counts the terms of no node that has been silent for `age`.
+    pub(super) fn expire(&mut self, now: Instant, age: Duration) {
+        if now < self.look_at {
+            return;
+        }
+        self.look_at = now + LOOKS;
+        for peer in self.heard.values_mut() {
+            peer.counts &= now.since(peer.at) < age;
+        }
+        self.count();
+    }
+
+    fn count(&mut self) {
+        self.known = Leases::default();
+        for peer in self.heard.values().filter(|peer| peer.counts) {
+            self.known.add(peer.terms.as_ref());
+        }
     }
 
     /// A node asks who leads.
@@ -112,9 +136,9 @@ impl Peers {
         self.known
     }
 
-    /// All that have terms.
+    /// All that have terms which count.
     pub(super) fn with_terms(&self) -> impl Iterator<Item = (IpAddr, &Terms)> {
-        let peers = self.heard.iter();
+        let peers = self.heard.iter().filter(|(_, peer)| peer.counts);
         peers.filter_map(|(ip, peer)| Some((*ip, peer.terms.as_ref()?)))
     }
 }

@@ -41,6 +41,8 @@ reasons! {
     Hash "hash" "its list is not the one that was announced",
     /// A token of a ring that computes or decides in another way.
     Policy "policy" "its sender computes or decides in another way",
+    /// A token of a node that announces an impossible lease.
+    Lease "lease" "its sender announces a lease that no node may have",
     /// More than max_data bytes of data.
     Data "data" "it has too much data",
     /// An exchange that was not over after token_pass_timeout.

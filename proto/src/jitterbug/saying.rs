@@ -35,6 +35,7 @@ impl Jitterbug {
     /// Broadcasts TR1.
     fn say_to_all(&mut self, ticket: u64) {
         if let Some(net) = self.net {
+            self.spoke = Some(self.now);
             self.say(net.everybody(), ticket, false);
         }
     }

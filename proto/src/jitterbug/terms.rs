@@ -6,6 +6,7 @@ use std::time::Duration;
 use ring_codec::jitterbug::Terms;
 
 use super::company::FIRST_RESTORE;
+use super::options::{LEAST_LEASE, MOST_LEASE};
 use super::{Difference, Event, Jitterbug, Options, State};
 
 impl Jitterbug {
@@ -15,7 +16,8 @@ impl Jitterbug {
     #[must_use]
     pub fn lease(&self) -> Duration {
         let lease = self.told_lease();
-        lease.min(self.company.lease().unwrap_or(lease))
+        let given = self.company.lease(self.now, self.terms_count_for());
+        lease.min(given.unwrap_or(lease))
     }
 
     /// The lease without what the giver of the token said, which would keep a short one alive for ever.
@@ -30,14 +32,20 @@ impl Jitterbug {
         }
     }
 
-    /// How long a restore lasts at least. Who has had a token is known to its ring, whose leases are short enough; who has
-    /// not, waits for the longest lease that it has heard of.
+    /// How long a restore lasts at least. A node that has had a token is known to its ring, whose leases are short
+    /// enough. A node that had none waits for the longest lease that it has heard of. So does a node that the ring may
+    /// have forgotten.
     pub(super) fn least_restore(&self) -> Duration {
-        if self.company.had_token() {
+        let had_token = self.company.had_token();
+        if had_token && !self.company.is_unheard() {
             return Duration::ZERO;
         }
-        let told = self.peers.leases().told.unwrap_or_default();
-        FIRST_RESTORE.max(told + self.options.tr_interval)
+        let told = self.peers.leases().told;
+        let longest = told.map(|told| told + self.options.tr_interval);
+        match longest {
+            Some(longest) if had_token => longest,
+            _ => FIRST_RESTORE.max(longest.unwrap_or_default()),
+        }
     }
 
     /// What the node says of itself. `asks` for a TR1.
@@ -92,8 +100,7 @@ impl Jitterbug {
             let is_there = self.penalties.of(node).0 == 0;
             Some((node, self.difference(terms).filter(|_| is_there)?))
         });
-        let foreign = self.foreign().map(|node| (node, Difference::Policy));
-        times.chain(foreign)
+        times.chain(self.foreign())
     }
 
     /// Whether a node with other options is about, so that all have to hear of each other's.
@@ -106,6 +113,17 @@ impl Jitterbug {
             .any(|lease| micros(lease) != micros(own))
             || self.foreign().next().is_some()
     }
+}
+
+/// Why a node with these terms is in no ring with a node that has these options.
+pub(super) fn separates(terms: &Terms, options: &Options) -> Option<Difference> {
+    if terms.policy != options.policy {
+        return Some(Difference::Policy);
+    }
+    let bounds = micros(LEAST_LEASE)..=micros(MOST_LEASE);
+    let mut leases = [terms.lease_us, terms.shortest_us, terms.longest_us].into_iter();
+    let is_within = leases.all(|lease| bounds.contains(&lease));
+    (!is_within).then_some(Difference::Lease)
 }
 
 fn micros(time: Duration) -> u32 {

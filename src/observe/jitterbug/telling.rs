@@ -4,7 +4,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use ring_codec::jitterbug::Node;
-use ring_proto::jitterbug::{Acceptance, Difference, Event, Failure, State};
+use ring_proto::jitterbug::{
+    Acceptance, Difference, Event, Failure, LEAST_LEASE, MOST_LEASE, State,
+};
 use tracing::Level;
 
 use crate::text::{format_bytes, format_duration};
@@ -167,6 +169,12 @@ pub fn difference(node: IpAddr, how: Difference) -> String {
             format_duration(lease),
             format_duration(renew_timeout),
             format_duration(token_pass_timeout)
+        ),
+        Difference::Lease => format!(
+            "{node} announces a lease shorter than {} or longer than {}: the two nodes form no ring together; give all nodes equal \
+             --tr-interval and --tr-count",
+            format_duration(LEAST_LEASE),
+            format_duration(MOST_LEASE)
         ),
         Difference::Policy => format!(
             "{node} has another --compute or --decide: the two nodes form no ring together; give all nodes equal ones"

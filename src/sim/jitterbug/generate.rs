@@ -1,5 +1,6 @@
 //! Makes a run's schedule from its seed.
 
+use ring_proto::jitterbug::LEAST_LEASE;
 use ring_proto::time::nanos;
 
 use super::plan::{
@@ -88,15 +89,21 @@ fn options(rng: &mut Rng, nodes: usize, data: &DataPlan) -> Given {
         rng.pick(&[100, 300, 500])
     };
     let few = u32::try_from(nodes).unwrap_or(ENTRIES);
+    let count = rng.pick(&[1, 2, 3, 3]);
     Given {
-        interval_us,
-        count: rng.pick(&[1, 2, 3, 3]),
+        interval_us: interval_us.max(least_interval(count)),
+        count,
         renew_us: rng.pick(&[1_000, 2_000]) * MS,
         pass_us: pass * MS,
         hold_us: rng.pick(&[20, 50, 100, 100]) * MS,
         compute_us: rng.pick(&[300, 1_000]) * MS,
         max_nodes: if rng.chance(40) { few } else { ENTRIES },
     }
+}
+
+/// The shortest interval with which a lease is long enough.
+fn least_interval(count: u32) -> u64 {
+    (nanos(LEAST_LEASE) / 1_000).div_ceil(u64::from(2 * count - 1))
 }
 
 /// Whether it is no fault, but belongs to the life of a ring.
@@ -191,9 +198,12 @@ impl Maker {
     /// All that happens of a kind.
     fn episodes(&mut self, kind: FaultKind) {
         if kind == FaultKind::Times {
+            let least = least_interval(self.options.count);
             let interval_us = match self.rng.below(4) {
                 // A restore that is over before an answer can be there hears none.
-                0 => (self.options.interval_us / 10).max(2 * self.latest_us),
+                0 => (self.options.interval_us / 10)
+                    .max(2 * self.latest_us)
+                    .max(least),
                 1 => 3 * self.options.interval_us,
                 2 => 10 * self.options.interval_us,
                 _ => 2_000 * MS,

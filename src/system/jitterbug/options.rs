@@ -95,6 +95,8 @@ pub struct Options {
     pub tcp_port: u16,
 
     /// Interval between queries of an attempt to become leader.
+    ///
+    /// It makes the lease: (2 * --tr-count - 1) * --tr-interval, which must be 50ms to 10s.
     #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub tr_interval: Duration,
 
@@ -102,11 +104,11 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", default_value_t = 3, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
     pub tr_count: u32,
 
-    /// How long to wait for the token before asking who leads.
+    /// How long to wait for the token before asking who leads; at least 100ms.
     #[arg(long, value_name = "DURATION", default_value = "2s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub renew_timeout: Duration,
 
-    /// Time limit for handing the token to one node, on both sides.
+    /// Time limit for handing the token to one node, on both sides; at least 10ms.
     #[arg(long, value_name = "DURATION", default_value = "500ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub token_pass_timeout: Duration,
 

@@ -173,6 +173,6 @@ mod tests {
         assert_eq!(found, expected);
         assert_eq!(json["protocol"], "jitterbug");
         assert_eq!(json["counters"]["dropped"]["trailing"], 3);
-        assert_eq!(names(&json["counters"]["dropped"]).len(), 20);
+        assert_eq!(names(&json["counters"]["dropped"]).len(), 21);
     }
 }

@@ -349,6 +349,11 @@ fn what_cannot_start_says_why() -> Result<()> {
         2,
         "--tr-count 0 is not between 1 and 100",
     )?;
+    refused(
+        &[("--tr-interval", "1ms"), ("--tr-count", "1")],
+        2,
+        "give --tr-interval 50ms or more",
+    )?;
     refused(&[("--hold", "1")], 2, "no unit")?;
     refused(&[("--udp-port", "0")], 2, "all nodes need the same one")?;
     let mut first = stand.options(0)?.spawn()?;

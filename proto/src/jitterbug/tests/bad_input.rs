@@ -316,7 +316,7 @@ fn an_offer_without_an_end_is_late() {
 #[test]
 fn every_reason_has_a_name_and_a_text() {
     let keys: std::collections::BTreeSet<_> = Reason::ALL.map(Reason::key).into();
-    assert_eq!(keys.len(), 20);
+    assert_eq!(keys.len(), 21);
     assert!(Reason::ALL.iter().all(|reason| !reason.text().is_empty()));
 }
 

@@ -30,6 +30,7 @@ mod counter_examples;
 mod cuts;
 mod data;
 mod datagrams;
+mod leases;
 mod lists;
 mod network;
 mod options;

@@ -27,21 +27,9 @@ fn the_defaults_are_those_of_the_page() {
 #[test]
 fn options_that_cannot_work_are_refused() {
     let zero = Duration::ZERO;
-    let periods = [
-        refused(|it| it.tr_interval = zero),
-        refused(|it| it.renew_timeout = zero),
-        refused(|it| it.token_pass_timeout = zero),
-        refused(|it| it.compute_timeout = zero),
-    ];
-    assert!(
-        periods
-            .iter()
-            .all(|it| matches!(it, Some(OptionsError::Zero(_))))
-    );
-    let short = Duration::from_micros(999);
     assert_eq!(
-        refused(|it| it.tr_interval = short),
-        Some(OptionsError::Interval(short))
+        refused(|it| it.compute_timeout = zero),
+        Some(OptionsError::Zero("--compute-timeout"))
     );
     assert_eq!(refused(|it| it.udp_port = 0), Some(OptionsError::Port));
     for count in [0, 101] {
@@ -60,10 +48,68 @@ fn options_that_cannot_work_are_refused() {
     assert_eq!(refused(|it| it.max_data = 0), None);
 }
 
+/// A node with so short a time for a pass never takes a token and never hands one on. One that waits for so short a time
+/// asks all the time.
+#[test]
+fn a_time_that_would_stop_the_ring_is_refused_with_the_least_one() {
+    const fn us(micros: u64) -> Duration {
+        Duration::from_micros(micros)
+    }
+    let said = |change: fn(&mut Options)| refused(change).map(|it| it.to_string());
+    let least = [
+        said(|it| it.tr_interval = us(999)),
+        said(|it| it.renew_timeout = us(99_999)),
+        said(|it| it.token_pass_timeout = us(9_999)),
+    ];
+    let expected = [
+        "--tr-interval 999µs is less than 1ms",
+        "--renew-timeout 99.999ms is less than 100ms",
+        "--token-pass-timeout 9.999ms is less than 10ms",
+    ];
+    assert_eq!(least, expected.map(|it| Some(it.to_owned())));
+    let fine = |it: &mut Options| {
+        it.renew_timeout = us(100_000);
+        it.token_pass_timeout = us(10_000);
+    };
+    assert_eq!(refused(fine), None);
+}
+
+/// All nodes live by the shortest lease of the ring: with one of 1 ms no leader leads for longer than a moment.
+#[test]
+fn a_lease_that_would_stop_the_ring_is_refused_with_the_interval_that_works() {
+    let said = |interval, count| {
+        let refused = refused(|it| (it.tr_interval, it.tr_count) = (interval, count));
+        refused.map(|it| it.to_string())
+    };
+    let text = |it: &str| Some(it.to_owned());
+    assert_eq!(
+        said(ms(1), 1),
+        text(
+            "--tr-interval 1ms with --tr-count 1 makes a lease shorter than 50ms: give --tr-interval 50ms or more"
+        )
+    );
+    assert_eq!(
+        said(ms(16), 2),
+        text(
+            "--tr-interval 16ms with --tr-count 2 makes a lease shorter than 50ms: give --tr-interval 17ms or more"
+        )
+    );
+    assert_eq!(
+        said(ms(60_000), 3),
+        text(
+            "--tr-interval 60s with --tr-count 3 makes a lease longer than 10s: give --tr-interval 2s or less"
+        )
+    );
+    assert!(said(Duration::MAX, 100).is_some());
+    for (interval, count) in [(50, 1), (17, 2), (10, 3), (1, 100), (10_000, 1), (2_000, 3)] {
+        assert_eq!(said(ms(interval), count), None, "{interval} {count}");
+    }
+}
+
 #[test]
 fn the_longest_durations_are_borne() {
     let long = Options {
-        tr_interval: Duration::MAX,
+        tr_interval: ms(2_000),
         renew_timeout: Duration::MAX,
         token_pass_timeout: Duration::MAX,
         hold: Duration::MAX,

@@ -11,7 +11,7 @@ use crate::jitterbug::{Difference, Event, Options, Reason, State, policy};
 use crate::{Closed, StreamId};
 
 /// The terms of a node with default options.
-fn terms() -> Terms {
+pub(super) fn terms() -> Terms {
     Terms {
         lease_us: 500_000,
         shortest_us: 500_000,
@@ -25,7 +25,7 @@ fn terms() -> Terms {
     }
 }
 
-fn tr1_with(token_id: i32, from: u8, terms: Terms) -> Vec<u8> {
+pub(super) fn tr1_with(token_id: i32, from: u8, terms: Terms) -> Vec<u8> {
     encode(&Message::Tr1 {
         token_id: id(token_id),
         node_tcp_port: tcp_port(from),
@@ -33,7 +33,7 @@ fn tr1_with(token_id: i32, from: u8, terms: Terms) -> Vec<u8> {
     })
 }
 
-fn slow() -> Options {
+pub(super) fn slow() -> Options {
     Options {
         tr_interval: Duration::from_secs(2),
         ..Options::default()
@@ -41,7 +41,7 @@ fn slow() -> Options {
 }
 
 /// A token over a new connection, with the giver's terms.
-fn give(rig: &mut Rig, from: u8, token: i32, list: &[Node], terms: Terms) -> StreamId {
+pub(super) fn give(rig: &mut Rig, from: u8, token: i32, list: &[Node], terms: Terms) -> StreamId {
     let stream = rig.accept(from);
     let offer = [encode(&Message::Tp6 { terms }), tp1(token, hash(list))];
     rig.receive(stream, &offer.concat());
