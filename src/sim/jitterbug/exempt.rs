@@ -3,6 +3,10 @@
 use super::outcome::Excuse;
 
 /// What voids promises.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that know nothing of each other"
+)]
 #[derive(Debug, Default)]
 pub struct Exempt {
     /// The network has lost, cut off or held up something, or a stranger has given a token, since it was last in order:
