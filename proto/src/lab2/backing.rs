@@ -167,16 +167,29 @@ impl Lab2 {
     /// Whether a lock that was granted under this token is still good, as far as the tenure is concerned.
     #[must_use]
     pub fn carries(&self, token: Token) -> bool {
-        let tenure = self.role.unoffered().zip(self.tenure_began_with());
-        tenure.is_some_and(|(tenure, first)| token.is_between(&first, &tenure.token))
+        self.role.unoffered().is_some() && self.has_held(token)
+    }
+
+    /// Whether this is the token that is held, be it offered, or one that it took the place of in the same tenure.
+    #[must_use]
+    pub fn has_held(&self, token: Token) -> bool {
+        let Role::Owner(tenure) = &self.role else {
+            return false;
+        };
+        token.is_between(&self.first_of(tenure), &tenure.token)
     }
 
     /// Returns the token under which the tenure began, which is not [the one held](Self::token) if this node has
     /// outbid another owner since: a lock that was granted under it, or under any since, is still good.
     #[must_use]
     pub fn tenure_began_with(&self) -> Option<Token> {
-        let token = self.role.unoffered()?.token;
-        let carried = self.contest.carried.filter(|&(held, _)| held == token);
-        Some(carried.map_or(token, |(_, first)| first))
+        let tenure = self.role.unoffered()?;
+        Some(self.first_of(tenure))
+    }
+
+    fn first_of(&self, tenure: &Tenure) -> Token {
+        let carried = self.contest.carried;
+        let carried = carried.filter(|&(held, _)| held == tenure.token);
+        carried.map_or(tenure.token, |(_, first)| first)
     }
 }

@@ -45,6 +45,10 @@ impl Subject for Lab2 {
         self.carries(token)
     }
 
+    fn has_held(&self, token: Token) -> bool {
+        self.has_held(token)
+    }
+
     fn quorum_until(&self) -> Option<Instant> {
         self.grade_until().filter(|_| self.grade() == Grade::Quorum)
     }

@@ -199,6 +199,8 @@ impl Lab2 {
             // Another station with the old address no longer disturbs anybody.
             self.troubles.shared_at = None;
         }
+        // What a node says of itself under an address that is its own now binds nobody.
+        self.table.set_profile(mac, None);
         if let Inserted::New(_) = self.table.insert_own(mac) {
             self.event(Event::MemberAdded {
                 mac,

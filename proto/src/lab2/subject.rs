@@ -48,6 +48,8 @@ pub trait Subject:
     fn lease_until(&self, now: Instant) -> Option<Instant>;
     /// Whether an application that was told to rely on this token may go on.
     fn carries(&self, token: Token) -> bool;
+    /// Whether this is the token that it holds, be it offered, or one that it took the place of in the same tenure.
+    fn has_held(&self, token: Token) -> bool;
     /// Until when it tells its application that it has a quorum; `None`: it has none.
     fn quorum_until(&self) -> Option<Instant>;
     /// How many members make a quorum, itself included.

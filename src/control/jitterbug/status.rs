@@ -30,18 +30,18 @@ pub struct Status {
     pub to_add: Vec<NodeEntry>,
     /// The hash of the list.
     pub node_list_hash: i32,
-    /// How long the loop may stand still before the node no longer leads, in milliseconds.
-    #[serde(default)]
-    pub lease_ms: u64,
-    /// What is wrong with the ring, as sentences.
-    #[serde(default)]
-    pub troubles: Vec<String>,
     /// The data as text; `null` if it is not printable ASCII, or longer than 256 bytes.
     pub data: Option<String>,
     /// Its first 256 bytes, in hexadecimal digits.
     pub data_hex: String,
     /// Its length in bytes.
     pub data_len: usize,
+    /// How long the loop may stand still before the node no longer leads, in milliseconds.
+    #[serde(default)]
+    pub lease_ms: u64,
+    /// What is wrong with the ring, as sentences.
+    #[serde(default)]
+    pub troubles: Vec<String>,
     /// What was counted since the start.
     pub counters: CountersStatus,
 }

@@ -40,6 +40,10 @@ impl Subject for Spoilt {
     fn carries(&self, token: Token) -> bool {
         Subject::carries(&self.machine, token)
     }
+
+    fn has_held(&self, token: Token) -> bool {
+        Subject::carries(&self.machine, token)
+    }
     fn quorum_until(&self) -> Option<Instant> {
         self.machine.quorum_until()
     }

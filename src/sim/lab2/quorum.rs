@@ -22,7 +22,7 @@ impl<M: Subject> World<M> {
         };
         let machine = driver.machine();
         let held = machine.held();
-        let lets_go = |claim: Claim| held == Some(claim.token) && !machine.may_use();
+        let lets_go = |claim: Claim| machine.has_held(claim.token) && !machine.may_use();
         if node.own.claim.is_some_and(lets_go) {
             node.own.claim = None;
         }
