@@ -155,13 +155,14 @@ fn the_questions_of_others_are_not_answered() {
 
 #[test]
 fn a_link_that_goes_down_makes_a_silent_looser_of_every_state() {
-    for mut rig in [
-        Rig::owner(),
-        Rig::giver(),
-        Rig::waiter(),
-        Rig::asking(),
-        Rig::candidate(),
+    for start in [
+        Rig::owner,
+        Rig::giver,
+        Rig::waiter,
+        Rig::asking,
+        Rig::candidate,
     ] {
+        let mut rig = start();
         assert_eq!(rig.link(LinkState::Down), [""; 0]);
         assert_eq!(rig.state(), State::Looser);
         assert_eq!(rig.machine.owner(), None);
