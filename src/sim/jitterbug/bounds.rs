@@ -33,14 +33,15 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Those of a schedule.
-    pub fn of(schedule: &Schedule) -> Self {
+    /// Those of a schedule, in which nodes may have heard of so long a lease.
+    pub fn of(schedule: &Schedule, heard: Duration) -> Self {
         let options = schedule.options();
         let (least, more) = schedule.latency_us;
         let latency = Duration::from_micros(least + more);
         let all = || (0..schedule.nodes).map(|node| schedule.options_of(node));
         let restore = all().map(|it| it.restore()).max().unwrap_or_default();
         let longest = all().map(|it| it.stall()).max().unwrap_or_default();
+        let longest = longest.max(heard);
         let interval = all().map(|it| it.tr_interval).max().unwrap_or_default();
         let windows = u32::try_from(options.max_data / WINDOW).unwrap_or(u32::MAX);
         let hop = latency * (10 + 2 * windows);

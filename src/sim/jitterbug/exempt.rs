@@ -3,6 +3,10 @@
 use super::outcome::Excuse;
 
 /// What voids promises.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that know nothing of each other"
+)]
 #[derive(Debug, Default)]
 pub struct Exempt {
     /// The network has lost, cut off or held up something, or a stranger has given a token, since it was last in order:
@@ -12,6 +16,8 @@ pub struct Exempt {
     pub is_full: bool,
     /// A stranger has made up an id above which there is no room for as many restores as a run has.
     pub is_wrapped: bool,
+    /// A stranger has told of a lease that is longer than those of the nodes: a new node waits for it.
+    pub has_long_lease: bool,
     /// Two nodes have used tokens of one id, of which there may be two: each goes round with a list of its own order.
     pub doubled: Option<Excuse>,
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ring_codec::jitterbug::Node;
-use ring_proto::jitterbug::State;
+use ring_proto::jitterbug::{LEAST_LEASE, State};
 
 use super::data;
 use super::node::{Input, Own, Stands};
@@ -160,6 +160,11 @@ impl World {
         let uses = standing.is_some_and(|it| it.may_use);
         let lease = machine.map(ring_proto::jitterbug::Jitterbug::lease);
         let now = self.now;
+        if let Some(lease) = lease.filter(|lease| *lease < LEAST_LEASE) {
+            let what = format!("a lease of {lease:?}");
+            let checks = &mut self.system.checks;
+            checks.found.broken(now, Some(at), Rule::Terms, what);
+        }
         let node = &mut self.nodes[at];
         let clock = node.clock.monotonic(now);
         let own = &mut node.own;

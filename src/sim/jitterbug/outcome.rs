@@ -25,6 +25,8 @@ pub enum Rule {
     Lease,
     /// Always, 7: a leader that members follow gives way to one that was always alone.
     Company,
+    /// Section 1: a node lives by a lease that no node of its ring has.
+    Terms,
     /// Section 5: a leader that stood still for too long goes on as one.
     Stall,
     /// Always, 5: at most one frame is sent for one.
@@ -63,6 +65,7 @@ impl Rule {
                 "always 6: a token is used while the lease of a node that does not run lasts"
             }
             Self::Company => "always 7: a leader with members gives way to one that was alone",
+            Self::Terms => "section 1: a node lives by a lease that no node of its ring has",
             Self::Stall => "section 5: a leader that stood still does not notice",
             Self::Answers => "always 5: a datagram is answered with more than one",
             Self::Memory => "always 5: memory is not bounded",

@@ -2,12 +2,13 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use ring_codec::jitterbug::{Message, Node, TokenId};
-use ring_proto::jitterbug::State;
+use ring_codec::jitterbug::{Message, Node, Terms, TokenId};
+use ring_proto::jitterbug::{LEAST_LEASE, MOST_LEASE, State};
 
 use super::data;
 use super::notation::{PORT, STRANGERS, broadcast, stranger_address};
 use super::plan::Claim;
+use super::told::STRANGER;
 use super::world::World;
 use crate::sim::kernel::stranger::{Ending, Stranger};
 
@@ -22,8 +23,8 @@ impl World {
     pub fn say_something_strange(&mut self, node: usize) {
         let from = self.strange_source(node);
         let mut bytes = match self.rng.below(8) {
-            0 => tr1(self.some_id(), STRANGE_PORT, false),
-            1 => tr1(self.some_id(), 0, false),
+            0 => self.tr1(STRANGE_PORT, false),
+            1 => self.tr1(0, false),
             2 => encoded(&Message::Tp2),
             3 => encoded(&Message::Tp1 {
                 token_id: token(self.some_id(), true),
@@ -36,7 +37,7 @@ impl World {
                 (0..len).map(|_| self.rng.draw().to_be_bytes()[0]).collect()
             }
             _ => {
-                let mut bytes = tr1(self.some_id(), STRANGE_PORT, true);
+                let mut bytes = self.tr1(STRANGE_PORT, true);
                 bytes.push(0);
                 bytes
             }
@@ -63,6 +64,66 @@ impl World {
     fn stranger(&mut self) -> SocketAddr {
         let number = self.rng.index(STRANGERS);
         SocketAddr::new(stranger_address(number), PORT)
+    }
+
+    /// TR1 with the id of some node.
+    fn tr1(&mut self, port: u16, leads: bool) -> Vec<u8> {
+        let id = self.some_id();
+        let terms = self.terms(id);
+        tr1(id, port, leads, terms)
+    }
+
+    /// TP6, or nothing.
+    fn offered_terms(&mut self, id: u32) -> Vec<u8> {
+        let terms = self.terms(id);
+        terms.map_or_else(Vec::new, |terms| encoded(&Message::Tp6 { terms }))
+    }
+
+    /// Terms that a stranger makes up, of a node that has the token of this id, or none.
+    fn terms(&mut self, id: u32) -> Option<Terms> {
+        if self.rng.chance(400) {
+            return None;
+        }
+        let lease_us = self.some_lease();
+        let follows = if self.rng.chance(500) {
+            self.some_id()
+        } else {
+            0
+        };
+        let policy = if self.rng.chance(800) {
+            self.system.options.policy
+        } else {
+            self.rng.draw()
+        };
+        let terms = Terms {
+            lease_us,
+            shortest_us: self.some_lease().min(lease_us),
+            longest_us: self.some_lease().max(lease_us),
+            renew_ms: self.rng.pick(&[0, 2_000, u32::MAX]),
+            pass_ms: self.rng.pick(&[0, 500, u32::MAX]),
+            follows,
+            policy,
+            is_followed: self.rng.chance(300),
+            asks: self.rng.chance(200),
+        };
+        let checks = &mut self.system.checks;
+        checks.exempt.has_long_lease |= micros(MOST_LEASE) == terms.longest_us;
+        // As far as the nodes can know.
+        checks.chain.held(follows, STRANGER);
+        if terms.is_followed {
+            checks.chain.held(id, STRANGER);
+        }
+        Some(terms)
+    }
+
+    /// One that no node may have, more often than not.
+    fn some_lease(&mut self) -> u32 {
+        if self.rng.chance(30) {
+            return micros(MOST_LEASE);
+        }
+        let least = micros(LEAST_LEASE);
+        self.rng
+            .pick(&[0, 1, 1_000, least - 1, u32::MAX, least, least, 60_000])
     }
 
     /// The id of some node, the one that leads more often than not.
@@ -100,10 +161,10 @@ impl World {
         let bytes = if self.rng.chance(200) {
             encoded(&Message::Tr2 {
                 token_id: token(id, true),
-                terms: None,
+                terms: self.terms(id),
             })
         } else {
-            tr1(id, port, true)
+            tr1(id, port, true, self.terms(id))
         };
         self.inject(from, broadcast(), bytes.into());
     }
@@ -121,10 +182,11 @@ impl World {
             number.to_string().into_bytes()
         };
         let token_id = token(id, true);
-        let mut says = encoded(&Message::Tp1 {
+        let mut says = self.offered_terms(id);
+        says.extend(encoded(&Message::Tp1 {
             token_id,
             node_list_hash: hash,
-        });
+        }));
         says.extend(encoded(&Message::Tp5 {
             token_id,
             data: &data,
@@ -140,11 +202,10 @@ impl World {
             token_id: token(id, leads),
             node_list_hash: i32::from(self.rng.draw().to_be_bytes()[0]),
         });
-        let mut says = if self.rng.chance(800) {
-            offer
-        } else {
-            Vec::new()
-        };
+        let mut says = self.offered_terms(id);
+        if self.rng.chance(800) {
+            says.extend(offer);
+        }
         says.extend(match self.rng.below(6) {
             0 => Vec::new(),
             1 => encoded(&Message::Tp5 {
@@ -221,11 +282,15 @@ fn token(id: u32, leads: bool) -> TokenId {
     TokenId::new(id.clamp(1, most), leads).expect("1 to 2^31 - 1 is within 31 bits")
 }
 
-fn tr1(id: u32, port: u16, leads: bool) -> Vec<u8> {
+fn micros(time: std::time::Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
+}
+
+fn tr1(id: u32, port: u16, leads: bool, terms: Option<Terms>) -> Vec<u8> {
     encoded(&Message::Tr1 {
         token_id: token(id, leads),
         node_tcp_port: port,
-        terms: None,
+        terms,
     })
 }
 

@@ -11,7 +11,7 @@ use super::outcome::Rule;
 use super::segment::Segment;
 
 /// Stands for all strangers among those who have followed a token.
-const STRANGER: usize = usize::MAX;
+pub(super) const STRANGER: usize = usize::MAX;
 
 impl Segment {
     /// A machine has told something.

@@ -7,6 +7,7 @@ found_by_seeds! {
     answers_twice "all" 0, Answers;
     both_give_way "partition" 54, Chain;
     ids_do_not_grow "all" 1, Replaced;
+    impossible_lease_is_followed "stranger" 0, Terms;
     larger_id_is_stronger "partition,work" 0, Company;
     lease_of_its_own "times,pause,work" 8, Lease;
     linger_left_on "crash" 2, Chain;
@@ -19,6 +20,7 @@ found_by_seeds! {
     reset_ends_a_token "reset,crash,stall,dribble" 56, Torn;
     silent_while_giving "all" 37, OneLeader;
     skipped_though_heard "all" 0, Leads;
+    terms_count_for_ever "stranger" 0, Terms;
     tr2_answered "all" 4, Storm;
     unknown_is_failed "all" 0, Chain;
     used_while_given "all" 0, OneLeader;
