@@ -14,6 +14,9 @@ use super::steps::{Candidate, Hosts, Id, Piece, Said, Step};
 use super::tally::{Done, heard};
 use super::wire::{self, TP2, TP3};
 
+/// The most nodes that a leader asks for a TR1 in one turn.
+const ASKS: usize = 16;
+
 /// A token that is given.
 struct Gift {
     id: i32,
@@ -46,9 +49,12 @@ impl Station {
         match step {
             Step::Hear(from, Said::Tr1(id, port)) => {
                 let bytes = wire::tr1(self.id(id), u16::from(port) * 100);
-                self.hear(from, &bytes);
+                self.hear(from, &[bytes, trailer(from)].concat());
             }
-            Step::Hear(from, Said::Tr2(id)) => self.hear(from, &wire::tr2(self.id(id))),
+            Step::Hear(from, Said::Tr2(id)) => {
+                let bytes = wire::tr2(self.id(id));
+                self.hear(from, &[bytes, trailer(from)].concat());
+            }
             Step::Garbage(from, bytes) => self.hear(from, &bytes),
             Step::Accept(from) => {
                 self.accept(from);
@@ -104,6 +110,7 @@ impl Station {
     /// A datagram, of which the driver tells in time.
     fn hear(&mut self, from: u8, bytes: &[u8]) {
         self.input(|this, now| this.node.handle_lateness(now));
+        let terms = wire::terms(from);
         let from = SocketAddr::new(wire::host(self.is_ipv6, from), 40_000);
         let before = heard(self.node.counters());
         let asked = self.node.counters().tr1_received;
@@ -113,12 +120,16 @@ impl Station {
         let done = self.input(|this, now| {
             this.node.handle_message(now, from, bytes, Duration::ZERO);
         });
-        if heard(self.node.counters()) > before {
+        let is_apart = terms.is_some_and(|terms| wire::is_apart(&terms));
+        if heard(self.node.counters()) > before && !is_apart {
             self.heard(from.ip());
         }
-        assert!(done.sent <= 1, "{} datagrams for one", done.sent);
+        let answers = done.sent.iter().filter(|to| **to == from.ip()).count();
+        assert!(answers <= 1, "{answers} answers");
+        // A leader that hears of another one may go on with its turn, and announce itself or ask some nodes for a TR1.
+        assert!(done.sent.len() <= 2 + ASKS, "{:?} for one", done.sent);
         let is_asked = self.node.counters().tr1_received > asked;
-        assert!(done.sent == 1 || !(is_asked && leads), "no answer");
+        assert!(answers == 1 || !(is_asked && leads), "no answer");
         let dropped = done.events.iter();
         let dropped = dropped.filter(|event| matches!(event, Event::Dropped { .. }));
         let dropped = u64::try_from(dropped.count()).expect("it is small");
@@ -149,6 +160,9 @@ impl Station {
             flaw,
         } = gift;
         let stream = self.accept(from);
+        if let Some(terms) = wire::terms(from) {
+            self.bring(stream, &wire::tp6(terms), *cut, false);
+        }
         let hash = node_list_hash(&nodes[..].into());
         self.bring(stream, &wire::tp1(*id, hash), *cut, false);
         if self.written(stream) == Some(TP2) {
@@ -202,7 +216,7 @@ impl Station {
         let candidate = self.connections.candidate();
         let pass = candidate.and_then(|id| self.connections.get_mut(id));
         // No byte of TP5 has left, nor of TP4.
-        let may_give_way = pass.is_some_and(|it| it.written.len() <= OFFER);
+        let may_give_way = pass.is_some_and(|it| wire::without_terms(&it.written).len() <= OFFER);
         let Some(giver) = self.connections.get_mut(id).filter(|it| it.is_inbound) else {
             return;
         };
@@ -302,6 +316,11 @@ impl Station {
             Piece::Nothing => Vec::new(),
         }
     }
+}
+
+/// The terms at the end of a datagram.
+fn trailer(from: u8) -> Vec<u8> {
+    wire::terms(from).map_or_else(Vec::new, |terms| wire::tp6(terms).split_off(1))
 }
 
 fn answer(has_list: bool) -> u8 {

@@ -2,21 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::time::Duration;
 
 use ring_codec::jitterbug::{Node, node_list_hash};
-use ring_proto::jitterbug::{Acceptance, Decide, Event, Jitterbug, Snapshot, State, policy};
+use ring_proto::jitterbug::{
+    Acceptance, Decide, Event, Jitterbug, LEAST_LEASE, Snapshot, State, policy,
+};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{Machine, StreamId};
 
 use super::connections::{Connection, Connections, Fate};
 use super::station::is_tr1;
-use super::tally::{Done, Tally};
+use super::tally::{Done, Tally, heard};
 use super::wire;
 
 /// The most inbound connections.
 const INBOUND: usize = 16;
 /// The fewest questions after which a node leaves the list: if a token comes whose list lacks it.
 const ASKED: u32 = 3;
+/// Terms that came so long ago count no longer: 20 s, and a second for the looks at the clock.
+const TERMS_COUNT: Duration = Duration::from_secs(21);
 /// How long TP1 is.
 pub const OFFER: usize = 9;
 
@@ -27,6 +32,10 @@ pub struct Oracle {
     pub now: Instant,
     data: Vec<u8>,
     addresses: BTreeSet<IpAddr>,
+    /// When another node was heard last: its terms count from then on.
+    heard_at: Option<Instant>,
+    /// Datagrams that were heard.
+    counted: u64,
     /// From whom something came.
     heard: BTreeSet<IpAddr>,
     /// How often each was asked, at least, for a sign of life.
@@ -101,12 +110,19 @@ impl Oracle {
     /// After each input.
     pub fn look(&mut self, node: &Jitterbug, now: Now, connections: &Connections, done: &Done) {
         self.now = self.now.max(now.monotonic);
+        let counted = heard(node.counters());
+        let is_sign =
+            |event: &Event| matches!(event, Event::Accepted { .. } | Event::Passed { .. });
+        if std::mem::replace(&mut self.counted, counted) != counted || done.has(is_sign) {
+            self.heard_at = Some(self.now);
+        }
         self.tally.check(node.counters());
         let snapshot = node.snapshot();
         self.check_token(node, connections);
         Self::check_connections(node, connections, done);
         self.check_list(node, &snapshot, done);
         self.check_data(node);
+        Self::check_lease(node);
         let is_unknown = |event: &Event| matches!(event, Event::PassUnknown { .. });
         if done.has(is_unknown) && !node.is_finished() {
             let is_orphan = |event: &Event| {
@@ -141,8 +157,23 @@ impl Oracle {
         }
     }
 
+    /// Whatever others say of their leases, the node can live by its own.
+    fn check_lease(node: &Jitterbug) {
+        let (lease, own) = (node.lease(), node.options().stall());
+        assert!((LEAST_LEASE..=own).contains(&lease), "a lease of {lease:?}");
+    }
+
+    /// After a time-out: a lease that is not the node's own is that of a node which was heard.
+    fn check_terms(&self, node: &Jitterbug) {
+        let (lease, own) = (node.lease(), node.options().stall());
+        let heard_at = self.heard_at;
+        let is_heard = heard_at.is_some_and(|at| self.now.since(at) < TERMS_COUNT);
+        assert!(is_heard || lease == own, "a lease of {lease:?} for ever");
+    }
+
     /// After a time-out: nothing lasts for longer than it may.
     pub fn woken(&self, node: &Jitterbug, connections: &Connections) {
+        self.check_terms(node);
         let timeout = node.options().token_pass_timeout;
         for (_, connection) in connections.open() {
             assert!(
@@ -158,7 +189,8 @@ impl Oracle {
         for (id, connection) in passes {
             let written = &connection.written[..];
             let Some(token_id) = wire::offer(written) else {
-                assert!(written.len() < OFFER, "{written:?} is no offer");
+                let said = wire::without_terms(written);
+                assert!(said.len() < OFFER, "{said:?} is no offer");
                 continue;
             };
             assert!(

@@ -211,7 +211,7 @@ impl Station {
         for _ in 0..MANY {
             let mut buf = [0xaa; 64];
             if let Some(transmit) = self.node.poll_transmit(&mut buf) {
-                done.sent += 1;
+                done.sent.push(transmit.to.ip());
                 self.oracle
                     .sent(&self.node, transmit.to.ip(), &buf[..transmit.len]);
                 let sent = if self.refuses {

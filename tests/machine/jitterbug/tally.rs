@@ -1,6 +1,7 @@
 //! What a node did with one input, and the counters that follow from what it did in its life.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use ring_proto::jitterbug::{Acceptance, Counters, Event, Reason};
 
@@ -8,8 +9,8 @@ use ring_proto::jitterbug::{Acceptance, Counters, Event, Reason};
 #[derive(Debug, Default)]
 pub struct Done {
     pub events: Vec<Event>,
-    /// Datagrams that it gave to the link.
-    pub sent: usize,
+    /// The destinations of the datagrams that it gave to the link.
+    pub sent: Vec<IpAddr>,
     /// Inbound connections that it has reset.
     pub reset: u64,
     /// The absolute ids of the tokens that it has acknowledged.

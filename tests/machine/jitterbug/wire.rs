@@ -2,8 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ring_codec::jitterbug::{Message, Node, node_list_hash};
+use ring_codec::jitterbug::{Message, Node, Terms, node_list_hash};
 use ring_codec::{StreamState, Streamed};
+
+use ring_proto::jitterbug::{LEAST_LEASE, MOST_LEASE, Options};
 
 pub const TP2: u8 = 0x31;
 pub const TP3: u8 = 0x41;
@@ -25,6 +27,69 @@ pub fn node(is_ipv6: bool, number: u8) -> Node {
     Node {
         ip: host(is_ipv6, number),
         port: 7000 + u16::from(number),
+    }
+}
+
+/// The terms that come with a host's number: most hosts have none, and some have a lease that no node may have.
+pub fn terms(number: u8) -> Option<Terms> {
+    let micros = |time: std::time::Duration| u32::try_from(time.as_micros()).expect("it is short");
+    let options = Options::default();
+    let good = Terms {
+        lease_us: micros(options.stall()),
+        shortest_us: micros(options.stall()),
+        longest_us: micros(options.stall()),
+        renew_ms: 2_000,
+        pass_ms: 500,
+        follows: 0,
+        policy: options.policy,
+        is_followed: number.is_multiple_of(2),
+        asks: number.is_multiple_of(3),
+    };
+    Some(match number / 41 {
+        0 | 1 => return None,
+        2 => good,
+        3 => Terms {
+            lease_us: 0,
+            ..good
+        },
+        4 => Terms {
+            lease_us: micros(LEAST_LEASE),
+            shortest_us: micros(LEAST_LEASE),
+            ..good
+        },
+        _ if number.is_multiple_of(5) => Terms {
+            shortest_us: 1_000,
+            ..good
+        },
+        _ if number.is_multiple_of(7) => Terms { policy: 7, ..good },
+        _ => Terms {
+            longest_us: micros(MOST_LEASE),
+            ..good
+        },
+    })
+}
+
+/// Whether a host with these terms is in no ring with the node.
+pub fn is_apart(terms: &Terms) -> bool {
+    let bounds = LEAST_LEASE.as_micros()..=MOST_LEASE.as_micros();
+    let leases = [terms.lease_us, terms.shortest_us, terms.longest_us];
+    terms.policy != Options::default().policy
+        || !leases.iter().all(|it| bounds.contains(&u128::from(*it)))
+}
+
+/// TP6.
+pub fn tp6(terms: Terms) -> Vec<u8> {
+    let message = Message::Tp6 { terms };
+    let mut bytes = vec![0; message.encoded_len()];
+    message.encode(&mut bytes).expect("there is room");
+    bytes
+}
+
+/// What follows TP6, if that comes first.
+pub fn without_terms(bytes: &[u8]) -> &[u8] {
+    match bytes.first() {
+        Some(0x71) => bytes.get(1 + Terms::LEN..).unwrap_or_default(),
+        _ => bytes,
     }
 }
 
@@ -64,7 +129,7 @@ pub fn tp5(id: i32, data: &[u8]) -> Vec<u8> {
 
 /// The absolute id of a token that is offered.
 pub fn offer(bytes: &[u8]) -> Option<u32> {
-    match Message::decode_stream(bytes, StreamState::Open, 0) {
+    match Message::decode_stream(without_terms(bytes), StreamState::Open, 0) {
         Ok(Streamed::Message {
             message: Message::Tp1 { token_id, .. },
             ..
@@ -76,7 +141,7 @@ pub fn offer(bytes: &[u8]) -> Option<u32> {
 /// The absolute id of a whole exchange that was answered with this, or nothing: there is more or less on the wire, or
 /// something else.
 pub fn whole(bytes: &[u8], answer: u8) -> Option<u32> {
-    let mut rest = bytes;
+    let mut rest = without_terms(bytes);
     let mut next = || {
         let state = StreamState::Ended;
         match Message::decode_stream(rest, state, u32::MAX).ok()? {
