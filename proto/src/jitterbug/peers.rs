@@ -23,6 +23,10 @@ struct Peer {
     terms: Option<Terms>,
     /// Whether it was heard so late that its terms count.
     counts: bool,
+    /// When its terms came last.
+    said: Instant,
+    /// Whether they came so late that its word on the leases of others counts.
+    tells: bool,
 }
 
 /// All nodes that were heard, at most as many as a list has.
@@ -66,20 +70,29 @@ impl Peers {
             asked: None,
             terms: None,
             counts: false,
+            said: now,
+            tells: false,
         });
         (peer.at, peer.answers) = (now, true);
         let before = peer.terms;
         peer.terms = terms.or(before);
         let is_changed = terms.is_some() && before.map(leases) != terms.map(leases);
-        if !std::mem::replace(&mut peer.counts, true) {
-            self.known.add(peer.terms.as_ref());
-        } else if is_changed {
+        let counted = std::mem::replace(&mut peer.counts, true);
+        let told = peer.tells;
+        if terms.is_some() {
+            (peer.said, peer.tells) = (now, true);
+        }
+        if !counted {
+            let peer = *peer;
+            self.known.add(&peer);
+        } else if is_changed || peer.tells != told {
             self.count();
         }
         terms.is_some() && before.map(times) != terms.map(times)
     }
 
-    /// Counts the terms of no node that has been silent for `age`.
+    /// Counts the terms of no node that has been silent for `age`, and its word on others for no longer than that. A node
+    /// that only takes tokens is heard, and says nothing new.
     pub(super) fn expire(&mut self, now: Instant, age: Duration) {
         if now < self.look_at {
             return;
@@ -87,6 +100,7 @@ impl Peers {
         self.look_at = now + LOOKS;
         for peer in self.heard.values_mut() {
             peer.counts &= now.since(peer.at) < age;
+            peer.tells &= now.since(peer.said) < age;
         }
         self.count();
     }
@@ -94,7 +108,7 @@ impl Peers {
     fn count(&mut self) {
         self.known = Leases::default();
         for peer in self.heard.values().filter(|peer| peer.counts) {
-            self.known.add(peer.terms.as_ref());
+            self.known.add(peer);
         }
     }
 
@@ -144,12 +158,13 @@ impl Peers {
 }
 
 impl Leases {
-    fn add(&mut self, terms: Option<&Terms>) {
-        let Some(terms) = terms else {
+    fn add(&mut self, peer: &Peer) {
+        let Some(terms) = peer.terms else {
             self.older += 1;
             return;
         };
-        let [lease, told] = leases(*terms).map(|us| Duration::from_micros(us.into()));
+        let [lease, told] = leases(terms).map(|us| Duration::from_micros(us.into()));
+        let told = if peer.tells { told } else { lease };
         self.shortest = Some(self.shortest.map_or(lease, |least| least.min(lease)));
         self.longest = self.longest.max(Some(lease));
         self.told = self.told.max(Some(told.max(lease)));

@@ -18,6 +18,8 @@ pub struct Exempt {
     pub is_wrapped: bool,
     /// A stranger has told of a lease that is longer than those of the nodes: a new node waits for it.
     pub has_long_lease: bool,
+    /// A node has forgotten another one that it never heard, which may be in the lists of others.
+    pub has_forgotten: bool,
     /// Two nodes have used tokens of one id, of which there may be two: each goes round with a list of its own order.
     pub doubled: Option<Excuse>,
 }

@@ -15,8 +15,8 @@ use crate::sim::kernel::streams::StreamWeather;
 
 /// Cuts and restores that may follow one another until one token is left, after the faults.
 const MERGES: u32 = 3;
-/// What a stranger has said of leases counts no longer.
-const TERMS_COUNT: Duration = Duration::from_secs(22);
+/// What a stranger has said of leases counts no longer, nor what a node has said that heard it.
+const TERMS_COUNT: Duration = Duration::from_secs(44);
 
 impl World {
     /// Ends the faults, and looks whether all is well in time.
@@ -49,6 +49,7 @@ impl World {
             return;
         }
         self.system.checks.exempt.is_disturbed = true;
+        self.system.checks.exempt.has_forgotten = false;
         self.merges_after_a_cut(schedule, &bounds);
     }
 
@@ -174,7 +175,9 @@ impl World {
     fn lists_become_equal(&mut self, limit: Duration, before: Duration) -> bool {
         self.system.checks.exempt.doubled = None;
         let Some(took) = self.run_until(limit, Self::has_equal_lists) else {
-            if let Some(excuse) = self.system.checks.exempt.doubled {
+            let exempt = &self.system.checks.exempt;
+            let forgotten = exempt.has_forgotten.then_some(Excuse::Forgotten);
+            if let Some(excuse) = exempt.doubled.or(forgotten) {
                 self.system.checks.found.excuse(excuse);
                 return false;
             }

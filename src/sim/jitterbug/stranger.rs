@@ -150,6 +150,11 @@ impl World {
     /// A stranger announces a token to everybody, as its own or as a node's.
     pub fn announce_falsely(&mut self, claim: Claim) {
         let id = self.claimed(claim);
+        let terms = self.terms(id);
+        if terms.is_none() {
+            // Without terms the larger id is the stronger one, whoever follows it.
+            self.system.checks.chain.held(id, STRANGER);
+        }
         let from = self.stranger();
         let at = self.rng.index(self.nodes.len());
         let own = &self.nodes[at].own;
@@ -161,10 +166,10 @@ impl World {
         let bytes = if self.rng.chance(200) {
             encoded(&Message::Tr2 {
                 token_id: token(id, true),
-                terms: self.terms(id),
+                terms,
             })
         } else {
-            tr1(id, port, true, self.terms(id))
+            tr1(id, port, true, terms)
         };
         self.inject(from, broadcast(), bytes.into());
     }

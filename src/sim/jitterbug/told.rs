@@ -93,7 +93,10 @@ impl Segment {
             }
             Event::DecideFailed | Event::DataDropped => own.input.is_undecided = true,
             Event::GaveWay { token_id, .. } => self.gives_way(at, own, node, token_id),
-            Event::NodeForgotten { node } => own.input.forgotten.push(node.ip),
+            Event::NodeForgotten { node } => {
+                self.checks.exempt.has_forgotten = true;
+                own.input.forgotten.push(node.ip);
+            }
             Event::NodeRefused { node } => own.input.refused.push(node.ip),
             Event::Dropped { .. } => stats.dropped += 1,
             Event::ShutDown => own.left = true,

@@ -12,11 +12,14 @@ schedules! {
     a_giver_moves_before_it_hears_that_its_pass_is_done,
     a_leader_that_leaves_has_no_time_left_for_its_pass,
     a_leader_that_leaves_was_given_data_behind_its_own,
+    a_node_that_one_has_heard_is_forgotten_by_the_others,
     a_pause_within_a_slow_turn_is_no_stall,
+    a_stranger_says_that_it_has_the_token_of_a_lone_node,
     a_token_that_is_lost_at_the_end_of_a_cut_takes_a_weaker_one_along,
     ids_that_began_again_at_the_bottom_cost_more_restores,
     two_tokens_of_one_forged_id_do_not_meet,
     two_tokens_of_one_forged_id_have_lists_of_two_orders,
+    what_a_stranger_said_of_a_lease_lived_on,
 }
 
 fn holds(text: &str) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_codec::jitterbug::{Message, Terms};
 
-use super::rig::{EVERYBODY, Fate, Rig, Said, encode, host, id, ms, node, tr2};
+use super::rig::{EVERYBODY, Fate, Rig, Said, encode, host, id, ms, node, tcp_port, tr1, tr2};
 use super::terms::{give, slow, terms, tr1_with};
 use super::world::World;
 use crate::jitterbug::{Difference, Event, LEAST_LEASE, MOST_LEASE, Options, Reason, State};
@@ -214,6 +214,27 @@ fn a_node_that_was_silent_waits_for_the_longest_lease_that_it_has_heard_of() {
     assert_eq!(restores_after(secs(5)), ms(60), "the others know it");
     let after = restores_after(secs(12));
     assert!(after >= ms(2_010) && after < ms(2_050), "{after:?}");
+}
+
+/// A node said that it had heard of a long lease, and was only heard by the tokens that it took from then on. Its word
+/// counted as long as it was there.
+#[test]
+fn what_a_node_has_said_of_others_runs_out_though_it_is_heard() {
+    let mut rig = Rig::orphan();
+    let told = Message::Tr2 {
+        token_id: id(1),
+        terms: Some(Terms {
+            longest_us: 3_000_000,
+            ..terms()
+        }),
+    };
+    rig.hear(2, &encode(&told));
+    assert_eq!(rig.machine.least_restore(), ms(3_100));
+    for _ in 0..22 {
+        rig.run(secs(1));
+        rig.hear(2, &tr1(1, tcp_port(2)));
+    }
+    assert_eq!(rig.machine.least_restore(), ms(600));
 }
 
 /// In a ring of equal options a node says nothing to all for hours. Its restore takes no longer for that.
