@@ -200,7 +200,9 @@ impl Lab2 {
             self.troubles.shared_at = None;
         }
         // What a node says of itself under an address that is its own now binds nobody.
-        self.table.set_profile(mac, None);
+        if self.table.set_profile(mac, None) {
+            self.review_constants();
+        }
         if let Inserted::New(_) = self.table.insert_own(mac) {
             self.event(Event::MemberAdded {
                 mac,

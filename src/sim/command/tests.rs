@@ -42,7 +42,7 @@ impl Subject for Spoilt {
     }
 
     fn has_held(&self, token: Token) -> bool {
-        Subject::carries(&self.machine, token)
+        Subject::has_held(&self.machine, token)
     }
     fn quorum_until(&self) -> Option<Instant> {
         self.machine.quorum_until()

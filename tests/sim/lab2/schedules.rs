@@ -53,6 +53,9 @@ schedules! {
     a_token_that_its_next_member_takes_for_its_past_is_lost_within_a_round,
     who_leaves_says_so_when_a_frame_has_had_its_answers,
     new_options_may_be_unheard_of_beside_a_tiny_mtu,
+    a_token_that_outbids_another_is_handed_over_in_the_same_turn,
+    a_node_that_has_its_old_address_again_does_not_tell_of_itself,
+    who_takes_the_address_of_a_member_that_is_apart_tells_of_none,
 }
 
 fn holds(text: &str) {
