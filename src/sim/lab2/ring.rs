@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Kind};
+use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Kind, Message};
 use ring_proto::lab2::{Command, Constants, Durable, Event, Grade, Reason, State};
 use ring_proto::time::nanos;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -159,9 +159,10 @@ impl<M: Subject> System for Ring<M> {
             Ok(frame) => {
                 self.checks.told(at, node, &frame, &own.durable);
                 let kind = frame.message.kind();
-                if kind == Kind::TakeToken {
+                if let Message::TakeToken { token, .. } = frame.message {
                     // It lets go of its token, be it within one turn.
                     own.quorum = None;
+                    own.claim = own.claim.filter(|claim| !claim.token.same_chain(&token));
                 }
                 Some((frame.destination, kind as usize))
             }

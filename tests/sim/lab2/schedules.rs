@@ -56,6 +56,7 @@ schedules! {
     a_token_that_outbids_another_is_handed_over_in_the_same_turn,
     a_node_that_has_its_old_address_again_does_not_tell_of_itself,
     who_takes_the_address_of_a_member_that_is_apart_tells_of_none,
+    a_hand_over_within_one_slow_turn_ends_what_was_told,
 }
 
 fn holds(text: &str) {
