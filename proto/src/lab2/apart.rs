@@ -8,16 +8,13 @@ use ring_codec::lab2::{Backing, Profile};
 
 use super::role::Role;
 use super::timer::Timer;
-use super::{Constants, Lab2, Reason, Trouble};
+use super::{
+    Constants, LONGEST_PERIOD, Lab2, Reason, SHORTEST_HEARTBEAT, SHORTEST_TAKE_TIMEOUT, Trouble,
+};
 use crate::time::nanos;
 
 /// A member's WAITER_TIMEOUT and TAKE_TIMEOUT may be so many times as long, or as short, as the ring's.
 pub(super) const APART: u32 = 10;
-
-/// What a node lives by is within what `ringd` accepts, whatever members say of theirs.
-const LEAST_HEARTBEAT: Duration = Duration::from_millis(1);
-const MOST_HEARTBEAT: Duration = Duration::from_secs(24 * 60 * 60);
-const LEAST_TAKE: Duration = Duration::from_micros(20);
 
 /// WAITER_TIMEOUT and TAKE_TIMEOUT of the ring: in the middle of those of all members that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -124,8 +121,9 @@ impl Lab2 {
         let mut constants = self.configured.clone();
         if let Some(middle) = self.middle.filter(|_| self.apart) {
             let heartbeat = Duration::from_nanos(middle.patience) / constants.waiter_intervals;
-            constants.heartbeat = heartbeat.clamp(LEAST_HEARTBEAT, MOST_HEARTBEAT);
-            let take = Duration::from_nanos(middle.take).max(LEAST_TAKE);
+            // Members may say of their times what they like.
+            constants.heartbeat = heartbeat.clamp(SHORTEST_HEARTBEAT, LONGEST_PERIOD);
+            let take = Duration::from_nanos(middle.take).max(SHORTEST_TAKE_TIMEOUT);
             // The two need not come from one member.
             constants.take_timeout = take.min(constants.heartbeat);
         }

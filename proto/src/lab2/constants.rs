@@ -120,7 +120,12 @@ pub enum ConstantError {
 }
 
 /// The longest heartbeat, take-timeout or idle-hold.
-const MAX_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
+pub const LONGEST_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
+/// The shortest heartbeat that members live by: no owner speaks more often.
+pub const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(1);
+/// The shortest take-timeout that members live by: an offer and its answer wake two processes, and no machine does
+/// that in less.
+pub const SHORTEST_TAKE_TIMEOUT: Duration = Duration::from_micros(20);
 /// The idle-hold of an OWNER that keeps the token until another member wants it.
 pub const FOREVER: Duration = Duration::MAX;
 /// For how long a silent member is remembered.
@@ -129,7 +134,7 @@ const FORGET: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_FORGET: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// The largest bound of the member table: 22 bytes and some bookkeeping each.
 const MAX_MAX_MEMBERS: usize = 1 << 20;
-/// The most intervals and attempts: with [`MAX_PERIOD`] they still fit 64 bits of nanoseconds.
+/// The most intervals and attempts: with [`LONGEST_PERIOD`] they still fit 64 bits of nanoseconds.
 const MAX_COUNT: u32 = 10_000;
 
 impl Constants {
@@ -271,11 +276,11 @@ impl Constants {
             if value.is_zero() {
                 return Err(ConstantError::Zero { name });
             }
-            if value > MAX_PERIOD {
+            if value > LONGEST_PERIOD {
                 return Err(ConstantError::TooLong {
                     name,
                     value,
-                    max: MAX_PERIOD,
+                    max: LONGEST_PERIOD,
                 });
             }
         }

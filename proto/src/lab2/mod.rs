@@ -35,7 +35,7 @@ mod role;
 mod shared;
 mod shutdown;
 mod silence;
-mod silent;
+mod silent_members;
 mod snapshot;
 mod stamps;
 mod storage;
@@ -57,7 +57,9 @@ mod wanting;
 mod tests;
 
 pub use command::Command;
-pub use constants::{ConstantError, Constants, FOREVER};
+pub use constants::{
+    ConstantError, Constants, FOREVER, LONGEST_PERIOD, SHORTEST_HEARTBEAT, SHORTEST_TAKE_TIMEOUT,
+};
 pub use event::{
     DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms, Trouble,
 };
@@ -66,6 +68,6 @@ pub use job::{
     JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp,
 };
 pub use machine::Lab2;
-pub use silent::SilentMembers;
+pub use silent_members::SilentMembers;
 pub use subject::Subject;
 pub use view::{MemberView, Presence};

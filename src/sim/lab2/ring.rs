@@ -15,7 +15,7 @@ use super::Subject;
 use super::checks::Checks;
 use super::claim::claim;
 use super::exempt::chain;
-use super::node::{Missed, Own};
+use super::node::{Claim, Missed, Own};
 use super::notation::node_of;
 use super::outcome::{Rule, Stats};
 use super::plan::Fault;
@@ -162,7 +162,10 @@ impl<M: Subject> System for Ring<M> {
                 if let Message::TakeToken { token, .. } = frame.message {
                     // It lets go of its token, be it within one turn.
                     own.quorum = None;
-                    own.claim = own.claim.filter(|claim| !claim.token.same_chain(&token));
+                    let ends = |claim: &Claim| {
+                        token.same_chain(&claim.token) && token.is_stronger_than(&claim.token)
+                    };
+                    own.claim = own.claim.filter(|claim| !ends(claim));
                 }
                 Some((frame.destination, kind as usize))
             }

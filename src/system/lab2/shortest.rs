@@ -3,14 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ring_proto::lab2::Constants;
+use ring_proto::lab2::{Constants, SHORTEST_HEARTBEAT, SHORTEST_TAKE_TIMEOUT};
 
 use crate::sys::Interface;
 
-/// No owner speaks more often (`docs/protocol.md`, "Profiles").
-const HEARTBEAT: Duration = Duration::from_millis(1);
-/// An offer and its answer wake two processes; no machine does that in less.
-const TAKE_TIMEOUT: Duration = Duration::from_micros(20);
 /// A heartbeat period lasts for so many wake-ups at least, or the members' patience counts the delays of the timer.
 const WAKE_UPS: u32 = 2;
 /// So many naps are measured. The shortest delay counts: a machine that is busy at the start is not refused.
@@ -49,9 +45,9 @@ impl Shortest {
     /// Names the first that is too short, the reason, and the shortest.
     pub fn check(&self, interface: &str, constants: &Constants) -> Result<(), String> {
         let wakes = self.wakes_within * WAKE_UPS;
-        if constants.heartbeat < HEARTBEAT.max(wakes) {
-            let (given, least) = (constants.heartbeat, HEARTBEAT.max(wakes));
-            let why = if wakes > HEARTBEAT {
+        if constants.heartbeat < SHORTEST_HEARTBEAT.max(wakes) {
+            let (given, least) = (constants.heartbeat, SHORTEST_HEARTBEAT.max(wakes));
+            let why = if wakes > SHORTEST_HEARTBEAT {
                 format!(
                     "this machine wakes a process up {} late",
                     short(self.wakes_within)
@@ -65,7 +61,7 @@ impl Shortest {
                 short(least)
             ));
         }
-        let least = TAKE_TIMEOUT.max(self.on_the_wire);
+        let least = SHORTEST_TAKE_TIMEOUT.max(self.on_the_wire);
         if constants.take_timeout < least {
             return Err(format!(
                 "take-timeout of {} cannot work on {interface}: an offer and its answer take {}; give --take-timeout {} \

@@ -30,7 +30,7 @@ pub const COPIES: [Copy; 9] = [
             ("command.rs", "ring_proto::lab2::Command"),
             (
                 "constants.rs",
-                "ring_proto::lab2::{ConstantError, Constants, FOREVER}",
+                "ring_proto::lab2::{ConstantError, Constants, FOREVER, LONGEST_PERIOD, SHORTEST_HEARTBEAT, SHORTEST_TAKE_TIMEOUT}",
             ),
             (
                 "event.rs",
@@ -40,7 +40,7 @@ pub const COPIES: [Copy; 9] = [
                 "job.rs",
                 "ring_proto::lab2::{JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp}",
             ),
-            ("silent.rs", "ring_proto::lab2::SilentMembers"),
+            ("silent_members.rs", "ring_proto::lab2::SilentMembers"),
             ("subject.rs", "ring_proto::lab2::Subject"),
         ],
     },

@@ -140,6 +140,11 @@ impl Flood {
     }
 
     fn send(&mut self, message: Message<'_>) -> Result<()> {
+        self.socket.send(&self.datagram(message)?)?;
+        Ok(())
+    }
+
+    fn datagram(&self, message: Message<'_>) -> Result<Vec<u8>> {
         let header = Header {
             from: self.session,
             to: 0,
@@ -148,8 +153,7 @@ impl Flood {
         let datagram = Datagram::new(header, message);
         let mut bytes = vec![0; datagram.encoded_len()];
         datagram.encode(&mut bytes)?;
-        self.socket.send(&bytes)?;
-        Ok(())
+        Ok(bytes)
     }
 
     /// Sets the data of a token that is free, and waits for the grant and the confirmation.
@@ -163,14 +167,7 @@ impl Flood {
             token: Token { name, data },
             flags: Flags::Both,
         };
-        let header = Header {
-            from: self.session,
-            to: 0,
-            ssig: self.ssig,
-        };
-        let datagram = Datagram::new(header, message);
-        let mut bytes = vec![0; datagram.encoded_len()];
-        datagram.encode(&mut bytes)?;
+        let bytes = self.datagram(message)?;
         self.send_parts(msgnum, &bytes, usize::MAX)?;
         self.wait_for(Kind::Confirm)
     }

@@ -324,24 +324,17 @@ impl Rig {
         states: &[ServerState],
         clients: impl IntoIterator<Item = u16>,
     ) -> Vec<String> {
-        let ids = clients.into_iter();
-        let addresses: Vec<(i32, String)> =
-            ids.map(|k| (self.id(k), client(k).to_string())).collect();
-        let clients: Vec<Client<'_>> = addresses
-            .iter()
-            .map(|(id, address)| Client {
-                id: *id,
-                address: address.as_bytes(),
-            })
-            .collect();
-        let message = Message::State {
-            seq: seq(c, round),
-            leader: i64::try_from(c).unwrap(),
-            sstates: states.into(),
-            clients: clients[..].into(),
-        };
+        let listed = self.listed(clients);
         let index = usize::try_from(c).unwrap() % states.len();
-        self.hear(index, message)
+        with_state(c, round, states, &listed, |message| {
+            self.hear(index, message)
+        })
+    }
+
+    /// The ids and addresses of clients, as STATE lists them.
+    fn listed(&self, clients: impl IntoIterator<Item = u16>) -> Vec<(i32, String)> {
+        let ids = clients.into_iter();
+        ids.map(|k| (self.id(k), client(k).to_string())).collect()
     }
 
     /// The same as the datagrams that it travels in, if it is long.
@@ -352,24 +345,11 @@ impl Rig {
         states: &[ServerState],
         clients: u16,
     ) -> Vec<Vec<u8>> {
-        let addresses: Vec<(i32, String)> = (1..=clients)
-            .map(|k| (self.id(k), client(k).to_string()))
-            .collect();
-        let clients: Vec<Client<'_>> = addresses
-            .iter()
-            .map(|(id, address)| Client {
-                id: *id,
-                address: address.as_bytes(),
-            })
-            .collect();
-        let message = Message::State {
-            seq: seq(c, round),
-            leader: i64::try_from(c).unwrap(),
-            sstates: states.into(),
-            clients: clients[..].into(),
-        };
         let index = i32::try_from(c % states.len() as u64).unwrap();
-        pieces(self.header(index), message)
+        let header = self.header(index);
+        with_state(c, round, states, &self.listed(1..=clients), |message| {
+            pieces(header, message)
+        })
     }
 
     /// All parts but the last of the longest message of a client. Messages with other numbers are others.
@@ -534,6 +514,29 @@ impl Rig {
             },
         )
     }
+}
+
+/// Makes STATE with these clients, which it borrows.
+fn with_state<T>(
+    c: u64,
+    round: u32,
+    states: &[ServerState],
+    listed: &[(i32, String)],
+    use_it: impl FnOnce(Message<'_>) -> T,
+) -> T {
+    let clients: Vec<Client<'_>> = listed
+        .iter()
+        .map(|(id, address)| Client {
+            id: *id,
+            address: address.as_bytes(),
+        })
+        .collect();
+    use_it(Message::State {
+        seq: seq(c, round),
+        leader: i64::try_from(c).unwrap(),
+        sstates: states.into(),
+        clients: clients[..].into(),
+    })
 }
 
 /// The datagrams of a message in parts from a client or a server.
