@@ -17,12 +17,15 @@ const PROMISE_LEN: usize = 71;
 const LISTENERS: usize = 64;
 
 impl<M: Subject> World<M> {
-    /// Whether all live members can have a quorum: enough of them are there to confirm it.
+    /// Whether all live members can have a quorum: enough of them are there to confirm it. Who is alone has none
+    /// unless it was told how many members to expect.
     pub(super) fn may_have_quorum(&self) -> bool {
         let live = self.live().count();
         let enough = |at: usize| {
+            let node = &self.nodes[at];
+            let knows = live > 1 || node.own.constants.expect.is_some();
             let needed = self.machine(at).map(M::quorum_size);
-            needed.is_some_and(|needed| needed <= live) && self.nodes[at].mtu >= PROMISE_LEN
+            knows && needed.is_some_and(|needed| needed <= live) && node.mtu >= PROMISE_LEN
         };
         live <= LISTENERS && !self.system.checks.exempt.names_clash() && self.live().all(enough)
     }

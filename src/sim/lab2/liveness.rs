@@ -22,6 +22,8 @@ const WORK: u64 = 2_000_000;
 /// One owner that was alone for so long is taken for the only one before the bound is over. In small
 /// rings the bound comes first.
 const SURE: Duration = Duration::from_secs(3);
+/// After a start a node promises nothing for at most so many WAITER_TIMEOUTs.
+const QUIET: u32 = 10;
 /// How often it is looked whether the tables are equal.
 const LOOK: Duration = Duration::from_millis(20);
 /// Of each kind of broadcast that belongs to an election, so many a member.
@@ -134,15 +136,16 @@ impl<M: Subject> World<M> {
         self.look_for_troubles(&bounds);
         let lasting = schedule.lasting.as_ref();
         let afflicted = lasting.and_then(|fault| self.afflict(fault));
-        // Whom its predecessor does not hear is passed over once, and then has its turn. Who answers too late is
-        // promised nothing.
+        // A member that its predecessor does not hear is passed over once, and then has its turn. One that answers
+        // too late is promised nothing.
         let (again, rounds, late) = match (afflicted, lasting) {
-            (Some(_), Some(Fault::Cut { .. })) => (afflicted, 2, None),
+            (Some(_), Some(Fault::Cut { .. } | Fault::Broadcast { .. })) => (afflicted, 2, None),
             (Some(_), Some(Fault::Slow { .. })) => (None, 1, afflicted),
             _ => (afflicted, 1, None),
         };
         self.serve(again, rounds, late, false);
         if afflicted.is_none() && self.may_have_quorum() {
+            self.let_them_promise();
             self.serve(None, 1, None, true);
         }
         if let Some(fault) = lasting.filter(|_| afflicted.is_some()) {
@@ -151,6 +154,15 @@ impl<M: Subject> World<M> {
             self.await_one_owner(&self.bounds());
         }
         self.replace();
+    }
+
+    /// Who was just started promises nothing for as long as a slow member may have relied on what it promised before.
+    fn let_them_promise(&mut self) {
+        let usual = self.system.constants.waiter_timeout();
+        if self.system.slowest > usual {
+            self.phase("who was just started may promise again");
+            self.run(self.system.slowest.min(usual * QUIET));
+        }
     }
 
     /// One node does not hear what it should from now on, and wants the token again and again: who that is, if it is
@@ -225,6 +237,10 @@ impl<M: Subject> World<M> {
         if self.system.checks.exempt.names_clash() {
             // The token is lost once more when it gets to who takes it for its past: within a round.
             limit += round + delayed + bounds.one_owner;
+            // It does not get there before the work under it is done.
+            let works = self.nodes.iter().filter_map(|node| node.own.job);
+            let work = works.map(|job| job.work).max();
+            limit += Duration::from_nanos(work.unwrap_or(0));
         }
         let mut since = self.has_one_owner().then_some(begin);
         let mut tables = Tables::default();

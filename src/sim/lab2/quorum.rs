@@ -28,7 +28,10 @@ impl<M: Subject> World<M> {
         }
         let local = node.clock.monotonic(now);
         let until = machine.quorum_until().filter(|&until| until > local);
-        node.own.quorum = until.filter(|_| machine.may_use()).map(|until| Quorum {
+        // A node that took its token too late confirms it before any application relies on it.
+        let is_relied_on = node.own.quorum.is_some() || machine.lease_until(local).is_some();
+        let told = until.filter(|_| machine.may_use() && is_relied_on);
+        node.own.quorum = told.map(|until| Quorum {
             until,
             size: machine.quorum_size(),
         });

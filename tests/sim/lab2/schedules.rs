@@ -57,6 +57,10 @@ schedules! {
     a_node_that_has_its_old_address_again_does_not_tell_of_itself,
     who_takes_the_address_of_a_member_that_is_apart_tells_of_none,
     a_hand_over_within_one_slow_turn_ends_what_was_told,
+    a_member_whose_predecessor_hears_no_broadcast_is_passed_over_once,
+    who_was_just_started_is_asked_for_a_quorum_later,
+    an_owner_that_is_unsure_gives_way_though_members_confirm_it,
+    a_token_that_is_worked_under_gets_to_its_double_after_the_work,
 }
 
 fn holds(text: &str) {
