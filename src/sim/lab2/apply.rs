@@ -258,6 +258,7 @@ impl<M: Subject> World<M> {
 
     fn lose_state(&mut self, at: usize, left: Durable) {
         let node = &mut self.nodes[at];
+        let last = node.own.durable.my_token_number;
         node.own.durable = left;
         node.own.synced = left;
         node.own.stamps.clear();
@@ -267,9 +268,10 @@ impl<M: Subject> World<M> {
         node.own.down_until = self.now + FORGETTING;
         // It forgets what it did under whatever address.
         for number in 0..CARDS {
-            self.system.checks.exempt.forget(card(at, number));
+            self.system.checks.exempt.forget(card(at, number), last);
         }
-        self.system.checks.exempt.forget(self.nodes[at].own.mac);
+        let mac = self.nodes[at].own.mac;
+        self.system.checks.exempt.forget(mac, last);
     }
 
     /// Starts the process if it is dead, and has been for long enough.
@@ -350,6 +352,13 @@ impl<M: Subject> World<M> {
             self.part_twin(twin);
         }
         self.nodes[at].own.card = card;
+        // A node that was told too low a number learns the ring's from others. This one says LEAVING now, and what
+        // it said no longer counts, but its promise does.
+        let ring = self.system.constants.expect;
+        let is_misled = |node: &Node<M>| node.own.constants.expect != ring;
+        if self.nodes.iter().any(is_misled) {
+            self.system.void_promises_from(self.now);
+        }
         self.change_mac(at, self.own_mac(at));
     }
 

@@ -3,7 +3,7 @@
 //! Each exemption names what it excuses as narrowly as the world can tell, and is an assumption
 //! that `docs/simulation.md` lists. It is asked for only when something is broken already.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
@@ -19,7 +19,8 @@ pub(super) const fn chain(token: &Token) -> Chain {
 #[derive(Debug, Default)]
 pub(super) struct Exemptions {
     shared: BTreeSet<MacAddr>,
-    forgetful: BTreeSet<MacAddr>,
+    /// The addresses of nodes that have lost their state file, and the last number that they had used by then.
+    forgetful: BTreeMap<MacAddr, u32>,
     /// Forgetful nodes that may have lived some of their past once more.
     rewound: BTreeSet<MacAddr>,
     /// Bits of tokens have flipped.
@@ -58,9 +59,11 @@ impl Exemptions {
 
     /// The node has lost its state file: it numbers its chains from 1 again. The wall clock keeps
     /// those that it generates ahead of its earlier ones, see [`set_clock`](Self::set_clock); those
-    /// that it mints in place of a weak token not, see [`number`](Self::number).
-    pub(super) fn forget(&mut self, mac: MacAddr) {
-        self.forgetful.insert(mac);
+    /// that it mints in place of a weak token not, see [`number`](Self::number). `last`: the last number that it has
+    /// used.
+    pub(super) fn forget(&mut self, mac: MacAddr, last: u32) {
+        let used = self.forgetful.entry(mac).or_default();
+        *used = last.max(*used);
     }
 
     /// A wall clock is no longer right. Tokens carry it to all nodes as their progress, so from
@@ -73,7 +76,7 @@ impl Exemptions {
     /// accepted before: nothing is left that could tell it. What it accepts so is out for the
     /// second time, and so may be what it mints from that.
     pub(super) fn offer_again(&mut self, to: MacAddr, token: &Token) {
-        if self.forgetful.contains(&to) {
+        if self.forgetful.contains_key(&to) {
             self.taint(token);
             self.rewound.insert(to);
         }
@@ -132,10 +135,17 @@ impl Exemptions {
     /// heard of elsewhere, which says nothing of a chain that is, or was, at two places.
     pub(super) fn quorum(&self, now: u64, one: &Token, other: &Token) -> bool {
         let tainted = |token| self.tainted.contains(&chain(token));
-        // Who has lost its state file may give a chain the name of an earlier one.
-        let renamed = chain(one) == chain(other) && self.forgetful.contains(&one.author);
+        // A node that has lost its state file may give a chain the name of an earlier one: members take the one
+        // for the other, and believe that it has moved on.
+        let renamed = |token: &Token| {
+            let last = self.forgetful.get(&token.author);
+            last.is_some_and(|&last| token.number <= last)
+        };
         let is_void = now < self.void_until || !self.drifting.is_empty();
-        is_void || tainted(one) || tainted(other) || renamed
+        is_void
+            || [one, other]
+                .into_iter()
+                .any(|it| tainted(it) || renamed(it))
     }
 
     /// Whether a node with a quorum may lose its token to this one: there may be two quorums, or that token is one of its
@@ -160,7 +170,7 @@ impl Exemptions {
         self.tainted.contains(&chain(token))
             || self.shared.contains(&token.author)
             || self.rewound.contains(&token.author)
-            || self.floor_is_void && self.forgetful.contains(&token.author)
+            || self.floor_is_void && self.forgetful.contains_key(&token.author)
     }
 
     /// Whether a chain's number may be used again, and a node tell of a chain of its own address
@@ -168,7 +178,7 @@ impl Exemptions {
     pub(super) fn number(&self, token: &Token) -> bool {
         self.tainted.contains(&chain(token))
             || self.shared.contains(&token.author)
-            || self.forgetful.contains(&token.author)
+            || self.forgetful.contains_key(&token.author)
     }
 }
 
@@ -207,10 +217,19 @@ mod tests {
     #[test]
     fn forgetting_excuses_identities_only_if_the_clocks_differ() {
         let mut exempt = Exemptions::default();
-        exempt.forget(A);
+        exempt.forget(A, 1);
         assert!(!exempt.identity(&token(A, 1)) && exempt.number(&token(A, 1)));
         exempt.set_clock();
         assert!(exempt.identity(&token(A, 1)) && !exempt.identity(&token(B, 1)));
+    }
+
+    #[test]
+    fn forgetting_excuses_quorums_of_chains_whose_number_may_come_again() {
+        let mut exempt = Exemptions::default();
+        exempt.forget(A, 2);
+        assert!(exempt.quorum(0, &token(A, 2), &token(B, 1)));
+        assert!(exempt.quorum(0, &token(B, 1), &token(A, 1)));
+        assert!(!exempt.quorum(0, &token(A, 3), &token(B, 1)));
     }
 
     #[test]
@@ -218,7 +237,7 @@ mod tests {
         let mut exempt = Exemptions::default();
         exempt.offer_again(A, &token(B, 1));
         assert!(!exempt.identity(&token(B, 1)));
-        exempt.forget(A);
+        exempt.forget(A, 1);
         exempt.offer_again(A, &token(B, 1));
         assert!(exempt.identity(&token(B, 1)) && !exempt.identity(&token(B, 2)));
         assert!(exempt.identity(&token(A, 1)));

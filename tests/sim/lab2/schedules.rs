@@ -61,6 +61,8 @@ schedules! {
     who_was_just_started_is_asked_for_a_quorum_later,
     an_owner_that_is_unsure_gives_way_though_members_confirm_it,
     a_token_that_is_worked_under_gets_to_its_double_after_the_work,
+    a_quorum_is_void_for_a_name_that_its_author_may_use_again,
+    a_member_that_leaves_takes_its_word_of_the_ring_along,
 }
 
 fn holds(text: &str) {
