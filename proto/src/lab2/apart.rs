@@ -6,6 +6,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Backing, Profile};
 
+use super::outbox::Content;
 use super::role::Role;
 use super::timer::Timer;
 use super::{
@@ -132,8 +133,11 @@ impl Lab2 {
             self.constants = constants;
             match self.role {
                 Role::Waiter(_) => self.trust_the_token(),
-                Role::Looser(_) => self.timer_in(Timer::Ask, self.constants.looser_timeout()),
-                Role::Owner(_) | Role::Generating(_) => {}
+                // While the link is down nothing is asked.
+                Role::Looser(_) if self.link.is_up() => {
+                    self.timer_in(Timer::Ask, self.constants.looser_timeout());
+                }
+                Role::Looser(_) | Role::Owner(_) | Role::Generating(_) => {}
             }
         }
     }
@@ -148,9 +152,16 @@ impl Lab2 {
         if !self.link.is_up() || self.is_shutting_down() {
             return;
         }
-        if apart && matches!(self.role, Role::Owner(_) | Role::Generating(_)) {
-            self.enter_looser(Reason::Apart, self.token());
-            self.timer_in(Timer::Ask, self.constants.looser_timeout());
+        if apart {
+            // It has stood for election a moment ago, and has not said so yet.
+            let stands = |it| matches!(it, Content::Standing(..) | Content::Elected(_));
+            self.out.outbox.drop_all(stands);
+            if matches!(self.role, Role::Owner(_) | Role::Generating(_)) {
+                self.enter_looser(Reason::Apart, self.token());
+            }
+            if matches!(self.role, Role::Looser(_)) {
+                self.timer_in(Timer::Ask, self.constants.looser_timeout());
+            }
         }
         // All are told with the next wake-up, which is due at once: the frame in hand has its answers.
         self.timer_in(Timer::Store, Duration::ZERO);

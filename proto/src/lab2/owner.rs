@@ -209,10 +209,11 @@ impl Lab2 {
             self.out.timers.stop(Timer::Acknowledge);
             self.tells_all();
             self.look_after_members();
-            if self.table.len() == 1 {
-                // Nobody answers.
+            if self.roster() == 1 {
+                // No answer is waited for.
                 self.review_grade();
-            } else {
+            }
+            if self.table.len() > 1 {
                 self.tell_stamps_in_time();
             }
         }

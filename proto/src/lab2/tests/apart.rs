@@ -8,8 +8,10 @@ use super::constants::{heartbeat, says};
 use super::data::introduced;
 use super::grade::{beat, beating, of_three, owner, promise, promising};
 use super::rig::*;
+use crate::LinkState;
 use crate::lab2::apart::Middle;
 use crate::lab2::{Command, Constants, Event, Grade, Reason, State, Trouble};
+use crate::machine::Machine;
 
 const SILENCE: Duration = Duration::from_millis(128 * 100);
 
@@ -122,6 +124,16 @@ fn who_is_apart_may_own_when_the_others_are_gone_or_say_the_same() {
     assert!(!rig.machine.is_apart());
     // All are told.
     assert_eq!(rig.pass_time(Duration::ZERO), ["PING to all"]);
+}
+
+#[test]
+fn who_is_apart_has_nothing_to_ask_while_its_link_is_down() {
+    let mut rig = among_default(5_000);
+    rig.link(LinkState::Down);
+    rig.sleep_through(SILENCE + ms(1_000));
+    assert!(rig.wake().is_empty());
+    assert!(!rig.machine.is_apart());
+    assert_eq!(rig.machine.poll_timeout(), None);
 }
 
 #[test]

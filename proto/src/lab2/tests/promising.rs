@@ -234,6 +234,23 @@ fn an_owner_that_is_a_quorum_by_itself_keeps_its_vote_when_it_loses_the_token() 
     assert!(promise(&rig).is_some());
 }
 
+#[test]
+fn an_owner_that_is_a_quorum_by_itself_relies_on_its_last_heartbeat_though_a_member_has_left() {
+    let constants = Constants {
+        expect: Some(1),
+        ..constants()
+    };
+    let (mut rig, _) = Rig::start(constants, BLANK);
+    rig.hear(3, ping(NO_IP));
+    rig.hear_all(3, Message::Leaving);
+    rig.pass_time(3 * WAITER_TIMEOUT);
+    for _ in 0..3 {
+        assert_eq!(rig.pass_time(HEARTBEAT).len(), 1);
+        assert_eq!(rig.machine.grade(), Grade::Quorum);
+        assert_eq!(rig.machine.grade_until(), rig.machine.lease_until());
+    }
+}
+
 /// n7 has taken 11 from n3, has offered 12 to another in vain, and has handed a chain of its own to n8.
 #[test]
 fn a_promise_ends_when_all_are_told_that_its_chain_was_offered_on_in_vain() {
