@@ -118,7 +118,12 @@ impl Andrews {
     /// No token for 2 × R: whoever should have made one is not there.
     fn claim_for_silence(&mut self) -> Option<Write> {
         let (now, own) = (self.now, self.options.id);
-        self.silence_due().filter(|due| *due <= now)?;
+        let due = self.silence_due().filter(|due| *due <= now)?;
+        if self.view.as_ref()?.read_at < due {
+            // Its beat may have moved since.
+            self.database.want_look();
+            return None;
+        }
         // The acknowledgement of the last token is later than that token: it says nothing of what came after it.
         let since = now.before(self.silence());
         let is_still = self.is_beat_still(self.options.still_timeout());

@@ -122,6 +122,7 @@ impl Jitterbug {
                 self.hear_of(to.ip, None);
                 self.out.event(Event::Passed { to });
                 self.become_waiter(false);
+                self.ask_for_terms(to.ip);
             }
             End::Failed(why) => {
                 counters.passes_failed += 1;

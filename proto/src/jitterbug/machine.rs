@@ -239,6 +239,8 @@ impl Jitterbug {
                 self.out.counters.restores_won += 1;
                 self.out.event(Event::RestoreWon);
                 self.company.made();
+                // A leader that was heard before the restore has not objected: it is gone.
+                self.rival.forget();
                 self.become_leader();
             }
             // At once after a restore, since nobody has announced a new id. Before each pass, since a leader that passes

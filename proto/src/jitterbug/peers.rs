@@ -146,6 +146,12 @@ impl Peers {
         self.heard.get(&node)?.terms
     }
 
+    /// The terms of a node that count although it has not said them for long.
+    pub(super) fn old_terms(&self, node: IpAddr) -> Option<Terms> {
+        let peer = self.heard.get(&node)?;
+        peer.terms.filter(|_| peer.counts && !peer.tells)
+    }
+
     pub(super) const fn leases(&self) -> Leases {
         self.known
     }

@@ -40,7 +40,7 @@ impl Jitterbug {
         }
     }
 
-    /// Sends TR1 to a node that is in the list only because other nodes say so.
+    /// Sends TR1 that asks for one to a node.
     pub(super) fn ask(&mut self, node: IpAddr) {
         self.say(node, ANY, true);
     }

@@ -82,6 +82,15 @@ impl Jitterbug {
         }
     }
 
+    /// A node that only takes tokens is heard, and says nothing of its terms. Somebody else may have said them in its name.
+    pub(super) fn ask_for_terms(&mut self, node: IpAddr) {
+        let own = micros(self.options.stall());
+        let old = self.peers.old_terms(node);
+        if old.is_some_and(|terms| terms.lease_us != own) {
+            self.ask(node);
+        }
+    }
+
     fn difference(&self, terms: &Terms) -> Option<Difference> {
         let own = self.terms(false);
         let is_equal = (own.lease_us, own.renew_ms, own.pass_ms)

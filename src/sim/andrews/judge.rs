@@ -92,11 +92,14 @@ impl World {
         // Who wants to join has no token to want.
         let joins = matches!(change, Some(Change::Insert { .. }));
         let is_for_silence = !joins && own.held_at + 2 * silence <= now + late;
-        let is_cut_off = if is_for_silence {
+        // Who lost its successor before that may have heard somebody in between.
+        let may_have_heard = own.lost_at.is_some_and(|lost| lost <= since);
+        let lacks_proof = if is_for_silence {
             since + silence + late <= now
         } else {
-            own.lost_at.is_some_and(|lost| lost > since)
+            own.lost_at.is_some()
         };
+        let is_cut_off = lacks_proof && !may_have_heard;
         // One that begins needs none, and one that waits for the database may have had it when it decided.
         let is_prompt = own.troubled_at.is_none_or(|it| it + alone <= now);
         // What was forged counts as proof for as long as it may be on its way.

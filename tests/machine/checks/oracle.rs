@@ -297,6 +297,12 @@ impl Oracle {
         });
         let roster = match self.expect {
             Some(expected) => expected.max(heard.count()),
+            // Where a member tells of a number those that have left do not count beyond it.
+            None if machine.expected_members() > 0 => {
+                let left = machine.members().filter(|it| it.presence == Presence::Left);
+                let known = machine.members().len() - left.count();
+                machine.expected_members().max(known)
+            }
             None => machine.members().len(),
         };
         if roster == 1 {

@@ -12,6 +12,8 @@ schedules! {
     a_token_that_its_next_holder_has_used_is_not_lost,
     crowds_that_come_one_after_the_other_keep_no_predecessor_out,
     one_of_two_tokens_that_follow_one_another_goes_no_further,
+    proof_from_before_the_cut_counts_for_a_loss_before_it,
+    who_wants_a_token_looks_at_the_beat_before_it_claims,
 }
 
 fn holds(text: &str) {

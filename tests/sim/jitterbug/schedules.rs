@@ -10,6 +10,7 @@ schedules! {
     a_giver_dies_while_its_token_is_on_its_way,
     a_giver_loses_its_link_and_the_token_arrives_late,
     a_giver_moves_before_it_hears_that_its_pass_is_done,
+    a_leader_that_did_not_object_to_a_restore_is_no_rival,
     a_leader_that_leaves_has_no_time_left_for_its_pass,
     a_leader_that_leaves_was_given_data_behind_its_own,
     a_node_that_one_has_heard_is_forgotten_by_the_others,
@@ -19,6 +20,7 @@ schedules! {
     ids_that_began_again_at_the_bottom_cost_more_restores,
     two_tokens_of_one_forged_id_do_not_meet,
     two_tokens_of_one_forged_id_have_lists_of_two_orders,
+    what_a_stranger_said_in_a_silent_nodes_name_counts_for_a_time,
     what_a_stranger_said_of_a_lease_lived_on,
 }
 
