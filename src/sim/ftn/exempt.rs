@@ -50,6 +50,8 @@ pub struct Exempt {
     marked: Vec<Option<u64>>,
     /// Which servers leave, and others have all their tokens.
     handed_over: Vec<bool>,
+    /// The tokens of servers that have left, and handed them over.
+    left: Vec<u64>,
     /// When a leader last did with fewer servers than the others need: it has heard of none of them.
     unaware: Option<u64>,
     /// The tokens that each server knows.
@@ -75,6 +77,7 @@ impl Exempt {
             states: vec![Vec::new(); servers],
             known_configuration: vec![0; servers],
             handed_over: vec![false; servers],
+            left: vec![0; servers],
             known: vec![0; servers],
             ..Self::default()
         }
@@ -94,6 +97,11 @@ impl Exempt {
     /// Whether a server leaves and has handed its tokens over: none of their data may be lost.
     pub fn note_handed_over(&mut self, server: usize, has: bool) {
         self.handed_over[server] = has;
+    }
+
+    /// A server has left.
+    pub fn note_left(&mut self, server: usize) {
+        self.left[server] = self.known[server];
     }
 
     /// A leader needs so many servers.
@@ -122,7 +130,11 @@ impl Exempt {
 
     /// What a server knew is served from now on by what clients know.
     pub fn note_server_lost(&mut self, now: u64, server: usize) {
-        for token in (0..TOKENS).filter(|token| self.known[server] >> token & 1 == 1) {
+        self.lose(now, self.known[server]);
+    }
+
+    fn lose(&mut self, now: u64, tokens: u64) {
+        for token in (0..TOKENS).filter(|token| tokens >> token & 1 == 1) {
             self.server_lost.insert(token, now);
         }
     }
@@ -192,6 +204,11 @@ impl Exempt {
             return;
         }
         for (server, state) in states.iter().enumerate() {
+            // The leader that had heard of it died before another server did: the tokens that it has handed over are
+            // kept for a configuration that shows it DOWN.
+            if *state != ServerState::Down {
+                self.lose(now, self.left[server]);
+            }
             let was = before.get(server).copied().unwrap_or(ServerState::Down);
             if *state == ServerState::Down && was != ServerState::Down {
                 if !self.handed_over[server] {

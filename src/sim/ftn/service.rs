@@ -306,6 +306,7 @@ impl Service {
             server::Event::SurveyEnded { .. } => self.stats.surveys += 1,
             server::Event::Conflict { .. } => self.stats.conflicts += 1,
             server::Event::ShutDown { .. } => {
+                exempt.note_left(node);
                 if let Some(server) = own.server_mut() {
                     server.left = true;
                 }

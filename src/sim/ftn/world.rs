@@ -180,10 +180,13 @@ impl World {
             return;
         }
         let now = self.now;
+        // What it has learned in its last moment is lost with it.
+        let known = self.machine(at).and_then(Station::server).map(known_tokens);
         self.end(at);
         self.nodes[at].own.doom = Doom::None;
         if at < self.system.servers {
             let exempt = &mut self.system.checks.exempt;
+            exempt.known[at] = known.unwrap_or_default();
             exempt.note_memory_lost(now, at);
             exempt.note_leading(now, at, false);
             exempt.known[at] = 0;
@@ -257,11 +260,7 @@ impl World {
         checks
             .exempt
             .note_quorum(now, leads.then_some(server.quorum()));
-        let mut known = 0;
         for token in server.tokens() {
-            if let Some(number) = token_of(token.name) {
-                known |= 1 << number;
-            }
             let is_member = |id: i32| snapshot.sessions.iter().any(|(session, _)| *session == id);
             if let Some(id) = token.holders().find(|&id| !is_member(id)) {
                 let name = String::from_utf8_lossy(token.name);
@@ -269,7 +268,7 @@ impl World {
                 checks.found.broken(now, Some(at), Rule::Sessions, what);
             }
         }
-        checks.exempt.known[at] = known;
+        checks.exempt.known[at] = known_tokens(server);
         let counters = server.counters();
         if counters.unassigned_dropped > 0 {
             checks.exempt.note_dropped(now);
@@ -306,4 +305,10 @@ impl World {
             stats,
         }
     }
+}
+
+/// The tokens that a server knows, a bit for each.
+fn known_tokens(server: &Server) -> u64 {
+    let numbers = server.tokens().filter_map(|token| token_of(token.name));
+    numbers.fold(0, |known, number| known | 1 << number)
 }

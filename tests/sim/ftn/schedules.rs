@@ -29,6 +29,12 @@ schedules! {
     who_returns_a_token_holds_it_if_its_former_server_says_so,
     who_takes_over_in_a_cut_is_one_of_two_leaders,
     who_was_ready_under_an_earlier_configuration_is_sent_the_rest,
+    a_leader_dies_with_the_news_that_a_server_has_left,
+    who_keeps_tokens_of_a_leaver_leaves_when_they_are_its_own,
+    what_a_server_learns_in_its_last_moment_is_lost_with_it,
+    who_lost_its_file_leads_under_a_number_that_is_known,
+    lists_that_come_at_the_same_time_do_not_drive_each_other_out,
+    what_was_to_go_to_a_server_before_delays_nothing,
 }
 
 fn holds(text: &str) {

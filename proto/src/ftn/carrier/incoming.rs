@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use super::PARTS_MAX;
-use super::recent::Recent;
+use super::recent::{Recent, Weight};
 use crate::time::Instant;
 
 /// How many messages of one peer are put together at a time: its present one, and one before of which parts come late.
@@ -123,9 +123,12 @@ impl Incoming {
 }
 
 impl Peer {
-    fn weight(&self) -> usize {
+    fn weight(&self) -> Weight {
         let partial = self.partial.iter().map(|it| it.bytes);
-        partial.sum::<usize>() + self.whole.len()
+        Weight {
+            bytes: partial.sum::<usize>() + self.whole.len(),
+            is_under_way: !self.partial.is_empty(),
+        }
     }
 
     fn take(

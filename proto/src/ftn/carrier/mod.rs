@@ -23,9 +23,12 @@ use super::{MAX_DATA, MAX_NAME};
 pub const PARTS_MAX: usize = 8_192;
 /// The longest message of a client or to one: a name, data, and what lies around them.
 pub const MESSAGE_MAX: usize = MAX_NAME + MAX_DATA + 256;
-/// The bytes that all messages under way in one direction may take, unless there is a smaller limit; beyond that those go whose
-/// peer was silent longest.
+/// The bytes that all messages under way in one direction may take, unless there is a smaller limit.
 pub const TOTAL_MAX: usize = 16 << 20;
+/// Where they take more those of peers that were silent for so long go first, the longest silent before others,
+const SILENT_FOR: Duration = super::RETRY_MAX;
+/// then those of peers that have taken more and more for so long, and then those that have begun last.
+const TURN_MAX: Duration = Duration::from_secs(4);
 /// A peer that was silent for so long is forgotten with its parts.
 const KEPT_FOR: Duration = Duration::from_secs(10);
 /// What a peer takes besides its parts, in bytes.

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use ring_codec::ftn::{Kind, Message};
 
 use super::PARTS_MAX;
-use super::recent::Recent;
+use super::recent::{Recent, Weight};
 use crate::ftn::{PART, RETRY, RETRY_MAX, WINDOW};
 use crate::time::Instant;
 
@@ -69,8 +69,11 @@ impl Content {
 }
 
 /// What the messages of a queue take.
-fn weight(queue: &VecDeque<Content>) -> usize {
-    queue.iter().map(|it| it.bytes.len() + it.came.len()).sum()
+fn weight(queue: &VecDeque<Content>) -> Weight {
+    Weight {
+        bytes: queue.iter().map(|it| it.bytes.len() + it.came.len()).sum(),
+        is_under_way: !queue.is_empty(),
+    }
 }
 
 impl Outgoing {

@@ -18,6 +18,14 @@ impl Client {
         }
     }
 
+    /// Forgets what is under way to servers: what still has to go is repeated.
+    pub(super) fn forget_parts_that_leave(&mut self) {
+        let servers = &self.options.servers;
+        for server in (0..servers.len()).filter_map(|server| servers.address(server)) {
+            self.carried.outgoing.forget(server);
+        }
+    }
+
     /// PARTED: sends what may follow.
     pub(super) fn on_parted(&mut self, server: usize, from: SocketAddr, content: i64, came: &[u8]) {
         let outgoing = &mut self.carried.outgoing;

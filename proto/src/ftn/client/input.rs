@@ -88,6 +88,11 @@ impl Client {
         configuration: Configuration,
     ) -> Result<(), Reason> {
         let is_former = self.former.contains(&to);
+        let known = self.configuration().map(Configuration::number);
+        if known.is_some_and(|known| configuration.number() > known) {
+            // What was to go to a server that may not be responsible any longer would delay what goes to it now.
+            self.forget_parts_that_leave();
+        }
         let (phase, mut context) = self.split();
         match phase {
             Phase::NoSocket { .. } | Phase::Ended => Err(Reason::NoSession),

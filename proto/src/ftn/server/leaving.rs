@@ -73,7 +73,8 @@ impl Server {
         self.go_on_leaving(now);
     }
 
-    /// Whether this server leaves, and all its tokens have gone to other servers under the present configuration.
+    /// Whether this server leaves, and all its tokens have gone to other servers under the present configuration. Those
+    /// that it keeps for a server which leaves too become its own when that is DOWN: it waits for it.
     #[must_use]
     pub fn has_handed_over(&self) -> bool {
         let handover = self.leaving.as_ref().and_then(|it| it.handover.as_ref());
@@ -81,6 +82,7 @@ impl Server {
             *configuration == self.view.number() && outgoing.is_empty()
         }) && self.knowledge.outgoing.is_empty()
             && self.knowledge.sweep.is_none()
+            && self.knowledge.left.is_empty()
     }
 
     /// Does what is due of a shutdown.
@@ -208,7 +210,12 @@ impl Server {
         let is_present = handover.map(|it| it.0).any(|it| it == self.view.number());
         let taken = self.leaving.as_ref().filter(|_| is_present);
         let is_taken = |id: &u32| taken.is_some_and(|it| it.taken.contains(id));
-        let ids = (0..self.tokens.end()).filter(|id| !is_taken(id));
+        // Clients that hold a token which is kept for another server have its data.
+        let is_held = |id: &u32| {
+            let held = self.knowledge.left.get(id).and_then(Option::as_ref);
+            held.is_some_and(|held| !held.is_empty())
+        };
+        let ids = (0..self.tokens.end()).filter(|id| !is_taken(id) && !is_held(id));
         let tokens = ids.filter_map(|id| self.tokens.get(id));
         let unheld = tokens.filter(|token| !token.is_held() && !token.data().is_empty());
         unheld.count()
