@@ -79,7 +79,7 @@ impl Jitterbug {
         if asks {
             self.say_back(leader.ip);
         } else {
-            self.pay_debt(leader.ip, id);
+            self.pay_debt(leader.ip, id, terms);
         }
         self.announcements.heard(id, self.token_id, self.now);
         self.note_rival(leader, id, terms);

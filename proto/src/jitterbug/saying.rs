@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use ring_codec::jitterbug::{Message, TokenId};
+use ring_codec::jitterbug::{Message, Terms, TokenId};
 
 use super::restore::Due;
 use super::role::Role;
@@ -75,12 +75,17 @@ impl Jitterbug {
         }
     }
 
-    /// Pays the TR1 that a waiter owes, to the sender of an announcement.
-    pub(super) fn pay_debt(&mut self, to: IpAddr, id: TokenId) {
-        if let Role::Waiter(waiter) = &mut self.role
-            && std::mem::take(&mut waiter.owes)
-        {
+    /// Pays the TR1 that a waiter owes, to the sender of an announcement. It owes one as well to a leader that does not
+    /// know how short its lease is.
+    pub(super) fn pay_debt(&mut self, to: IpAddr, id: TokenId, terms: Option<Terms>) {
+        let is_unaware = terms.is_some_and(|terms| self.is_shorter(&terms));
+        let Role::Waiter(waiter) = &mut self.role else {
+            return;
+        };
+        if std::mem::take(&mut waiter.owes) {
             self.company.follow(id);
+            self.say(to, ANY, false);
+        } else if is_unaware {
             self.say(to, ANY, false);
         }
     }

@@ -91,6 +91,11 @@ impl Jitterbug {
         }
     }
 
+    /// Whether the own lease is shorter than any that a node with these terms knows of.
+    pub(super) fn is_shorter(&self, terms: &Terms) -> bool {
+        micros(self.options.stall()) < terms.shortest_us
+    }
+
     fn difference(&self, terms: &Terms) -> Option<Difference> {
         let own = self.terms(false);
         let is_equal = (own.lease_us, own.renew_ms, own.pass_ms)

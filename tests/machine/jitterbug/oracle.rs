@@ -38,6 +38,8 @@ pub struct Oracle {
     counted: u64,
     /// From whom something came.
     heard: BTreeSet<IpAddr>,
+    /// All that were heard.
+    senders: BTreeSet<IpAddr>,
     /// How often each was asked, at least, for a sign of life.
     asked: BTreeMap<IpAddr, u32>,
     refused: u64,
@@ -64,10 +66,15 @@ impl Oracle {
 
     /// A datagram came, and was a whole one.
     pub fn heard(&mut self, node: &Jitterbug, from: IpAddr) {
+        self.senders.insert(from);
         let snapshot = node.snapshot();
         let mut listed = snapshot.nodes.iter().map(|it| it.node.ip);
         let mut waiting = snapshot.to_add.iter().map(|it| it.ip);
-        // Who is in neither is not remembered.
+        // Who is in neither is not remembered, nor who comes when as many have come as a list may have.
+        let most = usize::try_from(node.options().max_nodes).unwrap_or(usize::MAX);
+        if self.senders.len() > most {
+            return;
+        }
         if listed.any(|it| it == from) || waiting.any(|it| it == from) {
             self.heard.insert(from);
         }

@@ -13,6 +13,7 @@ schedules! {
     a_leader_that_did_not_object_to_a_restore_is_no_rival,
     a_leader_that_leaves_has_no_time_left_for_its_pass,
     a_leader_that_leaves_was_given_data_behind_its_own,
+    a_leader_that_restarts_hears_of_a_shorter_lease,
     a_node_that_one_has_heard_is_forgotten_by_the_others,
     a_pause_within_a_slow_turn_is_no_stall,
     a_stranger_says_that_it_has_the_token_of_a_lone_node,
