@@ -70,6 +70,9 @@ impl World {
                 if node < self.system.servers && self.nodes[node].is_running() =>
             {
                 self.system.met(FaultKind::Leave);
+                if let Some(server) = self.nodes[node].own.server_mut() {
+                    server.leaves = true;
+                }
                 self.command(node, Command::Server(server::Command::ShutDown));
             }
             _ => {}

@@ -49,7 +49,9 @@ pub struct ServerOwn {
     pub state: Option<ServerState>,
     /// What it has granted in this input while it was not READY.
     pub granted_early: Option<String>,
-    /// It was shut down.
+    /// It was told to leave.
+    pub leaves: bool,
+    /// It has left.
     pub left: bool,
 }
 
@@ -99,6 +101,11 @@ pub enum Todo {
 }
 
 impl Own {
+    /// Whether it is a server that was told to leave.
+    pub const fn leaves(&self) -> bool {
+        matches!(&self.kind, Kind::Server(server) if server.leaves)
+    }
+
     /// A server.
     pub fn server_mut(&mut self) -> Option<&mut ServerOwn> {
         match &mut self.kind {

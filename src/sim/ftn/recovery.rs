@@ -16,6 +16,8 @@ use crate::sim::kernel::network::Weather;
 
 /// How long a client holds what it asks for here.
 const HOLD: Duration = Duration::from_millis(20);
+/// How long a server takes to leave, by a slow clock.
+const LEAVING: Duration = Duration::from_secs(6);
 /// The tokens that are asked for here.
 const ASKED: usize = 6;
 
@@ -23,6 +25,8 @@ impl World {
     /// Ends the faults, and looks whether all is well in time.
     pub fn recover(&mut self, schedule: &Schedule) {
         self.end_faults();
+        // Who was told to leave may take its time, and is started again.
+        self.run_until(LEAVING, |world| !world.is_anyone_leaving());
         let options = schedule.slowest();
         let exchange = Duration::from_micros(4 * (schedule.latency_us.0 + schedule.latency_us.1));
         if !self.settles(&options, exchange, schedule.latest())
@@ -59,6 +63,10 @@ impl World {
             self.resume(at);
             self.start(at);
         }
+    }
+
+    fn is_anyone_leaving(&self) -> bool {
+        self.live().any(|at| self.nodes[at].own.leaves())
     }
 
     fn server(&self, at: usize) -> Option<&Server> {

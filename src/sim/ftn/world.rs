@@ -123,7 +123,8 @@ impl World {
         let life = own.life;
         match &mut own.kind {
             Kind::Server(server) => {
-                (server.state, server.granted_early, server.left) = (None, None, false);
+                (server.state, server.granted_early) = (None, None);
+                (server.leaves, server.left) = (false, false);
                 let durable = server.durable;
                 let options = setup.options[at];
                 let Ok(machine) = Server::new(options, setup.list, at, durable, seed) else {
@@ -180,13 +181,13 @@ impl World {
             return;
         }
         let now = self.now;
-        // What it has learned in its last moment is lost with it.
+        // What it has learned in its last moment is lost with it, and what it has handed over without saying so.
         let known = self.machine(at).and_then(Station::server).map(known_tokens);
         self.end(at);
         self.nodes[at].own.doom = Doom::None;
         if at < self.system.servers {
             let exempt = &mut self.system.checks.exempt;
-            exempt.known[at] = known.unwrap_or_default();
+            exempt.known[at] |= known.unwrap_or_default();
             exempt.note_memory_lost(now, at);
             exempt.note_leading(now, at, false);
             exempt.known[at] = 0;
