@@ -208,7 +208,7 @@ fn parts_that_cannot_be_are_refused_and_take_no_memory() {
 fn what_comes_is_bounded_over_all_peers() {
     let mut incoming = Incoming::default();
     let bytes = [0; PART];
-    let mut attack = |incoming: &mut Incoming, now, round: i32| {
+    let attack = |incoming: &mut Incoming, now, round: i32| {
         for port in 1..2_000 {
             let piece = Piece {
                 content: 7,
@@ -241,7 +241,7 @@ fn what_comes_is_bounded_over_all_peers() {
         is_whole
     };
     let often = Duration::from_millis(500);
-    let turns = (1..).find(|&turns| is_heard(at(0) + turns * often));
+    let turns = (1..20).find(|&turns| is_heard(at(0) + turns * often));
     assert_eq!(turns, Some(8), "{TURN_MAX:?}");
     // And after a silence nothing is left of the attack.
     let piece = Piece {
