@@ -187,12 +187,7 @@ impl World {
         // Whoever is electing has waited for ST of silence; a vote for a server that gives up is kept for 2 HB.
         let one = 2 * server_timeout + 8 * heartbeat + RETRY_MAX;
         let leads = |world: &Self| world.leader().is_some();
-        let mut led = self.run_until(one, leads);
-        // Who has lost its state file may lead under a number of before: nobody follows it until it gives up.
-        if led.is_none() && self.system.checks.leader_left() {
-            led = self.run_until(2 * server_timeout + one, leads);
-        }
-        if led.is_none() {
+        if self.run_until(one, leads).is_none() {
             self.broken(Rule::OneLeader, "no leader after the faults");
             return false;
         }

@@ -63,8 +63,9 @@ impl Server {
             Role::Electing(_) => {}
         }
         if state.seq <= self.view.seq {
-            // Who is electing has no better leader: this one is to become newer than what it knows.
-            let is_lower = number < self.view.number() && matches!(self.role, Role::Electing(_));
+            // Who is electing has no better leader: this one is to become newer than what it knows. One that has lost
+            // its state file may have the same number once more.
+            let is_lower = state.seq < self.view.seq && matches!(self.role, Role::Electing(_));
             if is_lower && self.may_speak(at) && self.may_answer(at, server) {
                 let message = Message::Heartbeat {
                     seq: self.view.seq,
