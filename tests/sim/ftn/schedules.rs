@@ -35,6 +35,7 @@ schedules! {
     who_lost_its_file_leads_under_a_number_that_is_known,
     lists_that_come_at_the_same_time_do_not_drive_each_other_out,
     what_was_to_go_to_a_server_before_delays_nothing,
+    who_has_had_its_turn_lets_another_list_come,
 }
 
 fn holds(text: &str) {

@@ -27,7 +27,7 @@ pub const MESSAGE_MAX: usize = MAX_NAME + MAX_DATA + 256;
 pub const TOTAL_MAX: usize = 16 << 20;
 /// Where they take more those of peers that were silent for so long go first, the longest silent before others,
 const SILENT_FOR: Duration = super::RETRY_MAX;
-/// then those of peers that have taken more and more for so long, and then those that have begun last.
+/// then those of peers that have taken more and more for so long, and then those of who came to an end last, or began last.
 const TURN_MAX: Duration = Duration::from_secs(4);
 /// A peer that was silent for so long is forgotten with its parts.
 const KEPT_FOR: Duration = Duration::from_secs(10);

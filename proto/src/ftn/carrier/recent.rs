@@ -1,5 +1,6 @@
-//! Something for each of several peers. Where it gets too much those that are silent go, then those that take too long,
-//! then those that have begun last: so whoever has begun comes to its end, and two peers do not drive out each other for ever.
+//! Something for each of several peers. Where it gets too much those that are silent go, then those that take too long, then
+//! those that have come to an end last, and of those that have not come to one those that have begun last. So each comes to
+//! its end in turn, and two peers do not drive out each other for ever.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -12,6 +13,8 @@ pub(super) struct Recent<T> {
     by_peer: BTreeMap<SocketAddr, Entry<T>>,
     ages: BTreeSet<(Instant, SocketAddr)>,
     turns: BTreeSet<(Instant, SocketAddr)>,
+    /// The same peers, the first to go last.
+    order: BTreeSet<(Turn, SocketAddr)>,
     bytes: usize,
     limit: usize,
 }
@@ -19,10 +22,21 @@ pub(super) struct Recent<T> {
 #[derive(Debug, Clone, Hash)]
 struct Entry<T> {
     at: Instant,
-    /// When it began to take more and more; `None`: nothing of it is under way.
-    turn: Option<Instant>,
+    /// `None`: nothing of it is under way.
+    turn: Option<Turn>,
+    /// When it came to an end last.
+    ended: Option<Instant>,
     bytes: usize,
     value: T,
+}
+
+/// What is under way of a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Turn {
+    /// When it came to an end last before.
+    ended: Option<Instant>,
+    /// When it began to take more and more.
+    begun: Instant,
 }
 
 /// What a peer takes.
@@ -47,6 +61,7 @@ impl<T> Recent<T> {
             by_peer: BTreeMap::new(),
             ages: BTreeSet::new(),
             turns: BTreeSet::new(),
+            order: BTreeSet::new(),
             bytes: 0,
             limit,
         }
@@ -70,19 +85,29 @@ impl<T: Default> Recent<T> {
         change: impl FnOnce(&mut T) -> (Weight, R),
     ) -> R {
         let before = self.remove(peer);
-        let (turn, before, mut value) =
-            before.map_or_else(Default::default, |it| (it.turn, it.bytes, it.value));
+        let (turn, before, ended, mut value) = before.map_or_else(Default::default, |it| {
+            (it.turn, it.bytes, it.ended, it.value)
+        });
         let (weight, result) = change(&mut value);
         if weight.bytes > 0 {
             let bytes = weight.bytes + PEER;
             let goes_on = turn.filter(|_| before <= bytes);
-            let turn = weight.is_under_way.then(|| goes_on.unwrap_or(now));
+            let ended = if turn.is_some() && goes_on.is_none() {
+                Some(now)
+            } else {
+                ended
+            };
+            let turn = weight
+                .is_under_way
+                .then(|| goes_on.unwrap_or(Turn { ended, begun: now }));
             self.bytes += bytes;
             self.ages.insert((now, peer));
-            self.turns.extend(turn.map(|turn| (turn, peer)));
+            self.turns.extend(turn.map(|turn| (turn.begun, peer)));
+            self.order.extend(turn.map(|turn| (turn, peer)));
             let entry = Entry {
                 at: now,
                 turn,
+                ended,
                 bytes,
                 value,
             };
@@ -101,7 +126,8 @@ impl<T: Default> Recent<T> {
         let entry = self.by_peer.remove(&peer)?;
         self.ages.remove(&(entry.at, peer));
         if let Some(turn) = entry.turn {
-            self.turns.remove(&(turn, peer));
+            self.turns.remove(&(turn.begun, peer));
+            self.order.remove(&(turn, peer));
         }
         self.bytes -= entry.bytes;
         Some(entry)
@@ -132,7 +158,7 @@ impl<T: Default> Recent<T> {
             return self.ages.iter().map(|&(_, peer)| peer).find(is_idle);
         }
         let &(begun, longest) = self.turns.first()?;
-        let &(_, latest) = self.turns.last()?;
+        let &(_, latest) = self.order.last()?;
         let is_long = now.since(begun) >= TURN_MAX;
         Some(if is_long { longest } else { latest })
     }
