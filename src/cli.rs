@@ -2,6 +2,7 @@
 
 use clap::{ArgMatches, Args, Command, CommandFactory, Error, FromArgMatches};
 
+#[cfg(feature = "simulator")]
 use crate::sim;
 use crate::system::{ftn, jitterbug, lab2};
 
@@ -15,6 +16,7 @@ pub enum Invocation {
     /// To run a node of a Jitterbug ring.
     Jitterbug(jitterbug::Options),
     /// To simulate rings.
+    #[cfg(feature = "simulator")]
     Sim(sim::command::Options),
 }
 
@@ -22,7 +24,7 @@ pub enum Invocation {
 /// behind `--`.
 #[must_use]
 pub fn command() -> Command {
-    lab2::Options::command()
+    let command = lab2::Options::command()
         .subcommand(declared_late::<ftn::Options>(
             "ftn",
             "Run a server of the token service",
@@ -30,11 +32,13 @@ pub fn command() -> Command {
         .subcommand(declared_late::<jitterbug::Options>(
             "jitterbug",
             "Run a node of a Jitterbug ring: a token whose data grows from holder to holder",
-        ))
-        .subcommand(declared_late::<sim::command::Options>(
-            "sim",
-            "Simulate rings and what goes wrong in them, and check what must always hold",
-        ))
+        ));
+    #[cfg(feature = "simulator")]
+    let command = command.subcommand(declared_late::<sim::command::Options>(
+        "sim",
+        "Simulate rings and what goes wrong in them, and check what must always hold",
+    ));
+    command
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)
         .disable_help_subcommand(true)
@@ -60,8 +64,9 @@ impl Invocation {
             Some(("jitterbug", given)) => {
                 jitterbug::Options::from_arg_matches(given).map(Self::Jitterbug)
             }
-            Some((_, given)) => sim::command::Options::from_arg_matches(given).map(Self::Sim),
-            None => lab2::Options::from_arg_matches(matches).map(Self::Daemon),
+            #[cfg(feature = "simulator")]
+            Some(("sim", given)) => sim::command::Options::from_arg_matches(given).map(Self::Sim),
+            _ => lab2::Options::from_arg_matches(matches).map(Self::Daemon),
         }
     }
 }

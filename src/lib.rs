@@ -9,6 +9,7 @@ pub mod driver;
 pub mod fencing;
 pub mod host;
 pub mod observe;
+#[cfg(feature = "simulator")]
 pub mod sim;
 pub mod sys;
 pub mod system;

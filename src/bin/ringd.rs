@@ -8,11 +8,13 @@ use std::process::ExitCode;
 use ringd::cli::Invocation;
 use ringd::host;
 use ringd::observe::goes_to_journal;
+#[cfg(feature = "simulator")]
 use ringd::sim;
 use ringd::sys::stand_in_as_process_1;
 use ringd::system::{ftn, jitterbug, lab2};
 
 /// Something that must hold was broken in a simulation.
+#[cfg(feature = "simulator")]
 const BROKEN: u8 = 1;
 
 fn main() -> ExitCode {
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         Invocation::Daemon(options) => daemon(lab2::run(&options)),
         Invocation::Ftn(options) => daemon(ftn::run(&options)),
         Invocation::Jitterbug(options) => daemon(jitterbug::run(&options)),
+        #[cfg(feature = "simulator")]
         Invocation::Sim(options) => match sim::command::run(&options) {
             Ok(true) => Ok(ExitCode::SUCCESS),
             Ok(false) => Ok(ExitCode::from(BROKEN)),
