@@ -14,7 +14,7 @@ use crate::locks::{BINARIES, PATIENCE, form, ringctl, shared_ring, timing, wait_
 
 pub fn tests() -> Vec<Test> {
     tests![
-        the_nightly_job_of_the_readme_runs_on_one_machine_only,
+        the_nightly_job_of_the_page_runs_on_one_machine_only,
         while_a_job_runs_the_others_do_not_wait_for_its_end,
         a_job_that_a_machine_cannot_begin_is_left_to_the_next,
         a_job_that_has_failed_is_run_again_only_if_that_is_asked_for,
@@ -85,14 +85,14 @@ fn knows(daemon: &Daemon, name: &str, outcome: &str) -> Result<()> {
     daemon.wait_for_status(PATIENCE, known).map(drop)
 }
 
-/// The line of README's crontab, with another program.
+/// The crontab's line of `docs/once.md`, with another program.
 fn nightly(program: &str) -> Result<Vec<String>> {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = fs::read_to_string(readme)?;
-    let mut lines = readme
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/once.md");
+    let page = fs::read_to_string(page)?;
+    let mut lines = page
         .lines()
         .filter(|line| line.contains("ringctl once nightly"));
-    let line = lines.next().context("README has the nightly job")?;
+    let line = lines.next().context("the page has the nightly job")?;
     let (_, called) = line.split_once("ringctl ").context("it calls ringctl")?;
     let words = called.split_whitespace();
     let word = |word: &str| {
@@ -102,8 +102,8 @@ fn nightly(program: &str) -> Result<Vec<String>> {
     Ok(words.map(word).collect())
 }
 
-fn the_nightly_job_of_the_readme_runs_on_one_machine_only() -> Result<()> {
-    // The name is README's: nobody else of a shared ring may have run it.
+fn the_nightly_job_of_the_page_runs_on_one_machine_only() -> Result<()> {
+    // The name is the page's: nobody else of a shared ring may have run it.
     let ring = form(3)?;
     let diary = Diary::new()?;
     let program = diary.folder.path().join("nightly");

@@ -26,6 +26,8 @@ macro_rules! page {
 }
 
 pub const README: Page = page!("README.md");
+pub const RUNNING: Page = page!("docs/running.md");
+pub const USING: Page = page!("docs/using.md");
 pub const HOOKS: Page = page!("docs/hooks.md");
 pub const ONCE: Page = page!("docs/once.md");
 pub const FENCING: Page = page!("docs/fencing.md");
@@ -64,48 +66,28 @@ pub enum By {
 }
 
 /// The page and the beginning of each recipe, and what tries it.
-pub const TRIED: [(&str, &str, By); 37] = [
+pub const TRIED: [(&str, &str, By); 38] = [
     (
         "README.md",
-        "sudo scripts/lab up 4",
-        By::Other("scripts/test-lab, the CI job lab"),
+        "scripts/lab up 4",
+        By::Other("the CI job readme"),
     ),
     (
         "README.md",
-        "ringctl run -- ./nightly-report",
+        "$ for n in 1 2 3 4",
+        By::Other("the CI job readme"),
+    ),
+    (
+        "README.md",
+        "$ scripts/lab kill 3",
+        By::Other("the CI job readme, with the node that works"),
+    ),
+    (
+        "README.md",
+        "cargo build --release --locked",
         By::Test("recipes::readme"),
     ),
-    (
-        "README.md",
-        "0 2 * * *  root  /usr/local/bin/ringctl once",
-        By::Test("recipes::readme"),
-    ),
-    (
-        "README.md",
-        "cargo build --release",
-        By::Test("recipes::readme"),
-    ),
-    (
-        "README.md",
-        "sudo setcap cap_net_raw+ep",
-        By::Test("recipes::readme"),
-    ),
-    (
-        "README.md",
-        "sudo install -m 644 systemd/ringd.sysusers",
-        By::Test("recipes::readme"),
-    ),
-    (
-        "README.md",
-        "journalctl -u ringd@eth0",
-        By::Test("recipes::readme"),
-    ),
-    ("README.md", "$ ringctl status", By::Test("recipes::readme")),
-    (
-        "README.md",
-        "ringctl status --json | jq",
-        By::Test("recipes::readme"),
-    ),
+    ("README.md", "scripts/test", By::Other("the CI job test")),
     (
         "docs/board.md",
         "sudo install -m 644 systemd/ringd.sysusers",
@@ -208,6 +190,26 @@ pub const TRIED: [(&str, &str, By); 37] = [
         By::Test("recipes::readme"),
     ),
     (
+        "docs/running.md",
+        "sudo setcap cap_net_raw+ep",
+        By::Test("recipes::readme"),
+    ),
+    (
+        "docs/running.md",
+        "journalctl -u ringd@eth0",
+        By::Test("recipes::readme"),
+    ),
+    (
+        "docs/running.md",
+        "$ ringctl status",
+        By::Test("recipes::readme"),
+    ),
+    (
+        "docs/running.md",
+        "ringctl status --json | jq",
+        By::Test("recipes::readme"),
+    ),
+    (
         "docs/scaling.md",
         "$ cargo bench --bench scaling",
         By::Other("cargo bench, for the figures on that page"),
@@ -231,6 +233,11 @@ pub const TRIED: [(&str, &str, By); 37] = [
         "docs/simulation.md",
         "ringd sim",
         By::Other("the CI job sim"),
+    ),
+    (
+        "docs/using.md",
+        "ringctl run -- ./nightly-report",
+        By::Test("recipes::readme"),
     ),
     (
         "docs/wire-formats.md",
