@@ -82,6 +82,7 @@ fn longest() -> [(&'static str, Vec<u8>); 2] {
             author,
             message,
             profile: None,
+            card: None,
         };
         let mut buf = buffer();
         let len = frame.encode(lab2::ETHERTYPE, &mut buf).expect("legal");

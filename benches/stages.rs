@@ -228,5 +228,6 @@ fn take_token(fabric: &Fabric) -> Frame<'static> {
             data: &[],
         },
         profile: None,
+        card: None,
     }
 }

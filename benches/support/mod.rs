@@ -18,6 +18,7 @@ pub fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>) -> Ve
         author,
         message,
         profile: None,
+        card: None,
     };
     let mut buf = [0; MAX_FRAME_LEN];
     let len = frame

@@ -151,6 +151,7 @@ impl Station {
                 data: &[],
             },
             profile: None,
+            card: None,
         };
         let mut buf = [0; MAX_FRAME_LEN];
         let len = frame.encode(ethertype, &mut buf)?;

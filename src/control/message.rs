@@ -60,7 +60,11 @@ pub enum Request<O: OwnRequest> {
     /// [`Request::Unlock`]: by the descriptors that come with this.
     Bind,
     /// The work is done, or no longer wanted.
-    Unlock,
+    Unlock {
+        /// The exit code of the command that the lock was for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<u8>,
+    },
     /// The token's data, as far as it is known here.
     DataGet,
     /// Changes the token's data.
@@ -101,7 +105,7 @@ impl<O: OwnRequest> Request<O> {
             Self::Version
             | Self::Status
             | Self::Bind
-            | Self::Unlock
+            | Self::Unlock { .. }
             | Self::DataGet
             | Self::Watch { .. } => false,
             Self::Own(own) => own.needs_its_client(),
@@ -239,7 +243,7 @@ mod tests {
                 ..LockRequest::default()
             }),
             Request::Bind,
-            Request::Unlock,
+            Request::Unlock { exit: Some(3) },
             Request::DataGet,
             Request::DataSet {
                 hex: "00".to_owned(),

@@ -178,17 +178,21 @@ impl<'a> HeldLock<'a> {
         self.connection.say_with(request, descriptors)
     }
 
-    /// Gives the lock back, after a `report` if there is one, and waits a moment for the confirmation: the next
+    /// Gives the lock back, after a `report` if there is one, with the exit code of its command, and waits a moment for the confirmation: the next
     /// who asks must not find it still held. Nobody works under it, so there is nothing that silence could spoil.
     ///
     /// # Errors
     /// The system refuses what every process may do.
-    pub(super) fn give_back(&mut self, report: Option<&OwnJson>) -> io::Result<()> {
+    pub(super) fn give_back(
+        &mut self,
+        report: Option<&OwnJson>,
+        exit: Option<u8>,
+    ) -> io::Result<()> {
         if let Some(report) = report {
             // One who is gone is found out by the next request.
             let _ = self.connection.say(report);
         }
-        if self.connection.say(&Plain::Unlock).is_ok() {
+        if self.connection.say(&Plain::Unlock { exit }).is_ok() {
             self.connection
                 .wait_for(PATIENCE, |reply| matches!(reply, Reply::Unlocked {}))?;
         }

@@ -56,7 +56,7 @@ pub(super) fn while_read(
         let ready: Vec<u64> = poller.ready().map(|ready| ready.key).collect();
         if ready.contains(&READER) {
             drop(kill_timer);
-            return Ok(lock.give_back(None)?);
+            return Ok(lock.give_back(None, None)?);
         }
         if ready.contains(&ALARM) {
             alarm.went_off();

@@ -18,10 +18,25 @@ pub struct Client {
 }
 
 impl Client {
+    /// A client that is gone.
+    #[must_use]
+    pub const fn gone(id: ClientId) -> Self {
+        Self {
+            id,
+            pid: None,
+            uid: None,
+        }
+    }
+
     /// The user's number, or one that is nobody's.
     #[must_use]
     pub fn user(&self) -> u32 {
         self.uid.unwrap_or(u32::MAX)
+    }
+
+    /// Returns the user's name, if /etc/passwd has it.
+    pub(crate) fn user_name(&self) -> Option<String> {
+        name(self.uid?)
     }
 }
 

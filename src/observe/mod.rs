@@ -3,6 +3,7 @@
 
 pub mod ftn;
 pub mod jitterbug;
+mod journal;
 pub mod lab2;
 mod latency;
 mod line;

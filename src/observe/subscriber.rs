@@ -1,4 +1,4 @@
-//! Where log lines go: through a short queue and a thread of its own to the standard output, so
+//! Where log lines go: through a short queue and a thread of its own to the standard output or the journal, so
 //! that a terminal that stands still never holds the loop up. Lines that do not fit are lost.
 
 use std::env;
@@ -18,6 +18,8 @@ use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGua
 use tracing_subscriber::fmt::format::{self, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
+
+use super::journal::{Entries, Journal, priority};
 
 /// The most lines that wait for the output.
 const QUEUE: usize = 512;
@@ -42,8 +44,11 @@ pub enum Taker {
     Terminal,
     /// A file or a program.
     Stream,
-    /// systemd's journal, which has a time for each line: a priority instead, as sd-daemon(3) has it.
+    /// systemd's journal, through the standard output. The journal has a time for each line: a priority instead, as
+    /// sd-daemon(3) has it.
     Journal,
+    /// systemd's journal, through its socket, which takes the fields of a line.
+    Entries,
 }
 
 impl Taker {
@@ -73,21 +78,31 @@ pub struct LogOutput {
 }
 
 impl LogOutput {
-    /// Sends all log lines of the process to the standard output, in the way that suits what that is.
+    /// Sends all log lines of the process to the standard output, in the way that suits what that is; to the journal's
+    /// own socket if the standard output goes to the journal.
     ///
     /// # Errors
     /// It was done before.
     pub fn start(json: bool, verbose: bool) -> Result<Self, SetGlobalDefaultError> {
-        let (writer, guard) = NonBlockingBuilder::default()
+        let output = NonBlockingBuilder::default()
             .buffered_lines_limit(QUEUE)
             .lossy(true)
-            .thread_name("log")
-            .finish(io::stdout());
+            .thread_name("log");
+        let mut taker = Taker::of_stdout();
+        let has_fields = taker == Taker::Journal && !json;
+        let journal = has_fields.then(Journal::open).and_then(Result::ok);
+        let (writer, guard) = match journal {
+            Some(journal) => {
+                taker = Taker::Entries;
+                output.finish(journal)
+            }
+            None => output.finish(io::stdout()),
+        };
         let lost = writer.error_counter();
         let style = Style {
             json,
             verbose,
-            taker: Taker::of_stdout(),
+            taker,
         };
         tracing::subscriber::set_global_default(subscriber(style, writer))?;
         Ok(Self {
@@ -136,6 +151,7 @@ where
         .with_ansi(style.taker == Taker::Terminal);
     let sentences = format::debug_fn(message_only);
     match (style.taker, style.json) {
+        (Taker::Entries, _) => Box::new(lines.event_format(Entries).finish()),
         (Taker::Journal, true) => {
             let lines = lines.without_time().json().flatten_event(true);
             let lines = lines.with_current_span(false).with_span_list(false);
@@ -169,13 +185,7 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let priority = match *event.metadata().level() {
-            Level::ERROR => 3,
-            Level::WARN => 4,
-            Level::INFO => 6,
-            Level::DEBUG | Level::TRACE => 7,
-        };
-        write!(writer, "<{priority}>")?;
+        write!(writer, "<{}>", priority(*event.metadata().level()))?;
         self.0.format_event(context, writer, event)
     }
 }

@@ -1,7 +1,7 @@
 //! Whole frames: Ethernet header, message header, message.
 
 use super::parts::{EthernetHeader, HeaderLayout, PreludeLayout};
-use super::{ETHERNET_HEADER_LEN, Kind, Message, Profile};
+use super::{Card, ETHERNET_HEADER_LEN, Kind, Message, Profile};
 use crate::reader::Reader;
 use crate::writer::{self, Writer};
 use crate::{DecodeError, EncodeError, MacAddr, Problem};
@@ -17,6 +17,8 @@ pub struct Frame<'a> {
     pub message: Message<'a>,
     /// What the author says of itself.
     pub profile: Option<Profile>,
+    /// What the author tells people; only with a profile.
+    pub card: Option<Card<'a>>,
 }
 
 impl PreludeLayout {
@@ -61,11 +63,13 @@ impl<'a> Frame<'a> {
         let prelude: &PreludeLayout = reader.view()?;
         let kind = prelude.legal()?;
         let message = Message::read(kind, &mut reader)?;
+        let profile = Profile::read(kind, &mut reader);
         Ok(Self {
             destination: prelude.ethernet.destination,
             author: prelude.header.author,
             message,
-            profile: Profile::read(kind, &mut reader),
+            profile,
+            card: profile.and_then(|_| Card::read(&mut reader)),
         })
     }
 
@@ -102,6 +106,10 @@ impl<'a> Frame<'a> {
         self.message.write(writer);
         if let Some(profile) = self.profile {
             profile.write(self.message.kind(), writer);
+        }
+        if let Some(card) = self.card {
+            writer.require(self.profile.is_some(), "card");
+            card.write(writer);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A frame is an Ethernet II header, the 8 bytes of the message's head, and what its kind adds.
 //! Integers are big-endian. Ethernet pads short payloads, so bytes after the message's own length
-//! are ignored. Each kind has a module with its layout and a worked example; a [`profile`] may
+//! are ignored. Each kind has a module with its layout and a worked example; a [`profile`] and a [`card`] may
 //! follow those that are mostly broadcast.
 //!
 //! # What is refused
@@ -33,6 +33,7 @@ mod message;
 mod parts;
 mod token;
 
+pub mod card;
 pub mod forget;
 pub mod generating_token;
 pub mod leaving;
@@ -46,6 +47,7 @@ pub mod token_was_here_recently;
 pub mod want_token;
 pub mod where_is_token;
 
+pub use card::{Card, Version, Work};
 pub use frame::Frame;
 pub use message::{Kind, Message};
 pub use parts::EthernetHeader;

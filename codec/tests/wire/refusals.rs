@@ -375,6 +375,7 @@ fn lab2_refusal(author: MacAddr, message: lab2::Message<'_>) -> EncodeError {
         author,
         message,
         profile: None,
+        card: None,
     };
     let mut buf = [0xa5; 4096];
     let error = frame.encode(lab2::ETHERTYPE, &mut buf).unwrap_err();
@@ -429,11 +430,72 @@ fn lab2_is_not_encoded_if_it_would_be_refused() {
         author: AUTHOR,
         message: lab2::Message::Leaving,
         profile: Some(PROFILE),
+        card: None,
     };
-    assert_eq!(
-        frame.encode(lab2::ETHERTYPE, &mut [0; 100]),
-        Err(illegal("profile"))
-    );
+    let refusal = |frame: lab2::Frame<'_>| frame.encode(lab2::ETHERTYPE, &mut [0; 200]);
+    assert_eq!(refusal(frame), Err(illegal("profile")));
+    let question = lab2::Frame {
+        message: lab2::Message::WhereIsToken,
+        ..frame
+    };
+    let with = |profile, work| {
+        refusal(lab2::Frame {
+            profile,
+            card: Some(lab2::Card { work, ..CARD }),
+            ..question
+        })
+    };
+    assert_eq!(with(None, None), Err(illegal("card")));
+    let never = lab2::Work {
+        held: u64::MAX,
+        program: "",
+    };
+    assert_eq!(with(Some(PROFILE), Some(never)), Err(illegal("held")));
+    let program = "x".repeat(65);
+    let long = lab2::Work {
+        held: 0,
+        program: &program,
+    };
+    let error = with(Some(PROFILE), Some(long));
+    assert_eq!(error, Err(too_long("program", 65, 64)));
+}
+
+const CARD: lab2::Card<'_> = lab2::Card {
+    version: lab2::Version {
+        major: 1,
+        minor: 2,
+        patch: 3,
+    },
+    work: None,
+};
+
+#[test]
+fn lab2_takes_what_is_no_card_for_padding() {
+    let bytes = corpus::seed("lab2", "where_is_token_with_card");
+    let whole = lab2::Frame::decode(&bytes).unwrap();
+    assert!(whole.card.is_some());
+    // The mark, a length that is too large, a program without a holder, and text that is not UTF-8.
+    let card = bytes.len() - 19 - "backup".len();
+    for (at, to) in [
+        (card, &b"RGDX"[..]),
+        (card + 18, &[65]),
+        (card + 18, &[7]),
+        (card + 10, &[0xff; 8]),
+        (card + 19, &[0xff]),
+    ] {
+        let bytes = damaged("lab2", "where_is_token_with_card", at, to);
+        let frame = lab2::Frame::decode(&bytes).unwrap();
+        assert_eq!(
+            frame,
+            lab2::Frame {
+                card: None,
+                ..whole
+            },
+            "at {at}"
+        );
+    }
+    let cut = lab2::Frame::decode(&bytes[..bytes.len() - 1]).unwrap();
+    assert_eq!((cut.profile, cut.card), (whole.profile, None));
 }
 
 const PROFILE: lab2::Profile = lab2::Profile {

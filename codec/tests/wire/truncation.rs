@@ -42,6 +42,7 @@ fn lab2() -> Vec<Fields> {
         ("token_was_here_recently", &recently),
         ("where_is_token", ""),
         ("where_is_token_with_profile", ""),
+        ("where_is_token_with_card", ""),
         ("generating_token", token),
         ("ring_members", &members),
         ("want_token", ""),
@@ -214,7 +215,10 @@ fn a_message_cut_anywhere_names_the_field_that_is_cut() {
         };
         for have in 0..trailer {
             let cut = lab2::Frame::decode(&bytes[..offset + have]).unwrap();
-            assert_eq!(cut.encoded_len(), offset, "{} of {}", have, table.seed);
+            // A card is a trailer of its own, behind a whole profile.
+            let profile = table.seed.ends_with("_with_card") && have >= lab2::Profile::LEN;
+            let kept = offset + if profile { lab2::Profile::LEN } else { 0 };
+            assert_eq!(cut.encoded_len(), kept, "{} of {}", have, table.seed);
         }
         let whole = offset + trailer == bytes.len();
         assert!(whole || table.seed == "tp5", "{}", table.seed);

@@ -2,7 +2,7 @@
 
 use ring_codec::MacAddr;
 
-use super::{OnceRequest, RunEnd};
+use super::{OnceRequest, RunEnd, Work};
 
 /// A request to the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub enum Command {
     /// Hand the token over now, whatever the work: to this member, or to the next. Nothing if the
     /// node is no OWNER, passes the token on already, or does not know the member.
     Yield(Option<MacAddr>),
+    /// Tell the members which program of this node holds the token; `None`: none does any longer.
+    Announce(Option<Work>),
     /// Remove a member that is silent or has left, here and everywhere. Nothing if it is heard.
     Forget(MacAddr),
     /// Hand the token over, say LEAVING, then be finished.

@@ -56,6 +56,9 @@ impl Lab2 {
         if let Some(profile) = frame.profile {
             self.on_profile(envelope, profile);
         }
+        if let Some(card) = &frame.card {
+            self.on_card(envelope, frame.message.kind(), card);
+        }
         if unheeded {
             if matches!(
                 frame.message,

@@ -8,6 +8,7 @@ use ring_codec::lab2::{self, Frame, Message, Profile, Token};
 
 use super::apart::Middle;
 use super::backing::Contest;
+use super::cards::Cards;
 use super::hearing::Hearing;
 use super::known::Known;
 use super::link::Link;
@@ -77,6 +78,8 @@ pub struct Lab2 {
     pub(super) hearing: Hearing,
     /// What is wrong between this node and others.
     pub(super) troubles: Troubles,
+    /// What members tell people about themselves.
+    pub(super) cards: Cards,
     /// Who is silent, and what this node does about it.
     pub(super) silence: Silence,
     pub(super) shutdown: Shutdown,
@@ -159,6 +162,7 @@ impl Lab2 {
             jobs: Jobs::default(),
             hearing: Hearing::default(),
             troubles: Troubles::default(),
+            cards: Cards::default(),
             silence: Silence::default(),
             shutdown: Shutdown::No,
             storage: Storage::new(durable),
@@ -405,6 +409,7 @@ impl Machine for Lab2 {
             Command::EndOnce(id, end) => self.run_has_ended(id, end),
             Command::Pause(paused) => self.set_paused(paused),
             Command::Yield(to) => self.yield_to(to),
+            Command::Announce(work) => self.announce(work),
             Command::Forget(mac) => self.forget(mac),
             Command::ShutDown => self.shut_down(),
             Command::Leave => self.leave(),
@@ -506,6 +511,7 @@ impl Machine for Lab2 {
                 author,
                 message: self.message(outgoing.content, beat),
                 profile: None,
+                card: None,
             };
             let frame = self.introduce(outgoing, frame);
             if let Ok(len) = frame.encode(ethertype, buf) {

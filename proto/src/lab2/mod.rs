@@ -2,6 +2,7 @@
 
 mod apart;
 mod backing;
+mod cards;
 mod clock;
 mod command;
 mod constants;
@@ -52,6 +53,7 @@ mod unsure;
 mod view;
 mod waiter;
 mod wanting;
+mod work;
 
 #[cfg(test)]
 mod tests;
@@ -71,3 +73,4 @@ pub use machine::Lab2;
 pub use silent_members::SilentMembers;
 pub use subject::Subject;
 pub use view::{MemberView, Presence};
+pub use work::Work;

@@ -40,6 +40,8 @@ pub(super) struct Peer {
     pub(super) noted: bool,
     /// People were told that it is silent.
     pub(super) told_silent: bool,
+    /// It has told its version.
+    pub(super) told_version: bool,
 }
 
 impl Peer {

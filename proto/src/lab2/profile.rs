@@ -83,10 +83,10 @@ impl Lab2 {
         }
     }
 
-    /// A frame with the profile of its author, if it is one that has it: a hop costs nothing more. Left
-    /// out where an MTU is so small that it does not fit, be it that of another member, which would not get
+    /// A frame with the profile and the card of its author, if it is one that has them: a hop costs nothing more. The
+    /// profile is left out where an MTU is so small that it does not fit, be it that of another member, which would not get
     /// the frame; but who hears nobody has to say so.
-    pub(super) fn introduce<'a>(&self, outgoing: Outgoing, frame: Frame<'a>) -> Frame<'a> {
+    pub(super) fn introduce<'a>(&'a self, outgoing: Outgoing, frame: Frame<'a>) -> Frame<'a> {
         let Outgoing { to, content } = outgoing;
         let is_ping = matches!(content, Content::Ping | Content::Promise(_));
         let speaks_to_all = to == MacAddr::BROADCAST && Profile::may_follow(content.kind());
@@ -110,7 +110,7 @@ impl Lab2 {
         if with.encoded_len() > ETHERNET_HEADER_LEN + mtu {
             return frame;
         }
-        with
+        self.add_card(content, with, ETHERNET_HEADER_LEN + mtu)
     }
 
     /// Whether the MTU is so small that PING does not say it. A question does, which is shorter.

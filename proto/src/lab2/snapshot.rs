@@ -58,6 +58,7 @@ impl Lab2 {
             derived,
             // Which people and applications are told of, and no rule looks at.
             troubles: _,
+            cards: _,
             sweep,
             jobs,
             hearing,
@@ -242,6 +243,8 @@ impl Writer {
             max,
             notes,
             profiles,
+            // Which only people are told of.
+            versions: _,
             // These follow from what is taken down; a table that small is in order.
             hash: _,
             in_order: _,
@@ -291,6 +294,7 @@ impl Writer {
             heard,
             // Which only people are told of.
             told_silent: _,
+            told_version: _,
         } = peer;
         (penalty, wants, owed_ping, has_none, paused, failed, left).hash(self);
         (noted, heard, deaf, overdue).hash(self);

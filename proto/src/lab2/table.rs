@@ -1,7 +1,7 @@
 //! The member table: a vector sorted by MAC, and what this node remembers of each member.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, Member, NO_IP, Profile};
+use ring_codec::lab2::{Digest, Member, NO_IP, Profile, Version};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
@@ -28,6 +28,8 @@ pub(super) struct Table {
     pub(super) notes: Vec<(MacAddr, Notes)>,
     /// By MAC: what those members have said of themselves that say something else than this node.
     pub(super) profiles: Vec<(MacAddr, Profile)>,
+    /// By MAC: the versions of those members that have told another one than this node's.
+    pub(super) versions: Vec<(MacAddr, Version)>,
     /// ringMembersHash; `None` since the members changed. While many come at once nobody asks.
     pub(super) hash: Option<u64>,
     pub(super) max: usize,
@@ -62,6 +64,7 @@ impl Table {
             peers: Vec::new(),
             notes: Vec::new(),
             profiles: Vec::new(),
+            versions: Vec::new(),
             hash: None,
             max,
             latest: 0,
@@ -221,6 +224,32 @@ impl Table {
             (Err(_), _) => return false,
         }
         true
+    }
+
+    /// Returns the version that a member has told, if it is not this node's.
+    pub(super) fn other_version_of(&self, mac: MacAddr) -> Option<Version> {
+        let place = self.versions.binary_search_by_key(&mac, |&(mac, _)| mac);
+        place.ok().map(|at| self.versions[at].1)
+    }
+
+    /// Notes the version that a member has told; `None`: it is this node's.
+    pub(super) fn set_version(&mut self, mac: MacAddr, other: Option<Version>) {
+        let Some(peer) = self.peer_mut(mac) else {
+            return;
+        };
+        peer.told_version = true;
+        if self.versions.is_empty() && other.is_none() {
+            return;
+        }
+        let place = self.versions.binary_search_by_key(&mac, |&(mac, _)| mac);
+        match (place, other) {
+            (Ok(at), Some(other)) => self.versions[at].1 = other,
+            (Ok(at), None) => {
+                self.versions.remove(at);
+            }
+            (Err(at), Some(other)) => self.versions.insert(at, (mac, other)),
+            (Err(_), None) => {}
+        }
     }
 
     /// Adds a member if it is absent and there is room.
@@ -406,6 +435,7 @@ impl Table {
         self.in_order = kept;
         self.notes.retain(|(mac, _)| !goes(mac));
         self.profiles.retain(|(mac, _)| !goes(mac));
+        self.versions.retain(|(mac, _)| !goes(mac));
         self.hash = None;
     }
 

@@ -1,7 +1,7 @@
 //! The machine as status and tests see it.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, Token};
+use ring_codec::lab2::{Digest, Token, Version};
 
 use super::role::Role;
 use super::timer::Timer;
@@ -55,6 +55,8 @@ pub struct MemberView {
     pub last_seen: Option<Instant>,
     /// In what it differs from this node although all members must agree.
     pub differs: Option<Difference>,
+    /// Its version, if it has told that.
+    pub version: Option<Version>,
 }
 
 impl Lab2 {
@@ -181,6 +183,7 @@ impl Lab2 {
                     peer.last_seen()
                 },
                 differs: self.differs(member.mac).filter(|_| !own),
+                version: self.version_of(member.mac),
             }
         })
     }

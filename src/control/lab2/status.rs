@@ -59,6 +59,9 @@ pub struct Status {
     pub pausing: Option<PendingReason>,
     /// Who holds it as far as is known.
     pub owner: Option<String>,
+    /// The program that holds the token on the owner's machine; `null`: none does, or the owner has not told of it.
+    #[serde(default)]
+    pub holder: Option<HolderStatus>,
     /// Nanoseconds since the token was heard of; `null`: not yet.
     pub heard_about_token_ns: Option<u64>,
     /// The member table in order of MAC, the node itself included.
@@ -149,6 +152,15 @@ pub struct TokenStatus {
     pub fencing: String,
 }
 
+/// The program that holds the token, on whatever machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HolderStatus {
+    /// What it says that it is, or its process.
+    pub program: String,
+    /// Nanoseconds since it has the token.
+    pub since_ns: u64,
+}
+
 /// A client of this machine that holds the token, or waits for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientStatus {
@@ -218,6 +230,9 @@ pub struct MemberStatus {
     /// In what it differs from this node although all members must agree; `null`: in nothing.
     #[serde(default)]
     pub differs: Option<String>,
+    /// The version of its ringd; `null`: it has not told that.
+    #[serde(default)]
+    pub version: Option<String>,
 }
 
 /// The constants in force, times in nanoseconds.

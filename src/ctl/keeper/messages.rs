@@ -70,7 +70,10 @@ pub(in crate::ctl) enum Order {
         done: Option<bool>,
     },
     /// The command has ended, or the lock is no longer wanted.
-    Ended,
+    Ended {
+        /// The command's exit code.
+        exit: Option<u8>,
+    },
     /// Asks whether the lock is held.
     Check,
     /// The keeper goes on when its parent is gone.

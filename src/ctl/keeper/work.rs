@@ -52,6 +52,8 @@ pub(super) struct Work {
     told_when_backed: Option<Note>,
     /// The command has ended by itself, while the lock was held.
     has_ended: bool,
+    /// The command's exit code, once it has ended.
+    exit: Option<u8>,
     /// The caller was told that something works on all the same.
     is_outlived: bool,
     /// What has become of the command, if the lock is for a job.
@@ -119,6 +121,7 @@ impl Work {
             backstop: None,
             told_when_backed: None,
             has_ended: false,
+            exit: None,
             is_outlived: false,
             job: Job::NotBegun,
             reports: assignment.reports.clone(),
@@ -284,7 +287,10 @@ impl Work {
                 Order::Ran { done: Some(done) } if self.ending.is_none() => {
                     self.job = Job::Ended { done };
                 }
-                Order::Ended => self.has_ended(),
+                Order::Ended { exit } => {
+                    self.exit = exit;
+                    self.has_ended();
+                }
                 Order::StandAlone => {
                     self.stands_alone = true;
                     self.note(&Note::Held(self.token.clone()));
@@ -349,7 +355,7 @@ impl Work {
                     // One who does not wait for the answer needs none.
                     let _ = connection.send(&Note::Held(self.token.clone()));
                 }
-                Order::Ended if is_held => {
+                Order::Ended { .. } if is_held => {
                     self.connection = Some(connection);
                     self.end();
                 }
@@ -395,7 +401,7 @@ impl Work {
             Job::Ended { done: true } => Some(&reports.done),
             Job::Ended { done: false } => Some(&reports.failed),
         });
-        self.lock.give_back(report)?;
+        self.lock.give_back(report, self.exit)?;
         self.note(&Note::Released);
         if let Some(mut connection) = self.connection {
             let _ = connection.send(&Note::Released);

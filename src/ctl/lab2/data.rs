@@ -96,6 +96,6 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
         other => Err(Error::Unexpected(format!("{other:?}"))),
     };
     // The next command must not find the lock still held.
-    let is_free = daemon.ask(&Plain::Unlock, Some(client::answers_soon()));
+    let is_free = daemon.ask(&Plain::Unlock { exit: None }, Some(client::answers_soon()));
     is_set.and(is_free.map(drop))
 }

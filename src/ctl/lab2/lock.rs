@@ -58,7 +58,7 @@ pub(super) fn lock(
 /// # Errors
 /// There is none.
 pub(super) fn unlock(socket: &Path, of: Option<i32>) -> Result<(), Error> {
-    match ask_keeper(socket, pid(of)?, &Order::Ended)? {
+    match ask_keeper(socket, pid(of)?, &Order::Ended { exit: None })? {
         Some(Note::Released) => Ok(()),
         _ => Err(Error::NotHeld),
     }

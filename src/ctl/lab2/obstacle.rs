@@ -1,7 +1,10 @@
 //! Why the token does not come.
 
+use std::time::Duration;
+
 use crate::control::harmless;
 use crate::control::lab2::Status;
+use crate::text::format_duration;
 
 /// Returns why the token does not come at once.
 pub(super) fn obstacle(status: &Status) -> String {
@@ -28,7 +31,14 @@ pub(super) fn obstacle(status: &Status) -> String {
             "this node owns the token, and may not grant it yet; its grade is {}",
             status.grade
         ),
-        (Some(owner), None) => format!("held by {owner}"),
+        (Some(owner), None) => match &status.holder {
+            Some(holder) => format!(
+                "held by {} on {owner} for {}",
+                harmless(&holder.program),
+                format_duration(Duration::from_nanos(holder.since_ns))
+            ),
+            None => format!("{owner} owns the token"),
+        },
         (None, None) if status.deaf => "no owner is known: this node hears nobody".to_owned(),
         (None, None) => "no owner is known".to_owned(),
     }
@@ -37,7 +47,7 @@ pub(super) fn obstacle(status: &Status) -> String {
 #[cfg(test)]
 mod tests {
     use super::obstacle;
-    use crate::control::lab2::Status;
+    use crate::control::lab2::{HolderStatus, Status};
     use crate::ctl::render::lab2::tests::example;
 
     /// Changes what a status shows.
@@ -45,7 +55,7 @@ mod tests {
 
     #[test]
     fn what_keeps_the_token_from_its_user_is_said() {
-        let of: [(Change, &str); 9] = [
+        let of: [(Change, &str); 10] = [
             (|it| it.link = "is down".to_owned(), "eth0 has no link"),
             (|it| it.stored = false, "cannot write its state file"),
             (|it| it.paused = true, "paused; ringctl resume"),
@@ -55,7 +65,16 @@ mod tests {
                 |it| it.owner = Some(it.mac.clone()),
                 "this node owns the token, and may not grant it yet; its grade is alone",
             ),
-            (|_| {}, "held by 02:00:00:00:00:02"),
+            (|_| {}, "02:00:00:00:00:02 owns the token"),
+            (
+                |it| {
+                    it.holder = Some(HolderStatus {
+                        program: "backup".to_owned(),
+                        since_ns: 61_000_000_000,
+                    });
+                },
+                "held by backup on 02:00:00:00:00:02 for 1m 1s",
+            ),
             (|it| (it.owner, it.deaf) = (None, true), "hears nobody"),
             (|it| it.owner = None, "no owner is known"),
         ];

@@ -47,6 +47,7 @@ impl<M: Subject> World<M> {
             author,
             message,
             profile: None,
+            card: None,
         };
         let mut buf = [0; MAX_FRAME_LEN];
         let ethertype = self.system.constants.ethertype;

@@ -138,6 +138,7 @@ fn encode(destination: MacAddr, message: Message<'_>) -> Vec<u8> {
         author: STRANGER,
         message,
         profile: None,
+        card: None,
     };
     let mut buf = [0; MAX_FRAME_LEN];
     let len = frame.encode(0x88b5, &mut buf).unwrap_or(0);

@@ -38,6 +38,7 @@ impl<M: Subject> World<M> {
             author: STATION,
             message: Message::WantToken,
             profile: None,
+            card: None,
         };
         let mut buf = [0; MAX_FRAME_LEN];
         let len = frame

@@ -12,7 +12,7 @@ use crate::control::{
     Grant, Loss, MAX_LABEL, OwnJson, Refusal, Renewal, Reply, Request, TokenData, hex,
 };
 use crate::host::{
-    Backstops, Client, ClientId, Entry, Reaction, Server, Watchers, lease_clock, say_lost,
+    Backstops, Client, ClientId, Entry, HeldLock, LockLog, Reaction, Server, Watchers, lease_clock,
 };
 
 /// The most data that a holder is told with its grant: an environment has no room for more.
@@ -25,6 +25,9 @@ const STEPS: u32 = 8;
 pub struct Service {
     interface: String,
     locks: Locks,
+    lock_log: LockLog,
+    /// Labels of those that have given the token back, of which watchers are not told yet.
+    released: Vec<String>,
     backstops: Backstops,
     watchers: Watchers,
     /// Clients whose state has changed, and whether they may be silent now.
@@ -37,6 +40,8 @@ impl Service {
         Self {
             interface: interface.to_owned(),
             locks: Locks::default(),
+            lock_log: LockLog::new(),
+            released: Vec::new(),
             backstops: Backstops::new(),
             watchers: Watchers::default(),
             changed: Vec::new(),
@@ -45,7 +50,8 @@ impl Service {
 
     /// When to call [`serve_clients`](Self::serve_clients) at the latest.
     pub fn deadline(&self) -> Option<Instant> {
-        self.locks.deadline()
+        let deadlines = [self.locks.deadline(), self.lock_log.deadline()];
+        deadlines.into_iter().flatten().min()
     }
 
     /// The daemon shuts down: nobody is granted the token from now on.
@@ -80,8 +86,10 @@ impl Service {
                 Ok(()) => Reaction::Reply(Reply::Done {}),
                 Err(why) => Reaction::error(why),
             },
-            Request::Unlock => {
+            Request::Unlock { exit } => {
                 self.backstops.cancel(client);
+                let released = self.lock_log.released(now.monotonic, client, exit);
+                self.released.extend(released.map(|lock| lock.label));
                 if self.locks.release(client) {
                     self.changed.push((client, self.watchers.include(client)));
                 }
@@ -186,11 +194,14 @@ impl Service {
     ) -> Option<Command> {
         while let Some(client) = server.take_gone() {
             self.backstops.end(client);
-            if let Some((peer, label)) = self.locks.leave_behind(now.monotonic, client) {
-                say_loss(Some(peer), &label, LossReason::Gone);
+            if let Some((_, label)) = self.locks.leave_behind(now.monotonic, client) {
+                self.say_loss(now.monotonic, client, LossReason::Gone);
                 history.lock(now, "lock_lost", &label, Some(LossReason::Gone.name()));
             }
             self.watchers.forget(client);
+        }
+        for label in self.released.drain(..) {
+            history.lock(now, "lock_released", &label, None);
         }
         for (client, lasting) in self.changed.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
@@ -208,10 +219,20 @@ impl Service {
         self.backstops.end_unless(|client| self.locks.holds(client));
         for (client, label, notice) in told {
             match notice {
-                Notice::Granted(..) => history.lock(now, "lock_granted", &label, None),
+                Notice::Granted(number, _) => {
+                    let lock = HeldLock {
+                        client: server.client(client).unwrap_or(Client::gone(client)),
+                        label: label.clone(),
+                        job: None,
+                        token: fencing(number, machine),
+                        since: now.monotonic,
+                    };
+                    self.lock_log.granted(now.monotonic, lock);
+                    history.lock(now, "lock_granted", &label, None);
+                }
                 Notice::Refused(why) => history.lock(now, "lock_refused", &label, Some(why.name())),
                 Notice::Lost(why, _) => {
-                    say_loss(server.client(client), &label, why);
+                    self.say_loss(now.monotonic, client, why);
                     history.lock(now, "lock_lost", &label, Some(why.name()));
                 }
                 Notice::Renewed(_) => {}
@@ -219,12 +240,23 @@ impl Service {
             let reply = self.reply(notice, &label, machine);
             server.tell(now.monotonic, client, &reply);
         }
+        self.lock_log.look(now.monotonic);
         if command.is_none() {
             let message = |entry: &Entry<Keys>, number| Reply::Event(entry.message(number));
             let recent = history.recent();
             self.watchers.tell(now.monotonic, server, recent, message);
         }
         command
+    }
+
+    /// Logs whose work was ended, and why.
+    fn say_loss(&mut self, now: Instant, client: ClientId, why: LossReason) {
+        let is_wrong = matches!(
+            why,
+            LossReason::StrongerToken | LossReason::Lease | LossReason::Link
+        );
+        let reason = (why.name(), loss(why));
+        self.lock_log.lost(now, client, reason, is_wrong);
     }
 
     fn reply(&self, notice: Notice, label: &str, machine: &Jitterbug) -> Reply {
@@ -320,13 +352,4 @@ const fn loss(why: LossReason) -> &'static str {
         LossReason::Link => "the interface has no address",
         LossReason::Gone => "its client is gone, and has not given it back",
     }
-}
-
-/// Logs whose work was ended, and why.
-fn say_loss(peer: Option<Client>, label: &str, why: LossReason) {
-    let is_wrong = matches!(
-        why,
-        LossReason::StrongerToken | LossReason::Lease | LossReason::Link
-    );
-    say_lost(peer, label, (why.name(), loss(why)), is_wrong);
 }

@@ -90,6 +90,16 @@ impl History {
         self.remember(now, kind, Priority::Passing);
     }
 
+    /// A local lock was given back.
+    pub fn lock_released(&mut self, now: Now, label: &str) {
+        let kind = EventKind::Lock {
+            event: "lock_released",
+            label: label.into(),
+            why: None,
+        };
+        self.remember(now, kind, Priority::Passing);
+    }
+
     /// A pause was asked for and waits for something, is complete, or has ended.
     pub fn pause(&mut self, now: Now, event: &'static str, why: Option<&'static str>) {
         self.remember(now, EventKind::Pause { event, why }, Priority::News);

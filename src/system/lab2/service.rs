@@ -1,7 +1,10 @@
 //! Serves clients of the control socket beyond the status: locks, the token's data, pauses, and watching.
 
+mod announcing;
 mod outcomes;
 mod requests;
+
+use std::time::Duration;
 
 use ring_codec::lab2::Token;
 use ring_proto::lab2::{JobName, Lab2, RunEnd, RunView, State};
@@ -17,7 +20,7 @@ use super::verdict::Scene;
 use crate::control::lab2::{ClientStatus, LockRequest, LockTotals, PendingReason, RefusalReason};
 use crate::control::{OwnJson, Refusal, Reply};
 use crate::fencing::FencingToken;
-use crate::host::{Backstops, ClientId, Watchers};
+use crate::host::{Backstops, ClientId, LockLog, Watchers};
 use crate::system::Error;
 
 /// What a request has changed.
@@ -33,7 +36,12 @@ enum Done {
 #[derive(Debug)]
 pub struct Service {
     interface: String,
+    /// The ring's HEART_BEAT_PERIOD, as this node was told.
+    heartbeat: Duration,
     locks: Locks,
+    lock_log: LockLog,
+    /// The client whose program the members were told of.
+    announced: Option<ClientId>,
     count: LockCount,
     /// When a client that waits may be granted the token.
     grants_from: Option<Instant>,
@@ -44,17 +52,22 @@ pub struct Service {
     lost_runs: LostRuns,
     /// What requests have changed, and watchers are not told yet.
     done: Vec<Done>,
+    /// Labels of those that have given the token back, of which watchers are not told yet.
+    released: Vec<String>,
     /// Clients whose state has changed, and whether they may be silent now.
     changed: Vec<(ClientId, bool)>,
     told: Vec<(ClientId, LockRequest, Notice)>,
 }
 
 impl Service {
-    /// No clients yet.
-    pub fn new(interface: &str, stored_pause: StoredPause) -> Self {
+    /// No clients yet, on an interface with this HEART_BEAT_PERIOD.
+    pub fn new(interface: &str, heartbeat: Duration, stored_pause: StoredPause) -> Self {
         Self {
             interface: interface.to_owned(),
+            heartbeat,
             locks: Locks::default(),
+            lock_log: LockLog::new(),
+            announced: None,
             count: LockCount::default(),
             grants_from: None,
             backstops: Backstops::new(),
@@ -63,6 +76,7 @@ impl Service {
             stored_pause,
             lost_runs: LostRuns::default(),
             done: Vec::new(),
+            released: Vec::new(),
             changed: Vec::new(),
             told: Vec::new(),
         }
@@ -72,6 +86,8 @@ impl Service {
     pub fn deadline(&self) -> Option<Instant> {
         let deadlines = [
             self.locks.deadline(),
+            self.lock_log.deadline(),
+            self.announces_at(),
             self.grants_from,
             self.pausing.deadline(),
         ];
@@ -106,6 +122,7 @@ impl Service {
     fn scene<'a>(&'a self, now: Now, machine: &'a Lab2) -> Scene<'a> {
         Scene {
             machine,
+            now: now.monotonic,
             interface: &self.interface,
             first: self.locks.clients(now.monotonic).next(),
         }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use ring_codec::lab2::Version;
 use ring_proto::lab2::{ConstantError, Constants, Lab2};
 use rustix::thread::CapabilitySet;
 use tracing::{info, warn};
@@ -69,8 +70,12 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         &audience.history,
     );
     let hooks = hooks.map_err(host::Error::system("start the thread that runs hooks"))?;
-    let machine = Lab2::new(constants, found.or(FRESH)).with_stamps(store.take_stamps());
-    let mut service = Service::new(&options.interface, StoredPause::beside(store.path()));
+    let heartbeat = constants.heartbeat;
+    let machine = Lab2::new(constants, found.or(FRESH))
+        .with_stamps(store.take_stamps())
+        .with_version(version());
+    let stored_pause = StoredPause::beside(store.path());
+    let mut service = Service::new(&options.interface, heartbeat, stored_pause);
     if service.go_on_pausing()? {
         info!(
             event = "paused",
@@ -89,6 +94,16 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     };
     let node = Node::new(around, service, hooks, lock);
     host.run(Driver::new(machine), node)
+}
+
+/// Returns this program's version.
+fn version() -> Version {
+    let number = |text: &str| text.parse().unwrap_or(0);
+    Version {
+        major: number(env!("CARGO_PKG_VERSION_MAJOR")),
+        minor: number(env!("CARGO_PKG_VERSION_MINOR")),
+        patch: number(env!("CARGO_PKG_VERSION_PATCH")),
+    }
 }
 
 /// Returns the capabilities that hooks need, if there may be any.

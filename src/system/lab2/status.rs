@@ -9,7 +9,9 @@ use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, Loss};
 use super::service::Service;
-use crate::control::lab2::{ConstantsStatus, MemberStatus, RunStatus, Status, TokenStatus};
+use crate::control::lab2::{
+    ConstantsStatus, HolderStatus, MemberStatus, RunStatus, Status, TokenStatus,
+};
 use crate::fencing::FencingToken;
 use crate::observe::lab2::{Differs, Tally, Wrong};
 
@@ -45,6 +47,10 @@ pub fn status(
         stored: machine.is_stored(),
         pausing: service.pending(machine),
         owner: machine.owner().map(|owner| owner.to_string()),
+        holder: machine.work().map(|work| HolderStatus {
+            program: work.program.clone(),
+            since_ns: nanos(now.since(work.since)),
+        }),
         heard_about_token_ns: heard.map(|heard| nanos(now.since(heard))),
         members: members.collect(),
         ring_hash: format!("{:016x}", machine.digest().hash),
@@ -115,6 +121,7 @@ fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
         differs: view
             .differs
             .map(|difference| Differs(difference).to_string()),
+        version: view.version.map(|version| version.to_string()),
     }
 }
 
@@ -155,6 +162,7 @@ mod tests {
                 presence: Presence::Alive,
                 last_seen,
                 differs: None,
+                version: None,
             };
             member(Instant::from_nanos(50), own, view).last_seen_ns
         };

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ring_proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes};
+use ring_codec::MacAddr;
+use ring_proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes, Work};
+use ring_proto::time::Instant;
 
 use crate::control::harmless;
 use crate::control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
@@ -13,6 +15,7 @@ use crate::text::format_duration;
 #[derive(Debug)]
 pub struct Scene<'a> {
     pub machine: &'a Lab2,
+    pub now: Instant,
     /// The daemon's interface.
     pub interface: &'a str,
     /// The client that holds the token on this machine, or else the first one that waits for it.
@@ -105,9 +108,7 @@ impl Scene<'_> {
                     name(&client.label, client.pid)
                 )
             }
-            (Some(owner), _) if !self.machine.is_own(owner) => {
-                format!("held by {owner}; ringctl status there names the program")
-            }
+            (Some(owner), _) if !self.machine.is_own(owner) => self.elsewhere(owner),
             (_, Some(client)) => {
                 let does = if client.holds { "holds" } else { "waits for" };
                 format!(
@@ -118,6 +119,15 @@ impl Scene<'_> {
             (Some(_), None) => "this node may not grant it yet".to_owned(),
             (None, None) => "no owner is known".to_owned(),
         }
+    }
+
+    /// Returns what is known of the holder on another machine.
+    fn elsewhere(&self, owner: MacAddr) -> String {
+        let Some(Work { program, since }) = self.machine.work() else {
+            return format!("{owner} owns the token, and has told of no program that holds it");
+        };
+        let held = format_duration(self.now.since(*since));
+        format!("held by {owner} ({}), for {held}", harmless(program))
     }
 
     /// Returns which members have not confirmed a tenure.
@@ -203,6 +213,7 @@ mod tests {
     use ring_codec::MacAddr;
     use ring_codec::lab2::RunOutcome;
     use ring_proto::lab2::{Constants, Durable, JobName, Lab2, RunView, Stamp, Votes};
+    use ring_proto::time::Instant;
 
     use super::{Absent, Scene, name, no_names, no_quorum, no_view};
     use crate::control::lab2::{LockRequest, LossReason};
@@ -221,6 +232,7 @@ mod tests {
         let machine = Lab2::new(constants, durable);
         let scene = Scene {
             machine: &machine,
+            now: Instant::from_nanos(0),
             interface: "eth0",
             first: None,
         };

@@ -42,6 +42,7 @@ pub const COPIES: [Copy; 9] = [
             ),
             ("silent_members.rs", "ring_proto::lab2::SilentMembers"),
             ("subject.rs", "ring_proto::lab2::Subject"),
+            ("work.rs", "ring_proto::lab2::Work"),
         ],
     },
     Copy {

@@ -357,6 +357,7 @@ impl Station {
             destination: to,
             author: from,
             profile: profile.filter(|_| Profile::may_follow(message.kind())),
+            card: None,
             message,
         };
         frame.encode(self.constants.ethertype, bytes).ok()

@@ -52,7 +52,7 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     next.begins_alone()?;
     run.ends_with(LOST)?;
     scene.first().wait_for_line(PATIENCE, |line| {
-        line.contains(&said) && line.contains("has lost the token: it was killed, or ended")
+        line.contains(&said) && line.contains(": it was killed, or ended, before")
     })?;
     ensure!(lost(scene.first())? == before + 1, "it is not counted");
     Ok(())

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::locks::program::Running;
 use crate::locks::scene::{Scene, path};
-use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring};
+use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_told};
 
 /// The most bytes that travel with a token.
 const MOST: usize = 1024;
@@ -78,12 +78,16 @@ fn who_waits_to_set_data_is_told_for_whom() -> Result<()> {
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
     holder.hears("granted")?;
+    wait_until_told(&ring.daemons[1], "holder")?;
     for (daemon, told) in [
         (
             &ring.daemons[0],
             "held by holder on this machine".to_owned(),
         ),
-        (&ring.daemons[1], format!("held by {}", ring.macs()[0])),
+        (
+            &ring.daemons[1],
+            format!("held by holder on {} for ", ring.macs()[0]),
+        ),
     ] {
         let mut set = start(daemon, &["data", "set", "x"])?;
         set.complains(&format!("ringctl: waiting for the token: {told}"))?;
@@ -120,6 +124,7 @@ fn what_is_set_without_the_lock_is_refused() -> Result<()> {
     let said = late.errors();
     ensure!(said.contains("is no longer held here"), "{said}");
     late.ends_with(1)?;
+    wait_until_told(&ring.daemons[1], "holder")?;
     let mut impatient = start(&ring.daemons[1], &["data", "set", "-n", "late"])?;
     let said = impatient.errors();
     ensure!(said.contains("held by"), "{said}");

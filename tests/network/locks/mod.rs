@@ -4,6 +4,7 @@ mod client;
 mod crashes;
 mod data;
 mod ends;
+mod holders;
 mod nuisances;
 mod once;
 pub(crate) mod program;
@@ -39,6 +40,7 @@ pub fn tests() -> Vec<Test> {
         a_watcher_sees_every_event_once_and_can_go_on_where_it_ended,
     ];
     tests.extend(ends::tests());
+    tests.extend(holders::tests());
     tests.extend(signals::tests());
     tests.extend(crashes::tests());
     tests.extend(typed::tests());
@@ -98,6 +100,11 @@ fn wait_for(child: &mut Child) -> Result<Option<i32>> {
         }
         thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Waits until a machine knows the program that holds the token on another one.
+fn wait_until_told(daemon: &Daemon, program: &str) -> Result<Value> {
+    daemon.wait_for_status(PATIENCE, |status| status["holder"]["program"] == program)
 }
 
 fn clients(daemon: &Daemon) -> Result<Vec<Value>> {

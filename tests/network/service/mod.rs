@@ -27,6 +27,7 @@ pub fn tests() -> Vec<Test> {
         what_a_daemon_of_roots_has_left_does_not_keep_the_unit_from_starting,
         the_unit_ends_what_has_left_the_process_group_of_a_holder_that_was_killed,
         a_lost_link_is_a_warning_in_the_journal,
+        the_journal_finds_a_lock_by_its_fields,
     ]
 }
 
@@ -307,6 +308,35 @@ fn a_lost_link_is_a_warning_in_the_journal() -> Result<()> {
     ensure!(line["PRIORITY"] == "4", "{line:#}");
     container.run(&["ip", "link", "set", "eth0", "up"])?;
     scene.wait_for_ring()
+}
+
+fn the_journal_finds_a_lock_by_its_fields() -> Result<()> {
+    let scene = Scene::new("")?;
+    let container = &scene.container;
+    container.run(&["ringctl", "run", "--label", "report", "--", "true"])?;
+    container.wait_for_line(PATIENCE, |line| line.contains("exit code 0"))?;
+    let find = [
+        "journalctl",
+        "-u",
+        UNIT,
+        "-o",
+        "json",
+        "RINGD_EVENT=lock_released",
+    ];
+    let found = container.run(&find)?;
+    let line: Value = serde_json::from_str(found.trim()).context("one line")?;
+    for (field, value) in [
+        ("RINGD_LABEL", "report"),
+        ("RINGD_EXIT", "0"),
+        ("RINGD_USER", "root"),
+        ("PRIORITY", "6"),
+    ] {
+        ensure!(line[field] == value, "{field}: {line:#}");
+    }
+    for field in ["RINGD_PID", "RINGD_TOKEN", "RINGD_HELD_NS"] {
+        ensure!(line[field].is_string(), "{field}: {line:#}");
+    }
+    Ok(())
 }
 
 fn what_no_second_try_can_mend_is_not_tried_again() -> Result<()> {

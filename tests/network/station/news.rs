@@ -175,7 +175,9 @@ fn whose_lock_was_lost_is_logged_and_why() -> Result<()> {
     client.say(&json!({"request": "lock", "label": "backup", "max_hold_ms": 100}))?;
     client.hears("granted")?;
     client.hears("lost")?;
-    let line = daemon.wait_for_line(PATIENCE, |line| line.contains("\"backup\""))?;
+    let line = daemon.wait_for_line(PATIENCE, |line| {
+        line.contains("\"backup\" (") && line.contains("lost")
+    })?;
     let process = format!("process {}", getpid());
     for word in [&process, "has lost the token", "INFO"] {
         ensure!(line.contains(word), "no {word}: {line}");
@@ -214,11 +216,13 @@ fn the_journal_is_given_priorities() -> Result<()> {
     // As systemd says where the standard output goes.
     let told = "JOURNAL_STREAM=$(stat -L -c %d:%i /proc/$$/fd/1) exec \"$@\"";
     let ring = Ring::start_with(segment, 1, timing(), BINARIES, |ringd| {
-        ringd.through(["sh", "-c", told, "sh"])
+        ringd
+            .through(["sh", "-c", told, "sh"])
+            .option("--log-format", "json")
     })?;
     let daemon = &ring.daemons[0];
     let line = daemon.wait_for_line(PATIENCE, |line| line.contains("-> OWNER"))?;
-    ensure!(line.starts_with("<6>GENERATING -> OWNER: "), "{line}");
+    ensure!(line.starts_with("<6>{"), "{line}");
     let output = daemon.output();
     let odd = output.iter().find(|line| !line.starts_with('<'));
     ensure!(odd.is_none(), "{odd:?}");

@@ -2,6 +2,7 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use ring_codec::MacAddr;
+use ring_codec::lab2::card::{self, Card, Version, Work};
 use ring_codec::lab2::{
     Digest, Frame, Kind, MAX_DATA_LEN, MAX_FORGOTTEN_PER_FRAME, MAX_MEMBERS_PER_FRAME,
     MAX_NAME_LEN, MAX_PROGRESS, MAX_STAMPS_PER_FRAME, Member, Message, Profile, Promise, Purpose,
@@ -41,11 +42,10 @@ const PURPOSES: [Purpose; 5] = [
     Purpose::Differ,
 ];
 
-fn build(u: &mut Unstructured<'_>) -> Result<()> {
-    let (destination, author) = (MacAddr(u.arbitrary()?), station(u)?);
-    let ethertype = u.arbitrary()?;
+/// Any profile, or none.
+fn profile(u: &mut Unstructured<'_>) -> Result<Option<Profile>> {
     let said: Option<(u8, u16, [u64; 4], u32)> = u.arbitrary()?;
-    let said = said.map(
+    Ok(said.map(
         |(flags, mtu, [constants, patience, shortest, take], expect)| Profile {
             flags,
             mtu,
@@ -55,13 +55,41 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
             take,
             expect,
         },
-    );
+    ))
+}
+
+/// Any legal card, or none.
+fn card<'a>(u: &mut Unstructured<'a>) -> Result<Option<Card<'a>>> {
+    if !u.arbitrary()? {
+        return Ok(None);
+    }
+    let [major, minor, patch] = u.arbitrary()?;
+    let work: Option<(u64, &str)> = u.arbitrary()?;
+    let work = work.map(|(held, program)| Work {
+        held: held.min(u64::MAX - 1),
+        program: card::shortened(program),
+    });
+    let version = Version {
+        major,
+        minor,
+        patch,
+    };
+    Ok(Some(Card { version, work }))
+}
+
+fn build(u: &mut Unstructured<'_>) -> Result<()> {
+    let (destination, author) = (MacAddr(u.arbitrary()?), station(u)?);
+    let ethertype = u.arbitrary()?;
+    let said = profile(u)?;
+    let card = card(u)?;
     let check = |message: Message<'_>| {
+        let profile = said.filter(|_| Profile::may_follow(message.kind()));
         let frame = Frame {
             destination,
             author,
             message,
-            profile: said.filter(|_| Profile::may_follow(message.kind())),
+            profile,
+            card: card.filter(|_| profile.is_some()),
         };
         let out = written(frame.encoded_len(), |buf| frame.encode(ethertype, buf));
         assert_eq!(out[12..14], ethertype.to_be_bytes());

@@ -31,6 +31,7 @@ pub(super) fn hear_owner(
         destination: MacAddr::BROADCAST,
         author: mac(from),
         message: with_digest(here(token), rig.machine.digest()),
+        card: None,
         profile: Some(Profile {
             flags,
             ..rig.machine.profile()

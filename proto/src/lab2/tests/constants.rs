@@ -250,6 +250,7 @@ fn a_majority_is_of_the_most_members_that_anybody_expects() {
             author: mac(9),
             message: ping,
             profile: Some(says(&expect(theirs))),
+            card: None,
         };
         let mut bytes = [0; MAX_FRAME_LEN];
         let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");

@@ -29,6 +29,7 @@ pub fn introduced(from: u8, message: Message<'_>, profile: Profile) -> Vec<u8> {
         author: mac(from),
         message,
         profile: Some(profile),
+        card: None,
     };
     let mut bytes = [0; MAX_FRAME_LEN];
     let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");

@@ -24,6 +24,7 @@ fn says(rig: &mut Rig, from: u8, message: Message<'_>, deaf: bool) -> Vec<String
         destination: MacAddr::BROADCAST,
         author: mac(from),
         message: with_digest(message, rig.machine.digest()),
+        card: None,
         profile: Some(Profile {
             flags,
             ..rig.machine.profile()

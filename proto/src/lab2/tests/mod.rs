@@ -16,6 +16,7 @@ mod world;
 
 mod apart;
 mod backing;
+mod cards;
 mod constants;
 mod crowd;
 mod data;

@@ -177,6 +177,7 @@ pub fn frame(from: MacAddr, to: MacAddr, message: Message<'_>) -> Vec<u8> {
         author: from,
         message,
         profile: None,
+        card: None,
     };
     let mut buf = [0; MAX_FRAME_LEN];
     let len = frame

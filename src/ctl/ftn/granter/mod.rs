@@ -184,7 +184,7 @@ impl Holder<'_> {
                     };
                     self.port.say(&reply);
                 }
-                Ok(Request::Unlock) => {
+                Ok(Request::Unlock { .. }) => {
                     self.backstops.cancel(keeper().id);
                     return Keeper::Done;
                 }

@@ -61,6 +61,7 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         ("State", status.standing()),
         ("Token", token),
         ("Owner", owner),
+        ("Held by", holder(status)),
         ("Token heard", heard),
         ("Ring hash", status.ring_hash.clone()),
     ];
@@ -68,6 +69,18 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{name:<13}{value}")?;
     }
     Ok(())
+}
+
+/// Which program holds the token, as far as its owner has told.
+fn holder(status: &Status) -> String {
+    let Some(holder) = &status.holder else {
+        return "no program".to_owned();
+    };
+    format!(
+        "{} for {}",
+        harmless(&holder.program),
+        short(holder.since_ns)
+    )
 }
 
 /// Which daemon answers, and since when it runs.
@@ -175,12 +188,13 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 7] {
         None => "never".to_owned(),
     };
     let is_owner = status.owner.as_ref() == Some(&member.mac);
-    let remark = match (is_self, is_owner) {
-        (true, true) => "this node, owner",
-        (true, false) => "this node",
-        (false, true) => "owner",
-        (false, false) => "",
-    };
+    let other = member.version.as_ref().filter(|it| **it != status.ringd);
+    let remarks = [
+        is_self.then(|| "this node".to_owned()),
+        is_owner.then(|| "owner".to_owned()),
+        other.map(|version| format!("ringd {}", harmless(version))),
+    ];
+    let remarks: Vec<String> = remarks.into_iter().flatten().collect();
     let penalty = match member.penalty {
         0 => "-".to_owned(),
         1 => "1 turn".to_owned(),
@@ -197,7 +211,7 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 7] {
         member.state.clone(),
         penalty,
         seen,
-        remark.to_owned(),
+        remarks.join(", "),
     ]
 }
 

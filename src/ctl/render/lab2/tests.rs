@@ -1,7 +1,7 @@
 use super::status;
 use crate::control::lab2::{
-    ClientStatus, ConstantsStatus, Counters, Grade, LockTotals, MemberStatus, PendingReason,
-    Status, TokenStatus,
+    ClientStatus, ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus,
+    PendingReason, Status, TokenStatus,
 };
 
 fn member(last: u8) -> MemberStatus {
@@ -14,6 +14,7 @@ fn member(last: u8) -> MemberStatus {
         paused: false,
         last_seen_ns: (last != 3).then_some(1_250_000),
         differs: (last == 3).then(|| "expects 5 members, this node 3".to_owned()),
+        version: Some(if last == 3 { "0.2.0" } else { "0.1.0" }.to_owned()),
     }
 }
 
@@ -49,6 +50,7 @@ pub(in crate::ctl) fn example() -> Status {
         stored: true,
         pausing: None,
         owner: Some("02:00:00:00:00:02".to_owned()),
+        holder: None,
         heard_about_token_ns: Some(12_345_678),
         members: (1..=3).map(member).collect(),
         ring_hash: "00000000deadbeef".to_owned(),
@@ -106,6 +108,35 @@ fn who_holds_the_token_here_and_who_waits_for_it_is_listed_in_order() {
     let mut nobody = example();
     nobody.clients.clear();
     assert!(!self::text(&nobody).contains("Clients"));
+}
+
+#[test]
+fn the_program_that_holds_the_token_on_another_machine_is_shown() {
+    let mut shown = example();
+    assert!(text(&shown).contains("\nHeld by      no program\n"));
+    shown.holder = Some(HolderStatus {
+        program: "nightly\n".to_owned(),
+        since_ns: 60_000_000_000,
+    });
+    let text = text(&shown);
+    assert!(
+        text.contains("\nHeld by      nightly\\n for 1m\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_member_of_another_version_is_visible() {
+    let text = text(&example());
+    let of = |mac: &str| {
+        text.lines()
+            .find(|line| line.contains(mac) && line.contains("ago"))
+    };
+    assert_eq!(text.matches("ringd 0.2.0").count(), 1, "{text}");
+    assert!(
+        of("00:02").is_some_and(|line| !line.contains("ringd")),
+        "{text}"
+    );
 }
 
 #[test]
@@ -202,7 +233,7 @@ fn members_stand_one_a_line_with_remarks() {
     );
     assert_eq!(
         line("02:00:00:00:00:03"),
-        "02:00:00:00:00:03 - - silent 2 turns never"
+        "02:00:00:00:00:03 - - silent 2 turns never ringd 0.2.0"
     );
 }
 

@@ -239,6 +239,25 @@ fn the_journal_gets_a_priority_for_each_line_and_no_time() {
 }
 
 #[test]
+fn the_journal_s_socket_gets_the_fields_of_each_line() {
+    let events = [(0, Event::MemberLeft { mac: TWO })];
+    let style = Style {
+        json: false,
+        verbose: false,
+        taker: Taker::Entries,
+    };
+    let mut entry = lines(style, &events);
+    entry.sort_unstable();
+    let expected = [
+        "MESSAGE=member 02:00:00:00:00:02 is leaving",
+        "PRIORITY=6",
+        "RINGD_EVENT=member_left",
+        "RINGD_MAC=02:00:00:00:00:02",
+    ];
+    assert_eq!(entry, expected);
+}
+
+#[test]
 fn other_changes_are_shown_in_mid_rotation() {
     let mut events = rotation(50);
     events.push((

@@ -97,6 +97,7 @@ fn what_is_told_before_it_is_stored_is_found() {
             author: mac(0),
             message,
             profile: None,
+            card: None,
         };
         checks.told(1, 0, &frame, &durable);
         checks.violations.first().map(|broken| broken.rule)

@@ -12,7 +12,7 @@ use super::super::runs::{has_run, say_end};
 use super::{Done, Service, fencing, refused, shown};
 use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 use crate::control::{Grant, Loss, Refusal, Renewal, Reply, hex};
-use crate::host::{Client, Server, lease_clock, say_lost};
+use crate::host::{Client, ClientId, HeldLock, Server, lease_clock};
 use crate::text::format_duration;
 
 impl Service {
@@ -26,11 +26,14 @@ impl Service {
     ) -> Option<Command> {
         while let Some(client) = server.take_gone() {
             self.backstops.end(client);
-            if let Some((peer, request)) = self.locks.leave_behind(now.monotonic, client) {
-                self.deserted(now, peer, &request, machine, history);
+            if let Some((_, request)) = self.locks.leave_behind(now.monotonic, client) {
+                self.deserted(now, client, &request, machine, history);
             }
             self.watchers.forget(client);
             self.pausing.forget(client);
+        }
+        for label in self.released.drain(..) {
+            history.lock_released(now, &label);
         }
         for (client, lasting) in self.changed.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
@@ -60,9 +63,21 @@ impl Service {
             let label = &request.label;
             let reply = self.reply(now, &request, &notice, machine);
             match (&notice, &reply) {
-                (Notice::Granted { .. }, _) => history.lock_answered(now, label, None),
+                (Notice::Granted { token, .. }, _) => {
+                    let lock = HeldLock {
+                        client: server.client(client).unwrap_or(Client::gone(client)),
+                        label: request.label.clone(),
+                        job: self.locks.job(client).map(|job| job.name.to_string()),
+                        token: fencing(*token).to_string(),
+                        since: now.monotonic,
+                    };
+                    self.lock_log.granted(now.monotonic, lock);
+                    history.lock_answered(now, label, None);
+                }
                 (Notice::Lost { why, .. }, Reply::Lost(loss)) => {
-                    say_loss(server.client(client), label, *why, loss);
+                    let reason = (why.name(), loss.text.as_str());
+                    self.lock_log
+                        .lost(now.monotonic, client, reason, is_wrong(*why));
                     history.lock_lost(now, label, why.name());
                 }
                 (Notice::Refused(why), _) => {
@@ -77,6 +92,8 @@ impl Service {
         }
         // Along with its memory.
         self.told = told;
+        self.lock_log.look(now.monotonic);
+        let command = command.or_else(|| self.announce(now));
         if command.is_none() {
             self.tell_news(now, machine, history);
             self.tell_pausing(now, server, machine);
@@ -93,7 +110,7 @@ impl Service {
     fn deserted(
         &mut self,
         now: Now,
-        peer: Client,
+        client: ClientId,
         request: &LockRequest,
         machine: &Lab2,
         history: &mut History,
@@ -105,7 +122,9 @@ impl Service {
         };
         self.count.told(&notice);
         if let Reply::Lost(loss) = self.reply(now, request, &notice, machine) {
-            say_loss(Some(peer), &request.label, why, &loss);
+            let reason = (why.name(), loss.text.as_str());
+            self.lock_log
+                .lost(now.monotonic, client, reason, is_wrong(why));
             history.lock_lost(now, &request.label, why.name());
         }
     }
@@ -229,9 +248,9 @@ const fn grade(grade: lab2::Grade) -> Grade {
     }
 }
 
-/// Logs whose work was ended, and why.
-fn say_loss(peer: Option<Client>, label: &str, why: LossReason, loss: &Loss) {
-    let is_wrong = match why {
+/// Whether a lock has ended though nobody has asked for it.
+const fn is_wrong(why: LossReason) -> bool {
+    match why {
         LossReason::StrongerToken
         | LossReason::Lease
         | LossReason::NotStored
@@ -244,6 +263,5 @@ fn say_loss(peer: Option<Client>, label: &str, why: LossReason, loss: &Loss) {
         | LossReason::Shutdown
         | LossReason::Paused
         | LossReason::Gone => false,
-    };
-    say_lost(peer, label, (why.name(), &loss.text), is_wrong);
+    }
 }

@@ -34,8 +34,10 @@ impl Service {
         match request {
             Request::Lock(request) => self.lock(now, peer, &request, None, machine),
             Request::Bind => self.bind(peer, descriptors),
-            Request::Unlock => {
+            Request::Unlock { exit } => {
                 self.backstops.cancel(client);
+                let released = self.lock_log.released(now.monotonic, client, exit);
+                self.released.extend(released.map(|lock| lock.label));
                 if self.locks.release(client) {
                     self.changed.push((client, self.watchers.include(client)));
                 }

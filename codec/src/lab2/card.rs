@@ -1,0 +1,164 @@
+//! The card: what the author of a frame tells people about itself.
+//!
+//! It may follow a [`profile`](super::profile). A receiver that does not know it takes it for padding. For one that does,
+//! bytes that are no card are padding.
+//!
+//! ```text
+//!   at  bytes  field
+//!    0      4  mark        "RGD3"
+//!    4      6  version     the author's: major, minor, patch, a u16 each
+//!   10      8  held        u64, nanoseconds for which a program has held the author's token; 2^64-1: none does
+//!   18      1  programLen  u8, at most 64; 0 if no program holds the token
+//!   19      …  program     that program, in UTF-8
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::lab2::{self, Card, Frame, Version, Work};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "ffffffffffff 020000000001 88b5" // destination, source, EtherType
+//!     "05 00 020000000001"             // kind, reserved, messageAuthorMAC
+//!     "52474432 00 05dc"               // mark, flags, mtu: 1500
+//!     "fedcba9876543210"               // constants
+//!     "0000000017d78400"               // patience: 400 ms
+//!     "0000000005f5e100"               // shortest: 100 ms
+//!     "00000000004c4b40 00000003"      // take: 5 ms, expect: 3
+//!     "52474433 000000010000"          // mark, version: 0.1.0
+//!     "000000003b9aca00 06 6261636b7570" // held: 1 s, program: backup
+//! );
+//! let frame = Frame::decode(&bytes)?;
+//! let card = Card {
+//!     version: Version { major: 0, minor: 1, patch: 0 },
+//!     work: Some(Work { held: 1_000_000_000, program: "backup" }),
+//! };
+//! assert_eq!(frame.card, Some(card));
+//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use core::fmt;
+
+use zerocopy::byteorder::network_endian::{U16, U64};
+
+use crate::layout::layout;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+/// The first bytes of a card.
+const MARK: [u8; 4] = *b"RGD3";
+/// The longest name of a program, in bytes.
+pub const MAX_PROGRAM_LEN: usize = 64;
+/// The time for which a token is held that no program holds.
+const NOT_HELD: u64 = u64::MAX;
+
+layout! {
+    /// A card without the program, 19 bytes.
+    struct CardLayout {
+        mark: [u8; 4] = "mark",
+        major: U16 = "major",
+        minor: U16 = "minor",
+        patch: U16 = "patch",
+        held: U64 = "held",
+        program_len: u8 = "programLen",
+    }
+}
+
+/// What the author tells people (`docs/protocol.md`, "Cards").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Card<'a> {
+    /// The author's version.
+    pub version: Version,
+    /// The work under the author's token; `None`: it has no token, or no program of it holds the token.
+    pub work: Option<Work<'a>>,
+}
+
+/// The version of a member's program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// Changes with what no older program understands.
+    pub major: u16,
+    /// Changes with what is new.
+    pub minor: u16,
+    /// Changes with what was mended.
+    pub patch: u16,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// A program that holds a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Work<'a> {
+    /// For how long it has held the token, in nanoseconds, below 2^64 - 1.
+    pub held: u64,
+    /// What it calls itself, at most [`MAX_PROGRAM_LEN`] bytes.
+    pub program: &'a str,
+}
+
+/// Returns as much of a program's name as a card carries.
+#[must_use]
+pub fn shortened(program: &str) -> &str {
+    let mut len = program.len().min(MAX_PROGRAM_LEN);
+    while !program.is_char_boundary(len) {
+        len -= 1;
+    }
+    &program[..len]
+}
+
+impl<'a> Card<'a> {
+    /// Returns how many bytes the card takes.
+    #[must_use]
+    pub const fn encoded_len(&self) -> usize {
+        let program = match self.work {
+            Some(work) => work.program.len(),
+            None => 0,
+        };
+        size_of::<CardLayout>() + program
+    }
+
+    #[inline]
+    pub(super) fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let layout = reader.trailer(|layout: &CardLayout| layout.mark == MARK)?;
+        let len = usize::from(layout.program_len);
+        if len > MAX_PROGRAM_LEN {
+            return None;
+        }
+        let program = core::str::from_utf8(reader.bytes("program", len).ok()?).ok()?;
+        let held = layout.held.get();
+        if held == NOT_HELD && len > 0 {
+            return None;
+        }
+        Some(Self {
+            version: Version {
+                major: layout.major.get(),
+                minor: layout.minor.get(),
+                patch: layout.patch.get(),
+            },
+            work: (held != NOT_HELD).then_some(Work { held, program }),
+        })
+    }
+
+    #[inline]
+    pub(super) fn write(&self, writer: &mut Writer<'_>) {
+        let (held, program) = self
+            .work
+            .map_or((NOT_HELD, ""), |work| (work.held, work.program));
+        writer.require(self.work.is_none() || held != NOT_HELD, "held");
+        writer.require_len("program", program.len(), MAX_PROGRAM_LEN);
+        writer.layout(&CardLayout {
+            mark: MARK,
+            major: self.version.major.into(),
+            minor: self.version.minor.into(),
+            patch: self.version.patch.into(),
+            held: held.into(),
+            program_len: u8::try_from(program.len()).unwrap_or(u8::MAX),
+        });
+        writer.bytes(program.as_bytes());
+    }
+}

@@ -1,0 +1,127 @@
+//! What members tell people about themselves.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::card::{Card, Version, Work};
+use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
+
+use super::data::profile;
+use super::rig::*;
+use crate::lab2::{self, Command};
+
+const OWN: Version = Version {
+    major: 1,
+    minor: 2,
+    patch: 3,
+};
+const OTHER: Version = Version { patch: 4, ..OWN };
+
+fn with_version(mut rig: Rig) -> Rig {
+    rig.machine = rig.machine.with_version(OWN);
+    rig
+}
+
+/// The owner n3 says to all what it is.
+fn hear_owner<'a>(rig: &mut Rig, card: impl Into<Option<Card<'a>>>) {
+    let frame = Frame {
+        destination: MacAddr::BROADCAST,
+        author: mac(3),
+        message: here(token(10)),
+        profile: Some(profile(1500)),
+        card: card.into(),
+    };
+    let mut bytes = [0; MAX_FRAME_LEN];
+    let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");
+    rig.hear_bytes(&bytes[..len], Duration::ZERO);
+}
+
+fn card(version: Version, program: Option<&str>) -> Card<'_> {
+    let work = program.map(|program| Work {
+        held: 1_000_000_000,
+        program,
+    });
+    Card { version, work }
+}
+
+fn version_of(rig: &Rig, n: u8) -> Option<Version> {
+    let mut members = rig.machine.members();
+    members.find(|it| it.mac == mac(n))?.version
+}
+
+#[test]
+fn every_member_knows_the_program_that_its_owner_has_told() {
+    let mut rig = with_version(Rig::waiter());
+    hear_owner(&mut rig, card(OWN, Some("backup")));
+    let work = rig.machine.work().expect("it was told").clone();
+    assert_eq!(work.program, "backup");
+    let held = rig.now.monotonic.since(work.since);
+    assert_eq!(held, Duration::from_secs(1));
+    // The program has given the token back.
+    hear_owner(&mut rig, card(OWN, None));
+    assert_eq!(rig.machine.work(), None);
+    // Nobody owns the token any longer, as far as this node knows.
+    hear_owner(&mut rig, card(OWN, Some("backup")));
+    rig.pass_time(constants().waiter_timeout() * 2);
+    assert_eq!(rig.machine.work(), None);
+}
+
+#[test]
+fn a_version_is_known_from_the_first_card_on() {
+    let mut rig = with_version(Rig::waiter());
+    hear_owner(&mut rig, None);
+    assert_eq!(version_of(&rig, 3), None);
+    for version in [OWN, OTHER, OWN] {
+        hear_owner(&mut rig, card(version, None));
+        assert_eq!(version_of(&rig, 3), Some(version));
+    }
+    assert_eq!(version_of(&rig, ME), Some(OWN));
+}
+
+/// Returns the card of the last heartbeat to all.
+fn last_card(rig: &Rig) -> Option<(Version, Option<(u64, String)>)> {
+    let frames = rig.frames.iter().rev();
+    let mut frames = frames.filter_map(|bytes| Frame::decode(bytes).ok());
+    let is_one = |frame: &Frame<'_>| {
+        frame.destination == MacAddr::BROADCAST
+            && matches!(frame.message, Message::TokenIsHere { .. })
+    };
+    let card = frames.find(is_one)?.card?;
+    let work = card.work.map(|it| (it.held, it.program.to_owned()));
+    Some((card.version, work))
+}
+
+#[test]
+fn an_owner_tells_which_program_holds_its_token_and_for_how_long() {
+    let mut rig = with_version(Rig::owner());
+    rig.command(Command::WantToken);
+    let program = "é".repeat(40);
+    let work = lab2::Work {
+        program: program.clone(),
+        since: rig.now.monotonic,
+    };
+    rig.command(Command::Announce(Some(work)));
+    let period = constants().heartbeat;
+    rig.pass_time(period);
+    let (version, work) = last_card(&rig).expect("a card");
+    assert_eq!(version, OWN);
+    let (held, told) = work.expect("a program holds the token");
+    assert!(held <= u64::try_from(period.as_nanos()).expect("it is short"));
+    // 64 bytes at most, and no character is cut.
+    assert_eq!(told, program[..64]);
+    assert_eq!(
+        rig.machine.work().map(|it| it.program.as_str()),
+        Some(&*program)
+    );
+    rig.command(Command::Announce(None));
+    rig.pass_time(period);
+    assert_eq!(last_card(&rig), Some((OWN, None)));
+}
+
+#[test]
+fn a_node_without_a_version_sends_no_card() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    rig.pass_time(constants().heartbeat);
+    assert_eq!(last_card(&rig), None);
+}

@@ -1,0 +1,124 @@
+//! Lines for systemd's journal with their fields, by its native protocol: so `journalctl RINGD_EVENT=lock_granted` finds
+//! them.
+
+use std::fmt::{self, Write as _};
+use std::io::{self, Write};
+use std::os::unix::net::UnixDatagram;
+
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
+
+/// Where the journal takes entries.
+const SOCKET: &str = "/run/systemd/journal/socket";
+
+/// Returns a line's priority, as syslog(3) numbers it.
+pub(super) const fn priority(level: Level) -> u8 {
+    match level {
+        Level::ERROR => 3,
+        Level::WARN => 4,
+        Level::INFO => 6,
+        Level::DEBUG | Level::TRACE => 7,
+    }
+}
+
+/// The journal's socket, which takes an entry with each write.
+pub(super) struct Journal(UnixDatagram);
+
+impl Journal {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// No journal takes entries.
+    pub(super) fn open() -> io::Result<Self> {
+        let socket = UnixDatagram::unbound()?;
+        socket.connect(SOCKET)?;
+        Ok(Self(socket))
+    }
+}
+
+impl Write for Journal {
+    fn write(&mut self, entry: &[u8]) -> io::Result<usize> {
+        if self.0.send(entry).is_err() {
+            // The journal was started anew, perhaps with another socket.
+            *self = Self::open()?;
+            self.0.send(entry)?;
+        }
+        Ok(entry.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Makes an entry of each line.
+pub(super) struct Entries;
+
+impl<S, N> FormatEvent<S, N> for Entries
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        writeln!(writer, "PRIORITY={}", priority(*event.metadata().level()))?;
+        let mut entry = Entry {
+            writer,
+            written: Ok(()),
+        };
+        event.record(&mut entry);
+        entry.written
+    }
+}
+
+/// The fields of an entry.
+struct Entry<'a> {
+    writer: Writer<'a>,
+    written: fmt::Result,
+}
+
+impl Entry<'_> {
+    fn field(&mut self, name: &str, value: fmt::Arguments<'_>) -> fmt::Result {
+        if name == "message" {
+            self.writer.write_str("MESSAGE")?;
+        } else {
+            self.writer.write_str("RINGD_")?;
+            for letter in name.chars() {
+                self.writer.write_char(letter.to_ascii_uppercase())?;
+            }
+        }
+        self.writer.write_char('=')?;
+        OneLine(&mut self.writer).write_fmt(value)?;
+        self.writer.write_char('\n')
+    }
+}
+
+impl Visit for Entry<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let written = self.field(field.name(), format_args!("{value}"));
+        self.written = self.written.and(written);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let written = self.field(field.name(), format_args!("{value:?}"));
+        self.written = self.written.and(written);
+    }
+}
+
+/// Writes the ends of lines as `\n`: in an entry they end a field.
+struct OneLine<'a, 'w>(&'a mut Writer<'w>);
+
+impl fmt::Write for OneLine<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut lines = text.split('\n');
+        self.0.write_str(lines.next().unwrap_or_default())?;
+        lines.try_for_each(|line| write!(self.0, "\\n{line}"))
+    }
+}

@@ -1,0 +1,41 @@
+//! Tells the ring's members which program of this machine holds the token.
+
+use ring_proto::lab2::{Command, Work};
+use ring_proto::time::{Instant, Now};
+
+use super::Service;
+use crate::host::HeldLock;
+
+impl Service {
+    /// Returns when the members are to be told of the program that holds the token: one that holds it for less than a
+    /// heartbeat is not worth a word.
+    pub(super) fn announces_at(&self) -> Option<Instant> {
+        let lock = self.lock_log.held()?;
+        let is_told = self.announced == Some(lock.client.id);
+        (!is_told).then(|| lock.since + self.heartbeat)
+    }
+
+    /// Returns the command that tells the members which program holds the token, or that none does, if they do not know.
+    pub(super) fn announce(&mut self, now: Now) -> Option<Command> {
+        let is_due = self.announces_at().is_some_and(|at| at <= now.monotonic);
+        let held = self.lock_log.held();
+        if let Some(lock) = held.filter(|_| is_due) {
+            self.announced = Some(lock.client.id);
+            return Some(Command::Announce(Some(work(lock))));
+        }
+        let holder = held.map(|lock| lock.client.id);
+        self.announced.take_if(|told| Some(*told) != holder)?;
+        Some(Command::Announce(None))
+    }
+}
+
+fn work(lock: &HeldLock) -> Work {
+    let program = match (lock.label.as_str(), lock.client.pid) {
+        ("", Some(pid)) => format!("process {pid}"),
+        (label, _) => label.to_owned(),
+    };
+    Work {
+        program,
+        since: lock.since,
+    }
+}

@@ -1,0 +1,143 @@
+//! Who has the token, and who had it, as other machines, watchers and the log are told.
+
+use anyhow::{Result, ensure};
+use ring_segment::{Test, tests};
+use serde_json::{Value, json};
+
+use crate::locks::program::Running;
+use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_told};
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        every_machine_names_the_program_that_holds_the_token,
+        the_log_has_who_held_the_token_for_how_long_and_how_it_ended,
+        a_watcher_sees_that_the_token_was_given_back,
+        many_short_locks_get_few_lines,
+    ]
+}
+
+fn every_machine_names_the_program_that_holds_the_token() -> Result<()> {
+    let ring = shared_ring(3)?;
+    let mut holder = connect(&ring.daemons[0])?;
+    holder.lock("backup \u{1b}[2J")?;
+    holder.hears("granted")?;
+    for daemon in &ring.daemons {
+        let status = wait_until_told(daemon, "backup \u{1b}[2J")?;
+        ensure!(status["holder"]["since_ns"].is_u64(), "{status}");
+        let versions = status["members"].as_array().into_iter().flatten();
+        for member in versions {
+            ensure!(member["version"] == env!("CARGO_PKG_VERSION"), "{member}");
+        }
+        let shown = daemon.ringctl(&["status"])?;
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        let line = r"Held by      backup \u{1b}[2J for ";
+        ensure!(shown.contains(line), "{shown}");
+    }
+    holder.unlock()?;
+    for daemon in &ring.daemons {
+        daemon.wait_for_status(PATIENCE, |status| status["holder"].is_null())?;
+    }
+    Ok(())
+}
+
+fn the_log_has_who_held_the_token_for_how_long_and_how_it_ended() -> Result<()> {
+    let ring = form(2)?;
+    let daemon = &ring.daemons[0];
+    let mut seven = Running::start(&mut ringctl(
+        daemon,
+        &[
+            "run",
+            "--label",
+            "seven",
+            "--",
+            "sh",
+            "-c",
+            "echo $RINGD_TOKEN; exit 7",
+        ],
+    ))?;
+    let token = seven.line();
+    seven.ends_with(7)?;
+    let granted = daemon.wait_for_line(PATIENCE, |line| {
+        line.contains("\"seven\" (process ") && line.contains(&format!("has the token {token}"))
+    })?;
+    ensure!(granted.contains("INFO"), "{granted}");
+    let released = daemon.wait_for_line(PATIENCE, |line| {
+        line.contains(&format!("has given the token {token} back after "))
+    })?;
+    ensure!(released.contains(", exit code 7"), "{released}");
+    ensure!(released.contains("\"seven\" (process "), "{released}");
+    // A job is named beside its label.
+    let once = ["once", "nightly", "--every", "20h", "--", "true"];
+    Running::start(&mut ringctl(daemon, &once))?.ends_with(0)?;
+    let line = daemon.wait_for_line(PATIENCE, |line| line.contains("exit code 0"))?;
+    ensure!(line.contains("nightly"), "{line}");
+    // A client that is gone has lost the token, and that is not said again as a release.
+    let mut gone = connect(daemon)?;
+    gone.lock("gone")?;
+    gone.hears("granted")?;
+    drop(gone);
+    daemon.wait_for_line(PATIENCE, |line| {
+        line.contains("\"gone\" (process ") && line.contains("has lost the token")
+    })?;
+    let output = daemon.output();
+    let released = |line: &&String| line.contains("\"gone\"") && line.contains("back after");
+    ensure!(!output.iter().any(|line| released(&line)), "{output:#?}");
+    Ok(())
+}
+
+fn a_watcher_sees_that_the_token_was_given_back() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let mut watcher = connect(&ring.daemons[0])?;
+    watcher.say(&json!({"request": "watch", "turns": false}))?;
+    watcher.hears("snapshot")?;
+    let mut first = connect(&ring.daemons[0])?;
+    let mut second = connect(&ring.daemons[0])?;
+    first.lock("first")?;
+    first.hears("granted")?;
+    second.lock("second")?;
+    first.unlock()?;
+    second.hears("granted")?;
+    second.unlock()?;
+    let mut seen = Vec::new();
+    while seen.len() < 4 {
+        let event: Value = watcher.hears("event")?;
+        let is_lock =
+            ["lock_granted", "lock_released"].contains(&event["event"].as_str().unwrap_or(""));
+        if is_lock {
+            seen.push((event["event"].clone(), event["label"].clone()));
+        }
+    }
+    let expected = [
+        ("lock_granted", "first"),
+        ("lock_released", "first"),
+        ("lock_granted", "second"),
+        ("lock_released", "second"),
+    ];
+    let expected = expected.map(|(event, label)| (json!(event), json!(label)));
+    ensure!(seen == expected, "{seen:?}");
+    Ok(())
+}
+
+fn many_short_locks_get_few_lines() -> Result<()> {
+    const LOCKS: usize = 1000;
+    let ring = form(1)?;
+    let daemon = &ring.daemons[0];
+    let mut client = connect(daemon)?;
+    for _ in 0..LOCKS {
+        client.lock("short")?;
+        client.hears("granted")?;
+        client.unlock()?;
+    }
+    client.lock("long")?;
+    client.hears("granted")?;
+    let line = daemon.wait_for_line(PATIENCE, |line| line.contains("\"long\""))?;
+    let lines = daemon.output();
+    let short = lines.iter().filter(|line| line.contains("\"short\""));
+    let short = short.count();
+    ensure!((100..LOCKS).contains(&short), "{short} lines");
+    ensure!(
+        line.contains("short locks before it are not shown"),
+        "{line}"
+    );
+    Ok(())
+}
