@@ -228,6 +228,21 @@ pub enum Trouble {
     },
 }
 
+impl Trouble {
+    /// Returns whether this is lateness of less than a quarter of `failure_timeout` (WAITER_TIMEOUT). The protocol
+    /// recovers from it, and people have nothing to do.
+    #[must_use]
+    pub fn is_slight(&self, failure_timeout: Duration) -> bool {
+        match *self {
+            Self::AnswerLate { after: late, .. }
+            | Self::TakenLate {
+                late: Some(late), ..
+            } => late < failure_timeout / 4,
+            _ => false,
+        }
+    }
+}
+
 /// Why a received frame was dropped without any effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DropReason {

@@ -171,8 +171,10 @@ impl Lab2 {
     fn remember_once(&mut self, trouble: Trouble) -> Option<Instant> {
         let now = self.now.monotonic;
         let once = &mut self.troubles.once;
-        let kind = discriminant(&trouble);
-        let like = once.iter_mut().find(|(_, it)| discriminant(it) == kind);
+        let limit = self.constants.waiter_timeout();
+        // A slight one must not hide one that harms.
+        let kind = |it: &Trouble| (discriminant(it), it.is_slight(limit));
+        let like = once.iter_mut().find(|(_, it)| kind(it) == kind(&trouble));
         if let Some(like) = like {
             let (at, _) = std::mem::replace(like, (now, trouble));
             return Some(at);

@@ -30,6 +30,8 @@ const UNCONFIRMED: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Log {
     verbose: bool,
+    /// After so long without a heartbeat others elect a new owner.
+    failure_timeout: Duration,
     routine: Routine,
     members: usize,
     /// This node's state.
@@ -45,11 +47,13 @@ pub struct Log {
 }
 
 impl Log {
-    /// If `verbose`, turns of the plain rotation are told too, and why frames are dropped.
+    /// If `verbose`, turns of the plain rotation are told too, and why frames are dropped. Lateness is judged by
+    /// `failure_timeout`.
     #[must_use]
-    pub fn new(verbose: bool) -> Self {
+    pub fn new(verbose: bool, failure_timeout: Duration) -> Self {
         Self {
             verbose,
+            failure_timeout,
             routine: Routine::new(),
             members: 0,
             state: State::Looser,
@@ -266,7 +270,7 @@ impl Log {
         };
         let shown = Wrong { trouble, over };
         let (name, mac) = (shown.event(), shown.member().map(display));
-        if over {
+        if over || trouble.is_slight(self.failure_timeout) {
             info!(event = name, mac, "{shown}{hidden}");
         } else {
             warn!(event = name, mac, "{shown}{hidden}");

@@ -64,7 +64,9 @@ fn logged(event: &Event) -> String {
         .with_ansi(false)
         .without_time()
         .finish();
-    tracing::subscriber::with_default(lines, || Log::new(false).observe(now(), event));
+    tracing::subscriber::with_default(lines, || {
+        Log::new(false, Duration::ZERO).observe(now(), event)
+    });
     let bytes = captured.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
 }

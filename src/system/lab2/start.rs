@@ -59,7 +59,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     let audience = Audience {
         observers: Observers {
             tally: Tally::new(),
-            log: Log::new(options.verbose),
+            log: Log::new(options.verbose, constants.waiter_timeout()),
         },
         history: History::new(host.started()),
     };

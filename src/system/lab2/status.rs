@@ -43,7 +43,7 @@ pub fn status(
         deaf: machine.is_deaf(),
         unfit: machine.is_unfit(),
         apart: machine.is_apart(),
-        troubles: machine.troubles().map(trouble).collect(),
+        troubles: troubles(machine.troubles(), machine.constants()),
         stored: machine.is_stored(),
         pausing: service.pending(machine),
         owner: machine.owner().map(|owner| owner.to_string()),
@@ -73,6 +73,12 @@ pub fn token_status(token: Token) -> TokenStatus {
         number: token.number,
         fencing: FencingToken::from(token).to_string(),
     }
+}
+
+/// Returns the troubles that people can do something about.
+fn troubles(all: impl Iterator<Item = Trouble>, constants: &Constants) -> Vec<String> {
+    let limit = constants.waiter_timeout();
+    all.filter(|it| !it.is_slight(limit)).map(trouble).collect()
 }
 
 /// A trouble, as the status tells of it.
@@ -170,5 +176,18 @@ mod tests {
         assert_eq!(seen(own, earlier), Some(0));
         assert_eq!(seen(other, earlier), Some(30));
         assert_eq!(seen(other, None), None);
+    }
+
+    #[test]
+    fn lateness_below_a_quarter_of_the_failure_timeout_is_no_trouble() {
+        let constants = Constants::default();
+        let quarter = constants.waiter_timeout() / 4;
+        let late = |after| Trouble::AnswerLate {
+            mac: MacAddr([2; 6]),
+            after,
+        };
+        let below = quarter.saturating_sub(Duration::from_nanos(1));
+        let shown = troubles([late(below), late(quarter)].into_iter(), &constants);
+        assert_eq!(shown, [trouble(late(quarter))]);
     }
 }

@@ -1,4 +1,4 @@
-use ring_proto::lab2::{DropReason, Event, Grade, Reason, State};
+use ring_proto::lab2::{DropReason, Event, Grade, Reason, State, Trouble};
 use ring_proto::time::{Instant, Now};
 
 use super::Log;
@@ -33,7 +33,7 @@ fn lines(style: Style, events: &[(u64, Event)]) -> Vec<String> {
     let captured = Captured::default();
     let writer = captured.clone();
     tracing::subscriber::with_default(subscriber(style, move || writer.clone()), || {
-        let mut log = Log::new(style.verbose);
+        let mut log = Log::new(style.verbose, Duration::from_millis(400));
         for (ms, event) in events {
             let monotonic = Instant::from_nanos((60_000 + ms) * 1_000_000);
             log.observe(Now { monotonic, wall: 0 }, event);
@@ -400,4 +400,18 @@ fn what_happens_with_every_frame_prints_nothing() {
         (0, Event::HandedOver { to: TWO, latency }),
     ];
     assert!(text(false, &events).is_empty());
+}
+
+#[test]
+fn lateness_warns_from_a_quarter_of_the_failure_timeout_on() {
+    let late = |after_ms| Event::Trouble {
+        trouble: Trouble::AnswerLate {
+            mac: TWO,
+            after: Duration::from_millis(after_ms),
+        },
+        over: false,
+    };
+    let lines = text(false, &[(0, late(99)), (1, late(100))]);
+    let levels: Vec<_> = lines.iter().map(|line| &line[..4]).collect();
+    assert_eq!(levels, ["INFO", "WARN"], "{lines:?}");
 }
