@@ -10,6 +10,7 @@
 mod event;
 mod framing;
 pub mod ftn;
+mod health;
 pub(crate) mod hex;
 pub mod jitterbug;
 pub mod lab2;
@@ -24,6 +25,7 @@ use std::path::PathBuf;
 
 pub use event::{EventHead, EventMessage, Snapshot};
 pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
+pub use health::{Finding, Health, Verdict};
 pub use lock::{BootClock, Grant, LockRequest, Loss, MAX_LABEL, Refusal, Renewal};
 pub use message::{NoRequest, OwnRequest, PROTOCOL, Pending, Reply, Request, TokenData, Version};
 pub use name::NodeName;

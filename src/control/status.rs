@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::OwnJson;
+use super::{Health, OwnJson, Verdict};
 
 /// A node's status: an object with the system's own keys, as it came.
 ///
-/// Two keys are read by whoever knows nothing of the system: `system`, its name, tells one system's status from
-/// another's, and `healthy` whether the node does what it is for. A system whose page says which keys its status has may
-/// have its name in `protocol`.
+/// Some keys are read by programs that know nothing of the system: `system`, its name, tells one system's status from
+/// another's; `health` tells how well the node does what it is for, and `troubles` why. A system whose page says which keys
+/// its status has may have its name in `protocol`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodeStatus(OwnJson);
@@ -21,25 +21,22 @@ struct CommonKeys {
     #[serde(default)]
     protocol: Option<String>,
     #[serde(default)]
-    healthy: Option<bool>,
+    health: Health,
+    #[serde(default)]
+    troubles: Vec<String>,
 }
 
 impl NodeStatus {
-    /// Makes the status of a node of `system`. `own` is an object, with neither of the two keys.
+    /// Makes the status of a node of `system`. `own` is an object without the key `system`.
     #[must_use]
-    pub fn new(system: &str, healthy: bool, own: &impl Serialize) -> Self {
+    pub fn new(system: &str, own: &impl Serialize) -> Self {
         #[derive(Serialize)]
         struct Whole<'a, T> {
             system: &'a str,
-            healthy: bool,
             #[serde(flatten)]
             own: &'a T,
         }
-        Self(OwnJson::of(&Whole {
-            system,
-            healthy,
-            own,
-        }))
+        Self(OwnJson::of(&Whole { system, own }))
     }
 
     /// Makes a status that has the system's own keys and no others.
@@ -60,11 +57,17 @@ impl NodeStatus {
         keys.system.or(keys.protocol)
     }
 
-    /// Whether the node says of itself that it does what it is for. One that does not say so answers, at least.
+    /// Returns the verdict of the node on itself. One that has none answers, at least.
     #[must_use]
-    pub fn is_healthy(&self) -> bool {
+    pub fn verdict(&self) -> Verdict {
         let keys = self.0.read::<CommonKeys>();
-        keys.ok().and_then(|keys| keys.healthy).unwrap_or(true)
+        keys.map_or_else(
+            |_| Verdict::default(),
+            |keys| Verdict {
+                health: keys.health,
+                troubles: keys.troubles,
+            },
+        )
     }
 }
 
@@ -90,10 +93,11 @@ mod tests {
     use serde::Serialize;
 
     use super::NodeStatus;
-    use crate::control::Reply;
+    use crate::control::{Health, Reply, Verdict};
 
     #[derive(Serialize)]
     struct Own {
+        health: Health,
         role: &'static str,
         counters: Vec<u8>,
     }
@@ -101,14 +105,15 @@ mod tests {
     #[test]
     fn a_status_keeps_the_systems_own_keys_behind_those_of_all() {
         let own = Own {
+            health: Health::Critical,
             role: "leader",
             counters: vec![1],
         };
-        let status = NodeStatus::new("note", false, &own);
-        let line = r#"{"system":"note","healthy":false,"role":"leader","counters":[1]}"#;
+        let status = NodeStatus::new("note", &own);
+        let line = r#"{"system":"note","health":"critical","role":"leader","counters":[1]}"#;
         assert_eq!(status.json().text(), line);
         assert_eq!(status.system().as_deref(), Some("note"));
-        assert!(!status.is_healthy());
+        assert_eq!(status.verdict().health, Health::Critical);
     }
 
     #[test]
@@ -119,7 +124,7 @@ mod tests {
                 .collect::<BTreeMap<_, _>>(),
         );
         assert_eq!(status.system().as_deref(), Some("note"));
-        assert!(status.is_healthy(), "it does not say that it is not");
+        assert_eq!(status.verdict(), Verdict::default());
     }
 
     #[test]
@@ -128,7 +133,10 @@ mod tests {
         let Ok(Reply::Status(status)) = serde_json::from_str(line) else {
             panic!("{line}");
         };
-        assert_eq!((status.system(), status.is_healthy()), (None, true));
+        assert_eq!(
+            (status.system(), status.verdict().health),
+            (None, Health::Healthy)
+        );
         let again = serde_json::to_string(&Reply::Status(status)).expect("it is JSON");
         assert_eq!(again, line);
     }

@@ -47,7 +47,8 @@ use status::Shown;
 /// An [`Error`], or that `output` takes nothing.
 pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u8> {
     match &options.command {
-        Command::Status { json } => {
+        Command::Status { check: true, .. } => status::check(socket(options), output),
+        Command::Status { json, check: false } => {
             let shown = match json {
                 _ if options.quiet => Shown::No,
                 true => Shown::Json,

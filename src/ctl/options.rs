@@ -27,7 +27,7 @@ Examples:
   ringctl status                     the ring as the only ringd here sees it
   ringctl status -i eth0             as the ringd on eth0 sees it
   ringctl status --json | jq .owner  for programs; times are in nanoseconds
-  ringctl status -q || page-me       for monitoring: the exit code alone
+  ringctl status --check             one line for a monitor; exit code 0, 1 or 2
   ringctl run -- backup /srv         run a command on one node at a time
   ringctl run -n -- backup /srv      the same, but do not wait for the token
   ringctl run -nq -- backup /srv     nor say so if it is held, for cron
@@ -44,12 +44,9 @@ Exit codes:
   2  wrong usage
   3  no ringd runs here, none is reached at the socket, or it does not answer
   4  several run here: choose one with -i
-  5  status: the node is in no ring, since it looks for the token (LOOSER, orphan),
-     elects an owner (GENERATING), its link is down, or it hears nobody though
-     it knows members that have not left; or, of another system, it says that it
-     is not healthy
+  5  status: the node's health is critical, and the status says why
 
-The help of run, once, lock, wait and guard lists theirs.";
+The help of each command lists codes of its own.";
 
 const WATCH: &str = "\
 Shows owners elected and lost, members, grades, and the locks of this machine.
@@ -137,11 +134,13 @@ fn with_short_value(mut error: clap::Error) -> clap::Error {
 /// What `ringctl` can do.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
-    /// Show state, token, owner, members, locks, constants and counters.
+    /// Show health, state, token, owner, members, locks, constants and counters.
     ///
-    /// The exit code is 5 while the node is in no ring, or hears nobody though it knows other members; of a
-    /// server of the token service while it serves nothing.
+    /// The exit code is 5 while the node's health is critical: the node, or its ring, does not do its job.
     Status {
+        /// Print one line for a monitoring system: OK (exit code 0), WARNING (1) or CRITICAL (2), and why.
+        #[arg(long, conflicts_with_all = ["json", "quiet"])]
+        check: bool,
         /// Print JSON for programs: one object, times in nanoseconds.
         #[arg(long)]
         json: bool,

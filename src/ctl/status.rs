@@ -1,17 +1,17 @@
 //! `ringctl status`.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
 use super::client::{self, Plain};
 use super::systems::{self, View};
 use super::{Error, render};
-use crate::control::Reply;
+use crate::control::{Health, Reply, Verdict, harmless};
 
-/// The exit code for a node that is not healthy: one of a ring that is in none.
-const NOT_HEALTHY: u8 = 5;
+/// The exit code for a node whose health is critical.
+const CRITICAL: u8 = 5;
 
 /// How a status is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,14 +24,50 @@ pub(super) enum Shown {
     Json,
 }
 
-/// Shows a node's status, and returns an exit code by whether the node is healthy.
+/// Shows a node's status, and returns an exit code by the node's health.
 ///
 /// # Errors
 /// An [`Error`], or that `output` takes nothing.
 pub(super) fn status(socket: &Path, shown: Shown, output: &mut impl Write) -> anyhow::Result<u8> {
     let view = ask(socket)?;
     show(&*view, shown, output).context("cannot write the answer")?;
-    Ok(if view.is_healthy() { 0 } else { NOT_HEALTHY })
+    let is_critical = view.verdict().health == Health::Critical;
+    Ok(if is_critical { CRITICAL } else { 0 })
+}
+
+/// Prints a line for a monitor, and returns the exit code that monitoring plugins have for it.
+///
+/// # Errors
+/// `output` takes nothing.
+pub(super) fn check(socket: Result<PathBuf, Error>, output: &mut impl Write) -> anyhow::Result<u8> {
+    let (health, text) = match socket.and_then(|socket| ask(&socket)) {
+        Ok(view) => {
+            let Verdict { health, troubles } = view.verdict();
+            let troubles: Vec<String> = troubles.iter().map(|it| harmless(it)).collect();
+            let text = match troubles.as_slice() {
+                [] => view.line(),
+                troubles => troubles.join("; "),
+            };
+            (health, text)
+        }
+        Err(error) => (Health::Critical, one_line(&error)),
+    };
+    let (word, code) = match health {
+        Health::Healthy => ("OK", 0),
+        Health::Degraded => ("WARNING", 1),
+        Health::Critical => ("CRITICAL", 2),
+    };
+    writeln!(output, "RINGD {word} - {text}").context("cannot write the answer")?;
+    Ok(code)
+}
+
+fn one_line(error: &Error) -> String {
+    let lines: Vec<String> = error
+        .to_string()
+        .lines()
+        .map(|it| it.trim().to_owned())
+        .collect();
+    lines.join(" ")
 }
 
 fn ask(socket: &Path) -> Result<Box<dyn View>, Error> {

@@ -15,7 +15,7 @@ use super::render::jitterbug::NodeView;
 use crate::control::ftn::SYSTEM as FTN;
 use crate::control::jitterbug::{LEADER, ORPHAN, SYSTEM as JITTERBUG, WAITER};
 use crate::control::lab2::parse_ring_name;
-use crate::control::{EventHead, EventMessage, NodeName, NodeStatus, harmless};
+use crate::control::{EventHead, EventMessage, NodeName, NodeStatus, Verdict, harmless};
 
 /// What can be done with nodes of one system only.
 #[derive(Debug, Clone, Subcommand)]
@@ -74,8 +74,8 @@ pub(super) fn lock_help() -> String {
 
 /// A node's status, as far as its system is known here.
 pub(super) trait View {
-    /// Whether the node does what it is for.
-    fn is_healthy(&self) -> bool;
+    /// Returns the verdict of the node on itself.
+    fn verdict(&self) -> Verdict;
 
     /// The status, with what `ringctl` adds to it.
     fn json(&self) -> NodeStatus;
@@ -136,7 +136,7 @@ pub(super) fn parse_name(name: &str) -> Result<NodeName, String> {
 #[cfg(test)]
 mod tests {
     use super::view;
-    use crate::control::{NodeStatus, Reply};
+    use crate::control::{Health, NodeStatus, Reply, Verdict};
 
     fn status(text: &str) -> NodeStatus {
         let line = format!("{{\"status\":{text}}}");
@@ -150,16 +150,17 @@ mod tests {
     fn a_status_is_shown_by_its_system_and_that_of_an_unknown_one_as_it_is() {
         let text = r#"{"system":"note","role":"leader","counters":{"grants":3}}"#;
         let any = view(status(text)).expect("any object has a view");
-        assert!(any.is_healthy(), "it does not say that it is not");
+        assert_eq!(any.verdict(), Verdict::default());
         assert_eq!(any.json().json().text(), text);
         let mut page = Vec::new();
         any.show(&mut page).expect("a vector takes all");
         let page = String::from_utf8(page).expect("it is text");
         assert!(page.contains("leader") && page.contains("grants"), "{page}");
         assert_eq!(any.obstacle(), None);
-        let ill = view(status(r#"{"system":"note","healthy":false}"#)).expect("a view");
-        assert!(!ill.is_healthy());
-        let broken = view(status(r#"{"system":"ftn","healthy":true}"#)).err();
+        let ill = r#"{"system":"note","health":"critical","troubles":["no room"]}"#;
+        let ill = view(status(ill)).expect("a view").verdict();
+        assert_eq!((ill.health, ill.troubles.len()), (Health::Critical, 1));
+        let broken = view(status(r#"{"system":"ftn","health":"healthy"}"#)).err();
         let error = broken.expect("a server's status has more keys");
         assert!(error.to_string().contains("missing field"), "{error}");
     }

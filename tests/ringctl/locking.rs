@@ -253,6 +253,6 @@ fn a_pipe_that_is_closed_ends_well_though_the_daemon_is_stopped() {
     client.grant(Duration::from_secs(4));
     assert_eq!(lock.line(), TOKEN);
     lock.close_output();
-    assert_eq!(client.request(), json!({"request": "unlock"}));
+    assert_eq!(client.request()["request"], "unlock");
     assert_eq!(lock.code(), Some(0));
 }

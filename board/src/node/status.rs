@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ring_codec::andrews::Kind;
-use ring_proto::andrews::{Andrews, Counters, DatabaseState, Reason, State};
-use ringd::control::NodeStatus;
+use ring_proto::andrews::{Andrews, Counters, Reason};
+use ringd::control::{Finding, Health, NodeStatus, Verdict};
 use ringd::host::Drops;
 use serde::Serialize;
 
@@ -27,6 +27,7 @@ pub struct Status {
     election: Election,
     database: &'static str,
     waiting: usize,
+    health: Health,
     troubles: Vec<String>,
     counters: Counted,
 }
@@ -64,11 +65,13 @@ impl Status {
         machine: &Andrews,
         drops: Drops,
         late_wake_ups: u64,
-        mut troubles: Vec<String>,
+        around: Vec<String>,
         complaint: Option<String>,
     ) -> Self {
         let it = machine.snapshot();
-        troubles.extend(troubles::of(&it, complaint));
+        let mut findings: Vec<_> = around.into_iter().map(Finding::degraded).collect();
+        findings.extend(troubles::of(&it, complaint));
+        let Verdict { health, troubles } = Verdict::of(findings);
         let mut counters = counted(machine.counters());
         let around = [
             ("kernel_drops", drops.kernel),
@@ -99,17 +102,15 @@ impl Status {
             },
             database: it.database.name(),
             waiting: it.waiting,
+            health,
             troubles,
             counters,
         }
     }
 
-    /// Whether the node is in the ring, with both its neighbours, and the database answers.
-    pub fn is_healthy(&self) -> bool {
-        self.state == State::Member.name()
-            && self.successor.is_some()
-            && self.predecessor.is_some()
-            && self.database == DatabaseState::Up.name()
+    /// Returns how well the node does what it is for.
+    pub const fn health(&self) -> Health {
+        self.health
     }
 
     /// As JSON: strings, numbers and maps with string keys, nothing that it lacks.
@@ -137,7 +138,7 @@ impl Status {
 
 impl From<&Status> for NodeStatus {
     fn from(status: &Status) -> Self {
-        Self::new(SYSTEM, status.is_healthy(), status)
+        Self::new(SYSTEM, status)
     }
 }
 

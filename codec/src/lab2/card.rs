@@ -7,13 +7,15 @@
 //!   at  bytes  field
 //!    0      4  mark        "RGD3"
 //!    4      6  version     the author's: major, minor, patch, a u16 each
-//!   10      8  held        u64, nanoseconds for which a program has held the author's token; 2^64-1: none does
-//!   18      1  programLen  u8, at most 64; 0 if no program holds the token
-//!   19      …  program     that program, in UTF-8
+//!   10      6  unheard     a member that the author has not heard for long; zeros: there is none
+//!   16      8  held        u64, nanoseconds for which a program has held the author's token; 2^64-1: none does
+//!   24      1  programLen  u8, at most 64; 0 if no program holds the token
+//!   25      …  program     that program, in UTF-8
 //! ```
 //!
 //! # Example
 //! ```
+//! use ring_codec::MacAddr;
 //! use ring_codec::lab2::{self, Card, Frame, Version, Work};
 //!
 //! let bytes = hex_literal::hex!(
@@ -25,11 +27,13 @@
 //!     "0000000005f5e100"               // shortest: 100 ms
 //!     "00000000004c4b40 00000003"      // take: 5 ms, expect: 3
 //!     "52474433 000000010000"          // mark, version: 0.1.0
+//!     "020000000007"                   // unheard
 //!     "000000003b9aca00 06 6261636b7570" // held: 1 s, program: backup
 //! );
 //! let frame = Frame::decode(&bytes)?;
 //! let card = Card {
 //!     version: Version { major: 0, minor: 1, patch: 0 },
+//!     unheard: Some(MacAddr([2, 0, 0, 0, 0, 7])),
 //!     work: Some(Work { held: 1_000_000_000, program: "backup" }),
 //! };
 //! assert_eq!(frame.card, Some(card));
@@ -43,6 +47,7 @@ use core::fmt;
 
 use zerocopy::byteorder::network_endian::{U16, U64};
 
+use crate::MacAddr;
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -55,12 +60,13 @@ pub const MAX_PROGRAM_LEN: usize = 64;
 const NOT_HELD: u64 = u64::MAX;
 
 layout! {
-    /// A card without the program, 19 bytes.
+    /// A card without the program, 25 bytes.
     struct CardLayout {
         mark: [u8; 4] = "mark",
         major: U16 = "major",
         minor: U16 = "minor",
         patch: U16 = "patch",
+        unheard: MacAddr = "unheard",
         held: U64 = "held",
         program_len: u8 = "programLen",
     }
@@ -71,6 +77,9 @@ layout! {
 pub struct Card<'a> {
     /// The author's version.
     pub version: Version,
+    /// A member that the author knows and has not heard for long. If there are several, the author names one after the
+    /// other.
+    pub unheard: Option<MacAddr>,
     /// The work under the author's token; `None`: it has no token, or no program of it holds the token.
     pub work: Option<Work<'a>>,
 }
@@ -140,6 +149,7 @@ impl<'a> Card<'a> {
                 minor: layout.minor.get(),
                 patch: layout.patch.get(),
             },
+            unheard: Some(layout.unheard).filter(|&mac| mac != MacAddr::default()),
             work: (held != NOT_HELD).then_some(Work { held, program }),
         })
     }
@@ -149,6 +159,7 @@ impl<'a> Card<'a> {
         let (held, program) = self
             .work
             .map_or((NOT_HELD, ""), |work| (work.held, work.program));
+        writer.require(self.unheard != Some(MacAddr::default()), "unheard");
         writer.require(self.work.is_none() || held != NOT_HELD, "held");
         writer.require_len("program", program.len(), MAX_PROGRAM_LEN);
         writer.layout(&CardLayout {
@@ -156,6 +167,7 @@ impl<'a> Card<'a> {
             major: self.version.major.into(),
             minor: self.version.minor.into(),
             patch: self.version.patch.into(),
+            unheard: self.unheard.unwrap_or_default(),
             held: held.into(),
             program_len: u8::try_from(program.len()).unwrap_or(u8::MAX),
         });

@@ -466,6 +466,7 @@ const CARD: lab2::Card<'_> = lab2::Card {
         minor: 2,
         patch: 3,
     },
+    unheard: None,
     work: None,
 };
 
@@ -475,13 +476,13 @@ fn lab2_takes_what_is_no_card_for_padding() {
     let whole = lab2::Frame::decode(&bytes).unwrap();
     assert!(whole.card.is_some());
     // The mark, a length that is too large, a program without a holder, and text that is not UTF-8.
-    let card = bytes.len() - 19 - "backup".len();
+    let card = bytes.len() - 25 - "backup".len();
     for (at, to) in [
         (card, &b"RGDX"[..]),
-        (card + 18, &[65]),
-        (card + 18, &[7]),
-        (card + 10, &[0xff; 8]),
-        (card + 19, &[0xff]),
+        (card + 24, &[65]),
+        (card + 24, &[7]),
+        (card + 16, &[0xff; 8]),
+        (card + 25, &[0xff]),
     ] {
         let bytes = damaged("lab2", "where_is_token_with_card", at, to);
         let frame = lab2::Frame::decode(&bytes).unwrap();

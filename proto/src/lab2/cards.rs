@@ -73,6 +73,7 @@ impl Lab2 {
         let own = own.filter(|_| content.kind() == Kind::TokenIsHere);
         let card = Card {
             version,
+            unheard: self.unheard_member(),
             work: own.map(|work| card::Work {
                 held: nanos(self.now.monotonic.since(work.since)),
                 program: card::shortened(&work.program),
@@ -92,6 +93,7 @@ impl Lab2 {
         let differs = self.cards.version != Some(card.version);
         self.table
             .set_version(envelope.from, differs.then_some(card.version));
+        self.note_unheard_by(envelope.from, card.unheard);
         if kind != Kind::TokenIsHere || !envelope.broadcast {
             return;
         }

@@ -208,6 +208,11 @@ pub enum Trouble {
         /// Who says so.
         mac: MacAddr,
     },
+    /// Members say that they do not hear this node, though it hears them.
+    Unheard {
+        /// Who says so.
+        by: SilentMembers,
+    },
     /// An interface carries less than a promise needs, or has refused a heartbeat or a PING as too long: this
     /// node, or the member, helps nobody to a grade, or nobody helps it.
     MtuTooSmall {

@@ -60,6 +60,7 @@ impl Lab2 {
         self.look_for_silent();
         self.forget_reach();
         self.compare_mtu();
+        self.review_unheard();
         if !self.table.profiles().is_empty() {
             self.review_constants();
         }
@@ -122,14 +123,21 @@ impl Lab2 {
         }
     }
 
-    /// Whether fewer members are there than a quorum has. Where nobody has said how many there are to be, nobody relies
-    /// on one.
+    /// Returns how many members are there, this node included, as far as it can tell.
+    #[must_use]
+    pub fn present_members(&self) -> usize {
+        self.heard_members() - self.silent_members().count()
+    }
+
+    /// Whether fewer members are there than a quorum has. Where nobody has said how many there are to be, members that have
+    /// left on purpose are not missed.
     fn no_quorum(&self) -> Option<Trouble> {
-        let expected = self.expected()?;
+        let expected = self.expected_members();
         let ring = self.roster();
         let silent: SilentMembers = self.silent_members().collect();
-        let present = self.heard_members() - silent.count();
-        (present < ring / 2 + 1).then_some(Trouble::NoQuorum {
+        let present = self.present_members();
+        let is_missed = expected > 0 || silent.count() > 0;
+        (is_missed && present < ring / 2 + 1).then_some(Trouble::NoQuorum {
             present,
             ring,
             expected,

@@ -49,6 +49,7 @@ mod timer;
 mod tokens;
 mod trouble;
 mod turns;
+mod unheard;
 mod unsure;
 mod view;
 mod waiter;

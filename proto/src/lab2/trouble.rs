@@ -12,6 +12,7 @@ use super::input::Envelope;
 use super::missing::Watch;
 use super::reach::Reach;
 use super::role::Offer;
+use super::unheard::Unheard;
 use super::{Event, Lab2, Trouble};
 use crate::time::Instant;
 
@@ -43,6 +44,8 @@ pub(super) struct Troubles {
     named_since: Option<Instant>,
     /// The owners that only others hear, and when they last said so.
     unheard: Vec<(Instant, MacAddr)>,
+    /// Members that do not hear this node.
+    pub(super) unheard_by: Unheard,
     /// When it was looked for members that are silent.
     pub(super) watch: Watch,
     /// Whose table differs from this node's.
@@ -135,6 +138,7 @@ impl Lab2 {
             .chain(self.shared_addresses())
             .chain(self.apart_troubles())
             .chain(self.troubles.no_quorum)
+            .chain(self.unheard_trouble())
             .chain(ahead)
             .chain(once)
     }
@@ -391,6 +395,7 @@ impl Lab2 {
         let differing = before.differing.filter(|it| it.told);
         let differing = differing.map(|it| Trouble::TablesDiffer { owner: it.owner });
         let reach = before.reach.all().chain(before.no_quorum);
+        let reach = reach.chain(before.unheard_by.told());
         let ended = unsent.into_iter().chain(deaf).chain(unheard);
         for trouble in ended.chain(differing).chain(reach) {
             self.tell_trouble(trouble, true);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::NodeStatus;
+use crate::control::{Health, NodeStatus};
 
 /// The name of the system in its status.
 pub const SYSTEM: &str = "ftn";
@@ -57,7 +57,10 @@ pub struct Status {
     pub parts_bytes: usize,
     /// What the tokens may take.
     pub max_memory_bytes: usize,
-    /// What is wrong with it or its surroundings, as sentences.
+    /// How well the server does what it is for.
+    #[serde(default)]
+    pub health: Health,
+    /// What is wrong and what to do, as sentences, the worst first.
     #[serde(default)]
     pub troubles: Vec<String>,
     /// What has happened since its start, by name. What is not there is 0.
@@ -92,6 +95,6 @@ impl Status {
 
 impl From<&Status> for NodeStatus {
     fn from(status: &Status) -> Self {
-        Self::new(SYSTEM, status.is_serving(), status)
+        Self::new(SYSTEM, status)
     }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::ORPHAN;
-use crate::control::NodeStatus;
+use crate::control::{Health, NodeStatus};
 
 /// A node's view of its ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +38,10 @@ pub struct Status {
     /// How long the loop may stand still before the node no longer leads, in milliseconds.
     #[serde(default)]
     pub lease_ms: u64,
-    /// What is wrong with the ring, as sentences.
+    /// How well the node and its ring do what they are for.
+    #[serde(default)]
+    pub health: Health,
+    /// What is wrong and what to do, as sentences, the worst first.
     #[serde(default)]
     pub troubles: Vec<String>,
     /// What was counted since the start.
@@ -83,14 +85,6 @@ pub struct CountersStatus {
     pub plain: BTreeMap<String, u64>,
     /// What was dropped, by reason.
     pub dropped: BTreeMap<String, u64>,
-}
-
-impl Status {
-    /// Whether the node is in a ring.
-    #[must_use]
-    pub fn is_in_ring(&self) -> bool {
-        self.state != ORPHAN
-    }
 }
 
 impl From<&Status> for NodeStatus {

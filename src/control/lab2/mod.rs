@@ -11,8 +11,8 @@ pub use lock::{Grade, LossReason, RefusalReason};
 pub use name::{parse_ethertype, parse_ring_name, ring_name};
 pub use request::{OnceRequest, PauseRequest, PendingReason, RingRequest};
 pub use status::{
-    ClientStatus, ConstantsStatus, Counters, HolderStatus, LockTotals, MemberStatus, RunStatus,
-    Status, TokenStatus,
+    ClientStatus, ConstantsStatus, Counters, HolderStatus, LockTotals, MemberStatus, QuorumStatus,
+    RunStatus, Status, TokenStatus,
 };
 
 /// How a lock of a ring is wanted.

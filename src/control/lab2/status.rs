@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Grade, PendingReason};
-use crate::control::{NodeStatus, Percentiles};
+use crate::control::{Health, NodeStatus, Percentiles};
 
 /// A daemon's view of its ring.
 #[expect(
@@ -48,9 +48,15 @@ pub struct Status {
     /// Its times are too far from the ring's: it neither elects nor owns.
     #[serde(default)]
     pub apart: bool,
-    /// What the promises assume and does not hold just now, as sentences.
+    /// How well the node and its ring do what they are for.
+    #[serde(default)]
+    pub health: Health,
+    /// What is wrong and what to do, as sentences, the worst first.
     #[serde(default)]
     pub troubles: Vec<String>,
+    /// How many members are there, and how many a quorum has.
+    #[serde(default)]
+    pub quorum: QuorumStatus,
     /// What must survive a restart can be stored. A node that cannot store it owns nothing.
     #[serde(default = "yes")]
     pub stored: bool,
@@ -106,8 +112,12 @@ impl Status {
     /// Whether the node hears nobody, though it knows another member that has not said that it leaves.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {
-        let others = |member: &MemberStatus| member.mac != self.mac && member.state != "left";
-        self.deaf && self.members.iter().any(others)
+        self.deaf && self.others().any(|member| member.state != "left")
+    }
+
+    /// Returns the other members.
+    pub fn others(&self) -> impl Iterator<Item = &MemberStatus> {
+        self.members.iter().filter(|member| member.mac != self.mac)
     }
 
     /// The state, and what is to be known of it, for people.
@@ -136,6 +146,17 @@ impl Status {
         }
         text
     }
+}
+
+/// Whether a quorum is possible.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuorumStatus {
+    /// How many members are there, this node included, as far as it can tell.
+    pub present: usize,
+    /// How many a quorum has.
+    pub needed: usize,
+    /// How many members the ring has: those that are known, or more if more are expected.
+    pub ring: usize,
 }
 
 /// A token's identity.

@@ -8,7 +8,7 @@ use super::super::systems::View;
 use super::names::Names;
 use super::obstacle::obstacle;
 use crate::control::lab2::{RingEvent, Status, TokenStatus};
-use crate::control::{EventMessage, NodeStatus, harmless};
+use crate::control::{EventMessage, NodeStatus, Verdict, harmless};
 
 /// The status of a node of a ring, with the names that this machine knows its members by.
 pub(in crate::ctl) struct RingView(Status);
@@ -26,8 +26,11 @@ impl RingView {
 }
 
 impl View for RingView {
-    fn is_healthy(&self) -> bool {
-        self.0.is_in_ring()
+    fn verdict(&self) -> Verdict {
+        Verdict {
+            health: self.0.health,
+            troubles: self.0.troubles.clone(),
+        }
     }
 
     fn json(&self) -> NodeStatus {

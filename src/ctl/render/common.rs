@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::systems::View;
 use super::{LISTED, short};
-use crate::control::{EventMessage, NodeStatus, OwnJson, harmless};
+use crate::control::{EventMessage, NodeStatus, OwnJson, Verdict, harmless};
 
 /// Where values begin, unless a key is longer.
 const VALUES: usize = 13;
@@ -27,8 +27,8 @@ impl AnyView {
 }
 
 impl View for AnyView {
-    fn is_healthy(&self) -> bool {
-        self.0.is_healthy()
+    fn verdict(&self) -> Verdict {
+        self.0.verdict()
     }
 
     fn json(&self) -> NodeStatus {

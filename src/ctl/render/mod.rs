@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Deserializer;
 
-use crate::control::OwnJson;
+use crate::control::{OwnJson, harmless};
 
 /// The most rows of a list that are shown; a longer one is for programs (`--json`).
 const LISTED: usize = 100;
@@ -25,6 +25,14 @@ pub(super) fn json(own: &OwnJson, out: &mut impl Write) -> io::Result<()> {
     let mut to = serde_json::Serializer::pretty(&mut *out);
     serde_transcode::transcode(&mut from, &mut to)?;
     writeln!(out)
+}
+
+/// What is wrong, and what to do.
+fn troubles(troubles: &[String], out: &mut dyn Write) -> io::Result<()> {
+    for trouble in troubles.iter().take(LISTED) {
+        writeln!(out, "  Warning: {}", harmless(trouble))?;
+    }
+    Ok(())
 }
 
 /// The counters of one group, one a line; nothing if all are 0.

@@ -365,6 +365,18 @@ impl fmt::Display for Wrong {
             (Trouble::NoQuorum { .. }, true) => {
                 f.write_str("a quorum is possible again, or this node has no link")
             }
+            (Trouble::Unheard { by }, false) => {
+                f.write_str("not heard by ")?;
+                each(f, by, "", ", ")?;
+                Others(by.others()).fmt(f)?;
+                f.write_str(
+                    ", whom this node hears: its frames are lost on their way out; look at its cable, its switch port and \
+                     its firewall (`nft`, `tc`)",
+                )
+            }
+            (Trouble::Unheard { .. }, true) => {
+                f.write_str("the other members hear this node again, or it has no link")
+            }
             (Trouble::TokenAhead { token, by }, false) => write!(
                 f,
                 "the token is {} ahead of this machine's clock: that is wrong, or another \
@@ -417,6 +429,8 @@ impl Wrong {
             (Trouble::Apart { .. }, true) => "constants_near",
             (Trouble::NoQuorum { .. }, false) => "no_quorum",
             (Trouble::NoQuorum { .. }, true) => "quorum_possible",
+            (Trouble::Unheard { .. }, false) => "unheard",
+            (Trouble::Unheard { .. }, true) => "heard",
             (Trouble::TokenAhead { .. }, false) => "token_ahead",
             (Trouble::TokenAhead { .. }, true) => "token_not_ahead",
             (Trouble::ClockAhead { .. }, _) => "clock_ahead",
@@ -436,7 +450,10 @@ impl Wrong {
             Trouble::DataDropped { limit, .. } => limit.member,
             Trouble::MtuTooSmall { member, .. } => member,
             Trouble::Apart { mac } => mac,
-            Trouble::NoQuorum { silent, .. } => silent.named().next(),
+            Trouble::NoQuorum {
+                silent: several, ..
+            }
+            | Trouble::Unheard { by: several } => several.named().next(),
             Trouble::TokenAhead { .. }
             | Trouble::ClockAhead { .. }
             | Trouble::TakenLate { .. }

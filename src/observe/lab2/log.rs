@@ -230,7 +230,7 @@ impl Log {
             }
             Event::MemberSilent { mac, quiet, others } => {
                 let more = Others(others);
-                info!(
+                warn!(
                     event = "member_silent", %mac, others,
                     "member {mac} is silent: nothing of it has come for {quiet:.1?}{more}{hidden}"
                 );

@@ -9,6 +9,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
 
 use nix::errno::Errno;
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
@@ -39,6 +40,9 @@ pub struct Interface {
     pub mtu: usize,
     /// Whether it carries Ethernet frames.
     pub ethernet: bool,
+    /// Whether it is a port of a bridge, as far as the system files of this network namespace tell: the bridge takes all
+    /// frames that arrive.
+    pub bridge_port: bool,
 }
 
 /// An address of an interface, and the subnet that it is in.
@@ -124,6 +128,7 @@ impl Interface {
             carrier: flags.contains(carrier),
             mtu,
             ethernet: link.is_some_and(|link| link.hatype() == libc::ARPHRD_ETHER),
+            bridge_port: is_bridge_port(name, index),
         }))
     }
 
@@ -157,6 +162,15 @@ impl Interface {
             LinkState::Down
         }
     }
+}
+
+/// Whether the interface with this name and number is a port of a bridge. The system files may be those of another
+/// network namespace.
+fn is_bridge_port(name: &str, index: u32) -> bool {
+    let files = PathBuf::from("/sys/class/net").join(name);
+    let told = fs::read_to_string(files.join("ifindex"));
+    let is_this = told.is_ok_and(|told| told.trim().parse() == Ok(index));
+    is_this && files.join("brport").exists()
 }
 
 /// What is known of an interface itself, if this is no address on it. Some have no hardware address: tunnels.

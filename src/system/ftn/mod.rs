@@ -5,6 +5,7 @@ mod audience;
 mod condition;
 mod doubts;
 mod error;
+mod health;
 mod link;
 mod node;
 mod options;

@@ -11,11 +11,12 @@ use tracing::info;
 use super::addresses::Addresses;
 use super::audience::Audience;
 use super::condition::Condition;
+use super::health::judge;
 use super::report;
 use super::state_file::StateFile;
 use super::status::{Around, status};
 use crate::control::ftn::Status;
-use crate::control::{NoRequest, NodeStatus, Reply, Request};
+use crate::control::{Finding, NoRequest, NodeStatus, Reply, Request};
 use crate::driver::Environment;
 use crate::host::{
     Answer, Client, Error, LINK, LateLimits, NoTask, NodeHealth, Onlookers, Server, ShutDown,
@@ -47,31 +48,38 @@ pub struct Node {
 
 impl Node {
     fn status(&mut self, now: Now, machine: &Machine) -> Status {
-        let mut troubles = self.doubts.clone();
+        let doubts = self.doubts.iter().cloned();
+        let mut troubles: Vec<Finding> = doubts.map(Finding::degraded).collect();
         if !self.link.is_up() {
             let address = self.link.address();
-            troubles.push(format!("cannot use {address}: nothing is sent or received"));
+            troubles.push(Finding::critical(format!(
+                "cannot use {address}: nothing is sent or received; is it an address of this machine?"
+            )));
         }
-        troubles.extend(self.store.missing().map(str::to_owned));
+        troubles.extend(self.store.missing().map(Finding::degraded));
         if self.store.is_failing() {
             let path = self.store.path().display();
-            troubles.push(format!(
-                "cannot write {path}: this server says nothing until it can"
-            ));
+            troubles.push(Finding::critical(format!(
+                "cannot write {path}: this server says nothing until it can; look for a full or read-only disk"
+            )));
         }
         let differing = machine.differences();
         let differing = differing.iter();
-        troubles.extend(differing.map(|(server, them)| other_options(&self.names, *server, them)));
-        troubles.extend(self.addresses.troubles(&self.names, self.link.failures()));
-        troubles.extend(self.health.clock_trouble());
+        let differing = differing.map(|(server, them)| other_options(&self.names, *server, them));
+        let addresses = self.addresses.troubles(&self.names, self.link.failures());
+        let others = differing
+            .chain(addresses)
+            .chain(self.health.clock_trouble());
+        troubles.extend(others.map(Finding::degraded));
         let around = Around {
             started: self.started,
             names: &self.names,
             link: &mut self.link,
             late_wake_ups: self.late_wake_ups,
-            troubles,
         };
-        status(now, machine, around)
+        let mut status = status(now, machine, around);
+        judge(&mut status, troubles);
+        status
     }
 }
 

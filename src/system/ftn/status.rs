@@ -3,6 +3,7 @@
 use ring_proto::ftn::server::Server;
 use ring_proto::time::{Now, nanos};
 
+use crate::control::Health;
 use crate::control::ftn::{ServerStatus, SessionStatus, Status};
 use crate::host::{Drops, UdpSlot};
 use crate::observe::ftn::{Names, state_name};
@@ -14,7 +15,6 @@ pub struct Around<'a> {
     pub names: &'a Names,
     pub link: &'a mut UdpSlot,
     pub late_wake_ups: u64,
-    pub troubles: Vec<String>,
 }
 
 /// The server as it sees itself and the others at `now`.
@@ -60,7 +60,8 @@ pub fn status(now: Now, machine: &Server, around: Around<'_>) -> Status {
         memory_bytes: snapshot.memory_bytes,
         parts_bytes: snapshot.parts_bytes,
         max_memory_bytes: options.max_memory,
-        troubles: around.troubles,
+        health: Health::default(),
+        troubles: Vec::new(),
         counters: machine
             .counters()
             .entries()

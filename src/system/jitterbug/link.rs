@@ -338,6 +338,7 @@ mod tests {
             carrier: true,
             mtu: 1500,
             ethernet: true,
+            bridge_port: false,
         }
     }
 

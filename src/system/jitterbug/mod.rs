@@ -5,6 +5,7 @@ mod change;
 mod commands;
 mod condition;
 mod error;
+mod health;
 mod history;
 mod link;
 mod locks;

@@ -66,7 +66,7 @@ mod tests {
             "orphan, token_id 7, no address, 0 nodes, 0 bytes of data"
         );
         assert_eq!(
-            details(&status),
+            details(&status)[1..],
             ["nodes: ", "counters: dropped.trailing 2"]
         );
     }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use ring_codec::jitterbug::Node;
-use ring_proto::jitterbug::{Jitterbug, NodeStatus, Reason, Snapshot};
+use ring_proto::jitterbug::{Jitterbug, NodeStatus, Reason};
 
-use crate::control::hex;
+use super::health::verdict;
 use crate::control::jitterbug::{CountersStatus, EntryStatus, NodeEntry, Penalty, SYSTEM, Status};
-use crate::observe::jitterbug::difference;
+use crate::control::{Verdict, hex};
 
 /// The most bytes of data that are shown.
 const SHOWN: usize = 256;
@@ -17,6 +17,7 @@ pub fn status(interface: &str, machine: &Jitterbug, cut: u64, tcp_port: Option<u
     let snapshot = machine.snapshot();
     let data = machine.data();
     let (text, digits) = shown(data);
+    let Verdict { health, troubles } = verdict(interface, &snapshot);
     Status {
         protocol: SYSTEM.to_owned(),
         interface: interface.to_owned(),
@@ -29,27 +30,13 @@ pub fn status(interface: &str, machine: &Jitterbug, cut: u64, tcp_port: Option<u
         to_add: snapshot.to_add.iter().map(node).collect(),
         node_list_hash: snapshot.node_list_hash,
         lease_ms: u64::try_from(machine.lease().as_millis()).unwrap_or(u64::MAX),
-        troubles: troubles(&snapshot),
+        health,
+        troubles,
         data: text,
         data_hex: digits,
         data_len: data.len(),
         counters: counters(machine, cut),
     }
-}
-
-/// What is wrong with the ring, as sentences.
-fn troubles(snapshot: &Snapshot) -> Vec<String> {
-    let differing = snapshot.differing.iter();
-    let mut troubles: Vec<_> = differing
-        .map(|(node, how)| difference(*node, *how))
-        .collect();
-    if snapshot.is_outranked {
-        troubles.push(
-            "a ring with another --compute or --decide has the stronger token: programs of this ring do not get theirs"
-                .to_owned(),
-        );
-    }
-    troubles
 }
 
 fn entry(status: &NodeStatus) -> EntryStatus {
@@ -134,6 +121,7 @@ mod tests {
             "to_add",
             "node_list_hash",
             "lease_ms",
+            "health",
             "troubles",
             "data",
             "data_hex",

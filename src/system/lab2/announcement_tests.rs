@@ -8,14 +8,16 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, RunOutcome, Token};
 use ring_proto::lab2::{
-    DataLimit, Difference, DropReason, Event, Grade, JobName, Reason, SilentMembers, Stamp, State,
-    Terms, Trouble,
+    Constants, DataLimit, Difference, DropReason, Event, Grade, JobName, Reason, SilentMembers,
+    Stamp, State, Terms, Trouble,
 };
 use ring_proto::time::{Instant, Now};
 
+use super::health::findings;
 use super::history::History;
 use super::status;
 use crate::control::lab2::RingEvent;
+use crate::control::{Health, Verdict};
 use crate::driver::Observe;
 use crate::host::hooks::Changes;
 use crate::observe::lab2::Log;
@@ -130,7 +132,10 @@ fn next(trouble: Option<Trouble>) -> Option<Trouble> {
             expected: 3,
             silent: SilentMembers::default(),
         },
-        Trouble::NoQuorum { .. } => Trouble::MtuTooSmall {
+        Trouble::NoQuorum { .. } => Trouble::Unheard {
+            by: [MAC].into_iter().collect(),
+        },
+        Trouble::Unheard { .. } => Trouble::MtuTooSmall {
             mtu: 68,
             needed: 71,
             member: Some(MAC),
@@ -218,6 +223,7 @@ fn names(trouble: Trouble) -> (&'static str, Option<&'static str>, &'static str)
             Some("quorum_possible"),
             "start the missing ones of the 3",
         ),
+        Trouble::Unheard { .. } => ("unheard", Some("heard"), "not heard by 02:"),
         Trouble::DataDropped { .. } => (
             "data_dropped",
             None,
@@ -420,4 +426,21 @@ fn what_is_no_routine_is_told_in_the_log_and_to_watchers() {
             }
         }
     }
+}
+
+#[test]
+fn a_monitor_sees_every_trouble_and_slight_lateness_is_none() {
+    let constants = Constants::default();
+    let all = std::iter::successors(next(None), |&trouble| next(Some(trouble)));
+    for trouble in all {
+        let found = findings([trouble].into_iter(), &constants);
+        let verdict = Verdict::of(found.collect());
+        assert!(verdict.health > Health::Healthy, "{trouble:?}");
+        assert_eq!(verdict.troubles, [status::trouble(trouble)]);
+    }
+    let late = |after| Trouble::AnswerLate { mac: MAC, after };
+    let quarter = constants.waiter_timeout() / 4;
+    let below = quarter.saturating_sub(Duration::from_nanos(1));
+    let found = findings([late(below), late(quarter)].into_iter(), &constants);
+    assert_eq!(found.count(), 1);
 }

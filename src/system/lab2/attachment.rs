@@ -105,7 +105,7 @@ impl Attachment {
             return Err(Error::NoInterface { name, existing }.into());
         };
         drop(PacketSocket::open(&interface, ethertype).map_err(Error::Open)?);
-        Ok(Self {
+        let this = Self {
             name: name.to_owned(),
             ethertype,
             watch,
@@ -117,7 +117,11 @@ impl Attachment {
             budget: WorkBudget::default(),
             retry: None,
             complaints: Complaints::default(),
-        })
+        };
+        if let Some(trouble) = this.trouble() {
+            warn!(event = "bridge_port", "{trouble}");
+        }
+        Ok(this)
     }
 
     /// Refuses an interface on which another process receives the frames of this ring. The lock does not keep off
@@ -153,6 +157,17 @@ impl Attachment {
     /// Returns why nothing can be sent; `None`: frames can be sent.
     pub const fn loss(&self) -> Option<Loss> {
         self.loss
+    }
+
+    /// Returns what is wrong with the interface although it is up, as a sentence.
+    pub fn trouble(&self) -> Option<String> {
+        let name = &self.name;
+        self.interface.bridge_port.then(|| {
+            format!(
+                "{name} is a port of a bridge, which takes all frames that arrive there: run ringd on the bridge, or take \
+                 {name} out of it ('ip link set {name} nomaster')"
+            )
+        })
     }
 
     /// Returns how many frames the kernel has dropped because this process did not take them in time.
@@ -230,7 +245,16 @@ impl Attachment {
         };
         let was_up = self.loss.is_none();
         let changed = found.as_ref() != Some(&self.interface);
+        let before = self.trouble();
         self.interface = found.unwrap_or_else(|| self.interface.clone());
+        match self.trouble() {
+            Some(trouble) if before.is_none() => warn!(event = "bridge_port", "{trouble}"),
+            None if before.is_some() => info!(
+                event = "no_bridge_port",
+                "{} is no longer a port of a bridge", self.name
+            ),
+            _ => {}
+        }
         match loss {
             Some(loss) => {
                 self.say_loss(loss);

@@ -5,6 +5,7 @@ mod announcement_tests;
 mod attachment;
 mod change;
 mod condition;
+mod health;
 mod history;
 mod lock_totals;
 mod locks;

@@ -9,8 +9,9 @@ use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, Loss};
 use super::service::Service;
+use crate::control::Health;
 use crate::control::lab2::{
-    ConstantsStatus, HolderStatus, MemberStatus, RunStatus, Status, TokenStatus,
+    ConstantsStatus, HolderStatus, MemberStatus, QuorumStatus, RunStatus, Status, TokenStatus,
 };
 use crate::fencing::FencingToken;
 use crate::observe::lab2::{Differs, Tally, Wrong};
@@ -43,7 +44,9 @@ pub fn status(
         deaf: machine.is_deaf(),
         unfit: machine.is_unfit(),
         apart: machine.is_apart(),
-        troubles: troubles(machine.troubles(), machine.constants()),
+        health: Health::default(),
+        troubles: Vec::new(),
+        quorum: quorum(machine),
         stored: machine.is_stored(),
         pausing: service.pending(machine),
         owner: machine.owner().map(|owner| owner.to_string()),
@@ -75,16 +78,19 @@ pub fn token_status(token: Token) -> TokenStatus {
     }
 }
 
-/// Returns the troubles that people can do something about.
-fn troubles(all: impl Iterator<Item = Trouble>, constants: &Constants) -> Vec<String> {
-    let limit = constants.waiter_timeout();
-    all.filter(|it| !it.is_slight(limit)).map(trouble).collect()
-}
-
 /// A trouble, as the status tells of it.
 pub(super) fn trouble(trouble: Trouble) -> String {
     let over = false;
     Wrong { trouble, over }.to_string()
+}
+
+fn quorum(machine: &Lab2) -> QuorumStatus {
+    let votes = machine.votes();
+    QuorumStatus {
+        present: machine.present_members(),
+        needed: votes.quorum,
+        ring: votes.ring,
+    }
 }
 
 fn run(RunView { stamp, age, .. }: RunView, lost: bool) -> RunStatus {
@@ -176,18 +182,5 @@ mod tests {
         assert_eq!(seen(own, earlier), Some(0));
         assert_eq!(seen(other, earlier), Some(30));
         assert_eq!(seen(other, None), None);
-    }
-
-    #[test]
-    fn lateness_below_a_quarter_of_the_failure_timeout_is_no_trouble() {
-        let constants = Constants::default();
-        let quarter = constants.waiter_timeout() / 4;
-        let late = |after| Trouble::AnswerLate {
-            mac: MacAddr([2; 6]),
-            after,
-        };
-        let below = quarter.saturating_sub(Duration::from_nanos(1));
-        let shown = troubles([late(below), late(quarter)].into_iter(), &constants);
-        assert_eq!(shown, [trouble(late(quarter))]);
     }
 }

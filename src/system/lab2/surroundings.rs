@@ -4,10 +4,12 @@ use ring_proto::lab2::{Event, Lab2};
 use ring_proto::time::Now;
 
 use super::attachment::Attachment;
+use super::health::judge;
 use super::history::History;
 use super::service::Service;
 use super::state_file::StateFile;
 use super::status::status;
+use crate::control::Finding;
 use crate::control::lab2::Status;
 use crate::driver::{Environment, Observe};
 use crate::host::NodeHealth;
@@ -39,8 +41,11 @@ impl Surroundings {
             service,
         );
         status.stored &= self.store.is_in_place();
-        status.troubles.extend(self.store.troubles());
-        status.troubles.extend(self.health.clock_trouble());
+        let store = self.store.troubles().map(Finding::degraded);
+        let clock = self.health.clock_trouble().map(Finding::degraded);
+        let interface = self.attachment.trouble().map(Finding::critical);
+        let around = store.chain(clock).chain(interface);
+        judge(&mut status, machine, around);
         status
     }
 

@@ -20,7 +20,9 @@ use ring_note::{Command, Event, Job, Net, Note, Notes, Options, Version, wire};
 use ring_proto::Stored;
 use ring_proto::time::{Instant, Now, nanos};
 use ring_segment::PATIENCE;
-use ringd::control::{EventHead, EventMessage, NoRequest, NodeStatus, Reply, Request, TokenData};
+use ringd::control::{
+    EventHead, EventMessage, Health, NoRequest, NodeStatus, Reply, Request, TokenData,
+};
 use ringd::driver::{
     Connections, Driver, Environment, Joined, Observe, ReceiveBatch, Store, TransmitBatch,
 };
@@ -220,6 +222,7 @@ impl Observe<Event> for Seen {
 /// What `status` shows: keys of this system's own.
 #[derive(Debug, Serialize)]
 struct Status<'a> {
+    health: Health,
     place: &'a str,
     version: String,
     up_ns: u64,
@@ -327,7 +330,14 @@ struct NoteNode {
 impl NoteNode {
     fn status(&self, now: Instant, machine: &Notes) -> NodeStatus {
         let note = machine.note();
+        // What it is for is to show a note.
+        let is_healthy = machine.is_up() && !note.bytes.is_empty();
         let status = Status {
+            health: if is_healthy {
+                Health::Healthy
+            } else {
+                Health::Critical
+            },
             place: &self.place,
             version: note.version.to_string(),
             up_ns: nanos(now.since(self.started)),
@@ -335,9 +345,7 @@ impl NoteNode {
             transfers: machine.transfers(),
             counters: &self.seen.counters,
         };
-        // What it is for is to show a note.
-        let is_healthy = machine.is_up() && !note.bytes.is_empty();
-        NodeStatus::new("note", is_healthy, &status)
+        NodeStatus::new("note", &status)
     }
 }
 

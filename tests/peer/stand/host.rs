@@ -84,7 +84,7 @@ impl Host {
             driver: Driver::new(machine),
             observers: Observers {
                 tally: Tally::new(),
-                log: Log::new(false),
+                log: Log::new(false, self.constants.waiter_timeout()),
             },
             is_stopped: false,
         });

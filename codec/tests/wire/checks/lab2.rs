@@ -74,7 +74,15 @@ fn card<'a>(u: &mut Unstructured<'a>) -> Result<Option<Card<'a>>> {
         minor,
         patch,
     };
-    Ok(Some(Card { version, work }))
+    let unheard: Option<[u8; 6]> = u.arbitrary()?;
+    let unheard = unheard
+        .map(MacAddr)
+        .filter(|&mac| mac != MacAddr::default());
+    Ok(Some(Card {
+        version,
+        unheard,
+        work,
+    }))
 }
 
 fn build(u: &mut Unstructured<'_>) -> Result<()> {

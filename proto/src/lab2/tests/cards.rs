@@ -8,7 +8,7 @@ use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
 
 use super::data::profile;
 use super::rig::*;
-use crate::lab2::{self, Command};
+use crate::lab2::{self, Command, Trouble};
 
 const OWN: Version = Version {
     major: 1,
@@ -41,7 +41,11 @@ fn card(version: Version, program: Option<&str>) -> Card<'_> {
         held: 1_000_000_000,
         program,
     });
-    Card { version, work }
+    Card {
+        version,
+        unheard: None,
+        work,
+    }
 }
 
 fn version_of(rig: &Rig, n: u8) -> Option<Version> {
@@ -124,4 +128,56 @@ fn a_node_without_a_version_sends_no_card() {
     rig.command(Command::WantToken);
     rig.pass_time(constants().heartbeat);
     assert_eq!(last_card(&rig), None);
+}
+
+/// n3 says that it does not hear this node, or another one.
+fn hear_of_silence(rig: &mut Rig, unheard: u8) {
+    let unheard = Some(mac(unheard));
+    hear_owner(
+        rig,
+        Card {
+            unheard,
+            ..card(OWN, None)
+        },
+    );
+}
+
+#[test]
+fn a_node_that_others_do_not_hear_learns_it_from_them() {
+    let mut rig = with_version(Rig::waiter());
+    let trouble = Trouble::Unheard {
+        by: [mac(3)].into_iter().collect(),
+    };
+    // Frames from before it was heard, and news of others, say nothing.
+    hear_of_silence(&mut rig, ME);
+    for _ in 0..40 {
+        hear_of_silence(&mut rig, 7);
+        rig.pass_time(constants().heartbeat);
+    }
+    assert!(!rig.machine.troubles().any(|it| it == trouble));
+    for _ in 0..20 {
+        hear_of_silence(&mut rig, ME);
+        rig.pass_time(constants().heartbeat);
+    }
+    assert!(rig.machine.troubles().any(|it| it == trouble));
+    // It hears all.
+    hear_owner(&mut rig, card(OWN, None));
+    rig.pass_time(constants().waiter_timeout());
+    assert!(!rig.machine.troubles().any(|it| it == trouble));
+}
+
+#[test]
+fn cards_name_the_members_that_are_silent_one_after_the_other() {
+    let mut rig = with_version(Rig::owner());
+    rig.command(Command::WantToken);
+    assert_eq!(rig.machine.unheard_member(), None);
+    rig.pass_time(constants().heartbeat * 200);
+    let named: Vec<_> = (0..2)
+        .map(|_| {
+            rig.pass_time(constants().heartbeat);
+            rig.machine.unheard_member()
+        })
+        .collect();
+    assert!(named.contains(&Some(mac(3))), "{named:?}");
+    assert!(named.contains(&Some(mac(7))), "{named:?}");
 }

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use comfy_table::{ContentArrangement, Table, presets};
 
 use super::super::systems::View;
-use super::{LISTED, group, short};
+use super::{LISTED, group, short, troubles};
 use crate::control::ftn::{ServerStatus, Status};
-use crate::control::{NodeStatus, harmless};
+use crate::control::{Health, NodeStatus, Verdict, harmless};
 
 /// The status of a server.
 pub(in crate::ctl) struct ServerView {
@@ -30,8 +30,8 @@ impl ServerView {
 }
 
 impl View for ServerView {
-    fn is_healthy(&self) -> bool {
-        self.whole.is_healthy()
+    fn verdict(&self) -> Verdict {
+        self.whole.verdict()
     }
 
     fn json(&self) -> NodeStatus {
@@ -40,12 +40,10 @@ impl View for ServerView {
 
     fn show(&self, output: &mut dyn Write) -> io::Result<()> {
         let status = &self.status;
-        head(status, output)?;
+        head(status, self.verdict().health, output)?;
         writeln!(output, "\nServers ({})", status.servers.len())?;
         writeln!(output, "{}", servers(status).trim_fmt())?;
-        for trouble in status.troubles.iter().take(LISTED) {
-            writeln!(output, "  Warning: {}", harmless(trouble))?;
-        }
+        troubles(&status.troubles, output)?;
         sessions(status, output)?;
         if !status.counters.is_empty() {
             writeln!(output, "\nCounters (those that are not 0)")?;
@@ -75,7 +73,7 @@ impl View for ServerView {
     }
 }
 
-fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
+fn head(status: &Status, health: Health, out: &mut dyn Write) -> io::Result<()> {
     let mut lines = vec![
         (
             "Daemon",
@@ -88,6 +86,7 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
                 status.index, status.ssig
             ),
         ),
+        ("Health", health.name().to_owned()),
         ("Role", role(status)),
         ("State", state(status)),
         (

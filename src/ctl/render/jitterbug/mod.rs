@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use comfy_table::{ContentArrangement, Table, presets};
 
 use super::super::systems::View;
-use super::{LISTED, group};
+use super::{LISTED, group, troubles};
 use crate::control::jitterbug::{LEADER, Status, WAITER};
-use crate::control::{NodeStatus, harmless};
+use crate::control::{NodeStatus, Verdict, harmless};
 use crate::text::format_bytes;
 
 /// The most characters of data that are shown.
@@ -34,8 +34,8 @@ impl NodeView {
 }
 
 impl View for NodeView {
-    fn is_healthy(&self) -> bool {
-        self.status.is_in_ring()
+    fn verdict(&self) -> Verdict {
+        self.whole.verdict()
     }
 
     fn json(&self) -> NodeStatus {
@@ -52,9 +52,7 @@ impl View for NodeView {
         )?;
         writeln!(output, "{}", nodes(status).trim_fmt())?;
         more(status.nodes.len(), output)?;
-        for trouble in status.troubles.iter().take(LISTED) {
-            writeln!(output, "  Warning: {}", harmless(trouble))?;
-        }
+        troubles(&status.troubles, output)?;
         if !status.to_add.is_empty() {
             writeln!(output, "\nTo be added ({})", status.to_add.len())?;
             for node in status.to_add.iter().take(LISTED) {
@@ -108,6 +106,7 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
             "Address",
             format!("{address}, UDP port {}", status.udp_port),
         ),
+        ("Health", status.health.name().to_owned()),
         ("State", state.to_owned()),
         ("Token", format!("id {}", status.token_id)),
         ("List", format!("hash {}", status.node_list_hash)),

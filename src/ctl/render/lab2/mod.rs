@@ -9,8 +9,10 @@ use std::time::{Duration, SystemTime};
 
 use comfy_table::{ContentArrangement, Table, presets};
 
-use super::{LISTED, group, short};
-use crate::control::lab2::{ConstantsStatus, Counters, Grade, LockTotals, MemberStatus, Status};
+use super::{LISTED, group, short, troubles};
+use crate::control::lab2::{
+    ConstantsStatus, Counters, Grade, LockTotals, MemberStatus, QuorumStatus, Status,
+};
 use crate::control::{Percentiles, harmless};
 
 /// Writes the status.
@@ -27,7 +29,7 @@ pub(in crate::ctl) fn status(status: &Status, out: &mut dyn Write) -> io::Result
             "  and {more} more: ringctl status --json lists them all"
         )?;
     }
-    warnings(status, out)?;
+    troubles(&status.troubles, out)?;
     clients(status, out)?;
     runs(status, out)?;
     locks(&status.locks, out)?;
@@ -58,7 +60,9 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
             "Interface",
             format!("{}, MAC {}{link}", status.interface, status.mac),
         ),
+        ("Health", status.health.name().to_owned()),
         ("State", status.standing()),
+        ("Quorum", quorum(status.quorum)),
         ("Token", token),
         ("Owner", owner),
         ("Held by", holder(status)),
@@ -69,6 +73,15 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{name:<13}{value}")?;
     }
     Ok(())
+}
+
+fn quorum(quorum: QuorumStatus) -> String {
+    let QuorumStatus {
+        present,
+        needed,
+        ring,
+    } = quorum;
+    format!("{needed} of {ring} members needed, {present} there")
 }
 
 /// Which program holds the token, as far as its owner has told.
@@ -89,19 +102,6 @@ fn daemon(status: &Status) -> String {
     let started = humantime::format_rfc3339_seconds(started);
     let up = short(status.up_ns);
     format!("ringd {}, started {started}, {up} ago", status.ringd)
-}
-
-/// What is wrong, and members that do not agree with this node.
-fn warnings(status: &Status, out: &mut dyn Write) -> io::Result<()> {
-    for trouble in status.troubles.iter().take(LISTED) {
-        writeln!(out, "  Warning: {}", harmless(trouble))?;
-    }
-    let differ = |member: &&MemberStatus| member.differs.is_some();
-    for member in status.members.iter().filter(differ).take(LISTED) {
-        let differs = member.differs.as_deref().unwrap_or_default();
-        writeln!(out, "  Warning: {} {}", member.mac, harmless(differs))?;
-    }
-    Ok(())
 }
 
 /// Who on this machine holds the token, or waits for it.

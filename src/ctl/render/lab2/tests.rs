@@ -1,7 +1,8 @@
 use super::status;
+use crate::control::Health;
 use crate::control::lab2::{
     ClientStatus, ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus,
-    PendingReason, Status, TokenStatus,
+    PendingReason, QuorumStatus, Status, TokenStatus,
 };
 
 fn member(last: u8) -> MemberStatus {
@@ -46,6 +47,12 @@ pub(in crate::ctl) fn example() -> Status {
         deaf: false,
         unfit: false,
         apart: false,
+        health: Health::Degraded,
+        quorum: QuorumStatus {
+            present: 2,
+            needed: 2,
+            ring: 3,
+        },
         troubles: vec!["this node does not hear the owner".to_owned()],
         stored: true,
         pausing: None,

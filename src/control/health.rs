@@ -1,0 +1,89 @@
+//! How well a node does what it is for: one verdict for every system, as `status` shows it and monitors read it.
+
+use serde::{Deserialize, Serialize};
+
+/// How well a node does what it is for, from the best to the worst.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    /// All is well.
+    #[default]
+    Healthy,
+    /// The node does its job, and something needs attention.
+    Degraded,
+    /// The node, or its ring, does not do its job.
+    Critical,
+}
+
+impl Health {
+    /// Returns the name that users see.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Healthy => "healthy",
+            Self::Degraded => "degraded",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How well the node does what it is for, in spite of it.
+    pub health: Health,
+    /// What is wrong and what to do, as a sentence.
+    pub text: String,
+}
+
+impl Finding {
+    /// Makes a finding that needs attention.
+    pub fn degraded(text: impl Into<String>) -> Self {
+        let (health, text) = (Health::Degraded, text.into());
+        Self { health, text }
+    }
+
+    /// Makes a finding that keeps the node, or its ring, from its job.
+    pub fn critical(text: impl Into<String>) -> Self {
+        let (health, text) = (Health::Critical, text.into());
+        Self { health, text }
+    }
+}
+
+/// How well a node does what it is for, and why.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// The worst of all findings.
+    pub health: Health,
+    /// What is wrong and what to do, as sentences, the worst first.
+    pub troubles: Vec<String>,
+}
+
+impl Verdict {
+    /// Makes the verdict on a node with these findings.
+    #[must_use]
+    pub fn of(mut findings: Vec<Finding>) -> Self {
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.health));
+        Self {
+            health: findings
+                .first()
+                .map_or_else(Health::default, |it| it.health),
+            troubles: findings.into_iter().map(|finding| finding.text).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Finding, Health, Verdict};
+
+    #[test]
+    fn the_worst_finding_decides_and_stands_first() {
+        assert_eq!(Verdict::of(Vec::new()).health, Health::Healthy);
+        let findings = ["a", "b"].map(Finding::degraded);
+        let [a, b] = findings;
+        let verdict = Verdict::of(vec![a, b, Finding::critical("c")]);
+        assert_eq!(verdict.health, Health::Critical);
+        assert_eq!(verdict.troubles, ["c", "a", "b"]);
+    }
+}
