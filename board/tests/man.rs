@@ -10,7 +10,7 @@ use pages::{check, pages};
 
 #[test]
 fn the_manual_page_says_what_help_says() {
-    let made = pages(Options::command()).collect();
+    let made = pages(Options::command());
     let is_own = |name: &str| name.starts_with("ring-board");
     check(&made, is_own, "cargo test -p ring-board --test man");
 }

@@ -2,17 +2,14 @@
 
 mod pages;
 
-use std::collections::BTreeMap;
-
 use clap::CommandFactory;
 
 use pages::{check, pages};
 
 #[test]
 fn manual_pages_say_what_help_says() {
-    let made: BTreeMap<_, _> = pages(ringd::cli::command())
-        .chain(pages(ringd::ctl::Options::command()))
-        .collect();
+    let mut made = pages(ringd::cli::command());
+    made.extend(pages(ringd::ctl::Options::command()));
     let names_aliases = made["ringctl-run.8"].contains(r"\-\-wait]");
     assert!(names_aliases, "--timeout has another name");
     let is_own = |name: &str| name.starts_with("ringd") || name.starts_with("ringctl");

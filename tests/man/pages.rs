@@ -10,26 +10,31 @@ use clap::Command;
 /// Set it to write the pages instead of checking them.
 const WRITE: &str = "RINGD_WRITE_MAN";
 
-/// The pages of a program, the first for itself and one for each of its commands, by file name.
-pub fn pages(program: Command) -> impl Iterator<Item = (String, String)> {
+/// Returns the pages of a program, by file name: one for itself, and one for each of its commands at any depth.
+pub fn pages(program: Command) -> BTreeMap<String, String> {
     // Clap's own `help` command needs no page.
     let program = program.disable_help_subcommand(true);
     let mut program = with_aliases(program);
     program.build();
-    let shown = program
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set());
-    let commands: Vec<_> = shown.cloned().collect();
-    std::iter::once(program).chain(commands).map(|command| {
-        let man = clap_mangen::Man::new(command)
-            .section("8")
-            .source(concat!("ringd ", env!("CARGO_PKG_VERSION")));
-        let mut page = Vec::new();
-        man.render(&mut page)
-            .expect("a vector takes all that is written to it");
-        let page = String::from_utf8(page).expect("help is text");
-        (man.get_filename(), with_lists(&page))
-    })
+    let mut pages = BTreeMap::new();
+    add_pages(&program, &mut pages);
+    pages
+}
+
+/// Adds the page of a command, and those of the commands below it that help shows.
+fn add_pages(command: &Command, pages: &mut BTreeMap<String, String>) {
+    let man = clap_mangen::Man::new(command.clone())
+        .section("8")
+        .source(concat!("ringd ", env!("CARGO_PKG_VERSION")));
+    let mut page = Vec::new();
+    man.render(&mut page)
+        .expect("a vector takes all that is written to it");
+    let page = String::from_utf8(page).expect("help is text");
+    pages.insert(man.get_filename(), with_lists(&page));
+    let commands = command.get_subcommands();
+    for command in commands.filter(|command| !command.is_hide_set()) {
+        add_pages(command, pages);
+    }
 }
 
 /// The program with the other names of its options in their help, where `--help` shows them, too: the
@@ -87,14 +92,39 @@ pub fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bool, aga
     }
     let mut written = written(&directory);
     written.retain(|name, _| is_own(name));
-    let names = |pages: &BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&written), names(made), "the files in docs/man");
+    let missing: Vec<_> = made
+        .keys()
+        .filter(|it| !written.contains_key(*it))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "docs/man has no page for these commands: {missing:?}; write them: {WRITE}=1 {again}"
+    );
+    let surplus: Vec<_> = written
+        .keys()
+        .filter(|it| !made.contains_key(*it))
+        .collect();
+    assert!(
+        surplus.is_empty(),
+        "docs/man has pages for commands that do not exist: {surplus:?}; delete them"
+    );
     for (name, page) in made {
+        let absent = references(page).find(|it| !written.contains_key(it));
+        assert_eq!(
+            absent, None,
+            "docs/man/{name} refers to a page that is missing"
+        );
         assert!(
             written[name] == *page,
             "docs/man/{name} does not say what --help says; write it again: {WRITE}=1 {again}"
         );
     }
+}
+
+/// Returns the file names of the pages that a page lists for the commands below its own.
+fn references(page: &str) -> impl Iterator<Item = String> {
+    let listed = page.lines().filter_map(|line| line.strip_suffix("(8)"));
+    listed.map(|name| name.replace(r"\-", "-") + ".8")
 }
 
 fn written(directory: &Path) -> BTreeMap<String, String> {
