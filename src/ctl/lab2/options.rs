@@ -68,7 +68,7 @@ pub enum RingCommand {
         #[arg(value_name = "STATE", ignore_case = true)]
         target: Target,
         /// Give up after DURATION (30s, 5m, or 30 for 30s).
-        #[arg(short = 'w', long, value_name = "DURATION", value_parser = wait, allow_hyphen_values = true)]
+        #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = wait, allow_hyphen_values = true)]
         timeout: Option<Duration>,
     },
 }
@@ -224,7 +224,7 @@ pub struct RunOptions {
     pub acquire: Acquire,
 
     /// Time between SIGTERM and SIGKILL (10s, or 10); less if another node may be granted the token before.
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration_or_seconds, allow_hyphen_values = true)]
+    #[arg(long = "kill-after", alias = "grace", value_name = "DURATION", default_value = "5s", value_parser = parse_duration_or_seconds, allow_hyphen_values = true)]
     pub grace: Duration,
 
     /// Run STRING with sh.
@@ -349,6 +349,22 @@ mod tests {
     }
 
     #[test]
+    fn the_time_to_wait_is_called_wait_in_every_command() {
+        for given in [
+            &["run", "--wait", "1", "ls"][..],
+            &["once", "x", "--every", "5h", "--wait", "1", "ls"],
+            &["lock", "--wait", "1"],
+            &["data", "set", "--wait", "1", "x"],
+            &["wait", "--wait", "1", "held"],
+            &["pause", "--wait", "1"],
+            &["token", "--servers", "x", "get", "--wait", "1", "x"],
+        ] {
+            let given = ["ringctl"].iter().chain(given);
+            Options::try_parse_from(given).expect("--wait is known");
+        }
+    }
+
+    #[test]
     fn a_command_or_a_line_is_wanted_and_not_both() {
         for wrong in [
             &["run"][..],
@@ -368,7 +384,7 @@ mod tests {
             (&["run", "-w", "inf", "ls"], "too long"),
             (&["run", "-E", "-1", "ls"], "from 0 to 255"),
             (&["run", "-E", "256", "ls"], "from 0 to 255"),
-            (&["run", "--grace", "-5s", "ls"], "not a duration"),
+            (&["run", "--kill-after", "-5s", "ls"], "not a duration"),
             (&["run", "--max-hold", "-5s", "ls"], "not a duration"),
             (&["run", "--max-hold", "0s", "ls"], "cannot be 0"),
             (&["run", "--max-hold", "999us", "ls"], "cannot be 0"),
