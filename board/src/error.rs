@@ -65,7 +65,7 @@ fn folder() -> Display<'static> {
 fn hint(source: &io::Error) -> String {
     let advice = match source.kind() {
         ErrorKind::AddrNotAvailable => {
-            "it is not this machine's: give the number of a line that names this machine, --id ID"
+            "it is not this machine's: give the id of a line that names this machine, --id ID"
         }
         ErrorKind::PermissionDenied => {
             "ports below 1024 need a right: give the node another in the list, or CAP_NET_BIND_SERVICE"

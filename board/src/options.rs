@@ -56,7 +56,7 @@ A node that hangs while it writes keeps all others from writing: with SQLite for
 for 4 times --database-timeout.
 
 Examples:
-  ring-board -i 1 -f nodes.csv           the node of line 1, with the database /var/lib/ringd-board/board.db
+  ring-board -i 1 -f nodes.csv           the node with id 1, with the database /var/lib/ringd-board/board.db
   ring-board -i 1 -f nodes.csv --drop    empty the ring first; for a start while no other node runs
   ring-board -i 2 -f nodes.csv --database postgres://board@db/board --election bully
   ringctl -i board-1 status              ask it what it is, and who is in the ring
@@ -87,7 +87,7 @@ Exit codes:
     after_help = "--help says more."
 )]
 pub struct Options {
-    /// This node's number in the list.
+    /// This node's id: the first column of its line in the list.
     #[arg(short, long, value_name = "ID", allow_negative_numbers = true, value_parser = parse_id)]
     pub id: u32,
 
@@ -232,7 +232,7 @@ impl Options {
 fn parse_id(text: &str) -> Result<u32, String> {
     let id = text.parse().ok().filter(|&id| id > 0);
     id.ok_or_else(|| {
-        "not an id: give the number of a line of the list, from 1 to 4294967295".to_owned()
+        "not an id: give the first column of a line of the list, from 1 to 4294967295".to_owned()
     })
 }
 
