@@ -26,7 +26,7 @@ Examples:
   ringd sim                                  one run with everything that can go wrong
   ringd sim --seed 7 --faults drop,pause     another, with two kinds of fault
   ringd sim --seeds 0..10000                 many, on all cores
-  ringd sim --seed 7 --record /tmp/seven     with frames.pcapng and events.jsonl
+  ringd sim --seed 7 --record /tmp/seven     kept in files of that directory
   ringd sim --schedule sim-7.json            a run that was kept, again
   ringd sim --system ftn --seeds 0..1000     servers and clients of the token service
   ringd sim --system jitterbug --seed 7      nodes of Jitterbug
@@ -87,8 +87,8 @@ pub struct Options {
     )]
     pub faults: String,
 
-    /// Write frames.pcapng and events.jsonl of the run to DIR, or trace.txt if the system is not
-    /// lab2; of many runs, those of the first seed that breaks each promise.
+    /// Write schedule.json, frames.pcapng and events.jsonl of the run to DIR; schedule.json and trace.txt if the
+    /// system is not lab2. Of many runs, write those of the first seed that breaks each promise.
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
 

@@ -39,7 +39,7 @@ kinds! {
     Replay(Replay) "replay" "Datagrams captured long ago are sent again, whoever has sent them.",
     Stranger "stranger" "A station without a session sends what it should not.",
     Disk "disk" "A server cannot write its state file for a while.",
-    Deaf(Deaf) "deaf" "A node sends and hears nothing.",
+    Deaf(Deaf) "deaf" "No datagram reaches a node; what it sends arrives.",
     Socket "socket" "A client gets another address for its socket.",
     Memory "memory" "Servers have memory for a few tokens only.",
     Run "run" "Clients run commands under tokens, and write.",

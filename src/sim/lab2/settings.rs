@@ -51,7 +51,7 @@ kinds! {
     Disk "disk" "A node cannot write its state file for a while.",
     Mtu "mtu" "A node's interface carries shorter frames, or longer ones again.",
     Once "once" "Jobs are asked for on many nodes at once, to be run once in a period.",
-    Deaf(Deaf) "deaf" "A node sends and hears nothing.",
+    Deaf(Deaf) "deaf" "No frame reaches a node; what it sends arrives.",
     Unicast(Unicast) "unicast" "Frames to or from one node alone are lost; broadcasts arrive.",
     Narrow(Narrow) "narrow" "What is between the nodes carries shorter frames than their interfaces.",
     Dead "dead" "Stations that are gone are in the tables, up to hundreds of them.",
