@@ -142,14 +142,14 @@ pub struct Options {
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
-    /// A shell command to run at every change of state.
+    /// A shell command to run when the state changes, and when the node starts and stops.
     ///
     /// Hooks run one at a time and in order, this one before those of --hooks-dir. The daemon does not
     /// wait for them.
     #[arg(long, value_name = "CMD")]
     pub on_change: Option<String>,
 
-    /// A directory of programs to run at every change of state, in order of their names [default: none]
+    /// A directory of programs to run at every change, in order of their names [default: none]
     #[arg(long, value_name = "DIR")]
     pub hooks_dir: Option<PathBuf>,
 

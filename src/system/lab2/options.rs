@@ -14,8 +14,8 @@ use crate::system::values::{parse_count, parse_hook_timeout};
 use crate::text::parse_duration;
 
 const EXAMPLES: &str = "\
-Durations are a number and a unit: ns, us, ms, s, m or h. All members of a ring must be \
-given the same constants. The last of an option given twice counts.
+Durations are a number and a unit: ns, us, ms, s, m or h. Give all members of a ring the same \
+constants; only --idle-hold may differ. The last of an option given twice counts.
 
 Examples:
   sudo ringd eth0                        join or start the ring on eth0
@@ -64,12 +64,13 @@ Exit codes:
   9  the state file, or a file next to it, was written by a newer ringd, belongs to
      another user, or is not a state file";
 
-/// Keep exactly one token alive among the machines of a LAN segment.
+/// Keep one token alive among the machines of a LAN segment.
 ///
 /// ringd joins the ring on an Ethernet interface, or starts one, and logs what changes: owners
 /// elected and lost, members, grades, locks lost. Under systemd the lines have priorities.
-/// No servers and no configuration: members find one another by broadcast, in frames of their
-/// own EtherType.
+/// There are no servers and no configuration files: members find one another by broadcast, in frames
+/// of their own EtherType. On a segment that splits each side has a token. With --expect only the side
+/// that has more than half of the members has a quorum: see ringctl run --require.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "ringd",
@@ -146,14 +147,15 @@ pub struct Options {
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
-    /// A shell command to run at every change of state or grade.
+    /// A shell command to run at every change.
     ///
+    /// Changes are those of the state and the grade, members that are silent or heard again, and the daemon's start and end.
     /// Hooks run one at a time and in order, this one before those of --hooks-dir. The daemon does not
     /// wait for them. RINGD_STATE and other variables tell them what has changed.
     #[arg(long, value_name = "CMD")]
     pub on_change: Option<String>,
 
-    /// A directory of programs to run at every change of state or grade, in order of their names.
+    /// A directory of programs to run at every change, in order of their names.
     ///
     /// ringd reads the directory at each change. It skips names that begin with a dot, files that editors
     /// and package managers leave behind (~, .bak, .dpkg-old, …), and files that are not executable.
