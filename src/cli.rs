@@ -1,5 +1,9 @@
 //! The command line of `ringd` as a whole: the daemon of a ring, and the commands beside it.
 
+mod usage;
+
+use std::env;
+
 use clap::{ArgMatches, Args, Command, CommandFactory, Error, FromArgMatches};
 
 #[cfg(feature = "simulator")]
@@ -55,7 +59,10 @@ impl Invocation {
     /// asked for.
     #[must_use]
     pub fn parse() -> Self {
-        Self::from_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
+        let given: Vec<_> = env::args_os().collect();
+        let read = command().try_get_matches_from(&given);
+        let parsed = read.and_then(|read| Self::from_matches(&read));
+        parsed.unwrap_or_else(|error| usage::explained(error, command(), &given).exit())
     }
 
     fn from_matches(matches: &ArgMatches) -> Result<Self, Error> {
@@ -73,11 +80,42 @@ impl Invocation {
 
 #[cfg(test)]
 mod tests {
-    use super::{Invocation, command};
+    use std::ffi::OsString;
+
+    use super::{Invocation, command, usage};
 
     fn parse(arguments: &[&str]) -> Result<Invocation, clap::Error> {
         let given = ["ringd"].iter().chain(arguments);
         Invocation::from_matches(&command().try_get_matches_from(given)?)
+    }
+
+    /// Returns what a user reads who has typed this.
+    fn error(arguments: &[&str]) -> String {
+        let error = parse(arguments).expect_err("it is wrong");
+        let given = ["ringd"].iter().chain(arguments);
+        let given: Vec<OsString> = given.map(OsString::from).collect();
+        usage::explained(error, command(), &given).to_string()
+    }
+
+    #[test]
+    fn an_error_says_what_to_type_instead() {
+        for (given, said) in [
+            (&["start", "eth0"][..], "ringd eth0 runs on eth0"),
+            (&["eth0", "eth1"], "each interface has a ringd of its own"),
+            (&["jitterbug", "eth0", "eth1"], "ringd jitterbug eth1 runs"),
+            (&["-i", "eth0"], "stands alone, as in ringd eth0"),
+            (&["--interface", "eth0"], "there is no option '--interface'"),
+            (&["-i"], "as in ringd IFACE"),
+            (&["jitterbug", "-i", "eth0"], "as in ringd jitterbug eth0"),
+            (&["eth0", "--heartbeat", "100", "ms"], "as in 100ms"),
+            (&["eth0", "--foo"], "unexpected argument '--foo' found"),
+            (&["eth0", "--expct", "3"], "'--expect'"),
+            (&["sim", "--seed", "x"], "not a seed: give a whole number"),
+        ] {
+            let text = error(given);
+            assert!(text.contains(said), "{given:?}: {text}");
+            assert!(!text.contains("as a value"), "{given:?}: {text}");
+        }
     }
 
     #[test]

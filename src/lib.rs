@@ -15,3 +15,4 @@ pub mod sys;
 pub mod system;
 pub mod text;
 pub mod token;
+mod usage;

@@ -30,20 +30,32 @@ fn beside(base: &Path, system: &str) -> PathBuf {
     path.into()
 }
 
-/// Finds the only control socket of all systems.
+/// Finds the only control socket whose node can do what is asked. `serves` says of a system whether its nodes can; `None`
+/// is Lab2.
 ///
 /// # Errors
 /// There is none, or several, or a directory cannot be read.
-pub fn only_socket(base: &Path) -> Result<PathBuf, Error> {
-    let mut sockets = all_sockets(base)?;
-    sockets.sort();
-    match sockets.len() {
-        0 => Err(Error::NoneRuns),
-        1 => Ok(sockets.remove(0)),
-        _ => Err(Error::Several {
-            interfaces: all_names(&sockets),
+pub fn only_socket(base: &Path, serves: impl Fn(Option<&str>) -> bool) -> Result<PathBuf, Error> {
+    let mut running = all_sockets(base)?;
+    running.sort();
+    let serving = running.iter().filter(|path| serves(system(base, path)));
+    let serving: Vec<&PathBuf> = serving.collect();
+    match *serving {
+        [] if running.is_empty() => Err(Error::NoneRuns),
+        [] => Err(Error::NoneCan {
+            nodes: all_names(&running),
+        }),
+        [only] => Ok(only.clone()),
+        ref several => Err(Error::Several {
+            interfaces: all_names(several),
         }),
     }
+}
+
+/// Returns the system of a node by the directory of its socket; `None`: Lab2.
+fn system<'a>(base: &Path, socket: &'a Path) -> Option<&'a str> {
+    let start = beside(base, "");
+    socket.parent()?.to_str()?.strip_prefix(start.to_str()?)
 }
 
 /// The names of all nodes with a control socket, in order.
@@ -56,8 +68,8 @@ pub fn names(base: &Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-fn all_names(sockets: &[PathBuf]) -> Vec<String> {
-    let names = sockets.iter().filter_map(|path| name(path));
+fn all_names(sockets: &[impl AsRef<Path>]) -> Vec<String> {
+    let names = sockets.iter().filter_map(|path| name(path.as_ref()));
     names.map(|name| name.to_string()).collect()
 }
 
@@ -109,14 +121,44 @@ fn name(path: &Path) -> Option<NodeName> {
 
 #[cfg(test)]
 mod tests {
-    use super::{names, only_socket};
+    use super::names;
     use crate::control::NodeName;
     use crate::ctl::Error;
     use std::fs;
     use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixListener;
+    use std::path::{Path, PathBuf};
 
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
+
+    /// Returns the only socket of any system.
+    fn only_socket(base: &Path) -> Result<PathBuf, Error> {
+        super::only_socket(base, |_| true)
+    }
+
+    #[test]
+    fn the_one_that_can_do_what_is_asked_is_chosen_among_several() {
+        let run = tempfile::tempdir().unwrap();
+        let (base, other) = (run.path().join("ringd"), run.path().join("ringd-other"));
+        fs::create_dir(&base).unwrap();
+        fs::create_dir(&other).unwrap();
+        let _other = UnixListener::bind(other.join("other-0.sock")).unwrap();
+        let is_ring = |system: Option<&str>| system.is_none();
+        let error = super::only_socket(&base, is_ring).unwrap_err();
+        assert!(error.to_string().contains("only other-0 runs"), "{error}");
+        assert_eq!(error.exit_code(), 3);
+        let ring = base.join("eth0.sock");
+        let _ring = UnixListener::bind(&ring).unwrap();
+        assert_eq!(super::only_socket(&base, is_ring).unwrap(), ring);
+        let is_other = |system: Option<&str>| system == Some("other");
+        let found = super::only_socket(&base, is_other).unwrap();
+        assert_eq!(found, other.join("other-0.sock"));
+        let error = only_socket(&base).unwrap_err();
+        assert!(
+            error.to_string().contains("-i eth0 or -i other-0"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn no_directory_and_no_socket_are_no_daemon() {

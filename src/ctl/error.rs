@@ -1,11 +1,12 @@
 //! Why `ringctl` could not do what it was asked, in words, each with an exit code.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::control::CONTROL_DIR;
+use super::systems;
+use crate::control::{CONTROL_DIR, NodeName};
 use crate::fencing::{FencingError, ParseTokenError};
 
 /// The exit code for wrong usage, as clap's.
@@ -32,11 +33,20 @@ pub enum Error {
         /// Their interfaces.
         interfaces: Vec<String>,
     },
+    /// Daemons run, and none can do what is asked.
+    #[error(
+        "no ringd on this machine can do that: only {} runs; start a ring with sudo ringd IFACE",
+        .nodes.join(" and ")
+    )]
+    NoneCan {
+        /// Their names.
+        nodes: Vec<String>,
+    },
     /// A directory of sockets cannot be read.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Directory(PathBuf, io::Error),
     /// The socket cannot be connected to.
-    #[error("cannot reach ringd at {}: {reason}; {}", path.display(), advice(.reason))]
+    #[error("cannot reach ringd at {}: {reason}; {}", path.display(), advice(path, .reason))]
     Connect {
         /// The socket.
         path: PathBuf,
@@ -187,6 +197,7 @@ impl Error {
         match self {
             Self::Fencing(FencingError::Stale { .. }) => STALE,
             Self::NoneRuns
+            | Self::NoneCan { .. }
             | Self::Directory(..)
             | Self::Connect { .. }
             | Self::Stranger { .. }
@@ -218,10 +229,18 @@ impl Error {
     }
 }
 
-fn advice(error: &io::Error) -> &'static str {
+fn advice(socket: &Path, error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => "try sudo, or join the socket's group",
-        io::ErrorKind::WouldBlock => "it is busy or stopped",
-        _ => "is it running? Start it with sudo ringd IFACE",
+        io::ErrorKind::PermissionDenied => "try sudo, or join the socket's group".to_owned(),
+        io::ErrorKind::WouldBlock => "it is busy or stopped".to_owned(),
+        _ => format!("is it running? Start it with {}", start_command(socket)),
     }
+}
+
+/// Returns the command that starts the node of a control socket. Other places than those of `-i` tell no name.
+fn start_command(socket: &Path) -> String {
+    let place = socket.parent().and_then(Path::to_str);
+    let is_usual = place.is_some_and(|place| place.starts_with(CONTROL_DIR));
+    let name = NodeName::of_socket(socket).filter(|_| is_usual);
+    systems::start_command(name.as_ref())
 }

@@ -26,6 +26,7 @@ mod render;
 mod run;
 mod status;
 mod systems;
+mod usage;
 mod values;
 mod watch;
 
@@ -85,6 +86,6 @@ fn socket(options: &Options) -> Result<PathBuf, Error> {
     match (&options.socket, &options.interface) {
         (Some(path), _) => Ok(path.clone()),
         (None, Some(name)) => Ok(discover::socket(base, name)),
-        (None, None) => discover::only_socket(base),
+        (None, None) => discover::only_socket(base, |system| options.command.is_served_by(system)),
     }
 }

@@ -1,26 +1,25 @@
 //! The command line of `ringctl`: what is common to all systems.
 
+use std::env;
 use std::ffi::OsString;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
 
 use super::completion::nodes;
 use super::systems::{SystemCommand, parse_name};
+use super::usage;
 use super::values::event;
 use crate::control::NodeName;
 use crate::fencing::FencingToken;
 
-/// How many characters of a wrong value are shown.
-const SHOWN: usize = 40;
-
 const EXAMPLES: &str = "\
-ringctl asks the only ringd on this machine, unless --socket or -i names one.
-If ringd does not answer, ringctl says so after 2 s and gives up after 5 s plus
-the time of -w. watch, and commands that wait without -w or -n, keep waiting.
+ringctl asks the only ringd on this machine that can do what is asked, unless \
+--socket or -i names one. \
+If ringd does not answer, ringctl says so after 2 s and gives up after 5 s plus \
+the time of -w. watch, and commands that wait without -w or -n, keep waiting. \
 The last of an option given twice counts.
 
 Examples:
@@ -49,20 +48,20 @@ Exit codes:
 The help of each command lists codes of its own.";
 
 const WATCH: &str = "\
-Shows owners elected and lost, members, grades, and the locks of this machine.
-An owner that hands the token on is shown if it has had it for 10 seconds;
+Shows owners elected and lost, members, grades, and the locks of this machine. \
+An owner that hands the token on is shown if it has had it for 10 seconds; \
 --turns shows each.
 
-Events have numbers, turns of the token included. ringd remembers the latest
-1,024 events, and the latest 1,024 that are neither turns nor locks granted or
-refused. If those from N on are not all remembered, the state of all things comes
+Events have numbers, turns of the token included. ringd remembers the latest \
+1,024 events, and the latest 1,024 that are neither turns nor locks granted or \
+refused. If those from N on are not all remembered, the state of all things comes \
 first, with the number of the last event before it.
 
 Exit codes: 3 when ringd ends; the message says with which --from to go on.";
 
 const GUARD: &str = "\
-The command runs while FILE is locked as by flock, so nothing newer slips in
-between. FILE holds the record alone: keep it beside what it protects, where
+The command runs while FILE is locked as by flock, so nothing newer slips in \
+between. FILE holds the record alone: keep it beside what it protects, where \
 all holders find it.
 
 Exit codes: those of the command, and
@@ -107,7 +106,9 @@ impl Options {
     /// asked for.
     #[must_use]
     pub fn of_process() -> Self {
-        Self::try_parse().unwrap_or_else(|error| with_short_value(error).exit())
+        let given: Vec<_> = env::args_os().collect();
+        let parsed = Self::try_parse_from(&given);
+        parsed.unwrap_or_else(|error| usage::explained(error, Self::command(), &given).exit())
     }
 
     /// Whether the process that has called this one matters, so that no other may take its place.
@@ -118,17 +119,6 @@ impl Options {
             _ => false,
         }
     }
-}
-
-/// The reason stands behind the value, and nobody finds it behind thousands of bytes.
-fn with_short_value(mut error: clap::Error) -> clap::Error {
-    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue)
-        && value.chars().count() > SHOWN
-    {
-        let cut: String = value.chars().take(SHOWN).chain("...".chars()).collect();
-        error.insert(ContextKind::InvalidValue, ContextValue::String(cut));
-    }
-    error
 }
 
 /// What `ringctl` can do.
@@ -178,6 +168,17 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// Whether nodes of a system can do it; `None` is Lab2.
+    pub(super) fn is_served_by(&self, system: Option<&str>) -> bool {
+        match self {
+            Self::System(command) => command.is_served_by(system),
+            Self::Status { .. } | Self::Watch { .. } => true,
+            Self::Guard(_) | Self::Keep | Self::Become { .. } => false,
+        }
+    }
+}
+
 /// What is to be run, and against which record.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = GUARD)]
@@ -207,10 +208,44 @@ pub struct GuardOptions {
 mod tests {
     use clap::CommandFactory;
 
-    use super::Options;
+    use super::{Options, OsString, Parser, usage};
 
     #[test]
     fn the_declaration_is_sound() {
         Options::command().debug_assert();
+    }
+
+    #[test]
+    fn an_error_says_what_to_type_instead() {
+        for (given, said) in [
+            (
+                &["once", "nightly", "/bin/true", "-x", "--every", "20h"][..],
+                "put options before the command, as in ringctl once nightly --every 20h -- /bin/true -x",
+            ),
+            (
+                &["once", "nightly", "true", "--every=20h", "-x"],
+                "ringctl once nightly --every=20h -- true -x",
+            ),
+            (
+                &["once", "--every", "20h", "--", "true"],
+                "<CMD> is missing, since 'true' is read as <NAME>: put the NAME before it",
+            ),
+            (
+                &["token", "--servers", "list", "run", "--", "true"],
+                "<CMD> is missing, since 'true' is read as <NAME>",
+            ),
+            (
+                &["guard", "--", "true"],
+                "<CMD> is missing, since 'true' is read as <FILE>: put the FILE before it",
+            ),
+            (&["run"], "the following required arguments"),
+            (&["once", "nightly", "true"], "--every <DURATION>"),
+        ] {
+            let given = ["ringctl"].iter().chain(given);
+            let given: Vec<OsString> = given.map(OsString::from).collect();
+            let error = Options::try_parse_from(&given).expect_err("it is wrong");
+            let text = usage::explained(error, Options::command(), &given).to_string();
+            assert!(text.contains(said), "{given:?}: {text}");
+        }
     }
 }

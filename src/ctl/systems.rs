@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use clap::Subcommand;
 
 use super::Options;
-use super::ftn::{self, TokenOptions};
+use super::ftn::{self, SERVERS, TokenOptions};
 use super::jitterbug;
 use super::lab2::{self, RingCommand, RingView};
 use super::render::common::{self, AnyView};
@@ -52,6 +52,16 @@ impl SystemCommand {
 }
 
 impl SystemCommand {
+    /// Whether nodes of a system can do it; `None` is Lab2.
+    pub(super) fn is_served_by(&self, system: Option<&str>) -> bool {
+        match (self, system) {
+            (Self::Ring(RingCommand::Wait { target, .. }), system) => can_be(system, target.name()),
+            (Self::Ring(_), None) => true,
+            (Self::Ring(command), Some(JITTERBUG)) => !command.is_for_rings_only(),
+            (Self::Ring(_), Some(_)) | (Self::Token(_) | Self::GrantToken, _) => false,
+        }
+    }
+
     /// Whether the process that has called `ringctl` matters.
     pub(super) const fn is_for_its_caller(&self) -> bool {
         match self {
@@ -108,11 +118,38 @@ pub(super) fn view(status: NodeStatus) -> serde_json::Result<Box<dyn View>> {
 }
 
 /// What can be waited for at a node of a system: its states, as its status and its events have them in `state`, and `held`.
-pub(super) fn waited_for(status: &NodeStatus) -> &'static [&'static str] {
-    match status.system().as_deref() {
+/// `None` is Lab2.
+pub(super) fn waited_for(system: Option<&str>) -> &'static [&'static str] {
+    match system {
         None => &["OWNER", "WAITER", "LOOSER", "GENERATING", "held"],
         Some(JITTERBUG) => &[LEADER, WAITER, ORPHAN],
         Some(_) => &[],
+    }
+}
+
+/// Whether a node of a system can be in a state that is waited for.
+pub(super) fn can_be(system: Option<&str>, state: &str) -> bool {
+    let known = waited_for(system);
+    known.iter().any(|name| name.eq_ignore_ascii_case(state))
+}
+
+/// Returns the command that starts a node of this name, or any node of a ring.
+pub(super) fn start_command(name: Option<&NodeName>) -> String {
+    let Some(name) = name.map(NodeName::to_string) else {
+        return "sudo ringd IFACE".to_owned();
+    };
+    match name.split_once('-') {
+        Some((FTN, index)) => {
+            format!("sudo ringd ftn --servers {SERVERS} --index {index}")
+        }
+        Some((JITTERBUG, interface)) => format!("sudo ringd jitterbug {interface}"),
+        Some(("board", id)) => format!("sudo ring-board -i {id} -f FILE"),
+        _ => match name.split_once(':') {
+            Some((interface, ethertype)) => {
+                format!("sudo ringd {interface} --ethertype {ethertype}")
+            }
+            None => format!("sudo ringd {name}"),
+        },
     }
 }
 
@@ -135,8 +172,10 @@ pub(super) fn parse_name(name: &str) -> Result<NodeName, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::view;
-    use crate::control::{Health, NodeStatus, Reply, Verdict};
+    use clap::Parser;
+
+    use super::{Options, start_command, view};
+    use crate::control::{Health, NodeName, NodeStatus, Reply, Verdict};
 
     fn status(text: &str) -> NodeStatus {
         let line = format!("{{\"status\":{text}}}");
@@ -163,6 +202,55 @@ mod tests {
         let broken = view(status(r#"{"system":"ftn","health":"healthy"}"#)).err();
         let error = broken.expect("a server's status has more keys");
         assert!(error.to_string().contains("missing field"), "{error}");
+    }
+
+    #[test]
+    fn a_node_that_does_not_run_is_started_by_the_command_of_its_system() {
+        for (name, command) in [
+            ("eth0", "sudo ringd eth0"),
+            ("br-lan", "sudo ringd br-lan"),
+            ("eth0:0x88b6", "sudo ringd eth0 --ethertype 0x88b6"),
+            (
+                "ftn-0",
+                "sudo ringd ftn --servers /etc/ringd/ftn.servers --index 0",
+            ),
+            ("jitterbug-eth0", "sudo ringd jitterbug eth0"),
+            ("board-1", "sudo ring-board -i 1 -f FILE"),
+        ] {
+            assert_eq!(start_command(Some(&NodeName::new(name))), command);
+        }
+        assert_eq!(start_command(None), "sudo ringd IFACE");
+    }
+
+    #[test]
+    fn a_command_goes_to_the_systems_that_can_do_it() {
+        let served = |words: &str| -> Vec<&str> {
+            let given = ["ringctl"].into_iter().chain(words.split(' '));
+            let command = Options::try_parse_from(given).expect("it is right").command;
+            let systems = [None, Some("jitterbug"), Some("ftn"), Some("board")];
+            let serving = systems.into_iter().filter(|it| command.is_served_by(*it));
+            serving.map(|system| system.unwrap_or("lab2")).collect()
+        };
+        for (words, systems) in [
+            ("status", &["lab2", "jitterbug", "ftn", "board"][..]),
+            ("watch", &["lab2", "jitterbug", "ftn", "board"]),
+            ("run true", &["lab2", "jitterbug"]),
+            ("lock", &["lab2", "jitterbug"]),
+            ("unlock", &["lab2", "jitterbug"]),
+            ("yield", &["lab2", "jitterbug"]),
+            ("yield node3", &["lab2"]),
+            ("data get", &["lab2", "jitterbug"]),
+            ("data set x", &["lab2"]),
+            ("once nightly --every 20h true", &["lab2"]),
+            ("pause", &["lab2"]),
+            ("resume", &["lab2"]),
+            ("forget node3", &["lab2"]),
+            ("wait OWNER", &["lab2"]),
+            ("wait waiter", &["lab2", "jitterbug"]),
+            ("wait leader", &["jitterbug"]),
+        ] {
+            assert_eq!(served(words), systems, "{words}");
+        }
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use std::sync::mpsc;
 use std::time::Duration;
-use std::{fs, thread};
+use std::{env, fs, thread};
 
 use clap_complete::CompletionCandidate;
 
 use super::super::completion::given;
 use super::super::values::client_timeout;
 use super::list::ask;
-use super::options::CLIENT_TIMEOUT;
+use super::options::{CLIENT_TIMEOUT, SERVERS, SERVERS_VARIABLE};
 use super::{Client, Outcome, ServerList};
 use crate::token::WaitLimits;
 
@@ -20,7 +20,7 @@ const SILENCE: Duration = Duration::from_millis(500);
 /// How long all of it may take, names of servers that nobody resolves included: somebody waits at a prompt.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The tokens of the servers that the command line names. None if they do not answer in time: a shell has no place
+/// The tokens of the servers that `ringctl token` would ask. None if they do not answer in time: a shell has no place
 /// for an error.
 pub(super) fn names() -> Vec<CompletionCandidate> {
     let (done, answer) = mpsc::channel();
@@ -34,7 +34,8 @@ pub(super) fn names() -> Vec<CompletionCandidate> {
 }
 
 fn listed() -> Option<Vec<CompletionCandidate>> {
-    let list = given("--servers")?;
+    let named = given("--servers").or_else(|| env::var_os(SERVERS_VARIABLE));
+    let list = named.unwrap_or_else(|| SERVERS.into());
     // Anything else can be read but once: that is for the command.
     if !fs::metadata(&list).ok()?.is_file() {
         return None;

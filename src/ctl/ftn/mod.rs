@@ -25,6 +25,7 @@ use super::Error;
 use crate::token::{self, Hosts, Refusal, Servers, ServersError, Session, resolve_list_within};
 pub(super) use granter::grant;
 use name::Name;
+pub(super) use options::SERVERS;
 pub use options::TokenOptions;
 use options::{Acquire, TokenCommand};
 use stop::Stop;
@@ -83,7 +84,15 @@ struct ServerList {
 
 impl ServerList {
     fn read(path: &Path) -> Result<Self, Error> {
-        let unusable = |error: ServersError| Error::Usage(error.to_string());
+        let unusable = |error: ServersError| {
+            let advice = match error {
+                ServersError::Unreadable { .. } => {
+                    "; name another list with --servers FILE or in RINGD_SERVERS"
+                }
+                _ => "",
+            };
+            Error::Usage(format!("{error}{advice}"))
+        };
         let text = fs::read_to_string(path).map_err(|source| ServersError::Unreadable {
             path: path.to_owned(),
             source,

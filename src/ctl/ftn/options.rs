@@ -16,17 +16,22 @@ use crate::token::{Access, WaitLimits};
 /// What servers and clients count unless they are told otherwise.
 pub(super) const CLIENT_TIMEOUT: &str = "15s";
 
+/// The list of servers, unless the command line or the environment names another one.
+pub(in crate::ctl) const SERVERS: &str = "/etc/ringd/ftn.servers";
+/// The variable that names the list of servers.
+pub(super) const SERVERS_VARIABLE: &str = "RINGD_SERVERS";
+
 const TOKEN: &str = "\
-A token has a name of 1 to 1,024 bytes, and data of up to 32,768. It comes into
-being when it is asked for. Any number of clients can share it, or one can hold it
+A token has a name of 1 to 1,024 bytes, and data of up to 32,768. It comes into \
+being when it is asked for. Any number of clients can share it, or one can hold it \
 exclusively. Waiting clients get it in the order in which they came.
 
-FILE has a line HOST:PORT a server. All servers and clients need the same lines: a
+FILE has one line HOST:PORT per server. All servers and clients need the same lines: a \
 server does not answer a client with other lines.
 
-A client that hears nothing from the servers for three quarters of
---client-timeout has lost its tokens. If servers have a shorter one, the client
-uses that. The time is to be longer than a change of leader
+A client that hears nothing from the servers for three quarters of \
+--client-timeout has lost its tokens. If servers have a shorter one, the client \
+uses that. The time is to be longer than a change of leader \
 takes: see docs/ftn.md before you set it below 15s.
 
 Exit codes:
@@ -41,10 +46,11 @@ Exit codes:
   75  the token was lost
 
 Examples:
-  ringctl token --servers /etc/ringd/ftn.servers run nightly -- backup /srv
-  ringctl token --servers /etc/ringd/ftn.servers get counter
-  make list | ringctl token --servers /etc/ringd/ftn.servers set list
-  ringctl token --servers /etc/ringd/ftn.servers list";
+  ringctl token run nightly -- backup /srv
+  ringctl token get counter
+  make list | ringctl token set list
+  ringctl token --servers lab.servers list
+  RINGD_SERVERS=lab.servers ringctl token list";
 
 const RUN: &str = "\
 The command's environment:
@@ -54,13 +60,13 @@ The command's environment:
   RINGD_TOKENS  what the command runs under: another ringctl token for the same
                 token fails at once, since it would wait for its own end
 
-ringctl passes TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP on to the
-command. While it waits for the token, the first four end it, and USR1, USR2
+ringctl passes TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP on to the \
+command. While it waits for the token, the first four end it, and USR1, USR2 \
 and WINCH do nothing.
 
-When the lease is not renewed, the command and all that it has started get SIGTERM
-2 s (or an eighth of --client-timeout) before the lease ends, and SIGKILL before
-another client can be granted the token. The same happens to what a command leaves
+When the lease is not renewed, the command and all that it has started get SIGTERM \
+2 s (or an eighth of --client-timeout) before the lease ends, and SIGKILL before \
+another client can be granted the token. The same happens to what a command leaves \
 behind when it ends, and if ringctl is killed. It runs on when others wait.
 
 Exit codes: those of the command; 128 and the signal's number, if one ended it;
@@ -72,8 +78,8 @@ those of ringctl token; and
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = TOKEN)]
 pub struct TokenOptions {
-    /// The list of the servers: a line HOST:PORT each.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// The list of the servers: one line HOST:PORT per server.
+    #[arg(long, value_name = "FILE", env = SERVERS_VARIABLE, hide_env_values = true, default_value = SERVERS, value_hint = ValueHint::FilePath)]
     pub servers: PathBuf,
 
     /// The silence after which a session ends; a shorter one of the servers counts.
@@ -276,8 +282,5 @@ mod tests {
             assert!(error.to_string().contains(said), "{error}");
             assert_eq!(error.exit_code(), 2);
         }
-        let given = ["ringctl", "token", "list"];
-        let error = Options::try_parse_from(given).expect_err("no list");
-        assert!(error.to_string().contains("--servers <FILE>"), "{error}");
     }
 }

@@ -74,6 +74,16 @@ pub enum RingCommand {
 }
 
 impl RingCommand {
+    /// Whether nodes of rings alone can do it, of all systems whose token programs can hold.
+    pub(in crate::ctl) const fn is_for_rings_only(&self) -> bool {
+        match self {
+            Self::Once(_) | Self::Pause(_) | Self::Resume | Self::Forget { .. } => true,
+            Self::Yield { to } => to.is_some(),
+            Self::Data { command } => matches!(command, DataCommand::Set { .. }),
+            Self::Run(_) | Self::Lock(_) | Self::Unlock { .. } | Self::Wait { .. } => false,
+        }
+    }
+
     /// Whether the process that has called `ringctl` matters: a lock is bound to it.
     pub(in crate::ctl) const fn is_for_its_caller(&self) -> bool {
         match self {
@@ -191,7 +201,7 @@ pub enum Target {
 
 impl Target {
     /// As it is spelled.
-    pub(super) const fn name(self) -> &'static str {
+    pub(in crate::ctl) const fn name(self) -> &'static str {
         match self {
             Self::Leader => "leader",
             Self::Orphan => "orphan",

@@ -71,14 +71,12 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
 
 /// Refuses what a node of this system never is.
 fn check(target: Target, status: &NodeStatus) -> Result<(), Error> {
-    let known = systems::waited_for(status);
-    if known
-        .iter()
-        .any(|name| name.eq_ignore_ascii_case(target.name()))
-    {
+    let system = status.system();
+    if systems::can_be(system.as_deref(), target.name()) {
         return Ok(());
     }
-    let (wanted, system) = (target.name(), status.system().unwrap_or_default());
+    let known = systems::waited_for(system.as_deref());
+    let (wanted, system) = (target.name(), system.unwrap_or_default());
     let system = if system.is_empty() {
         "a ring".to_owned()
     } else {

@@ -52,7 +52,7 @@ pub struct Options {
     pub system: Simulated,
 
     /// The seed of one run [default: 1]
-    #[arg(long, value_name = "S", conflicts_with_all = ["seeds", "schedule"])]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = parse_seed, conflicts_with_all = ["seeds", "schedule"])]
     pub seed: Option<u64>,
 
     /// Run every seed from A to before B, on all cores.
@@ -60,15 +60,15 @@ pub struct Options {
     pub seeds: Option<Range<u64>>,
 
     /// The number of nodes [default: 5; of Jitterbug and Andrews the seed chooses 2 to 8]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_NODES))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_number::<1, MAX_NODES>)]
     pub nodes: Option<u64>,
 
     /// The number of FTN servers [default: the seed chooses]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=9))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_number::<1, 9>)]
     pub servers: Option<u64>,
 
     /// The number of FTN clients [default: the seed chooses]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=64))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_number::<0, 64>)]
     pub clients: Option<u64>,
 
     /// How long the faults last, by the world's time.
@@ -265,6 +265,17 @@ fn parse_faults(text: &str) -> Result<String, String> {
 /// Those who take seeds by portions run on past the end, and must not come round to 0.
 const MAX_SEED: u64 = 1 << 63;
 
+fn parse_number<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok();
+    let within = number.filter(|number| (MIN..=MAX).contains(number));
+    within.ok_or_else(|| format!("give a whole number from {MIN} to {MAX}"))
+}
+
+fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| "not a seed: give a whole number, as in 7".to_owned())
+}
+
 fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
     let (from, to) = text.split_once("..").ok_or("give A..B, as in 0..1000")?;
     let number = |text: &str| {
@@ -340,10 +351,13 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_with_a_reason() {
         let cases = [
+            (["--seed", "x"], "not a seed: give a whole number"),
+            (["--seed", "-1"], "not a seed: give a whole number"),
             (["--seeds", "9..3"], "more than A"),
             (["--seeds", "9"], "A..B"),
             (["--seeds", "a..3"], "not a seed"),
-            (["--nodes", "0"], "1..=65536"),
+            (["--nodes", "0"], "from 1 to 65536"),
+            (["--nodes", "x"], "from 1 to 65536"),
             (["--time", "5"], "no unit"),
             (["--time", "9000000h"], "a year"),
             (["--faults", "gremlins"], "no fault 'gremlins'"),

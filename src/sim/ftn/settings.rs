@@ -50,7 +50,7 @@ kinds! {
     List "list" "Clients ask for listings.",
     Logout "logout" "Clients log out, and come back.",
     Leave "leave" "Servers are shut down in order, and started again.",
-    Doom "doom" "A process dies as soon as it has sent a certain message, whatever else it was about to send.",
+    Doom "doom" "A process dies as soon as it has sent a certain message, before it sends another.",
     Options "options" "A server has other options than the others.",
 }
 

@@ -43,7 +43,7 @@ kinds! {
     Link "link" "A node has no link, and knows it.",
     Address "address" "A node gets another address.",
     Replay(Replay) "replay" "Datagrams captured long ago are sent again, as they were.",
-    Stranger "stranger" "A station outside the ring sends malformed datagrams and streams, dribbles, and never reads.",
+    Stranger "stranger" "A station outside the ring sends malformed messages, dribbles and never reads.",
     Flood "flood" "A stranger opens connections by the hundred.",
     Forge "forge" "A stranger announces tokens with ids that it made up, and gives nodes such tokens.",
     Jobs "jobs" "Programs that compute and decide are slow, fail, hang, or do not die.",

@@ -1,0 +1,55 @@
+//! Errors of wrong usage of `ringd`, in words that say what to type instead.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::error::{ContextKind, ErrorKind};
+use clap::{Command, Error};
+
+use crate::text::parse_duration;
+use crate::usage::{Understood, texts};
+
+/// The id of the argument that is an interface.
+const INTERFACE: &str = "interface";
+
+/// Returns the error with a better explanation, if there is one. `command` declares the options, and `given` are the
+/// words of the command line, the program's name first.
+pub(super) fn explained(mut error: Error, command: Command, given: &[OsString]) -> Error {
+    let surplus = match error.kind() {
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        ErrorKind::ArgumentConflict => ContextKind::InvalidSubcommand,
+        _ => return error,
+    };
+    // Two hyphens before the word, as clap proposes, would make an interface of it.
+    error.remove(ContextKind::Suggested);
+    let Some(word) = texts(&error, surplus).first().cloned() else {
+        return error;
+    };
+    let understood = Understood::of(command, given);
+    let takes_interface = |it: &Understood| it.read.try_contains_id(INTERFACE).is_ok();
+    let Some(understood) = understood.filter(takes_interface) else {
+        return error;
+    };
+    let interface = understood.read.get_one::<String>(INTERFACE);
+    let name = understood.name();
+    let text = match interface {
+        _ if matches!(word.as_str(), "-i" | "--interface") => {
+            let next = given.iter().skip_while(|it| **it != *word).nth(1);
+            let next = next.map_or("IFACE".into(), |it| OsStr::to_string_lossy(it));
+            format!("there is no option '{word}': the interface stands alone, as in {name} {next}")
+        }
+        Some(_) if is_unit(&word) => {
+            format!("'{word}' stands alone: there is no blank in a duration, as in 100ms")
+        }
+        Some(interface) if !word.starts_with('-') => format!(
+            "'{word}' is one word too many: {name} takes one interface, and reads '{interface}' as its name; \
+             {name} {word} runs on {word}, and each interface has a {name} of its own"
+        ),
+        _ => return error,
+    };
+    understood.error(&error, text)
+}
+
+/// Whether the word is the unit of a duration.
+fn is_unit(word: &str) -> bool {
+    parse_duration(&format!("1{word}")).is_ok()
+}
