@@ -288,6 +288,16 @@ fn what_the_daemon_will_not_end_is_said_before_the_command_runs() {
     client.unlocked();
     assert_eq!(run.code(), Some(1));
 
+    let mut again = Running::shell(&fake, "echo runs");
+    let mut client = fake.grant(LONG);
+    client.unlocked();
+    let (status, said) = again.end();
+    assert_eq!(
+        (status.code(), &*said),
+        (Some(0), ""),
+        "it was told since the start"
+    );
+
     let fake = Fake::answering_bind(Some(json!({"error": REFUSAL})));
     let mut lock = Running::start(
         ringctl(&fake)

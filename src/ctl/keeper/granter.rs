@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,14 @@ impl Granter {
                 let process = process.map_err(Error::System)?;
                 Ok((Lines::with_daemon(ours), Some(process)))
             }
+        }
+    }
+
+    /// Returns the control socket of the daemon that it is.
+    pub(super) fn socket(&self) -> Option<&Path> {
+        match self {
+            Self::Daemon(socket) => Some(socket),
+            Self::Process { .. } => None,
         }
     }
 

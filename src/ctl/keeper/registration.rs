@@ -1,7 +1,6 @@
 //! How to find a keeper again that was left alone: a socket in a directory where no other user can make one.
 //!
-//! It lies beside the daemon's if that directory is this user's alone, or else in this user's own. Its name
-//! contains the process that the lock is bound to. A file lock beside it admits one keeper for that process at
+//! Its name contains the process that the lock is bound to. A file lock beside it admits one keeper for that process at
 //! a time, which may replace what a killed one has left.
 
 use std::collections::VecDeque;
@@ -22,8 +21,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::client;
 use super::super::lines::Lines;
+use super::place::private;
 use super::{Note, Order};
-use crate::control::CONTROL_DIR;
 use crate::sys::{FileLock, FileLockError, Interest, Poller, clock, runtime};
 use crate::text::format_duration;
 
@@ -210,11 +209,5 @@ fn is_trusted(stream: &UnixStream) -> bool {
 fn path(pid: i32, daemon: &Path) -> io::Result<PathBuf> {
     let space = fs::metadata("/proc/self/ns/pid")?.ino();
     let name = xxh3_64(daemon.as_os_str().as_encoded_bytes());
-    let beside = daemon.parent().filter(|place| runtime::is_own_alone(place));
-    let directory = match beside {
-        Some(place) => place.to_owned(),
-        None => runtime::directory(Path::new(CONTROL_DIR))?,
-    };
-    let user = runtime::mark(&directory);
-    Ok(directory.join(format!("keeper-{space}-{pid}{user}-{name:016x}")))
+    private(Some(daemon), &format!("keeper-{space}-{pid}-{name:016x}"))
 }
