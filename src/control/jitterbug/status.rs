@@ -29,7 +29,7 @@ pub struct Status {
     pub to_add: Vec<NodeEntry>,
     /// The hash of the list.
     pub node_list_hash: i32,
-    /// The data as text; `null` if it is not printable ASCII, or longer than 256 bytes.
+    /// Its data as text, the first 256 bytes of them; `null` if they are not all printable ASCII.
     pub data: Option<String>,
     /// Its first 256 bytes, in hexadecimal digits.
     pub data_hex: String,

@@ -58,12 +58,11 @@ fn node(node: &Node) -> NodeEntry {
     }
 }
 
-/// Data as text, if it can be shown so, and its beginning in digits.
+/// The beginning of data: as text, if all of them are, and in digits.
 fn shown(data: &[u8]) -> (Option<String>, String) {
     let first = data.get(..SHOWN).unwrap_or(data);
-    let is_printable = |byte: &u8| matches!(byte, b' '..=b'~');
-    let is_text = data.len() <= SHOWN && data.iter().all(is_printable);
-    let text = is_text.then(|| String::from_utf8_lossy(data).into_owned());
+    let is_text = data.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    let text = is_text.then(|| String::from_utf8_lossy(first).into_owned());
     (text, hex::encode(first))
 }
 
@@ -92,15 +91,17 @@ mod tests {
     use crate::control::NodeStatus;
 
     #[test]
-    fn data_is_text_if_it_is_printable_and_short() {
+    fn the_beginning_of_data_is_text_if_all_of_them_are_printable() {
         assert_eq!(shown(b""), (Some(String::new()), String::new()));
         assert_eq!(shown(b"12 "), (Some("12 ".to_owned()), "313220".to_owned()));
         for other in [&b"1\n"[..], b"\xc3\xa9", b"\x7f"] {
             assert_eq!(shown(other).0, None, "{other:?}");
         }
-        let (text, digits) = shown(&[b'1'; 257]);
-        assert_eq!((text, digits), (None, "31".repeat(256)));
-        assert!(shown(&[b'1'; 256]).0.is_some());
+        let mut long = [b'1'; 1000];
+        let (text, digits) = shown(&long);
+        assert_eq!((text, digits), (Some("1".repeat(256)), "31".repeat(256)));
+        long[999] = b'\n';
+        assert_eq!(shown(&long).0, None);
     }
 
     #[test]
