@@ -24,52 +24,59 @@ pub const EARLIER: &str = "/var/lib/ringd/board.db";
 pub const SYSTEM: &str = "board";
 
 const EXAMPLES: &str = "\
-FILE lists all nodes that may be in the ring, the same on each, a line a node; the first line may name the columns:
+FILE lists all nodes that may be in the ring, one line per node and the same on each node; the first line may name the \
+columns:
 
   id,address,port,http_port
   1,192.0.2.1,7400,8080
   2,192.0.2.2,7400,8080
 
-Nodes talk to one another at address and port, by UDP and TCP; browsers see the board at address and http_port. Names are
-not resolved. The page asks for no password: who can reach it can read and post. It is reached by an address, or by a name
-that --http-name has: another name is that of somebody else's site, whose pages are kept out. The database says who is in the
-ring, and in which order; all nodes are given the same. Which one:
+Nodes talk to one another at address and port, by UDP and TCP; browsers see the board at address and http_port. Names are \
+not resolved. The page asks for no password: everybody who can reach it can read and post. It is reached by an address, or \
+by a name that --http-name has. Any other name is that of another site, whose pages are kept out. The database says which \
+nodes are in the ring, and in which order; give all nodes the same one:
 
-  sqlite:///PATH                 a file, for nodes of one machine. Nothing to install.
-  postgres://USER@HOST/DATABASE  a server, for nodes of several machines. Tables are made at the first start.
-                                 ?sslmode= disable, prefer (default: TLS if the server has it), require, verify-ca or
-                                 verify-full; &sslrootcert=PATH names the authorities [default: those of the machine].
+  sqlite:///PATH                 a file, for nodes of one machine
+  postgres://USER@HOST/DATABASE  a server, for nodes of several machines
 
-The password of a server is not taken from the command line, which ps shows. It comes from PGPASSWORD, from the systemd
-credential database-password, or from the file of PGPASSFILE or ~/.pgpass: host:port:database:user:password a line,
-readable by its owner only.
+A file needs no installation. A server is given its tables at the first start. Its URL may end with ?sslmode= and disable, \
+prefer (default: TLS if the server has it), require, verify-ca or verify-full; &sslrootcert=PATH names the authorities \
+[default: those of the machine].
 
-One database serves one ring. A node refuses a database whose rows give other addresses to the nodes of its list, or have
+The password of a server is not taken from the command line, which ps shows. It comes from PGPASSWORD, from the systemd \
+credential database-password, or from the file of PGPASSFILE or ~/.pgpass. That has one line \
+host:port:database:user:password per server, and only its owner may read it.
+
+One database serves one ring. A node refuses a database whose rows give other addresses to the nodes of its list, or have \
 none of them. Nodes whose lists differ otherwise report each other, and join when the lists agree.
 
-Give all nodes the same --hold, --ack-timeout, --token-timeout, --liveness, --election-timeout, --poll and
---alone-timeout. The token makes a round in N times --hold; a coordinator makes a new one that has seen none for
---token-timeout + N times --hold. --election-timeout must be longer than a round. --alone-timeout should be longer than
+Give all nodes the same --hold, --ack-timeout, --token-timeout, --liveness, --election-timeout, --poll and \
+--alone-timeout. The token makes a round in N times --hold. A coordinator that has seen no token for --token-timeout + N \
+times --hold makes a new one. --election-timeout must be longer than a round. --alone-timeout should be longer than \
 --liveness + 3 times --ack-timeout: a coordinator that is cut off is then replaced before it removes others.
 
-A node that hangs while it writes keeps all others from writing: with SQLite for as long as it hangs, with PostgreSQL
+A node that hangs while it writes keeps all others from writing: with SQLite for as long as it hangs, with PostgreSQL \
 for 4 times --database-timeout.
 
 Examples:
-  ring-board -i 1 -f nodes.csv           the node with id 1, with the database /var/lib/ringd-board/board.db
-  ring-board -i 1 -f nodes.csv --drop    empty the ring first; for a start while no other node runs
-  ring-board -i 2 -f nodes.csv --database postgres://board@db/board --election bully
-  ringctl -i board-1 status              ask it what it is, and who is in the ring
-  ringctl -i board-1 watch               and what happens
+  ring-board -i 1 -f nodes.csv         the node with id 1, with the database
+                                       /var/lib/ringd-board/board.db
+  ring-board -i 1 -f nodes.csv --drop  empty the ring first; for a start while
+                                       no other node runs
+  ring-board -i 2 -f nodes.csv --database postgres://board@db/board
+  ringctl -i board-1 status            what the node is, and who is in the ring
+  ringctl -i board-1 watch             and each event
 
 Signals:
-  SIGTERM, SIGINT  pass a token on, then exit; the predecessor sees the end and has the node removed
+  SIGTERM, SIGINT  pass a token on, then exit; the predecessor has the node
+                   removed
   SIGUSR1          log the status
 
 Exit codes:
   0  shut down cleanly
   1  unexpected error, an address that cannot be used, or a second signal
-  2  wrong usage, a list that is none, options that cannot work, or a password in --database
+  2  wrong usage, a list that is none, options that cannot work, or a password
+     in --database
   7  the file of the database cannot be used
   8  the control socket cannot be made";
 

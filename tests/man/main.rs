@@ -4,7 +4,7 @@ mod pages;
 
 use clap::CommandFactory;
 
-use pages::{check, pages};
+use pages::{check, check_lines, pages};
 
 #[test]
 fn manual_pages_say_what_help_says() {
@@ -14,4 +14,12 @@ fn manual_pages_say_what_help_says() {
     assert!(names_aliases, "--timeout has another name");
     let is_own = |name: &str| name.starts_with("ringd") || name.starts_with("ringctl");
     check(&made, is_own, "cargo test --test man");
+}
+
+#[test]
+fn no_line_of_help_is_broken_twice() {
+    let mut daemons = ringd::cli::command();
+    daemons.build();
+    check_lines(&daemons);
+    check_lines(&ringd::ctl::Options::command());
 }

@@ -137,3 +137,36 @@ fn written(directory: &Path) -> BTreeMap<String, String> {
         })
         .collect()
 }
+
+/// Checks that no line of what a program's help says at its end is broken twice. A terminal breaks lines that are longer
+/// than its width: so a line of prose is short, or a paragraph of its own, and a line of a list fits into the longest line
+/// that help has.
+///
+/// # Panics
+/// A line is too long.
+pub fn check_lines(program: &Command) {
+    let help = program.get_after_long_help().map(ToString::to_string);
+    let help = help.unwrap_or_default();
+    let lines: Vec<&str> = help.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        let before = at.checked_sub(1).map_or("", |before| lines[before]);
+        let after = lines.get(at + 1).copied().unwrap_or_default();
+        let is_alone = before.is_empty() && after.is_empty();
+        let most = if line.starts_with(' ') {
+            LONGEST
+        } else {
+            TERMINAL
+        };
+        let name = program.get_name();
+        assert!(
+            line.len() <= most || is_alone,
+            "a line in the help of {name} has more than {most} characters: {line}"
+        );
+    }
+    program.get_subcommands().for_each(check_lines);
+}
+
+/// The width of a terminal, in characters.
+const TERMINAL: usize = 80;
+/// The longest line of help: clap breaks all longer ones.
+const LONGEST: usize = 100;

@@ -13,24 +13,24 @@ The command's environment:
   RINGD_DATA      the token's data in hexadecimal digits, since no
                   environment can hold a byte of value 0
 
-ringctl passes TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP on to the
-command. While it waits for the token, the first four end it, and USR1, USR2
+ringctl passes TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP on to the \
+command. While it waits for the token, the first four end it, and USR1, USR2 \
 and WINCH do nothing.
 
-A cut segment has a holder on each side, but only one of them has a quorum, if
-ringd --expect says how many members there are. With --require quorum the
+A cut segment has a holder on each side, but only one of them has a quorum, if \
+ringd --expect says how many members there are. With --require quorum the \
 command starts when there is a quorum, and is ended when the quorum is lost.
 
-When the token is lost, the command and all that it has started get SIGTERM,
-and SIGKILL before another node can be granted the token. The same happens to
-what a command leaves behind when it ends, and if ringctl is killed. What leaves
-its process group (setsid) is found by its control group (version 2), where one
-can be made, and what leaves that (systemd-run --scope, su -) by its process
+When the token is lost, the command and all that it has started get SIGTERM, \
+and SIGKILL before another node can be granted the token. The same happens to \
+what a command leaves behind when it ends, and if ringctl is killed. What leaves \
+its process group (setsid) is found by its control group (version 2), where one \
+can be made, and what leaves that (systemd-run --scope, su -) by its process \
 group. What leaves both is not found.
 
-An ordinary user cannot end what runs as another user, unless a control group
-can be made: use sudo ringctl run -- CMD, not ringctl run -- sudo CMD. Otherwise
-ringctl says what works on, and holds the token until that has ended, or the
+An ordinary user cannot end what runs as another user, unless a control group \
+can be made: use sudo ringctl run -- CMD, not ringctl run -- sudo CMD. Otherwise \
+ringctl says what works on, and holds the token until that has ended, or the \
 token is lost.";
 
 /// The end of that.
@@ -52,30 +52,30 @@ Examples:
 
 /// The same of `ringctl once`.
 pub const ONCE: &str = "\
-Put the same line into the crontab of every machine, with the path of ringctl. The first one that is
-granted the token stamps the run with NAME, has the other members store the
-stamp, and runs the command as ringctl run does. The others find the stamp, run
-nothing and exit with 0. They say in one line where the job has run, whether that
+Put the same line into the crontab of every machine, with the path of ringctl. The first one that is \
+granted the token stamps the run with NAME, has the other members store the \
+stamp, and runs the command as ringctl run does. The others find the stamp, run \
+nothing and exit with 0. They say in one line where the job has run, whether that \
 run was lost, and when its period ends; with -q they say nothing.
 
-The period counts from when the last run began. A call in its last hundredth, and
-in its last minute, runs: --every 24h serves a job that is called every 24 hours.
-Give less if calls may come earlier, as on the day when clocks are put forward:
+The period counts from when the last run began. A call in its last hundredth, and \
+in its last minute, runs: --every 24h serves a job that is called every 24 hours. \
+Give less if calls may come earlier, as on the day when clocks are put forward: \
 20h. Each machine counts by its own clock; no two clocks are compared.
 
-A run counts as soon as it is stamped, whatever becomes of it: within the period
-there is never a second one. With --retry one that has failed (exit code other than
-0) or was lost (the machine crashed, the token was lost) does not count, and the
-next machine that asks runs the command again, at once or when the token is free.
-A command that this machine does not have or cannot run (exit codes 127 and 126,
+A run counts as soon as it is stamped, whatever becomes of it: within the period \
+there is never a second one. With --retry one that has failed (exit code other than \
+0) or was lost (the machine crashed, the token was lost) does not count, and the \
+next machine that asks runs the command again, at once or when the token is free. \
+A command that this machine does not have or cannot run (exit codes 127 and 126, \
 unless they are a shell's) was not begun: the next machine that asks runs it.
 
-A segment that is cut may run the job once on each side. With --require quorum it
-runs on the side that has more than half of the members, whose number ringd was
+A segment that is cut may run the job once on each side. With --require quorum it \
+runs on the side that has more than half of the members, whose number ringd was \
 told with --expect, and on no other.
 
-The last runs are shown by ringctl status. A ring remembers 32 names. A name whose
-period is over gives way to a new one. To end the period of one that is no longer
+The last runs are shown by ringctl status. A ring remembers 32 names. A name whose \
+period is over gives way to a new one. To end the period of one that is no longer \
 needed: ringctl once NAME --every 1ms -- true.
 
 The command's environment and exit codes are those of ringctl run, and
@@ -89,10 +89,10 @@ Examples:
 
 /// The same of `ringctl lock`.
 pub const LOCK: &str = "\
-A process in the background (ringd-keeper) holds the lock for as long as the
-process that the lock is bound to is alive. Prefer ringctl run where it fits:
-here only --kill ends the script when the lock is lost, and nothing ends what
-the script has started. --kill fails if ringd and ringd-keeper are killed at the
+A process in the background (ringd-keeper) holds the lock for as long as the \
+process that the lock is bound to is alive. Prefer ringctl run where it fits: \
+here only --kill ends the script when the lock is lost, and nothing ends what \
+the script has started. --kill fails if ringd and ringd-keeper are killed at the \
 same time.";
 
 /// The end of that.

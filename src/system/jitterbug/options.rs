@@ -13,38 +13,41 @@ use crate::system::values::{parse_count, parse_hook_timeout, parse_size};
 use crate::text::parse_duration;
 
 const EXAMPLES: &str = "\
-What it is for, beside the ring of Lab2 (ringd IFACE): data that grows from holder to holder, a result
-that a few machines work at in turns and that must not be lost with any of them; on any IP segment, IPv4 or
-IPv6, without the right to send raw frames: any user may run it. When not to take it: a program that must never
-run twice belongs to Lab2, whose locks have fencing tokens, leases and quorums. Here a cut
+What it is for, next to the ring of Lab2 (ringd IFACE): data that grows from holder to holder, a result \
+that a few machines work at in turns and that must not be lost with any of them. It runs on any IP segment, IPv4 or \
+IPv6, without the right to send raw frames: any user may run it. When not to take it: a program that must never \
+run twice belongs to Lab2, whose locks have fencing tokens, leases and quorums. Here a cut \
 segment has a leader on each side, and the token alone protects nothing outside of the ring.
 
-The leader hands the token on all the time, to the next node of a list that all nodes share. Before that it
+The leader hands the token on all the time, to the next node of a list that all nodes share. Before that it \
 computes the next data. Where two rings meet, a decision says whose data continues.
 
-  --compute CMD   is given the data on standard input, and prints the next data
-  --decide CMD    is given two files, $1 with data that came and $2 with the own; exit code 0:
-                  that which came continues, 1: the own one
-  a failure of either, or one that takes longer than --compute-timeout, is counted: the data stays as
-  it is, or that which came continues
+  --compute CMD  is given the data on standard input, and prints the next data
+  --decide CMD   is given two files, $1 with the data that came and $2 with the
+                 node's own; with exit code 0 the data that came continues,
+                 with 1 the node's own
 
-Both must be pure, and equal on all nodes: the same data in, the same out, wherever and whenever they run. And the
-decision must be an order: of three data the one that continues must not depend on who meets whom
-first. Otherwise what is promised for data (it never goes back, and all work on the same) does not hold.
-Both run beside the node, which goes on answering; a command that hangs is killed with all that it has started.
+If either fails, or takes longer than --compute-timeout, that is counted. Then --compute leaves the data as it is, and \
+with --decide the data that came continues.
 
-Give all nodes of a segment equal options: nodes with different commands form different rings, and each node names
-the nodes that differ. Nothing is stored: a node that starts again knows no
-data until it has taken the token.
+Both must be pure, and equal on all nodes: the same data in, the same out, wherever and whenever they run. And the \
+decision must be an order: of three data the one that continues must not depend on who meets whom first. Otherwise \
+the promises for data do not hold: it never goes back, and all work on the same. Both run while the node goes on \
+answering; a command that hangs is killed with all that it has started.
+
+Give all nodes of a segment equal options: nodes with different commands form different rings, and each node names \
+the nodes that differ. Nothing is stored: a node that starts again knows no data until it has taken the token.
 
 Examples:
-  ringd jitterbug eth0                   a ring that counts
+  ringd jitterbug eth0              a ring that counts
   ringd jitterbug eth0 --compute 'scripts/pi-digits' --decide longer
-                                         a ring that computes digits of pi
-  ringctl -i jitterbug-eth0 status       ask the node what it is, and for the list and the data
+                                    a ring that computes digits of pi
+  ringctl -i jitterbug-eth0 status  what the node is, the list and the data
   ringctl -i jitterbug-eth0 data get --raw
-  ringctl -i jitterbug-eth0 run -- CMD   run CMD while this node has the token
-  ringd -- jitterbug                     join the ring of Lab2 on an interface called jitterbug
+  ringctl -i jitterbug-eth0 run -- CMD
+                                    run CMD while this node has the token
+  ringd -- jitterbug                join the ring of Lab2 on an interface that
+                                    is called jitterbug
 
 Signals:
   SIGTERM, SIGINT  hand the token on, then exit; a second one does not wait for that
@@ -56,7 +59,8 @@ What a hook has in its environment; what is not known is empty:
   RINGD_OLD_STATE     the state before: orphan, waiter, leader or none
   RINGD_STATE         the state since
   RINGD_TOKEN_ID      the token's id
-  RINGD_MERGED        how many earlier changes are merged into this one, since hooks were too slow
+  RINGD_MERGED        how many earlier changes are merged into this one, since
+                      hooks were too slow
   RINGD_INTERFACE     the interface
   RINGD_TIME_MS       when it was: milliseconds since 1970
 
@@ -66,7 +70,7 @@ Exit codes:
   2  wrong usage, options that cannot work, or a command that does not exist
   3  no such interface
   5  no permission to use the ports (below 1024: CAP_NET_BIND_SERVICE)
-  6  a port is in use: another ringd jitterbug has it already, or some other program
+  6  a port is in use, by another ringd jitterbug or some other program
   8  the control socket cannot be made";
 
 /// Run a node of a Jitterbug ring: a token whose data grows from holder to holder.
