@@ -8,18 +8,32 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use super::client::reach;
 use crate::control::NodeName;
+use crate::sys::Interface;
 
 /// Returns the control socket of a node. `base` is the directory of Lab2's sockets.
 ///
 /// A node of another system is called SYSTEM-PLACE, and its socket is in the directory BASE-SYSTEM, if that is there: only the
-/// user of that system's service can make it. The name of an interface may have a `-` too.
+/// user of that system's service can make it. The name of an interface may have a `-` too. A node is called after the
+/// first name of its interface, and is found by its other names as well.
 pub fn socket(base: &Path, name: &NodeName) -> PathBuf {
     let text = name.to_string();
     let of_system = text
-        .split_once('-')
-        .map(|(system, _)| beside(base, system))
-        .filter(|directory| directory.is_dir());
-    name.socket(of_system.as_deref().unwrap_or(base))
+        .find('-')
+        .map(|at| (beside(base, &text[..at]), at + 1))
+        .filter(|(directory, _)| directory.is_dir());
+    let (directory, begin) = of_system.unwrap_or_else(|| (base.to_owned(), 0));
+    let usual = name.socket(&directory);
+    if usual.exists() {
+        return usual;
+    }
+    let end = text.find(':').unwrap_or(text.len());
+    match text.get(begin..end).map(Interface::name_of) {
+        Some(Ok(Some(first))) => {
+            let called = format!("{}{first}{}", &text[..begin], &text[end..]);
+            NodeName::new(called).socket(&directory)
+        }
+        _ => usual,
+    }
 }
 
 /// The directory of a system's sockets.

@@ -53,6 +53,11 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
         }
     }
 
+    /// Reports what the daemon does before its node runs.
+    pub fn status(&self, status: &str) {
+        self.tell(&NotifyState::Status(status));
+    }
+
     /// The daemon is shutting down: the service manager should no longer expect its loop to turn.
     pub fn stopping(&self, status: &str) {
         self.tell(&NotifyState::Stopping);

@@ -13,4 +13,4 @@ mod subscriber;
 pub use latency::Latency;
 pub use line::{Line, NotShown};
 pub use rate::RateLimit;
-pub use subscriber::{LogOutput, goes_to_journal};
+pub use subscriber::{LogOutput, goes_to_journal, log_early};

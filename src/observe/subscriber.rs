@@ -134,6 +134,16 @@ impl Drop for LogOutput {
     }
 }
 
+/// Logs lines before the log's thread runs, straight to the standard output.
+pub fn log_early(json: bool, lines: impl FnOnce()) {
+    let style = Style {
+        json,
+        verbose: false,
+        taker: Taker::of_stdout(),
+    };
+    tracing::subscriber::with_default(subscriber(style, io::stdout), lines);
+}
+
 /// What turns events into lines of that style on `writer`.
 pub fn subscriber<W>(style: Style, writer: W) -> Box<dyn Subscriber + Send + Sync>
 where

@@ -9,6 +9,7 @@
 
 mod error;
 pub mod ftn;
+mod interface;
 pub mod jitterbug;
 pub mod lab2;
 mod placed_file;

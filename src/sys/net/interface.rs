@@ -18,6 +18,8 @@ use nix::sys::socket::{LinkAddr, SockaddrStorage};
 use ring_codec::MacAddr;
 use ring_proto::LinkState;
 
+use super::altname;
+
 /// A network interface as it was when it was looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
@@ -130,6 +132,18 @@ impl Interface {
             ethernet: link.is_some_and(|link| link.hatype() == libc::ARPHRD_ETHER),
             bridge_port: is_bridge_port(name, index),
         }))
+    }
+
+    /// Returns the name by which [`find`](Self::find) finds an interface that has `name`, perhaps as another name (`ip link
+    /// property add altname`); `None` if there is none.
+    ///
+    /// # Errors
+    /// The kernel cannot be asked.
+    pub fn name_of(name: &str) -> io::Result<Option<String>> {
+        if Self::names()?.iter().any(|known| known == name) {
+            return Ok(Some(name.to_owned()));
+        }
+        altname::interface_called(name)
     }
 
     /// The names of all interfaces in this network namespace.

@@ -1,5 +1,6 @@
 //! Networks: interfaces, raw frames, datagrams, connections, and what travels over Unix sockets.
 
+mod altname;
 pub mod ancillary;
 mod arrival;
 mod datagrams;

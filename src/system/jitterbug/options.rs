@@ -9,6 +9,7 @@ use ring_proto::jitterbug::{self, Compute, Decide, policy};
 use crate::control::jitterbug::SYSTEM;
 use crate::control::{NodeName, control_dir};
 use crate::host::LogFormat;
+use crate::system::interface::Wanted;
 use crate::system::values::{parse_count, parse_hook_timeout, parse_size};
 use crate::text::parse_duration;
 
@@ -68,7 +69,7 @@ Exit codes:
   0  shut down cleanly
   1  unexpected error, or a second signal
   2  wrong usage, options that cannot work, or a command that does not exist
-  3  no such interface
+  3  no such interface, without --wait-for-interface
   5  no permission to use the ports (below 1024: CAP_NET_BIND_SERVICE)
   6  a port is in use, by another ringd jitterbug or some other program
   8  the control socket cannot be made";
@@ -89,6 +90,10 @@ pub struct Options {
     /// The interface of the segment. Its IPv4 address is the node's, or else its IPv6 link-local one.
     #[arg(value_name = "IFACE")]
     pub interface: String,
+
+    /// Wait for IFACE if it does not exist yet, as a unit does, instead of exiting with code 3.
+    #[arg(long)]
+    pub wait_for_interface: bool,
 
     /// The UDP port of all nodes.
     #[arg(long, value_name = "PORT", default_value_t = 57_700, allow_negative_numbers = true, value_parser = parse_port)]
@@ -208,6 +213,23 @@ impl Options {
     #[must_use]
     pub fn name(&self) -> NodeName {
         NodeName::of(SYSTEM, &self.interface)
+    }
+
+    /// The interface that is asked for.
+    pub(super) fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            name: &self.interface,
+            waits: self.wait_for_interface,
+            log_format: self.log_format,
+        }
+    }
+
+    /// The same options for an interface of another name.
+    pub(super) fn with_interface(&self, interface: String) -> Self {
+        Self {
+            interface,
+            ..self.clone()
+        }
     }
 
     /// The control socket's path.

@@ -30,6 +30,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     let own = options.of_machine();
     own.check().map_err(|error| unusable(&error))?;
     commands::check(options.compute.as_deref(), &options.decide).map_err(host::Error::Usage)?;
+    let options = &options.with_interface(options.wanted().find()?);
     let link = SegmentLink::open(&options.interface, options.udp_port, options.tcp_port)?;
     let seed = random().map_err(host::Error::system("draw a random number"))?;
     let machine = Jitterbug::new(own, seed).map_err(|error| unusable(&error))?;

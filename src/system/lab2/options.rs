@@ -10,6 +10,7 @@ use crate::control::lab2::{parse_ethertype, ring_name};
 use crate::control::{CONTROL_DIR, NodeName};
 use crate::host::LogFormat;
 use crate::system::STATE_DIR;
+use crate::system::interface::Wanted;
 use crate::system::values::{parse_count, parse_hook_timeout};
 use crate::text::parse_duration;
 
@@ -55,7 +56,7 @@ Exit codes:
   0  shut down cleanly
   1  unexpected error, or a second signal
   2  wrong usage, or constants that cannot work together
-  3  no such interface
+  3  no such interface, without --wait-for-interface
   4  not an Ethernet interface
   5  no permission for packet sockets (CAP_NET_RAW)
   6  another ringd runs on the interface
@@ -80,9 +81,14 @@ Exit codes:
     after_help = "--help says more."
 )]
 pub struct Options {
-    /// The interface whose segment holds the ring: Ethernet, veth, bridge, VLAN or macvlan.
+    /// The interface whose segment holds the ring: Ethernet, veth, bridge, VLAN or macvlan. Its altnames
+    /// work too.
     #[arg(value_name = "IFACE")]
     pub interface: String,
+
+    /// Wait for IFACE if it does not exist yet, as a unit does, instead of exiting with code 3.
+    #[arg(long)]
+    pub wait_for_interface: bool,
 
     /// HEART_BEAT_PERIOD: how often the owner announces itself; 1ms or more.
     #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
@@ -191,6 +197,23 @@ impl Options {
             max_members: self.max_members,
             expect: self.expect,
             forget: self.forget_after.0,
+        }
+    }
+
+    /// The interface that is asked for.
+    pub(super) fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            name: &self.interface,
+            waits: self.wait_for_interface,
+            log_format: self.log_format,
+        }
+    }
+
+    /// The same options for an interface of another name.
+    pub(super) fn with_interface(&self, interface: String) -> Self {
+        Self {
+            interface,
+            ..self.clone()
         }
     }
 

@@ -37,6 +37,7 @@ const CALM: Duration = Duration::from_secs(1);
 pub fn run(options: &Options) -> Result<(), host::Error> {
     let constants = options.constants();
     constants.check().map_err(|error| unusable(&error))?;
+    let options = &options.with_interface(options.wanted().find()?);
     let attachment = Attachment::open(&options.interface, constants.ethertype)?;
     let shortest = Shortest::measure(attachment.interface());
     let check = shortest.check(&options.interface, &constants);

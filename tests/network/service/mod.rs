@@ -1,5 +1,6 @@
 //! The unit under a live systemd: what a unit promises shows nowhere else.
 
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -28,6 +29,7 @@ pub fn tests() -> Vec<Test> {
         the_unit_ends_what_has_left_the_process_group_of_a_holder_that_was_killed,
         a_lost_link_is_a_warning_in_the_journal,
         the_journal_finds_a_lock_by_its_fields,
+        the_unit_waits_for_an_interface_that_is_missing,
     ]
 }
 
@@ -336,6 +338,29 @@ fn the_journal_finds_a_lock_by_its_fields() -> Result<()> {
     for field in ["RINGD_PID", "RINGD_TOKEN", "RINGD_HELD_NS"] {
         ensure!(line[field].is_string(), "{field}: {line:#}");
     }
+    Ok(())
+}
+
+fn the_unit_waits_for_an_interface_that_is_missing() -> Result<()> {
+    // More than one feeding of the watchdog fits into the wait.
+    let scene = Scene::before_the_start("[Service]\nWatchdogSec=300ms\n")?;
+    let container = &scene.container;
+    container.run(&["ip", "link", "set", "eth0", "down"])?;
+    container.run(&["ip", "link", "set", "eth0", "name", "other0"])?;
+    container.run(&["systemctl", "enable", "--now", "--quiet", UNIT])?;
+    container.wait_for(UNIT, "StatusText", PATIENCE, |text| {
+        text.contains("waiting for the interface: there is no interface 'eth0'")
+    })?;
+    let waits_since = scene.show("ExecMainPID")?;
+    // Changes of other interfaces are looked at, and say nothing new.
+    for state in ["up", "down"].repeat(5) {
+        container.run(&["ip", "link", "set", "other0", state])?;
+        thread::sleep(Duration::from_millis(100));
+    }
+    container.run(&["ip", "link", "set", "other0", "name", "eth0"])?;
+    container.run(&["ip", "link", "set", "eth0", "up"])?;
+    scene.wait_for_ring()?;
+    ensure!(scene.show("NRestarts")? == "0" && scene.show("ExecMainPID")? == waits_since);
     Ok(())
 }
 

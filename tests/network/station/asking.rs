@@ -17,6 +17,8 @@ pub fn tests() -> Vec<Test> {
         monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring,
         monitoring_learns_that_a_machine_is_cut_off,
         of_several_daemons_one_must_be_named,
+        of_several_daemons_the_only_one_that_can_do_it_is_asked,
+        an_interface_is_known_by_its_other_names_and_waited_for,
         nobody_to_ask_is_said,
         a_hanging_client_does_not_stop_the_ring,
         json_lines_are_json,
@@ -136,6 +138,62 @@ fn of_several_daemons_one_must_be_named() -> Result<()> {
     ensure!(code == Some(0), "{code:?}: {text}");
     let status: Value = serde_json::from_str(&text)?;
     ensure!(status["interface"] == "veth1", "{status:#}");
+    Ok(())
+}
+
+fn of_several_daemons_the_only_one_that_can_do_it_is_asked() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let node = segment.node(0);
+    let list = "/etc/ringd/ftn.servers";
+    fs::create_dir_all("/etc/ringd")?;
+    node.ns()
+        .ip("addr add 192.0.2.1/24 dev eth0\nlink set lo up\n")?;
+    fs::write(list, "192.0.2.1:7301\n")?;
+    let server = node.ringd(BINARIES).subcommand("ftn");
+    let server = server.option("--servers", list).option("--index", "0");
+    let server = server.option("--grace", "0s").default_places().spawn()?;
+    server.wait_for_line(PATIENCE, |line| line.contains("leader"))?;
+    let (code, text) = ringctl(node, &["run", "--", "true"])?;
+    ensure!(
+        code == Some(3) && text.contains("only ftn-0 runs"),
+        "{code:?}: {text}"
+    );
+    let ring = timed(node).default_places().spawn()?;
+    ring.wait_for_line(PATIENCE, |line| line.contains("OWNER"))?;
+    for arguments in [
+        &["once", "nightly", "--every", "20h", "--", "true"][..],
+        &["token", "run", "nightly", "--", "true"],
+        &["data", "set", "x"],
+    ] {
+        let (code, text) = ringctl(node, arguments)?;
+        ensure!(code == Some(0), "{arguments:?}: {code:?}: {text}");
+    }
+    let (code, text) = ringctl(node, &["status"])?;
+    ensure!(code == Some(4), "{code:?}: {text}");
+    Ok(())
+}
+
+fn an_interface_is_known_by_its_other_names_and_waited_for() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let node = segment.node(0);
+    let other = "a-name-longer-than-fifteen-bytes";
+    let waiting = timed(node).interface(other).flag("--wait-for-interface");
+    let daemon = waiting.default_places().spawn()?;
+    daemon.wait_for_line(PATIENCE, |line| {
+        line.contains("waiting for the interface: there is no interface")
+    })?;
+    node.ns()
+        .ip(&format!("link property add dev eth0 altname {other}\n"))?;
+    daemon.wait_for_line(PATIENCE, |line| line.contains("OWNER"))?;
+    for name in ["eth0", other] {
+        let (code, text) = ringctl(node, &["status", "--json", "-i", name])?;
+        ensure!(code == Some(0), "{code:?}: {text}");
+        let status: Value = serde_json::from_str(&text)?;
+        ensure!(status["interface"] == "eth0", "{status:#}");
+    }
+    // It is the same ring by either name.
+    let mut second = timed(node).interface("eth0").default_places().spawn()?;
+    ensure!(second.wait_exit(PATIENCE)?.code() == Some(6));
     Ok(())
 }
 
