@@ -210,7 +210,7 @@ impl<'a> Ring<'a> {
             store: LastWord(None),
             observers: Observers {
                 tally: Tally::new(),
-                log: Log::new(false),
+                log: Log::new(false, constants.waiter_timeout()),
             },
         };
         let mut ring = Self {

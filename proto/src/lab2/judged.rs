@@ -1,5 +1,6 @@
 //! The machine as a [`Subject`] of those that judge machines.
 
+use ring_codec::lab2::card::Version;
 use ring_codec::lab2::{Digest, Token};
 
 use super::{
@@ -8,9 +9,16 @@ use super::{
 };
 use crate::time::Instant;
 
+/// Machines that are judged send cards, as those of daemons do.
+const VERSION: Version = Version {
+    major: 1,
+    minor: 0,
+    patch: 0,
+};
+
 impl Subject for Lab2 {
     fn start(constants: Constants, durable: Durable) -> Self {
-        Self::new(constants, durable)
+        Self::new(constants, durable).with_version(VERSION)
     }
 
     fn recall(self, stamps: Vec<StoredStamp>) -> Self {
