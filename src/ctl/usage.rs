@@ -54,7 +54,7 @@ fn behind_command(understood: &Understood, missing: &[String]) -> Option<String>
     let option = words[at..end].join(" ");
     let command = [&words[..at], &words[end..]].concat().join(" ");
     let before = before_command(understood).flat_map(|(_, given)| given);
-    let before: String = before.map(|word| format!(" {word}")).collect();
+    let before: String = before.flat_map(|word| [" ".to_owned(), word]).collect();
     Some(format!(
         "{option} belongs to the command {program}, since it stands behind it: put options before the command, as in \
          {}{before} {option} -- {command}",

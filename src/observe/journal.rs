@@ -11,6 +11,8 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
+use super::repeats::not_shown;
+
 /// Where the journal takes entries.
 const SOCKET: &str = "/run/systemd/journal/socket";
 
@@ -96,6 +98,9 @@ impl Entry<'_> {
         }
         self.writer.write_char('=')?;
         OneLine(&mut self.writer).write_fmt(value)?;
+        if name == "message" {
+            write!(self.writer, "{}", not_shown())?;
+        }
         self.writer.write_char('\n')
     }
 }

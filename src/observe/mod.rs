@@ -8,6 +8,7 @@ pub mod lab2;
 mod latency;
 mod line;
 mod rate;
+mod repeats;
 mod subscriber;
 
 pub use latency::Latency;

@@ -39,6 +39,18 @@ impl RateLimit {
         true
     }
 
+    /// One that was allowed is not done after all.
+    pub fn refuse(&mut self) {
+        self.left += 1;
+        self.refused += 1;
+    }
+
+    /// Whether it allows a whole burst again.
+    pub fn is_rested(&mut self, now: Instant) -> bool {
+        self.top_up(now);
+        self.left == self.burst
+    }
+
     /// How many were refused since the last call.
     pub fn take_refused(&mut self) -> u64 {
         std::mem::take(&mut self.refused)

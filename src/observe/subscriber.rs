@@ -17,9 +17,12 @@ use tracing::{Event, Level, Subscriber};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::fmt::format::{self, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
+use super::NotShown;
 use super::journal::{Entries, Journal, priority};
+use super::repeats::{Repeats, not_shown};
 
 /// The most lines that wait for the output.
 const QUEUE: usize = 512;
@@ -161,22 +164,57 @@ where
         .with_ansi(style.taker == Taker::Terminal);
     let sentences = format::debug_fn(message_only);
     match (style.taker, style.json) {
-        (Taker::Entries, _) => Box::new(lines.event_format(Entries).finish()),
+        (Taker::Entries, _) => Box::new(limited(lines.event_format(Entries).finish())),
         (Taker::Journal, true) => {
             let lines = lines.without_time().json().flatten_event(true);
             let lines = lines.with_current_span(false).with_span_list(false);
-            Box::new(lines.map_event_format(Prioritised).finish())
+            let lines = lines.map_event_format(|json| Prioritised(Counted(json)));
+            Box::new(limited(lines.finish()))
         }
         (_, true) => {
             let lines = lines.json().flatten_event(true);
             let lines = lines.with_current_span(false).with_span_list(false);
-            Box::new(lines.finish())
+            Box::new(limited(lines.map_event_format(Counted).finish()))
         }
         (Taker::Journal, false) => {
             let lines = lines.without_time().with_level(false).fmt_fields(sentences);
-            Box::new(lines.map_event_format(Prioritised).finish())
+            Box::new(limited(lines.map_event_format(Prioritised).finish()))
         }
-        (_, false) => Box::new(lines.fmt_fields(sentences).finish()),
+        (_, false) => Box::new(limited(lines.fmt_fields(sentences).finish())),
+    }
+}
+
+/// Keeps lines that are logged again and again from filling the log.
+fn limited<S>(lines: S) -> impl Subscriber + Send + Sync
+where
+    S: Subscriber + Send + Sync + for<'a> LookupSpan<'a>,
+{
+    lines.with(Repeats::new())
+}
+
+/// Adds to a line of JSON how many lines like it were not shown.
+struct Counted<F>(F);
+
+impl<S, N, F> FormatEvent<S, N> for Counted<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let NotShown(lines @ 1..) = not_shown() else {
+            return self.0.format_event(context, writer, event);
+        };
+        let mut line = String::new();
+        self.0
+            .format_event(context, Writer::new(&mut line), event)?;
+        let object = line.trim_end().strip_suffix('}').ok_or(fmt::Error)?;
+        writeln!(writer, "{object},\"not_shown\":{lines}}}")
     }
 }
 
@@ -203,7 +241,7 @@ where
 /// Prints the sentence and leaves out the fields, which say the same to machines.
 fn message_only(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
     if field.name() == "message" {
-        write!(writer, "{value:?}")
+        write!(writer, "{value:?}{}", not_shown())
     } else {
         Ok(())
     }

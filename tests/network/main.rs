@@ -8,6 +8,7 @@ mod chaos;
 mod fencing;
 mod ftn;
 mod grades;
+mod health;
 mod hooks;
 mod jitterbug;
 mod locks;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         fencing::tests(),
         untidy::tests(),
         grades::tests(),
+        health::tests(),
         locks::tests(),
         recipes::tests(),
         ring::tests(),

@@ -9,8 +9,6 @@ use ringd::print_line;
 
 use super::telling::{Keys, is_routine};
 
-/// Changes of all kinds: what a storm of them gets at once, and in the long run.
-const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));
 /// Turns of the token.
 const TURNS: RateLimit = RateLimit::new(200, Duration::from_millis(10));
 /// Dropped frames.
@@ -20,7 +18,6 @@ const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 #[derive(Debug)]
 pub struct Log {
     verbose: bool,
-    changes: RateLimit,
     turns: RateLimit,
     drops: RateLimit,
 }
@@ -30,7 +27,6 @@ impl Log {
     pub const fn new(verbose: bool) -> Self {
         Self {
             verbose,
-            changes: CHANGES,
             turns: TURNS,
             drops: DROPS,
         }
@@ -41,7 +37,7 @@ impl Log {
         let limit = match event {
             Event::Dropped { .. } => self.verbose.then_some(&mut self.drops)?,
             event if is_routine(event) => self.verbose.then_some(&mut self.turns)?,
-            _ => &mut self.changes,
+            _ => return Some(0),
         };
         limit.allow(now).then(|| limit.take_refused())
     }

@@ -47,7 +47,7 @@ fn ringctl_shows_a_node_as_a_page_and_in_its_exit_code() -> Result<()> {
 
     // Cut off it has no neighbours.
     stand.link(1, "down")?;
-    stand.wait(1, |status| status["healthy"] == false)?;
+    stand.wait(1, |status| status["health"] == "critical")?;
     let output = stand.node(1).ringctl(&["status", "-q"])?;
     ensure!(
         output.status.code() == Some(NOT_IN_RING) && output.stdout.is_empty(),

@@ -134,7 +134,7 @@ impl Stand {
         let is_in = |status: &Value| {
             let members: Vec<u64> = numbers(&status["members"]);
             let has = |id: &usize| members.contains(&(*id as u64));
-            status["healthy"] == true
+            status["health"] != "critical"
                 && members.len() == those.len()
                 && those.iter().all(has)
                 && status["coordinator"] == largest

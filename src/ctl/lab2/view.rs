@@ -44,11 +44,13 @@ impl View for RingView {
     fn line(&self) -> String {
         let status = &self.0;
         format!(
-            "{} token {} owner {} members {}",
+            "{} token {} owner {} members {}, {} needed for a quorum, {} there",
             status.state,
             token(status.token.as_ref()),
             owner(status.owner.as_deref()),
-            status.members.len()
+            status.quorum.ring,
+            status.quorum.needed,
+            status.quorum.present
         )
     }
 

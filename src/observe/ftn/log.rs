@@ -10,8 +10,8 @@ use super::telling::Keys;
 use crate::observe::{Line, RateLimit};
 use crate::print_line;
 
-/// Changes of all kinds: what a storm of them gets at once, and in the long run.
-const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));
+/// Sessions that begin and end in order.
+const TURNS: RateLimit = RateLimit::new(200, Duration::from_millis(10));
 /// Sessions that ended by silence: after a cut thousands may, and a few lines say so.
 const SESSIONS: RateLimit = RateLimit::new(10, Duration::from_secs(3));
 /// Senders with another list.
@@ -23,7 +23,7 @@ const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 #[derive(Debug)]
 pub struct Log {
     verbose: bool,
-    changes: RateLimit,
+    turns: RateLimit,
     sessions: RateLimit,
     strangers: RateLimit,
     drops: RateLimit,
@@ -35,7 +35,7 @@ impl Log {
     pub const fn new(verbose: bool) -> Self {
         Self {
             verbose,
-            changes: CHANGES,
+            turns: TURNS,
             sessions: SESSIONS,
             strangers: STRANGERS,
             drops: DROPS,
@@ -49,10 +49,10 @@ impl Log {
             Event::Dropped { .. } => self.verbose.then_some(&mut self.drops)?,
             Event::SessionBegun { .. }
             | Event::SessionAdopted { .. }
-            | Event::SessionLoggedOut { .. } => self.verbose.then_some(&mut self.changes)?,
+            | Event::SessionLoggedOut { .. } => self.verbose.then_some(&mut self.turns)?,
             Event::SessionExpired { .. } => &mut self.sessions,
             Event::OtherList { .. } | Event::Misplaced { .. } => &mut self.strangers,
-            _ => &mut self.changes,
+            _ => return Some(0),
         };
         limit.allow(now).then(|| limit.take_refused())
     }

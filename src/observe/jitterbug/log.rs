@@ -10,8 +10,6 @@ use super::telling::{Keys, is_turn};
 use crate::observe::{Line, RateLimit};
 use crate::print_line;
 
-/// Changes of all kinds: what a storm of them gets at once, and in the long run.
-const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));
 /// What goes on failing turn after turn.
 const FAILURES: RateLimit = RateLimit::new(5, Duration::from_secs(10));
 /// Nodes of a list, which may come by the thousand.
@@ -25,7 +23,6 @@ const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 #[derive(Debug)]
 pub struct Log {
     verbose: bool,
-    changes: RateLimit,
     passes: RateLimit,
     programs: RateLimit,
     nodes: RateLimit,
@@ -40,7 +37,6 @@ impl Log {
     pub const fn new(verbose: bool) -> Self {
         Self {
             verbose,
-            changes: CHANGES,
             passes: FAILURES,
             programs: FAILURES,
             nodes: NODES,
@@ -72,7 +68,7 @@ impl Log {
             Event::NodeRefused { .. } | Event::ListCut { .. } | Event::NodeDiffers { .. } => {
                 &mut self.refusals
             }
-            _ => &mut self.changes,
+            _ => return Some(0),
         };
         limit.allow(now).then(|| limit.take_refused())
     }

@@ -73,7 +73,7 @@ pub fn describe(event: &Event, before: State) -> Line {
         .of_node(to.ip),
         Event::PassFailed { to, why } => pass(
             "pass_failed",
-            Level::INFO,
+            Level::WARN,
             to,
             *why,
             "cannot take the token",

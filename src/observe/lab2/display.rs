@@ -366,12 +366,12 @@ impl fmt::Display for Wrong {
                 f.write_str("a quorum is possible again, or this node has no link")
             }
             (Trouble::Unheard { by }, false) => {
-                f.write_str("not heard by ")?;
+                f.write_str("this node is not heard by ")?;
                 each(f, by, "", ", ")?;
                 Others(by.others()).fmt(f)?;
                 f.write_str(
-                    ", whom this node hears: its frames are lost on their way out; look at its cable, its switch port and \
-                     its firewall (`nft`, `tc`)",
+                    ", though it hears them: its frames are lost on their way out; look at this machine's cable, switch port and \
+                     firewall (`nft`, `tc`)",
                 )
             }
             (Trouble::Unheard { .. }, true) => {
@@ -472,19 +472,6 @@ impl fmt::Display for Others {
             0 => Ok(()),
             1 => f.write_str(", and 1 other"),
             others => write!(f, ", and {others} others"),
-        }
-    }
-}
-
-/// How many lines were left out before this one; nothing if none was.
-pub struct Hidden(pub u64);
-
-impl fmt::Display for Hidden {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            0 => Ok(()),
-            1 => f.write_str(" (1 line not shown)"),
-            lines => write!(f, " ({lines} lines not shown)"),
         }
     }
 }

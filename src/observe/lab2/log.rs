@@ -13,14 +13,12 @@ use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
 use super::Routine;
-use super::display::{Differs, Hidden, Ip, KnownToken, Limit, Members, Others, TooLong, Wrong};
+use super::display::{Differs, Ip, KnownToken, Limit, Members, Others, TooLong, Wrong};
 use super::text::{drop_reason, reason};
 use crate::driver::Observe;
-use crate::observe::RateLimit;
+use crate::observe::{NotShown, RateLimit};
 
-/// Changes of all kinds: what a storm of them gets at once, and in the long run.
-const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));
-/// Dropped frames, and members that found no room.
+/// Dropped frames.
 const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 /// An OWNER that nobody confirms for this long has lost its grade. Shorter tenures may end unconfirmed.
 const UNCONFIRMED: Duration = Duration::from_secs(1);
@@ -40,10 +38,7 @@ pub struct Log {
     known: Option<Token>,
     /// Since when this node has held a token that nobody confirms.
     unconfirmed: Option<Instant>,
-    changes: RateLimit,
     drops: RateLimit,
-    full: RateLimit,
-    too_long: RateLimit,
 }
 
 impl Log {
@@ -59,38 +54,19 @@ impl Log {
             state: State::Looser,
             known: None,
             unconfirmed: None,
-            changes: CHANGES,
             drops: DROPS,
-            full: DROPS,
-            too_long: DROPS,
         }
     }
 
-    /// Whether a change is shown.
-    fn admit(&mut self, now: Instant) -> Option<Hidden> {
-        let allowed = self.changes.allow(now);
-        allowed.then(|| Hidden(self.changes.take_refused()))
+    /// Whether a change that may be routine is shown.
+    const fn shows(&self, routine: bool) -> bool {
+        self.verbose || !routine
     }
 
-    /// The same, of one that may be routine.
-    fn admit_turn(&mut self, now: Instant, routine: bool) -> Option<Hidden> {
-        match (routine, self.verbose) {
-            (false, _) => self.admit(now),
-            (true, true) => Some(Hidden(0)),
-            (true, false) => None,
-        }
-    }
-
-    fn state_changed(
-        &mut self,
-        now: Instant,
-        (from, to): (State, State),
-        why: Reason,
-        routine: bool,
-    ) {
-        let Some(hidden) = self.admit_turn(now, routine) else {
+    fn state_changed(&self, (from, to): (State, State), why: Reason, routine: bool) {
+        if !self.shows(routine) {
             return;
-        };
+        }
         let (key, text) = reason(why);
         let (from, to) = (from.name(), to.name());
         let (shown, members) = (KnownToken(self.known), Members(self.members));
@@ -104,7 +80,7 @@ impl Log {
                     reason = key,
                     token,
                     members = self.members,
-                    "{from} -> {to}: {text}; {shown}, {members}{hidden}"
+                    "{from} -> {to}: {text}; {shown}, {members}"
                 )
             };
         }
@@ -117,35 +93,35 @@ impl Log {
         }
     }
 
-    fn owner_changed(&mut self, now: Instant, owner: Option<MacAddr>, routine: bool) {
+    fn owner_changed(&self, owner: Option<MacAddr>, routine: bool) {
         if self.state == State::Owner {
             // The change of state has said so.
             return;
         }
-        let Some(hidden) = self.admit_turn(now, routine) else {
+        if !self.shows(routine) {
             return;
-        };
+        }
         let (event, shown) = ("owner_changed", KnownToken(self.known));
         let token = self.known.map(display);
         match owner {
             Some(owner) if routine => {
-                debug!(event, %owner, token, "owner is {owner}; {shown}{hidden}");
+                debug!(event, %owner, token, "owner is {owner}; {shown}");
             }
-            Some(owner) => info!(event, %owner, token, "owner is {owner}; {shown}{hidden}"),
-            None => info!(event, token, "owner is unknown; {shown}{hidden}"),
+            Some(owner) => info!(event, %owner, token, "owner is {owner}; {shown}"),
+            None => info!(event, token, "owner is unknown; {shown}"),
         }
     }
 
-    fn grade_changed(&mut self, now: Instant, grade: Grade, token: Token, routine: bool) {
-        let Some(hidden) = self.admit_turn(now, routine) else {
+    fn grade_changed(&self, grade: Grade, token: Token, routine: bool) {
+        if !self.shows(routine) {
             return;
-        };
+        }
         let (event, grade, shown) = ("grade_changed", grade.name(), KnownToken(Some(token)));
         let token = display(token);
         if routine {
-            debug!(event, grade, %token, "grade is {grade}; {shown}{hidden}");
+            debug!(event, grade, %token, "grade is {grade}; {shown}");
         } else {
-            info!(event, grade, %token, "grade is {grade}; {shown}{hidden}");
+            info!(event, grade, %token, "grade is {grade}; {shown}");
         }
     }
 
@@ -158,16 +134,14 @@ impl Log {
             return;
         }
         self.unconfirmed = None;
-        if self.routine.ungraded()
-            && let Some(hidden) = self.admit(now)
-        {
+        if self.routine.ungraded() {
             let (grade, shown) = (Grade::Alone.name(), KnownToken(self.known));
             let token = self.known.map(display);
             info!(
                 event = "grade_changed",
                 grade,
                 token,
-                "grade is {grade}: no member has confirmed the token for {UNCONFIRMED:?}; {shown}{hidden}"
+                "grade is {grade}: no member has confirmed the token for {UNCONFIRMED:?}; {shown}"
             );
         }
     }
@@ -182,9 +156,9 @@ impl Log {
     ) {
         self.known = minted.or(self.known);
         self.unconfirmed.get_or_insert(now);
-        let Some(hidden) = self.admit_turn(now, routine) else {
+        if !self.shows(routine) {
             return;
-        };
+        }
         let token = self.known;
         let why = match minted {
             Some(minted) => format!(
@@ -198,7 +172,7 @@ impl Log {
         let token = token.map(display);
         macro_rules! line {
             ($level:ident) => {
-                $level!(event = "hand_over_failed", %to, in_a_row, token, "{why}{hidden}")
+                $level!(event = "hand_over_failed", %to, in_a_row, token, "{why}")
             };
         }
         if routine {
@@ -208,10 +182,7 @@ impl Log {
         }
     }
 
-    fn member(&mut self, now: Instant, event: &Event) {
-        let Some(hidden) = self.admit(now) else {
-            return;
-        };
+    fn member(&self, event: &Event) {
         let members = Members(self.members);
         match *event {
             Event::MemberAdded {
@@ -219,79 +190,65 @@ impl Log {
                 members: count,
             } => info!(
                 event = "member_added", %mac, members = count,
-                "member {mac} added; {members}{hidden}"
+                "member {mac} added; {members}"
             ),
             Event::MemberMoved { mac, ip } => {
                 let ip = Ip(ip);
-                info!(event = "member_moved", %mac, %ip, "member {mac} has ip {ip}{hidden}");
+                info!(event = "member_moved", %mac, %ip, "member {mac} has ip {ip}");
             }
             Event::MemberLeft { mac } => {
-                info!(event = "member_left", %mac, "member {mac} is leaving{hidden}");
+                info!(event = "member_left", %mac, "member {mac} is leaving");
             }
             Event::MemberSilent { mac, quiet, others } => {
                 let more = Others(others);
                 warn!(
                     event = "member_silent", %mac, others,
-                    "member {mac} is silent: nothing of it has come for {quiet:.1?}{more}{hidden}"
+                    "member {mac} is silent: nothing of it has come for {quiet:.1?}{more}"
                 );
             }
             Event::MemberAlive { mac, others } => {
                 let more = Others(others);
                 info!(
                     event = "member_alive", %mac, others,
-                    "member {mac} is heard again{more}{hidden}"
+                    "member {mac} is heard again{more}"
                 );
             }
             Event::MemberDiffers { mac, difference } => {
                 let shown = Differs(difference);
                 warn!(
                     event = "member_differs", %mac,
-                    "member {mac} {shown}: start all members with the same options{hidden}"
+                    "member {mac} {shown}: start all members with the same options"
                 );
             }
             Event::MemberAgrees { mac } => info!(
                 event = "member_agrees", %mac,
-                "member {mac} has the constants of this node now{hidden}"
+                "member {mac} has the constants of this node now"
             ),
             Event::MemberForgotten {
                 mac,
                 members: count,
             } => info!(
                 event = "member_forgotten", %mac, members = count,
-                "member {mac} is forgotten; {members}{hidden}"
+                "member {mac} is forgotten; {members}"
             ),
             _ => {}
         }
     }
 
-    fn wrong(&mut self, now: Instant, trouble: Trouble, over: bool) {
-        let Some(hidden) = self.admit(now) else {
-            return;
-        };
+    fn wrong(&self, trouble: Trouble, over: bool) {
         let shown = Wrong { trouble, over };
         let (name, mac) = (shown.event(), shown.member().map(display));
         if over || trouble.is_slight(self.failure_timeout) {
-            info!(event = name, mac, "{shown}{hidden}");
+            info!(event = name, mac, "{shown}");
         } else {
-            warn!(event = name, mac, "{shown}{hidden}");
-        }
-    }
-
-    fn table_full(&mut self, now: Instant, author: MacAddr) {
-        if self.full.allow(now) {
-            let hidden = Hidden(self.full.take_refused());
-            warn!(
-                event = "table_full", %author,
-                "the member table is full: {author} is not remembered; if it is real, raise \
-                 --max-members{hidden}"
-            );
+            warn!(event = name, mac, "{shown}");
         }
     }
 
     fn dropped(&mut self, now: Instant, why: DropReason) {
         if self.verbose && self.drops.allow(now) {
             let (key, text) = drop_reason(why);
-            let hidden = Hidden(self.drops.take_refused());
+            let hidden = NotShown(self.drops.take_refused());
             debug!(
                 event = "dropped",
                 reason = key,
@@ -299,40 +256,39 @@ impl Log {
             );
         }
     }
+}
 
-    /// What is wrong around the machine, or with what it was given.
-    fn trouble(&mut self, now: Instant, event: &Event) {
-        match *event {
-            Event::DataRefused {
-                len,
-                may_use,
-                limit,
-            } if self.admit(now).is_some() => {
-                let why = if may_use {
-                    Limit(limit).to_string()
-                } else {
-                    "this node does not hold the token".to_owned()
-                };
-                warn!(
-                    event = "data_refused",
-                    len, "{len} bytes of data refused: {why}"
-                );
-            }
-            Event::StorageChanged { failed: true } => error!(
-                event = "state_not_stored",
-                "the state cannot be stored: this node owns nothing until it can"
-            ),
-            Event::StorageChanged { failed: false } => info!(
-                event = "state_stored",
-                "the state can be stored again: this node may own the token"
-            ),
-            Event::TooLong { kind, mtu } if self.too_long.allow(now) => {
-                let hidden = Hidden(self.too_long.take_refused());
-                let words = TooLong { kind, mtu };
-                warn!(event = "too_long", mtu, "{words}{hidden}");
-            }
-            _ => {}
+/// What is wrong around the machine, or with what it was given.
+fn trouble(event: &Event) {
+    match *event {
+        Event::DataRefused {
+            len,
+            may_use,
+            limit,
+        } => {
+            let why = if may_use {
+                Limit(limit).to_string()
+            } else {
+                "this node does not hold the token".to_owned()
+            };
+            warn!(
+                event = "data_refused",
+                len, "{len} bytes of data refused: {why}"
+            );
         }
+        Event::StorageChanged { failed: true } => error!(
+            event = "state_not_stored",
+            "the state cannot be stored: this node owns nothing until it can"
+        ),
+        Event::StorageChanged { failed: false } => info!(
+            event = "state_stored",
+            "the state can be stored again: this node may own the token"
+        ),
+        Event::TooLong { kind, mtu } => {
+            let words = TooLong { kind, mtu };
+            warn!(event = "too_long", mtu, "{words}");
+        }
+        _ => {}
     }
 }
 
@@ -385,15 +341,15 @@ impl Observe<Event> for Log {
                 self.state = to;
                 self.known = token.or(self.known);
                 self.unconfirmed = (to == State::Owner).then_some(now);
-                self.state_changed(now, (from, to), reason, routine);
+                self.state_changed((from, to), reason, routine);
             }
             Event::OwnerChanged { owner, token } => {
                 self.known = token.or(self.known);
-                self.owner_changed(now, owner, routine);
+                self.owner_changed(owner, routine);
             }
             Event::GradeChanged { grade, token } => {
                 self.unconfirmed = (grade == Grade::Alone).then_some(now);
-                self.grade_changed(now, grade, token, routine);
+                self.grade_changed(grade, token, routine);
             }
             Event::RunStamped { stamp } => {
                 let job = stamp.name;
@@ -410,30 +366,30 @@ impl Observe<Event> for Log {
                 in_a_row,
                 minted,
             } => self.hand_over_failed(now, (to, in_a_row), minted, routine),
-            Event::ProgressExhausted => {
-                if self.admit(now).is_some() {
-                    error!(
-                        event = "progress_exhausted",
-                        "the token's progress has reached 2^63 - 1: it cannot be handed over"
-                    );
-                }
-            }
+            Event::ProgressExhausted => error!(
+                event = "progress_exhausted",
+                "the token's progress has reached 2^63 - 1: it cannot be handed over"
+            ),
             Event::HearingChanged { .. } | Event::FitnessChanged { .. } => reach(event),
             Event::DataRefused { .. } | Event::StorageChanged { .. } | Event::TooLong { .. } => {
-                self.trouble(now, event);
+                trouble(event);
             }
             Event::MemberAdded { members, .. } | Event::MemberForgotten { members, .. } => {
                 self.members = members;
-                self.member(now, event);
+                self.member(event);
             }
             Event::MemberMoved { .. }
             | Event::MemberLeft { .. }
             | Event::MemberSilent { .. }
             | Event::MemberAlive { .. }
             | Event::MemberDiffers { .. }
-            | Event::MemberAgrees { .. } => self.member(now, event),
-            Event::Trouble { trouble, over } => self.wrong(now, trouble, over),
-            Event::TableFull { author } => self.table_full(now, author),
+            | Event::MemberAgrees { .. } => self.member(event),
+            Event::Trouble { trouble, over } => self.wrong(trouble, over),
+            Event::TableFull { author } => warn!(
+                event = "table_full", %author,
+                "the member table is full: {author} is not remembered; if it is real, raise \
+                 --max-members"
+            ),
             Event::Dropped { reason } => self.dropped(now, reason),
             Event::Received { .. } | Event::Transmitted { .. } | Event::TransmitFailed { .. } => {}
         }

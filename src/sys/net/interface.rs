@@ -22,6 +22,10 @@ use super::altname;
 
 /// A network interface as it was when it was looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the kernel has these as flags that do not depend on one another"
+)]
 pub struct Interface {
     /// Its name.
     pub name: String,

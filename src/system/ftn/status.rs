@@ -19,9 +19,15 @@ pub struct Around<'a> {
 
 /// The server as it sees itself and the others at `now`.
 pub fn status(now: Now, machine: &Server, around: Around<'_>) -> Status {
+    let Around {
+        started,
+        names,
+        link,
+        late_wake_ups,
+    } = around;
     let snapshot = machine.snapshot(now.monotonic);
     let options = machine.options();
-    let servers = around.names.iter().zip(&snapshot.states);
+    let servers = names.iter().zip(&snapshot.states);
     let servers = servers.map(|(name, &state)| ServerStatus {
         name: name.to_owned(),
         state: state_name(state).to_owned(),
@@ -30,17 +36,17 @@ pub fn status(now: Now, machine: &Server, around: Around<'_>) -> Status {
         id: *id,
         address: address.to_string(),
     });
-    let Drops { kernel, cut } = around.link.drops();
+    let Drops { kernel, cut } = link.drops();
     let others = [
         ("dropped.kernel", kernel),
         ("dropped.cut", cut),
-        ("late_wake_ups", around.late_wake_ups),
+        ("late_wake_ups", late_wake_ups),
     ];
     let others = others.into_iter().filter(|(_, count)| *count > 0);
     let others = others.map(|(name, count)| (name.to_owned(), count));
     Status {
         ringd: env!("CARGO_PKG_VERSION").to_owned(),
-        up_ns: nanos(now.monotonic.since(around.started.monotonic)),
+        up_ns: nanos(now.monotonic.since(started.monotonic)),
         index: snapshot.index,
         servers: servers.collect(),
         ssig: snapshot.ssig,

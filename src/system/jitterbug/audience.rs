@@ -3,7 +3,10 @@
 use ring_proto::jitterbug::{Acceptance, Event};
 use ring_proto::time::Now;
 
+use tracing::{info, warn};
+
 use super::history::History;
+use super::starvation::{News, Starvation};
 use crate::driver::Observe;
 use crate::host::Priority;
 use crate::observe::jitterbug::{Log, describe, is_turn, print};
@@ -15,6 +18,7 @@ pub struct Audience {
     pub history: History,
     /// How often local work has lost the token: more often than a look now and then shows.
     pub ends_of_use: u64,
+    pub starvation: Starvation,
 }
 
 impl Observe<Event> for Audience {
@@ -55,8 +59,22 @@ impl Observe<Event> for Audience {
         match event {
             Event::StateChanged { state, token_id } => {
                 self.history.enter(now, (*state, *token_id), line, priority);
+                if let Some(news) = self.starvation.enter(before, *state) {
+                    self.tell(now, news);
+                }
             }
             _ => self.history.remember(now, line, priority),
         }
+    }
+}
+
+impl Audience {
+    fn tell(&mut self, now: Now, news: News) {
+        let (event, text) = news.told();
+        match news {
+            News::Starves => warn!(event, "{text}"),
+            News::IsFed => info!(event, "{text}"),
+        }
+        self.history.trouble(now, event, text.to_owned());
     }
 }

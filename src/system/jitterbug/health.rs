@@ -3,6 +3,7 @@
 use ring_codec::jitterbug::Node;
 use ring_proto::jitterbug::{NodeStatus, Snapshot, State};
 
+use super::starvation::{News, Starvation};
 use crate::control::{Finding, Verdict};
 use crate::observe::jitterbug::difference;
 
@@ -10,12 +11,14 @@ use crate::observe::jitterbug::difference;
 const FAILURES: u32 = 3;
 
 /// Returns the verdict.
-pub fn verdict(interface: &str, snapshot: &Snapshot) -> Verdict {
+pub fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvation) -> Verdict {
     let mut findings = Vec::new();
     if snapshot.address.is_none() {
         findings.push(Finding::critical(format!(
             "{interface} has no address, or is down: this node is in no ring until it has one"
         )));
+    } else if starvation.is_there() {
+        findings.push(Finding::critical(News::Starves.told().1));
     } else if snapshot.state == State::Orphan {
         findings.push(Finding::critical(
             "orphan: this node has no ring and looks for a leader; if that lasts, look at its netmask and its firewall",

@@ -15,6 +15,7 @@ mod programs;
 mod report;
 mod service;
 mod start;
+mod starvation;
 mod status;
 
 pub use options::Options;

@@ -40,7 +40,12 @@ pub struct Node {
 impl Node {
     fn status(&mut self, machine: &Jitterbug) -> Status {
         let (cut, port) = (self.link.drops().cut, self.link.tcp_port());
-        status(&self.interface, machine, cut, port)
+        status(
+            &self.interface,
+            machine,
+            (cut, port),
+            self.audience.starvation,
+        )
     }
 }
 

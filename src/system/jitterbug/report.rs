@@ -54,12 +54,13 @@ mod tests {
     use ring_proto::jitterbug::{Jitterbug, Options};
 
     use super::{details, standing};
+    use crate::system::jitterbug::starvation::Starvation;
     use crate::system::jitterbug::status::status;
 
     #[test]
     fn the_first_line_is_what_the_node_is_and_the_others_what_it_knows() {
         let machine = Jitterbug::new(Options::default(), 1).unwrap();
-        let mut status = status("eth0", &machine, 2, None);
+        let mut status = status("eth0", &machine, (2, None), Starvation::default());
         status.token_id = 7;
         assert_eq!(
             standing(&status),

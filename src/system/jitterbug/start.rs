@@ -11,6 +11,7 @@ use super::link::SegmentLink;
 use super::node::Node;
 use super::programs::Programs;
 use super::service::Service;
+use super::starvation::Starvation;
 use crate::driver::{Driver, NoStore, datagrams};
 use crate::host::hooks::{self, Hooks};
 use crate::host::{self, Host, NodeHealth};
@@ -52,6 +53,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         log: Log::new(options.verbose),
         history: History::new(host.started()),
         ends_of_use: 0,
+        starvation: Starvation::default(),
     };
     let node = Node {
         interface: options.interface.clone(),

@@ -6,6 +6,7 @@ use ring_codec::jitterbug::Node;
 use ring_proto::jitterbug::{Jitterbug, NodeStatus, Reason};
 
 use super::health::verdict;
+use super::starvation::Starvation;
 use crate::control::jitterbug::{CountersStatus, EntryStatus, NodeEntry, Penalty, SYSTEM, Status};
 use crate::control::{Verdict, hex};
 
@@ -13,11 +14,16 @@ use crate::control::{Verdict, hex};
 const SHOWN: usize = 256;
 
 /// The node as it sees itself and its ring. The link has cut so many datagrams, and listens at this port.
-pub fn status(interface: &str, machine: &Jitterbug, cut: u64, tcp_port: Option<u16>) -> Status {
+pub fn status(
+    interface: &str,
+    machine: &Jitterbug,
+    (cut, tcp_port): (u64, Option<u16>),
+    starvation: Starvation,
+) -> Status {
     let snapshot = machine.snapshot();
     let data = machine.data();
     let (text, digits) = shown(data);
-    let Verdict { health, troubles } = verdict(interface, &snapshot);
+    let Verdict { health, troubles } = verdict(interface, &snapshot, starvation);
     Status {
         protocol: SYSTEM.to_owned(),
         interface: interface.to_owned(),
@@ -87,7 +93,7 @@ mod tests {
     use ring_proto::jitterbug::{Jitterbug, Options};
     use serde_json::Value;
 
-    use super::{shown, status};
+    use super::{Starvation, shown, status};
     use crate::control::NodeStatus;
 
     #[test]
@@ -107,7 +113,7 @@ mod tests {
     #[test]
     fn a_status_has_the_keys_of_its_page_and_no_others() {
         let machine = Jitterbug::new(Options::default(), 1).unwrap();
-        let status = NodeStatus::from(&status("eth0", &machine, 3, None));
+        let status = NodeStatus::from(&status("eth0", &machine, (3, None), Starvation::default()));
         let json: Value = status.json().read().unwrap();
         let names = |of: &Value| of.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         let mut expected = [

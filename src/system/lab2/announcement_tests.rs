@@ -67,7 +67,7 @@ fn logged(event: &Event) -> String {
         .without_time()
         .finish();
     tracing::subscriber::with_default(lines, || {
-        Log::new(false, Duration::ZERO).observe(now(), event)
+        Log::new(false, Duration::ZERO).observe(now(), event);
     });
     let bytes = captured.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()

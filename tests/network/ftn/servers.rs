@@ -122,7 +122,7 @@ fn a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back() -> Resu
     link(&stand, "down")?;
     let next = stand.wait_until_served_by(&others)?;
     let lonely = stand.server(leader);
-    lonely.wait_for_status(PATIENCE, |status| status["healthy"] == false)?;
+    lonely.wait_for_status(PATIENCE, |status| status["health"] == "critical")?;
     let status = lonely.ringctl(&["status", "-q"])?;
     ensure!(status.status.code() == Some(5), "{status:?}");
     link(&stand, "up")?;
@@ -261,7 +261,7 @@ fn a_state_file_or_a_control_socket_that_another_has_is_told_of() -> Result<()> 
     refused(same_state, 7, "server 0 of this list or of another")?;
     refused(second()?.option("--control", &control), 8, "--control PATH")?;
     let mut apart = second()?.spawn()?;
-    apart.wait_for_status(PATIENCE, |status| status["healthy"] == true)?;
+    apart.wait_for_status(PATIENCE, |status| status["health"] != "critical")?;
     apart.kill()?;
     // What the list was before is said once it is another.
     stand.server(0).kill()?;

@@ -93,7 +93,7 @@ fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<(
     let ask =
         "setpriv --reuid=nobody --regid=ringd-ftn --clear-groups ringctl -i ftn-0 status --json";
     let status: Value = serde_json::from_str(&container.sh(ask)?)?;
-    ensure!(status["healthy"] == true, "{status:#}");
+    ensure!(status["health"] != "critical", "{status:#}");
     let stored = container.path("/var/lib/ringd-ftn/ftn-0.state");
     ensure!(stored.metadata()?.len() > 0);
 

@@ -106,7 +106,7 @@ impl Stand {
         let is_served = |status: &Value| {
             let is_up = |index: &usize| status["servers"][*index]["state"] == "READY";
             let leads = |index: &usize| status["leader"] == *index;
-            status["healthy"] == true && those.iter().all(is_up) && those.iter().any(leads)
+            status["health"] != "critical" && those.iter().all(is_up) && those.iter().any(leads)
         };
         loop {
             let status = self.servers[first].wait_for_status(PATIENCE, is_served)?;

@@ -367,7 +367,7 @@ fn what_cannot_start_says_why() -> Result<()> {
         "--control PATH",
     )?;
     ensure!(first.is_running()?);
-    refused(&[("--", "eth1")], 2, "unexpected argument")?;
+    refused(&[("--", "eth1")], 2, "'eth1' is one word too many")?;
     let node = stand.segment().node(0);
     let nowhere = node
         .ringd(super::stand::BINARIES)

@@ -4,6 +4,7 @@ mod big;
 mod control;
 mod crashes;
 mod example;
+mod health;
 mod judge;
 mod merging;
 mod peer;
@@ -22,6 +23,7 @@ pub fn tests() -> Vec<Test> {
         rings::tests(),
         big::tests(),
         control::tests(),
+        health::tests(),
         service::tests(),
         judge::tests(),
     ];

@@ -104,7 +104,7 @@ fn a_status_without_a_page_is_shown_as_it_is_and_its_exit_code_tells() -> Result
     ensure!(page.status.code() == Some(0), "{page:?}");
     for line in [
         "system       note\n",
-        "healthy      yes\n",
+        "health       healthy\n",
         "length       6\n",
     ] {
         ensure!(text.contains(line), "{text}");
@@ -114,7 +114,7 @@ fn a_status_without_a_page_is_shown_as_it_is_and_its_exit_code_tells() -> Result
     ensure!(json.status.code() == Some(0), "{json:?}");
     let text = String::from_utf8_lossy(&json.stdout);
     // Its keys, in the order in which it gives them.
-    let keys = ["system", "healthy", "place", "version", "up_ns", "length"];
+    let keys = ["system", "health", "place", "version", "up_ns", "length"];
     let places: Vec<_> = keys
         .iter()
         .map(|key| text.find(&format!("  \"{key}\": ")))
@@ -137,7 +137,7 @@ fn a_watch_shows_any_systems_events() -> Result<()> {
         let begins = if json {
             "{\"snapshot\":{\"number\":"
         } else {
-            " now system note healthy "
+            " now system note health critical "
         };
         ensure!(first.contains(begins), "{first}");
         node.write("a note")?;

@@ -66,7 +66,7 @@ pub enum By {
 }
 
 /// The page and the beginning of each recipe, and what tries it.
-pub const TRIED: [(&str, &str, By); 38] = [
+pub const TRIED: [(&str, &str, By); 39] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -202,6 +202,11 @@ pub const TRIED: [(&str, &str, By); 38] = [
     (
         "docs/running.md",
         "$ ringctl status",
+        By::Test("recipes::readme"),
+    ),
+    (
+        "docs/running.md",
+        "ringctl status --check",
         By::Test("recipes::readme"),
     ),
     (

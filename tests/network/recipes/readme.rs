@@ -43,6 +43,8 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
             "no '{label}' in\n{shown}"
         );
     }
+    let line = container.sh(block(RUNNING, "ringctl status --check")?)?;
+    ensure!(line.starts_with("RINGD OK - "), "{line}");
     let answers = container.sh(block(RUNNING, "ringctl status --json | jq")?)?;
     let fencing = answers.lines().last().unwrap_or_default();
     ensure!(fencing.split('-').count() == 3, "{answers}");

@@ -341,25 +341,17 @@ fn an_owner_does_not_say_twice_that_it_is_one() {
 }
 
 #[test]
-fn a_storm_of_changes_is_limited_and_counted() {
+fn a_storm_of_changes_is_limited() {
     let moved = Event::MemberMoved {
         mac: TWO,
         ip: std::net::Ipv4Addr::new(10, 0, 0, 1)
             .to_ipv6_mapped()
             .octets(),
     };
-    let mut events: Vec<_> = (0..10_000).map(|at| (at / 100, moved)).collect();
-    events.push((60_000, moved));
+    let events: Vec<_> = (0..10_000).map(|at| (at / 100, moved)).collect();
     let shown = text(false, &events);
-    assert!((200..220).contains(&shown.len()), "{}", shown.len());
+    assert_eq!(shown.len(), 20);
     assert_eq!(shown[0], "INFO member 02:00:00:00:00:02 has ip 10.0.0.1");
-    let hidden = shown
-        .iter()
-        .filter_map(|line| line.split_once(" (")?.1.split_once(' '));
-    let hidden: usize = hidden
-        .map(|(count, _)| count.parse::<usize>().unwrap())
-        .sum();
-    assert_eq!(hidden + shown.len(), 10_001);
 }
 
 #[test]

@@ -1,0 +1,206 @@
+//! Keeps a line that is logged again and again from filling the log: one limiter for all lines of all systems.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::fmt::{self, Write as _};
+use std::hash::{Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use ring_proto::time::Instant;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+
+use super::{NotShown, RateLimit};
+use crate::sys::clock;
+
+/// So many lines of one kind are logged at once, and one each period in the long run.
+const ONE_KIND: RateLimit = RateLimit::new(20, Duration::from_secs(60));
+/// The same for lines of all kinds together.
+const ALL_KINDS: RateLimit = RateLimit::new(200, Duration::from_millis(50));
+/// So many kinds are told apart. Kinds name machines, and somebody may invent those.
+const KINDS: usize = 1_000;
+/// Lines of one kind differ in other fields than these.
+const KIND: [&str; 8] = [
+    "event", "from", "to", "mac", "node", "server", "job", "grade",
+];
+/// What these events log has a limit of its own, or was asked for.
+const NOT_LIMITED: [&str; 7] = [
+    "command_said",
+    "hook_said",
+    "lock_granted",
+    "lock_lost",
+    "lock_released",
+    "status",
+    "status_detail",
+];
+
+thread_local! {
+    /// How many lines were not shown before the one that this thread logs now.
+    static NOT_SHOWN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Returns how many lines like the one that this thread logs now were not shown before it.
+pub(super) fn not_shown() -> NotShown {
+    NotShown(NOT_SHOWN.get())
+}
+
+/// Limits how often lines of one kind are logged. Lines for debugging are not limited.
+#[derive(Debug)]
+pub(super) struct Repeats(Mutex<Limits>);
+
+impl Repeats {
+    /// Makes a limiter that has seen no lines.
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Limits::new()))
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Repeats {
+    fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
+        NOT_SHOWN.set(0);
+        let level = *event.metadata().level();
+        if level > Level::INFO {
+            return true;
+        }
+        let mut kind = Kind::of(event);
+        event.record(&mut kind);
+        if kind.is_not_limited {
+            return true;
+        }
+        let mut limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = clock::now().monotonic;
+        let admitted = limits.admit(now, kind.hasher.finish(), level == Level::ERROR);
+        NOT_SHOWN.set(admitted.unwrap_or(0));
+        admitted.is_some()
+    }
+}
+
+/// What tells lines of one kind from others.
+struct Kind {
+    hasher: DefaultHasher,
+    is_not_limited: bool,
+}
+
+impl Kind {
+    fn of(event: &Event<'_>) -> Self {
+        let mut hasher = DefaultHasher::new();
+        event.metadata().callsite().hash(&mut hasher);
+        Self {
+            hasher,
+            is_not_limited: false,
+        }
+    }
+}
+
+impl Visit for Kind {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if KIND.contains(&field.name()) {
+            value.hash(&mut self.hasher);
+            self.is_not_limited |= field.name() == "event" && NOT_LIMITED.contains(&value);
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if KIND.contains(&field.name()) {
+            // Hashing does not fail.
+            let _ = write!(Hashed(&mut self.hasher), "{value:?}");
+        }
+    }
+}
+
+struct Hashed<'a>(&'a mut DefaultHasher);
+
+impl fmt::Write for Hashed<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.hash(self.0);
+        Ok(())
+    }
+}
+
+/// The limits of all kinds of lines.
+#[derive(Debug)]
+struct Limits {
+    kinds: HashMap<u64, RateLimit>,
+    all: RateLimit,
+}
+
+impl Limits {
+    fn new() -> Self {
+        Self {
+            kinds: HashMap::new(),
+            all: ALL_KINDS,
+        }
+    }
+
+    /// Returns how many lines of a kind were not shown since the last one, if one more is; `None`: it is not. What is
+    /// `urgent` is shown however many lines of other kinds there are.
+    fn admit(&mut self, now: Instant, kind: u64, urgent: bool) -> Option<u64> {
+        if self.kinds.len() >= KINDS && !self.kinds.contains_key(&kind) {
+            self.kinds.retain(|_, limit| !limit.is_rested(now));
+        }
+        // Those that there is no room for share one place.
+        let kind = if self.kinds.len() < KINDS || self.kinds.contains_key(&kind) {
+            kind
+        } else {
+            0
+        };
+        let limit = self.kinds.entry(kind).or_insert(ONE_KIND);
+        let allowed = limit.allow(now);
+        if allowed && !(self.all.allow(now) || urgent) {
+            limit.refuse();
+            return None;
+        }
+        allowed.then(|| limit.take_refused())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ring_proto::time::Instant;
+
+    use super::{KINDS, Limits};
+
+    const START: Instant = Instant::from_nanos(60_000_000_000);
+
+    #[test]
+    fn a_kind_that_is_logged_without_end_gets_few_lines_and_says_how_many_it_did_not_get() {
+        let mut limits = Limits::new();
+        let shown = |limits: &mut Limits, seconds: std::ops::Range<u32>| -> Vec<u64> {
+            let each = seconds.map(|at| START + Duration::from_secs(1) * at);
+            each.filter_map(|now| limits.admit(now, 7, false)).collect()
+        };
+        assert_eq!(shown(&mut limits, 0..20), [0; 20]);
+        let later = shown(&mut limits, 20..620);
+        assert_eq!(later.len(), 10, "{later:?}");
+        assert!(later[1..].iter().all(|&hidden| hidden == 59), "{later:?}");
+        assert_eq!(limits.admit(START, 8, false), Some(0), "another kind");
+    }
+
+    #[test]
+    fn lines_of_many_kinds_are_limited_together_but_for_errors() {
+        let mut limits = Limits::new();
+        let shown = (1..=500).filter(|&kind| limits.admit(START, kind, false).is_some());
+        assert_eq!(shown.count(), 200);
+        assert_eq!(limits.admit(START, 501, true), Some(0));
+        let later = START + Duration::from_secs(1);
+        assert_eq!(limits.admit(later, 500, false), Some(1), "it was hidden");
+    }
+
+    #[test]
+    fn no_number_of_kinds_takes_more_room_and_quiet_ones_make_room() {
+        let mut limits = Limits::new();
+        for kind in 1..=2 * KINDS as u64 {
+            limits.admit(START, kind, true);
+        }
+        assert!(limits.kinds.len() <= KINDS);
+        let later = START + Duration::from_secs(3_600);
+        limits.admit(later, u64::MAX, true);
+        assert!(limits.kinds.len() < 10, "{}", limits.kinds.len());
+    }
+}

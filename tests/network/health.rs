@@ -1,0 +1,250 @@
+//! Rings that are ill: each says so to a monitor, to who reads its status, and in its log.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use ring_segment::{
+    Binaries, Daemon, Layout, PATIENCE, Ring, Segment, SmallDisk, Test, Timing, binaries, tests,
+};
+use serde_json::Value;
+
+const BINARIES: Binaries = binaries!();
+/// A member counts as silent after 3.2 s.
+const HEARTBEAT: Duration = Duration::from_millis(25);
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_healthy_ring_says_so_and_names_its_quorum_on_every_member,
+        a_machine_that_is_alone_and_expects_others_is_critical,
+        two_of_four_have_lost_their_quorum_and_say_so_without_expecting_anybody,
+        a_dead_member_needs_attention_on_every_other,
+        a_machine_that_nobody_hears_learns_it_from_the_others,
+        a_machine_that_hears_none_of_those_that_it_remembers_is_critical,
+        a_full_disk_is_critical,
+        a_port_of_a_bridge_is_named,
+        no_daemon_is_critical,
+        a_carrier_that_flaps_does_not_fill_the_log,
+    ]
+}
+
+fn timing() -> Timing {
+    Timing::forbearing(HEARTBEAT)
+}
+
+fn form(count: usize) -> Result<Ring> {
+    let segment = Layout::new(count).bridge()?;
+    let ring = Ring::start(segment, count, timing(), BINARIES)?;
+    ring.wait_until_formed()?;
+    Ok(ring)
+}
+
+/// Runs `ringctl status --check`, and returns its exit code and its line.
+fn check(daemon: &Daemon) -> Result<(Option<i32>, String)> {
+    let output = daemon.ringctl(&["status", "--check"])?;
+    let line = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(line.lines().count() == 1, "{line}");
+    Ok((output.status.code(), line))
+}
+
+/// Waits until a daemon's health is `health`, for a reason with `words` in it, and tries what a monitor then sees.
+fn becomes(daemon: &Daemon, health: &str, words: &str) -> Result<()> {
+    let says = |trouble: &Value| trouble.as_str().is_some_and(|it| it.contains(words));
+    daemon.wait_for_status(PATIENCE, |status| {
+        let mut troubles = status["troubles"].as_array().into_iter().flatten();
+        status["health"] == health && troubles.any(says)
+    })?;
+    let (word, code, quiet) = match health {
+        "degraded" => ("WARNING", 1, 0),
+        _ => ("CRITICAL", 2, 5),
+    };
+    let (exit, line) = check(daemon)?;
+    let begins = format!("RINGD {word} - ");
+    ensure!(exit == Some(code), "{exit:?}: {line}");
+    ensure!(line.starts_with(&begins) && line.contains(words), "{line}");
+    let status = daemon.ringctl(&["status", "-q"])?;
+    ensure!(status.status.code() == Some(quiet), "{status:?}");
+    Ok(())
+}
+
+/// Waits for a warning, or an error, with these words.
+fn warns(daemon: &Daemon, words: &str) -> Result<()> {
+    daemon.wait_for_line(PATIENCE, |line| {
+        (line.contains("WARN") || line.contains("ERROR")) && line.contains(words)
+    })?;
+    Ok(())
+}
+
+fn recovers(daemon: &Daemon) -> Result<()> {
+    daemon.wait_for_status(PATIENCE, |status| status["health"] == "healthy")?;
+    let (exit, line) = check(daemon)?;
+    ensure!(
+        exit == Some(0) && line.starts_with("RINGD OK - "),
+        "{exit:?}: {line}"
+    );
+    Ok(())
+}
+
+fn a_healthy_ring_says_so_and_names_its_quorum_on_every_member() -> Result<()> {
+    let ring = form(4)?;
+    for daemon in &ring.daemons {
+        recovers(daemon)?;
+        let status = daemon.status()?;
+        let quorum = &status["quorum"];
+        ensure!(
+            quorum["present"] == 4 && quorum["needed"] == 3 && quorum["ring"] == 4,
+            "{quorum}"
+        );
+        let page = daemon.ringctl(&["status"])?;
+        let page = String::from_utf8_lossy(&page.stdout).into_owned();
+        ensure!(page.contains("Health       healthy\n"), "{page}");
+        ensure!(page.contains("3 of 4 members needed, 4 there"), "{page}");
+    }
+    Ok(())
+}
+
+fn a_machine_that_is_alone_and_expects_others_is_critical() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let alone = segment.node(0).ringd(BINARIES).timing(&timing());
+    let alone = alone.option("--expect", "5").spawn()?;
+    let words = "no quorum is possible: 1 of 5 members are there, 3 are needed";
+    becomes(&alone, "critical", words)?;
+    warns(&alone, words)
+}
+
+fn two_of_four_have_lost_their_quorum_and_say_so_without_expecting_anybody() -> Result<()> {
+    let mut ring = form(4)?;
+    for daemon in &mut ring.daemons[2..] {
+        daemon.kill()?;
+    }
+    let words = "no quorum is possible: 2 of 4 members are there, 3 are needed";
+    for daemon in &ring.daemons[..2] {
+        becomes(daemon, "critical", words)?;
+        warns(daemon, words)?;
+        let quorum = &daemon.status()?["quorum"];
+        ensure!(quorum["present"] == 2 && quorum["needed"] == 3, "{quorum}");
+    }
+    ring.daemons[2].start()?;
+    ring.daemons[3].start()?;
+    ring.daemons.iter().try_for_each(recovers)
+}
+
+fn a_dead_member_needs_attention_on_every_other() -> Result<()> {
+    let mut ring = form(3)?;
+    ring.daemons[2].kill()?;
+    let gone = ring.daemons[2].node().mac();
+    for daemon in &ring.daemons[..2] {
+        becomes(daemon, "degraded", &format!("ringctl forget {gone}"))?;
+        warns(daemon, &format!("member {gone} is silent"))?;
+    }
+    ring.daemons[2].start()?;
+    ring.daemons.iter().try_for_each(recovers)
+}
+
+fn a_machine_that_nobody_hears_learns_it_from_the_others() -> Result<()> {
+    let segment = Layout::new(3).switch(1)?;
+    let ring = Ring::start(segment, 3, timing(), BINARIES)?;
+    ring.wait_until_formed()?;
+    let blocked = |ways: HashSet<(usize, usize)>| {
+        ring.segment.rules().set(|rules| {
+            rules.blocked.clear();
+            rules.blocked.extend(ways);
+        });
+    };
+    blocked([(2, 0), (2, 1)].into());
+    let [first, second, mute] = ring.daemons.as_slice() else {
+        anyhow::bail!("there are three");
+    };
+    let words = "this node is not heard by ";
+    becomes(mute, "critical", words)?;
+    warns(mute, words)?;
+    for daemon in [first, second] {
+        becomes(daemon, "degraded", &mute.node().mac().to_string())?;
+    }
+    blocked(HashSet::new());
+    ring.daemons.iter().try_for_each(recovers)
+}
+
+fn a_machine_that_hears_none_of_those_that_it_remembers_is_critical() -> Result<()> {
+    let mut ring = form(3)?;
+    for daemon in &mut ring.daemons[1..] {
+        daemon.kill()?;
+    }
+    let alone = &ring.daemons[0];
+    becomes(
+        alone,
+        "critical",
+        "hears none of the 2 other members that it knows",
+    )?;
+    warns(alone, "this node no longer hears anybody")
+}
+
+fn a_full_disk_is_critical() -> Result<()> {
+    let segment = Segment::bridge(2)?;
+    let folder = tempfile::tempdir()?;
+    let disk = SmallDisk::new(&folder.path().join("state"))?;
+    let node = segment.node(0).ringd(BINARIES).timing(&timing());
+    let daemon = node.option("--state-dir", disk.path()).spawn()?;
+    // The token goes from one to the other, so that there is something to write.
+    let _other = segment.node(1).ringd(BINARIES).timing(&timing()).spawn()?;
+    recovers(&daemon)?;
+    disk.fill("eth0.state")?;
+    becomes(&daemon, "critical", "the state file cannot be written")?;
+    warns(&daemon, "cannot be stored")?;
+    disk.free()?;
+    recovers(&daemon)
+}
+
+fn a_port_of_a_bridge_is_named() -> Result<()> {
+    let segment = Segment::bridge(2)?;
+    let node = segment.node(0);
+    // The system files that a daemon reads are those of its own network namespace.
+    let own_files = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-ec",
+        "mount -t sysfs sysfs /sys; exec \"$0\" \"$@\"",
+    ];
+    let start = || node.ringd(BINARIES).timing(&timing()).through(own_files);
+    let daemon = start().spawn()?;
+    let other = segment.node(1).ringd(BINARIES).timing(&timing()).spawn()?;
+    recovers(&daemon)?;
+    recovers(&other)?;
+    node.ns()
+        .ip("link add br0 type bridge\nlink set eth0 master br0\n")?;
+    let words = "eth0 is a port of a bridge";
+    becomes(&daemon, "critical", words)?;
+    warns(&daemon, words)?;
+    node.ns().ip("link set eth0 nomaster\n")?;
+    recovers(&daemon)
+}
+
+fn no_daemon_is_critical() -> Result<()> {
+    let mut ring = form(1)?;
+    ring.daemons[0].kill()?;
+    let (exit, line) = check(&ring.daemons[0])?;
+    ensure!(
+        exit == Some(2) && line.starts_with("RINGD CRITICAL - "),
+        "{exit:?}: {line}"
+    );
+    Ok(())
+}
+
+/// More often than any log should say so.
+fn a_carrier_that_flaps_does_not_fill_the_log() -> Result<()> {
+    const FLAPS: usize = 100;
+    let ring = form(2)?;
+    let daemon = &ring.daemons[0];
+    for _ in 0..FLAPS {
+        ring.segment.lose_carrier(0)?;
+        daemon.wait_for_status(PATIENCE, |status| status["link"] == "has no carrier")?;
+        ring.segment.regain_carrier(0)?;
+        daemon.wait_for_status(PATIENCE, |status| status["link"] == "up")?;
+    }
+    let output = daemon.output();
+    let flaps = output.iter().filter(|line| line.contains("has no carrier"));
+    ensure!((10..30).contains(&flaps.count()), "{output:#?}");
+    ensure!(output.len() < 2 * FLAPS, "{} lines", output.len());
+    Ok(())
+}
