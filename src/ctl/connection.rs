@@ -9,7 +9,7 @@ use ring_proto::time::Instant;
 use serde::Serialize;
 
 use super::lines::Lines;
-use super::prober::Prober;
+use super::prober::{Prober, Reasons};
 use super::{Error, client};
 use crate::control::{OwnRequest, Reply, Request};
 
@@ -36,21 +36,21 @@ impl<'a> Connection<'a> {
     /// # Errors
     /// The daemon is not reached.
     pub(super) fn open(socket: &'a Path) -> Result<Self, Error> {
-        Self::probed(socket, Prober::new)
+        Self::probed(socket, Prober::new(socket))
     }
 
     /// Connects to ask for the token: the prober also tells the user what the token waits for.
     ///
     /// # Errors
     /// The daemon is not reached.
-    pub(super) fn for_the_token(socket: &'a Path) -> Result<Self, Error> {
-        Self::probed(socket, Prober::explaining)
+    pub(super) fn for_the_token(socket: &'a Path, told: Reasons) -> Result<Self, Error> {
+        Self::probed(socket, Prober::explaining(socket, told))
     }
 
-    fn probed(socket: &'a Path, prober: fn(&'a Path) -> Prober<'a>) -> Result<Self, Error> {
+    fn probed(socket: &'a Path, prober: Prober<'a>) -> Result<Self, Error> {
         Ok(Self {
             lines: client::endless(socket)?,
-            prober: Some(prober(socket)),
+            prober: Some(prober),
         })
     }
 

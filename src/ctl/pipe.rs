@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
 
 use super::connection::Connection;
 use super::held::{HeldLock, Said};
@@ -17,13 +16,13 @@ const DAEMON: u64 = 0;
 const READER: u64 = 1;
 const ALARM: u64 = 2;
 
-/// Asks the daemon at `socket` for the lock, waits `wait_ms` for it, and prints its fencing token. Then holds it for
+/// Asks the daemon for the lock on a new connection, waits `wait_ms` for it, and prints its fencing token. Then holds it for
 /// as long as any process has the other end of standard output open.
 ///
 /// # Errors
 /// The lock is not granted, for which `not_acquired` has the error, or it is lost.
 pub(super) fn while_read(
-    socket: &Path,
+    connection: Connection<'_>,
     request: &OwnJson,
     wait_ms: Option<u64>,
     margins: Margins,
@@ -31,7 +30,6 @@ pub(super) fn while_read(
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
     let answers_by = client::answers_by(wait_ms);
-    let connection = Connection::open(socket)?;
     let mut poller = Poller::new()?;
     let mut alarm = Alarm::new()?;
     // Ends this process, and so closes the descriptor, at the end of the lease at the latest.

@@ -11,7 +11,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ring_proto::time::Instant;
 
 use super::client::{self, Plain};
-use super::systems;
+use super::systems::{self, Obstacle};
 use crate::control::Reply;
 use crate::sys::clock;
 
@@ -19,17 +19,36 @@ use crate::sys::clock;
 const QUIET: Duration = Duration::from_secs(1);
 /// Maximum time for the answer to a probe before the user is told.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The time from such an answer to the next probe.
+/// The time from such an answer to the next probe, and from one look at what the token waits for to the next.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long the user waits for the token before being told why.
 const PATIENT: Duration = Duration::from_secs(2);
+
+/// What the user is told of a wait for the token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reasons {
+    /// Each reason, also that another program has the token.
+    All,
+    /// Only what does not pass by itself.
+    Lasting {
+        /// Whether the token is of use only with a quorum.
+        requires_quorum: bool,
+    },
+}
+
+/// When the user is told why the token does not come, and what was told last.
+struct Explanations {
+    at: Instant,
+    of: Reasons,
+    told: Option<String>,
+}
 
 /// Waits for one daemon, and probes it.
 pub(super) struct Prober<'a> {
     socket: &'a Path,
     phase: Phase,
-    /// When to tell the user why the token does not come; `None`: not at all.
-    explains_at: Option<Instant>,
+    /// `None`: the user is not told why the token does not come.
+    explanations: Option<Explanations>,
 }
 
 enum Phase {
@@ -47,15 +66,19 @@ impl<'a> Prober<'a> {
         Self {
             socket,
             phase: Phase::Quiet(clock::now().monotonic + QUIET),
-            explains_at: None,
+            explanations: None,
         }
     }
 
     /// Makes a prober for the daemon at `socket`, which was asked for the token: it also tells the user what the
-    /// token waits for.
-    pub(super) fn explaining(socket: &'a Path) -> Self {
+    /// token waits for, and again when that changes.
+    pub(super) fn explaining(socket: &'a Path, of: Reasons) -> Self {
         Self {
-            explains_at: Some(clock::now().monotonic + PATIENT),
+            explanations: Some(Explanations {
+                at: clock::now().monotonic + PATIENT,
+                of,
+                told: None,
+            }),
             ..Self::new(socket)
         }
     }
@@ -99,19 +122,26 @@ impl<'a> Prober<'a> {
     /// be stopped explains nothing, and at once when it is answered late.
     fn explains(&self) -> Option<Instant> {
         let is_quiet = matches!(self.phase, Phase::Quiet(_));
-        self.explains_at.filter(|_| is_quiet)
+        let explanations = self.explanations.as_ref().filter(|_| is_quiet);
+        explanations.map(|explanations| explanations.at)
     }
 
     fn explain(&mut self) {
-        self.explains_at = None;
-        let status = client::ask(self.socket, &Plain::Status);
-        if let Ok(Reply::Status(status)) = status
-            && let Ok(view) = systems::view(status)
-            && let Some(why) = view.obstacle()
-        {
+        let Some(explanations) = &mut self.explanations else {
+            return;
+        };
+        let obstacle = obstacle(self.socket, explanations.of);
+        let (reason, since) = obstacle.map(|it| (it.text, it.since)).unzip();
+        if let Some(reason) = reason.as_ref().filter(|_| reason != explanations.told) {
+            let since = since.unwrap_or_default();
             // Where nobody can be told it waits all the same.
-            let _ = writeln!(io::stderr(), "ringctl: waiting for the token: {why}");
+            let _ = writeln!(
+                io::stderr(),
+                "ringctl: waiting for the token: {reason}{since}"
+            );
         }
+        explanations.told = reason;
+        explanations.at = clock::now().monotonic + AGAIN;
     }
 
     fn go_on(&mut self, now: Instant) {
@@ -137,6 +167,20 @@ impl<'a> Prober<'a> {
             Phase::Told(_) => return,
         };
         self.phase = next;
+    }
+}
+
+/// Asks the daemon what the token waits for.
+fn obstacle(socket: &Path, of: Reasons) -> Option<Obstacle> {
+    let Ok(Reply::Status(status)) = client::ask(socket, &Plain::Status) else {
+        return None;
+    };
+    let view = systems::view(status).ok()?;
+    match of {
+        Reasons::All => view.obstacle(false),
+        Reasons::Lasting { requires_quorum } => {
+            view.obstacle(requires_quorum).filter(|it| it.is_lasting)
+        }
     }
 }
 

@@ -99,8 +99,38 @@ pub(super) trait View {
     /// Returns what is to be known of it in one line.
     fn line(&self) -> String;
 
-    /// Returns why a lock of this node is not granted at once, if it has any.
-    fn obstacle(&self) -> Option<String>;
+    /// Returns why a lock of this node is not granted at once; `None`: it grants none.
+    fn obstacle(&self, requires_quorum: bool) -> Option<Obstacle>;
+}
+
+/// Why a lock is not granted at once.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Obstacle {
+    /// The reason.
+    pub text: String,
+    /// For how long that has been so, as a text that follows it.
+    pub since: String,
+    /// Whether it does not pass by itself.
+    pub is_lasting: bool,
+}
+
+impl Obstacle {
+    /// Makes a reason that passes by itself.
+    pub(super) fn passing(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            since: String::new(),
+            is_lasting: false,
+        }
+    }
+
+    /// Makes a reason that does not pass by itself.
+    pub(super) fn lasting(text: impl Into<String>) -> Self {
+        Self {
+            is_lasting: true,
+            ..Self::passing(text)
+        }
+    }
 }
 
 /// Returns the view of a status: its system's, or that of any JSON object. A status that does not name its system is
@@ -195,7 +225,7 @@ mod tests {
         any.show(&mut page).expect("a vector takes all");
         let page = String::from_utf8(page).expect("it is text");
         assert!(page.contains("leader") && page.contains("grants"), "{page}");
-        assert_eq!(any.obstacle(), None);
+        assert_eq!(any.obstacle(false), None);
         let ill = r#"{"system":"note","health":"critical","troubles":["no room"]}"#;
         let ill = view(status(ill)).expect("a view").verdict();
         assert_eq!((ill.health, ill.troubles.len()), (Health::Critical, 1));

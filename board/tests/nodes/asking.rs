@@ -2,9 +2,11 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
+use ring_board::database::{Kind as Transaction, Url};
 use ring_segment::{Test, tests};
 
 use super::ringctl;
@@ -19,6 +21,7 @@ pub fn tests() -> Vec<Test> {
     tests![
         ringctl_shows_a_node_as_a_page_and_in_its_exit_code,
         ringctl_watches_a_ring_lose_a_node_until_its_own_ends,
+        a_node_that_cannot_write_to_the_database_is_critical,
     ]
 }
 
@@ -90,4 +93,27 @@ fn ringctl_watches_a_ring_lose_a_node_until_its_own_ends() -> Result<()> {
         "{said}"
     );
     Ok(())
+}
+
+fn a_node_that_cannot_write_to_the_database_is_critical() -> Result<()> {
+    let mut stand = Stand::new(2, Kind::Sqlite, &[("--database-timeout", "500ms")])?;
+    stand.wait_for_ring(&[1, 2])?;
+    let well = stand.node(1).ringctl(&["status", "--check"])?;
+    ensure!(
+        well.status.code() == Some(0) && well.stdout.starts_with(b"RINGD OK - "),
+        "{well:?}"
+    );
+    let file = stand.list().with_file_name("board.db");
+    let url: Url = format!("sqlite://{}", file.display()).parse()?;
+    let mut other = url.open(Duration::from_secs(5))?;
+    other.begin(Transaction::Write)?;
+    for id in [1, 2] {
+        stand.wait(id, |status| status["health"] == "critical")?;
+        let check = stand.node(id).ringctl(&["status", "--check"])?;
+        let line = String::from_utf8_lossy(&check.stdout).into_owned();
+        ensure!(check.status.code() == Some(2), "{line}");
+        ensure!(line.contains("the database cannot be used"), "{line}");
+    }
+    other.rollback()?;
+    stand.wait_for_ring(&[1, 2])
 }

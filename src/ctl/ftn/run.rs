@@ -45,7 +45,7 @@ pub(super) fn run(client: &Client, options: &RunOptions) -> Result<u8, Error> {
         ]
     };
     let denied = |why| not_acquired(why, &options.acquire);
-    run::run(assignment, &options.command, environment, denied)
+    run::run(assignment, None, &options.command, environment, denied)
 }
 
 /// A lease of three quarters of the client timeout is renewed each fifth of it. The timeout is that of the servers, if that is

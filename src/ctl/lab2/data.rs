@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::super::client::Plain;
 use super::super::connection::Connection;
+use super::super::prober::Reasons;
 use super::super::{Error, client, fence};
 use super::lock_denied;
 use super::options::{Acquire, DataCommand};
@@ -82,7 +83,7 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
     }
     let lock = acquire.request("data set");
     let by = client::answers_by(lock.wait_ms);
-    let mut daemon = Connection::for_the_token(socket)?;
+    let mut daemon = Connection::for_the_token(socket, Reasons::All)?;
     match daemon.ask(&RingLock::Lock(lock), by)? {
         Reply::Granted(_) => daemon.has_the_token(),
         Reply::Refused(refusal) => return Err(lock_denied(refusal, acquire)),

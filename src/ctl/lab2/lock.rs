@@ -6,6 +6,7 @@ use std::path::Path;
 use nix::unistd::getppid;
 
 use super::super::Error;
+use super::super::connection::Connection;
 use super::super::keeper::{Binding, Keeper, Note, Order, find_keeper};
 use super::super::pipe::while_read;
 use super::super::run::granted;
@@ -29,7 +30,8 @@ pub(super) fn lock(
     if options.pipe {
         let (wait_ms, request) = (lock.wait_ms, lock_request(lock));
         let denied = |why| not_acquired(why, acquire);
-        return while_read(socket, &request, wait_ms, MARGINS, denied, output);
+        let connection = Connection::for_the_token(socket, acquire.reasons())?;
+        return while_read(connection, &request, wait_ms, MARGINS, denied, output);
     }
     let binding = Binding::Process {
         pid: pid(options.pid)?,
@@ -37,9 +39,10 @@ pub(super) fn lock(
         daemon: socket.to_owned(),
     };
     let assignment = assignment(socket, lock, binding);
-    let granter = assignment.granter.clone();
     let mut keeper = Keeper::start(assignment).map_err(Error::System)?;
-    let (grant, _) = granted(&mut keeper, &granter, |why| not_acquired(why, acquire))?;
+    let (grant, _) = granted(&mut keeper, Some(acquire.prober(socket)), |why| {
+        not_acquired(why, acquire)
+    })?;
     // If it cannot be printed, this process ends, and the lock with it.
     writeln!(output, "{}", grant.fencing)?;
     output.flush()?;

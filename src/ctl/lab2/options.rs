@@ -1,11 +1,13 @@
 //! The command line of `ringctl` for a node of a ring.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use ring_proto::lab2::JobName;
 
+use super::super::prober::{Prober, Reasons};
 use super::super::systems;
 use super::super::values::{exit_code, label, max_hold, period, process, shortened, wait};
 use super::super::{duration_ms, fence};
@@ -153,6 +155,19 @@ impl Acquire {
             require: self.require,
             under: fence::token_of_caller(),
         }
+    }
+
+    /// Returns what the caller is told of the wait: nothing that passes by itself, so that a job which waits for another
+    /// one makes cron send no mail.
+    pub(super) fn reasons(&self) -> Reasons {
+        Reasons::Lasting {
+            requires_quorum: self.require == Some(Grade::Quorum),
+        }
+    }
+
+    /// Makes a prober for the wait.
+    pub(super) fn prober<'a>(&self, socket: &'a Path) -> Prober<'a> {
+        Prober::explaining(socket, self.reasons())
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn run(socket: &Path, options: &RunOptions) -> Result<u8, Error> {
         grace_ms: duration_ms(options.grace),
         ..assignment(socket, lock, Binding::Command)
     };
-    work(assignment, options, &command)
+    work(socket, assignment, options, &command)
 }
 
 /// Runs the command if it has not run in its period, and returns its exit code; 0 if it has.
@@ -49,7 +49,7 @@ pub(super) fn once(socket: &Path, options: &OnceOptions, quiet: bool) -> Result<
         grace_ms: duration_ms(run.grace),
         ..assignment(socket, lock, Binding::Command)
     };
-    match work(assignment, run, &command(run)) {
+    match work(socket, assignment, run, &command(run)) {
         Err(Error::HasRun(text)) => Ok(say_not_run(&text, quiet)),
         Err(Error::RunLost(text)) => Ok(say_not_run(
             &format!("{text}; with --retry it is run again"),
@@ -68,9 +68,16 @@ fn say_not_run(text: &str, quiet: bool) -> u8 {
     0
 }
 
-fn work(assignment: Assignment, options: &RunOptions, command: &[OsString]) -> Result<u8, Error> {
-    let denied = |why| not_acquired(why, &options.acquire);
-    run::run(assignment, command, environment, denied)
+fn work(
+    socket: &Path,
+    assignment: Assignment,
+    options: &RunOptions,
+    command: &[OsString],
+) -> Result<u8, Error> {
+    let acquire = &options.acquire;
+    let denied = |why| not_acquired(why, acquire);
+    let prober = Some(acquire.prober(socket));
+    run::run(assignment, prober, command, environment, denied)
 }
 
 fn command(options: &RunOptions) -> Vec<OsString> {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::super::render;
-use super::super::systems::View;
+use super::super::systems::{Obstacle, View};
 use super::names::Names;
 use super::obstacle::obstacle;
 use crate::control::lab2::{RingEvent, Status, TokenStatus};
@@ -54,8 +54,8 @@ impl View for RingView {
         )
     }
 
-    fn obstacle(&self) -> Option<String> {
-        Some(obstacle(&self.0))
+    fn obstacle(&self, requires_quorum: bool) -> Option<Obstacle> {
+        Some(obstacle(&self.0, requires_quorum))
     }
 }
 

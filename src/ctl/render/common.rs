@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
 
-use super::super::systems::View;
+use super::super::systems::{Obstacle, View};
 use super::{LISTED, short};
 use crate::control::{EventMessage, NodeStatus, OwnJson, Verdict, harmless};
 
@@ -45,7 +45,7 @@ impl View for AnyView {
         plain.collect::<Vec<_>>().join(" ")
     }
 
-    fn obstacle(&self) -> Option<String> {
+    fn obstacle(&self, _: bool) -> Option<Obstacle> {
         None
     }
 }

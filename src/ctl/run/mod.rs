@@ -13,47 +13,43 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use super::Error;
-use super::keeper::{Assignment, Granter, Keeper, NotAcquired, Note};
+use super::keeper::{Assignment, Keeper, NotAcquired, Note};
 use super::prober::Prober;
 use crate::control::Grant;
 use signals::Signals;
 use supervisor::Supervisor;
 
-/// Runs the command while the lock is held, and returns its exit code. `environment` has what the command is told
-/// of the lock.
+/// Runs the command while the lock is held, and returns its exit code. The prober looks after a daemon that is asked for
+/// the lock. `environment` has what the command is told of the lock.
 ///
 /// # Errors
 /// The lock is not granted, for which `not_acquired` has the error, or it is lost.
 pub(super) fn run(
     assignment: Assignment,
+    prober: Option<Prober<'_>>,
     command: &[OsString],
     environment: impl FnOnce(&Grant) -> Vec<(&'static str, String)>,
     not_acquired: impl Fn(NotAcquired) -> Error,
 ) -> Result<u8, Error> {
     let mut signals = Signals::new().map_err(Error::System)?;
     let is_job = assignment.reports.is_some();
-    let granter = assignment.granter.clone();
     let mut keeper = Keeper::start(assignment).map_err(Error::System)?;
-    let (grant, cgroup) = granted(&mut keeper, &granter, not_acquired)?;
+    let (grant, cgroup) = granted(&mut keeper, prober, not_acquired)?;
     // From here on signals are for the command.
     signals.take_all().map_err(Error::System)?;
     let supervisor = Supervisor::start(keeper, signals, cgroup, command, &environment(&grant));
     supervisor.map_err(Error::System)?.work(is_job)
 }
 
-/// Waits for the lock. A daemon that grants it is probed meanwhile.
+/// Waits for the lock. The prober looks after a daemon that is asked for it.
 ///
 /// # Errors
 /// The lock is not granted.
 pub(super) fn granted(
     keeper: &mut Keeper,
-    granter: &Granter,
+    mut prober: Option<Prober<'_>>,
     not_acquired: impl Fn(NotAcquired) -> Error,
 ) -> Result<(Grant, Option<PathBuf>), Error> {
-    let mut prober = match granter {
-        Granter::Daemon(socket) => Some(Prober::new(socket)),
-        Granter::Process { .. } => None,
-    };
     loop {
         let note = match &mut prober {
             Some(prober) => keeper.wait_with(prober).map_err(Error::System)?,

@@ -12,6 +12,7 @@ mod scene;
 mod scripts;
 mod signals;
 mod typed;
+mod waits;
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -44,6 +45,7 @@ pub fn tests() -> Vec<Test> {
     tests.extend(signals::tests());
     tests.extend(crashes::tests());
     tests.extend(typed::tests());
+    tests.extend(waits::tests());
     tests.extend(scripts::tests());
     tests.extend(data::tests());
     tests.extend(nuisances::tests());

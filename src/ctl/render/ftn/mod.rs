@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
 
-use super::super::systems::View;
+use super::super::systems::{Obstacle, View};
 use super::{LISTED, group, short, troubles};
 use crate::control::ftn::{ServerStatus, Status};
 use crate::control::{Health, NodeStatus, Verdict, harmless};
@@ -68,7 +68,7 @@ impl View for ServerView {
     }
 
     /// It grants tokens to clients anywhere, and none by way of its control socket.
-    fn obstacle(&self) -> Option<String> {
+    fn obstacle(&self, _: bool) -> Option<Obstacle> {
         None
     }
 }

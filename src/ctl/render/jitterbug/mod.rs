@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
 
-use super::super::systems::View;
+use super::super::systems::{Obstacle, View};
 use super::{LISTED, group, troubles};
 use crate::control::jitterbug::{LEADER, Status, WAITER};
 use crate::control::{NodeStatus, Verdict, harmless};
@@ -76,14 +76,17 @@ impl View for NodeView {
         )
     }
 
-    fn obstacle(&self) -> Option<String> {
+    fn obstacle(&self, _: bool) -> Option<Obstacle> {
         Some(match self.status.state.as_str() {
-            LEADER => "this node has the token: a program of this machine works with it, or it is being handed on".to_owned(),
-            WAITER => "the token is at another node, and comes round".to_owned(),
-            _ if self.status.address.is_none() => {
-                format!("{} has no address", harmless(&self.status.interface))
-            }
-            _ => "this node has no ring: it looks for a leader".to_owned(),
+            LEADER => Obstacle::passing(
+                "this node has the token: a program of this machine works with it, or it is being handed on",
+            ),
+            WAITER => Obstacle::passing("the token is at another node, and comes round"),
+            _ if self.status.address.is_none() => Obstacle::lasting(format!(
+                "{} has no address",
+                harmless(&self.status.interface)
+            )),
+            _ => Obstacle::lasting("this node has no ring: it looks for a leader"),
         })
     }
 }

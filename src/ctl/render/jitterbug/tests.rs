@@ -58,15 +58,19 @@ fn data_that_is_no_text_is_shown_in_digits_and_cut() {
 #[test]
 fn what_keeps_the_token_away_is_said() {
     let orphan = view(|status| status["state"] = json!("orphan"));
-    assert!(orphan.obstacle().is_some_and(|why| why.contains("no ring")));
+    assert!(
+        orphan
+            .obstacle(false)
+            .is_some_and(|why| why.text.contains("no ring"))
+    );
     let lonely = view(|status| {
         status["state"] = json!("orphan");
         status["address"] = json!(null);
     });
     assert!(
         lonely
-            .obstacle()
-            .is_some_and(|why| why.contains("eth0 has no address"))
+            .obstacle(false)
+            .is_some_and(|why| why.text.contains("eth0 has no address"))
     );
     assert!(page(&lonely).contains("it waits for an address"));
 }

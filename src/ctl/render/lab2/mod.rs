@@ -11,7 +11,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 
 use super::{LISTED, group, short, troubles};
 use crate::control::lab2::{
-    ConstantsStatus, Counters, Grade, LockTotals, MemberStatus, QuorumStatus, Status,
+    ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus, QuorumStatus, Status,
 };
 use crate::control::{Percentiles, harmless};
 
@@ -65,12 +65,14 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         ("Quorum", quorum(status.quorum)),
         ("Token", token),
         ("Owner", owner),
-        ("Held by", holder(status)),
         ("Token heard", heard),
         ("Ring hash", status.ring_hash.clone()),
     ];
     for (name, value) in lines {
         writeln!(out, "{name:<13}{value}")?;
+        if let Some(holder) = status.holder.as_ref().filter(|_| name == "Owner") {
+            writeln!(out, "{:<13}{}", "Held by", self::holder(holder))?;
+        }
     }
     Ok(())
 }
@@ -84,16 +86,10 @@ fn quorum(quorum: QuorumStatus) -> String {
     format!("{needed} of {ring} members needed, {present} there")
 }
 
-/// Which program holds the token, as far as its owner has told.
-fn holder(status: &Status) -> String {
-    let Some(holder) = &status.holder else {
-        return "no program".to_owned();
-    };
-    format!(
-        "{} for {}",
-        harmless(&holder.program),
-        short(holder.since_ns)
-    )
+/// The program that holds the token, and for how long.
+fn holder(holder: &HolderStatus) -> String {
+    let HolderStatus { program, since_ns } = holder;
+    format!("{} for {}", harmless(program), short(*since_ns))
 }
 
 /// Which daemon answers, and since when it runs.

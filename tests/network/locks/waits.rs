@@ -1,0 +1,122 @@
+//! Waits for the token: what who waits is told, and how the wait ends.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use ring_segment::{Test, Timing, tests};
+
+use crate::locks::program::Running;
+use crate::locks::{BINARIES, PATIENCE, connect, form_with, ringctl, shared_ring};
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_wait_that_does_not_end_by_itself_gives_its_reason_and_each_new_one,
+        a_wait_for_another_program_says_nothing,
+        sigterm_ends_every_wait_also_that_of_a_first_process,
+    ]
+}
+
+/// A member counts as silent after 3.2 s.
+fn timing() -> Timing {
+    Timing::forbearing(Duration::from_millis(25))
+}
+
+fn a_wait_that_does_not_end_by_itself_gives_its_reason_and_each_new_one() -> Result<()> {
+    let mut ring = form_with(3, timing())?;
+    let pause = ring.daemons[0].ringctl(&["pause"])?;
+    ensure!(pause.status.success(), "{pause:?}");
+    let start = |arguments: &[&str]| Running::start(&mut ringctl(&ring.daemons[0], arguments));
+    let mut waiting = [
+        start(&["run", "-r", "quorum", "--", "true"])?,
+        start(&["once", "nightly", "--every", "1h", "--", "true"])?,
+        start(&["lock", "--pipe"])?,
+    ];
+    for wait in &mut waiting {
+        wait.complains("ringctl: waiting for the token: this node is paused; ringctl resume")?;
+    }
+    for gone in &mut ring.daemons[1..] {
+        gone.kill()?;
+    }
+    let resume = ring.daemons[0].ringctl(&["resume"])?;
+    ensure!(resume.status.success(), "{resume:?}");
+    let [run, once, lock] = &mut waiting;
+    run.complains("ringctl: waiting for the token: no quorum is possible: 1 of 3 members are")?;
+    // It has not said the first reason twice, and those that need no quorum work.
+    once.ends_with(0)?;
+    ensure!(!lock.line().is_empty());
+    lock.signal(Signal::SIGTERM)?;
+    lock.killed_by(Signal::SIGTERM)?;
+    ring.daemons[1].start()?;
+    run.ends_with(0)
+}
+
+fn a_wait_for_another_program_says_nothing() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let mut holder = connect(&ring.daemons[0])?;
+    holder.lock("holder")?;
+    holder.hears("granted")?;
+    let daemon = &ring.daemons[1];
+    let mut run = Running::start(&mut ringctl(daemon, &["run", "--", "true"]))?;
+    // This one tells of every reason, later than the other one would.
+    let mut set = Running::start(&mut ringctl(daemon, &["data", "set", "x"]))?;
+    set.complains("ringctl: waiting for the token: held by ")?;
+    holder.unlock()?;
+    set.ends_with(0)?;
+    let errors = run.errors();
+    ensure!(!errors.contains("waiting"), "{errors}");
+    run.ends_with(0)
+}
+
+/// The kernel keeps signals without a handler from process 1 of a container.
+fn sigterm_ends_every_wait_also_that_of_a_first_process() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let mut holder = connect(&ring.daemons[1])?;
+    holder.lock("holder")?;
+    holder.hears("granted")?;
+    let daemon = &ring.daemons[0];
+    let waits: [&[&str]; 7] = [
+        &["run", "--", "true"],
+        &["once", "nightly", "--every", "1h", "--", "true"],
+        &["data", "set", "x"],
+        &["wait", "held"],
+        &["watch"],
+        &["lock", "--pipe"],
+        &["lock", "--pid", "2"],
+    ];
+    for arguments in waits {
+        let mut wait = Running::start(&mut ringctl(daemon, arguments))?;
+        wait.signal(Signal::SIGTERM)?;
+        wait.end().with_context(|| arguments.join(" "))?;
+    }
+    for arguments in &waits[..5] {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--kill-child"]);
+        command.arg(BINARIES.ringctl).arg("--socket");
+        command.arg(daemon.control()).args(*arguments);
+        let mut container = Running::start(&mut command)?;
+        let first = child_of(container.pid())?;
+        // It passes signals on from the moment on in which it has started the program.
+        child_of(first)?;
+        kill(first, Signal::SIGTERM)?;
+        container.end().with_context(|| arguments.join(" "))?;
+    }
+    holder.unlock()
+}
+
+/// Returns the child of a process, once there is one.
+fn child_of(parent: Pid) -> Result<Pid> {
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))?;
+        if let Some(child) = children.split_whitespace().next() {
+            return Ok(Pid::from_raw(child.parse()?));
+        }
+        ensure!(Instant::now() < give_up, "nothing has started");
+        thread::yield_now();
+    }
+}
