@@ -47,6 +47,7 @@ impl Pool {
             let mut client = Client::new(Options {
                 servers: running.servers.clone(),
                 client_timeout: Duration::from_secs(60),
+                introduction: String::new(),
             });
             client.handle_link(clock::now(), Net::Up { port });
             members.push(Member { socket, client });

@@ -45,6 +45,7 @@ impl Session {
         let mut client = Client::new(Options {
             servers: running.servers.clone(),
             client_timeout: Duration::from_secs(600),
+            introduction: String::new(),
         });
         let port = address.port();
         client.handle_link(clock::now(), Net::Up { port });

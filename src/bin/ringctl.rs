@@ -25,7 +25,8 @@ fn main() -> ExitCode {
             let known: Option<&ctl::Error> = error.downcast_ref();
             if !(options.quiet && known.is_some_and(ctl::Error::is_answer)) {
                 // Where nobody can be told, the exit code still says it.
-                let _ = writeln!(io::stderr(), "ringctl: {error:#}");
+                let text = ctl::message(&options, &error);
+                let _ = writeln!(io::stderr(), "ringctl: {text}");
             }
             ExitCode::from(known.map_or(1, ctl::Error::exit_code))
         }

@@ -30,6 +30,8 @@ mod usage;
 mod values;
 mod watch;
 
+use std::borrow::Cow;
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{self, Path, PathBuf};
 use std::time::Duration;
@@ -74,6 +76,23 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
 /// Returns the socket's absolute path.
 fn full_socket(options: &Options) -> Result<PathBuf, Error> {
     path::absolute(socket(options)?).map_err(Error::System)
+}
+
+/// Returns what an error says to people, with the names of the machines that it names by MAC.
+#[must_use]
+pub fn message(options: &Options, error: &anyhow::Error) -> String {
+    let text = format!("{error:#}");
+    match (&options.command, socket(options)) {
+        (Command::System(SystemCommand::Ring(_)), Ok(socket)) => lab2::named_by(&socket, text),
+        _ => text,
+    }
+}
+
+/// Returns a command's name without its directory.
+fn program_name(command: &[OsString]) -> Cow<'_, str> {
+    let program = command.first().map(Path::new);
+    let name = program.map(|program| program.file_name().unwrap_or(program.as_os_str()));
+    name.unwrap_or_default().to_string_lossy()
 }
 
 /// In whole milliseconds.

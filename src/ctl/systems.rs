@@ -99,6 +99,11 @@ pub(super) trait View {
     /// Returns what is to be known of it in one line.
     fn line(&self) -> String;
 
+    /// Returns a text in which each MAC address has the name of its machine behind it, if one is known.
+    fn named(&self, text: String) -> String {
+        text
+    }
+
     /// Returns why a lock of this node is not granted at once; `None`: it grants none.
     fn obstacle(&self, requires_quorum: bool) -> Option<Obstacle>;
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::control::MAX_LABEL;
-use crate::text::{format_duration, parse_duration_or_seconds};
+use crate::text::{first_bytes, format_duration, parse_duration_or_seconds};
 use crate::token::MIN_CLIENT_TIMEOUT;
 
 /// Maximum wait: 30 years.
@@ -80,9 +80,7 @@ pub(super) fn label(text: &str) -> Result<String, String> {
 
 /// Cuts a name to the length of a label.
 pub(super) fn shortened(name: &str) -> &str {
-    let ends = (0..=MAX_LABEL.min(name.len())).rev();
-    let end = { ends }.find(|&end| name.is_char_boundary(end));
-    &name[..end.unwrap_or(0)]
+    first_bytes(name, MAX_LABEL)
 }
 
 #[cfg(test)]

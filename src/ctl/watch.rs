@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use ring_proto::time::Instant;
 
+use super::Error;
 use super::client::Plain;
 use super::connection::{Connection, Heard};
-use super::{Error, systems};
-use crate::control::{EventHead, EventMessage, Reply, Snapshot};
+use super::systems::{self, View};
+use crate::control::{EventHead, EventMessage, Reply};
 
 /// Prints events, with or without turns of the token, until the daemon ends.
 ///
@@ -24,19 +25,25 @@ pub(super) fn watch(
 ) -> anyhow::Result<()> {
     let mut news = News::from(socket, from, turns)?;
     let mut next = from;
+    // Has the names of the members.
+    let mut view = None;
     while let Next::Reply(line, reply) = news.next(None)? {
         match reply {
             Reply::Snapshot(snapshot) => {
                 next = Some(snapshot.number + 1);
                 if !json {
-                    show_snapshot(*snapshot, output)?;
+                    let number = snapshot.number;
+                    let shown =
+                        systems::view(snapshot.status).map_err(|reason| unreadable(&reason))?;
+                    writeln!(output, "{number} now {}", shown.line())?;
+                    view = Some(shown);
                 }
             }
             Reply::Event(event) => {
                 let head = event.head().map_err(|reason| unreadable(&reason))?;
                 next = Some(head.number + 1);
                 if !json {
-                    show_event(&event, &head, output)?;
+                    show_event(&event, &head, view.as_deref(), output)?;
                 }
             }
             Reply::Error(why) => return Err(Error::Refused(why).into()),
@@ -99,19 +106,19 @@ impl<'a> News<'a> {
     }
 }
 
-fn show_snapshot(snapshot: Snapshot, output: &mut impl Write) -> anyhow::Result<()> {
-    let Snapshot { number, status } = snapshot;
-    let line = systems::view(status)
-        .map_err(|reason| unreadable(&reason))?
-        .line();
-    writeln!(output, "{number} now {line}")?;
-    Ok(())
-}
-
-fn show_event(event: &EventMessage, head: &EventHead, output: &mut impl Write) -> io::Result<()> {
+fn show_event(
+    event: &EventMessage,
+    head: &EventHead,
+    view: Option<&dyn View>,
+    output: &mut impl Write,
+) -> io::Result<()> {
     let time = std::time::UNIX_EPOCH + Duration::from_millis(head.time_ms);
     let time = humantime::format_rfc3339_millis(time);
     let text = systems::event_text(event, head);
+    let text = match view {
+        Some(view) => view.named(text),
+        None => text,
+    };
     writeln!(output, "{} {time} {} {text}", head.number, head.event)
 }
 

@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod handed;
 mod lock;
+mod names;
 mod net;
 pub mod owned;
 mod process;
@@ -15,6 +16,7 @@ pub mod runtime;
 mod wait;
 
 pub use lock::{FileLock, FileLockError, Holder, LockError, RingLock};
+pub use names::{Names, parse_mac};
 pub use net::{
     Address, Interface, InterfaceWatch, OpenError, PacketSocket, TcpConnection, TcpNetwork,
     TcpOptions, UdpLink, UdpOptions, ancillary, user_of_rival,

@@ -30,6 +30,14 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "larger than any memory".to_owned())
 }
 
+/// Returns as much of a text as fits into `most` bytes.
+#[must_use]
+pub fn first_bytes(text: &str, most: usize) -> &str {
+    let ends = (0..=most.min(text.len())).rev();
+    let end = { ends }.find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::{format_bytes, parse_bytes};

@@ -2,6 +2,8 @@
 
 mod bytes;
 mod duration;
+mod macs;
 
-pub use bytes::{format_bytes, parse_bytes};
+pub use bytes::{first_bytes, format_bytes, parse_bytes};
 pub use duration::{format_duration, parse_duration, parse_duration_or_seconds};
+pub use macs::{has_mac, name_macs};

@@ -12,7 +12,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let servers = read_servers(Path::new("/etc/ringd/ftn.servers"))?;
-//! let mut session = Session::open(servers, Duration::from_secs(15))?;
+//! let mut session = Session::open(servers, Duration::from_secs(15), "counter")?;
 //! let limits = WaitLimits::limited(Duration::from_secs(5));
 //! let grant = session.acquire(b"counter", Access::Exclusive, limits)?;
 //! let count: u64 = String::from_utf8(grant.data)?.parse().unwrap_or(0);
@@ -40,7 +40,7 @@ pub use error::{Error, Obstacle};
 pub use hosts::{Hosts, RESOLVED_EVERY, Resolution};
 pub use ring_codec::ftn::Access;
 pub use ring_proto::ftn::client::{Command, Event, Holding, Loss, Refusal, Standing};
-pub use ring_proto::ftn::{MAX_DATA, MAX_NAME, MIN_CLIENT_TIMEOUT, Servers};
+pub use ring_proto::ftn::{MAX_DATA, MAX_INTRODUCTION, MAX_NAME, MIN_CLIENT_TIMEOUT, Servers};
 pub use servers::{
     ServerList, ServersError, read_list, read_servers, resolve_list, resolve_list_within,
     resolved_list,

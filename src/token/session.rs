@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ring_codec::ftn::Access;
 use ring_proto::ftn::client::{Client, Command, Event, Holding, Net, Options, Standing, Trouble};
-use ring_proto::ftn::{Configuration, LONGEST, Servers};
+use ring_proto::ftn::{Configuration, LONGEST, MAX_INTRODUCTION, Servers};
 use ring_proto::time::Instant;
 
 use super::hosts::{Hosts, RESOLVED_EVERY, Resolution};
@@ -17,6 +17,7 @@ use crate::driver::{Driver, NoStore, datagrams};
 use crate::host::worker::Repeated;
 use crate::host::{Errand, LINK};
 use crate::sys::{UdpLink, UdpOptions, clock};
+use crate::text::first_bytes;
 
 /// The key of the descriptor that ends waits.
 const WATCHED: u8 = 0;
@@ -59,14 +60,20 @@ enum Resolver {
 
 impl Session {
     /// Opens a socket and asks the servers for a session, without waiting for it. With a
-    /// `client_timeout` below 0.2 s the session ends before it is confirmed.
+    /// `client_timeout` below 0.2 s the session ends before it is confirmed. `introduction` says in a list of tokens what holds
+    /// them; of a longer one the first [`MAX_INTRODUCTION`] bytes.
     ///
     /// # Errors
     /// The system has no room for another socket.
-    pub fn open(servers: Servers, client_timeout: Duration) -> Result<Self, Error> {
+    pub fn open(
+        servers: Servers,
+        client_timeout: Duration,
+        introduction: &str,
+    ) -> Result<Self, Error> {
         let client = Client::new(Options {
             servers,
             client_timeout,
+            introduction: first_bytes(introduction, MAX_INTRODUCTION).to_owned(),
         });
         let driver = Driver::with_batches(
             client,

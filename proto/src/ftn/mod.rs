@@ -33,6 +33,8 @@ pub const WINDOW: usize = 16;
 pub const MAX_NAME: usize = 1_024;
 /// The longest data of a token, in bytes.
 pub const MAX_DATA: usize = 32 * 1_024;
+/// The most bytes that a session may say of itself (section 6).
+pub const MAX_INTRODUCTION: usize = 96;
 /// The most servers that a list can have.
 pub const MAX_SERVERS: usize = 32;
 /// The longest datagram that is sent or received, in bytes: what every path of IPv6 carries whole, and so nearly every one of IPv4.

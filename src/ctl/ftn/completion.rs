@@ -47,7 +47,7 @@ fn listed() -> Option<Vec<CompletionCandidate>> {
     };
     let client = Client { servers, timeout };
     let patience = WaitLimits::limited(SESSION).session();
-    match client.with_session(|session| ask(session, patience, SILENCE)) {
+    match client.with_session("", |session| ask(session, patience, SILENCE)) {
         Ok(Outcome::Done(all)) => Some(all.names().filter_map(candidate).collect()),
         Ok(Outcome::Stopped(_)) | Err(_) => None,
     }

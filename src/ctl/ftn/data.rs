@@ -25,7 +25,7 @@ pub(super) fn get(
     output: &mut impl Write,
 ) -> anyhow::Result<u8> {
     nested::check(&client.servers.resolved, name, Access::Shared)?;
-    let done = client.with_session(|session| {
+    let done = client.with_session(&how.introduction("ringctl token get"), |session| {
         let grant = acquire(session, how, name, Access::Shared)?;
         // What was read was the token's data, whatever becomes of the session.
         match session.release_by(name.bytes(), None, by(how, clock::now().monotonic)) {
@@ -71,7 +71,7 @@ pub(super) fn set(
         let text = format!("data too long: a token has at most {most}");
         return Err(Error::Usage(text).into());
     }
-    let done = client.with_session(|session| {
+    let done = client.with_session(&how.introduction("ringctl token set"), |session| {
         let until = by(how, clock::now().monotonic);
         acquire(session, how, name, Access::Exclusive)?;
         let set = session.release_by(name.bytes(), Some(&data), until);

@@ -26,7 +26,7 @@ pub(super) fn hold(
     output: &mut impl Write,
 ) -> anyhow::Result<u8> {
     nested::check(&client.servers.resolved, hold.name, hold.access)?;
-    let done = client.with_session(|session| {
+    let done = client.with_session(&how.introduction("ringctl token hold"), |session| {
         let grant = acquire(session, how, hold.name, hold.access)?;
         writeln!(output, "granted {}", grant.fence)?;
         output.flush()?;

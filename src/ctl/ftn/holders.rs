@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::listing::{Held, Listed, Page};
 use super::name::Name;
-use crate::sys::clock;
+use crate::sys::{Names, clock};
 use crate::token::{MAX_NAME, Session};
 
 /// Maximum time for finding out.
@@ -17,7 +17,7 @@ pub(super) fn busy(session: &mut Session, name: &Name) -> String {
     match listed(session, name) {
         Some(listed) => format!(
             "the token '{name}' is not granted in time: {}",
-            why(&listed)
+            why(&listed, &Names::read())
         ),
         None => format!(
             "the token '{name}' is not granted in time, and its server does not say who holds it: it is busy taking over \
@@ -50,11 +50,11 @@ fn before(name: &[u8]) -> Vec<u8> {
     before
 }
 
-fn why(listed: &Listed) -> String {
+fn why(listed: &Listed, names: &Names) -> String {
     let holder = match (&listed.holders[..], listed.access) {
         ([], _) | (_, Held::Free) => "it is free now".to_owned(),
-        ([one], Held::Exclusive) => format!("session {one} holds it exclusively"),
-        ([one], _) => format!("session {one} shares it"),
+        ([one], Held::Exclusive) => format!("{} holds it exclusively", listed.holder(*one, names)),
+        ([one], _) => format!("{} shares it", listed.holder(*one, names)),
         (many, _) if many.len() < NAMED => format!("{} sessions share it", many.len()),
         (many, _) => format!("{} sessions or more share it", many.len()),
     };
@@ -67,7 +67,7 @@ fn why(listed: &Listed) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{before, why};
+    use super::{Names, before, why};
     use crate::ctl::ftn::listing::{Held, Listed};
     use crate::ctl::ftn::name::Name;
 
@@ -87,7 +87,9 @@ mod tests {
             holders: vec![7],
             waiting: vec![8, 9],
             bytes: 0,
+            programs: Vec::new(),
         };
+        let why = |listed: &Listed| why(listed, &Names::default());
         let said = "session 7 holds it exclusively, and 2 others wait for it";
         assert_eq!(why(&listed), said);
         listed.access = Held::Shared;

@@ -11,7 +11,7 @@ use super::listing::{Held, Listed, Page};
 use super::name::Name;
 use super::{Client, Interrupted, Outcome, failed};
 use crate::control::ftn::cut_doubt;
-use crate::sys::clock;
+use crate::sys::{Names, clock};
 use crate::text::format_duration;
 use crate::token::{self, Command, Event, Session, WaitLimits, Wake};
 
@@ -44,7 +44,7 @@ pub(super) struct All {
 /// An [`Error`], or that `output` takes nothing.
 pub(super) fn list(client: &Client, json: bool, output: &mut impl Write) -> anyhow::Result<u8> {
     let patience = WaitLimits::endless().session();
-    let all = match client.with_session(|session| ask(session, patience, SILENCE))? {
+    let all = match client.with_session("", |session| ask(session, patience, SILENCE))? {
         Outcome::Done(all) => all,
         Outcome::Stopped(code) => return Ok(code),
     };
@@ -52,7 +52,7 @@ pub(super) fn list(client: &Client, json: bool, output: &mut impl Write) -> anyh
         serde_json::to_writer(&mut *output, &all.json())?;
         writeln!(output)?;
     } else {
-        write!(output, "{}", all.page())?;
+        write!(output, "{}", all.page(&Names::read()))?;
     }
     output.flush()?;
     let servers = &client.servers.resolved;
@@ -177,7 +177,7 @@ impl All {
     }
 
     /// The tokens for people, a line each.
-    fn page(&self) -> String {
+    fn page(&self, names: &Names) -> String {
         let known = self
             .tokens
             .iter()
@@ -191,7 +191,7 @@ impl All {
             [
                 listed.name.to_string(),
                 held.to_owned(),
-                sessions(&listed.holders),
+                holders(listed, names),
                 sessions(&listed.waiting),
                 listed.bytes.to_string(),
                 server.to_string(),
@@ -218,6 +218,17 @@ impl All {
     }
 }
 
+/// Who holds a token.
+fn holders(listed: &Listed, names: &Names) -> String {
+    match &listed.holders[..] {
+        [] => "-".to_owned(),
+        ids => {
+            let holders: Vec<String> = ids.iter().map(|&id| listed.holder(id, names)).collect();
+            holders.join(", ")
+        }
+    }
+}
+
 /// Sessions by their ids; of many the first.
 fn sessions(ids: &[i64]) -> String {
     match ids {
@@ -233,7 +244,7 @@ fn sessions(ids: &[i64]) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{All, Asked};
+    use super::{All, Asked, Names};
 
     fn all() -> All {
         All {
@@ -244,7 +255,8 @@ mod tests {
     }
 
     const PAGE: &[u8] = br#"{"next":"75","tokens":[
-        {"name":"740a","access":-1,"holders":[1048577],"waiting":[1048578,1048579],"bytes":3},
+        {"name":"740a","access":-1,"holders":[1048577],"waiting":[1048578,1048579],"bytes":3,
+            "programs":[{"session":1048577,"address":"10.99.0.200:4100","program":"backup (process 7)"}]},
         {"name":"75","access":0,"holders":[],"waiting":[],"bytes":0}]}"#;
 
     #[test]
@@ -252,10 +264,10 @@ mod tests {
         let mut all = all();
         let next = all.take(1, PAGE).expect("there is another page");
         assert_eq!(next.bytes(), b"u");
-        let page = "NAME  HELD       HOLDERS  WAITING          BYTES  SERVER\n\
-                    t\\n   exclusive  1048577  1048578,1048579  3      1\n\
-                    u     free       -        -                0      1\n";
-        assert_eq!(all.page(), page);
+        let page = "NAME  HELD       HOLDERS                           WAITING          BYTES  SERVER\n\
+                    t\\n   exclusive  backup (process 7) on 10.99.0.200  1048578,1048579  3      1\n\
+                    u     free       -                                 -                0      1\n";
+        assert_eq!(all.page(&Names::default()), page);
     }
 
     #[test]
@@ -264,7 +276,8 @@ mod tests {
         all.take(1, PAGE);
         let json = all.json();
         let first = json!({"name": "740a", "access": -1, "holders": [1_048_577],
-            "waiting": [1_048_578, 1_048_579], "bytes": 3, "server": 1});
+            "waiting": [1_048_578, 1_048_579], "bytes": 3, "server": 1,
+            "programs": [{"session": 1_048_577, "address": "10.99.0.200:4100", "program": "backup (process 7)"}]});
         assert_eq!(json[0], first);
         assert_eq!(json[1]["server"], 1);
     }
@@ -289,11 +302,14 @@ mod tests {
         assert_eq!(all.take(0, back.as_bytes()), None);
         assert_eq!(all.take(0, b"what?"), None);
         assert_eq!(
-            super::All::page(&super::All {
-                asked: vec![],
-                tokens: vec![],
-                quorum: None,
-            }),
+            super::All::page(
+                &super::All {
+                    asked: vec![],
+                    tokens: vec![],
+                    quorum: None,
+                },
+                &Names::default()
+            ),
             ""
         );
     }

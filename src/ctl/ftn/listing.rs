@@ -1,9 +1,13 @@
 //! Pages of a server's tokens, as it sends them (`docs/ftn.md`, section 6).
 
+use std::net::SocketAddr;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::name::Name;
+use crate::control::harmless;
+use crate::sys::Names;
 
 /// A page of a server's tokens.
 #[derive(Debug, Deserialize)]
@@ -24,6 +28,17 @@ pub(super) struct Listed {
     pub(super) holders: Vec<i64>,
     pub(super) waiting: Vec<i64>,
     pub(super) bytes: u64,
+    /// Of those that hold it, as far as the server tells.
+    pub(super) programs: Vec<Program>,
+}
+
+/// The client of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct Program {
+    session: i64,
+    address: SocketAddr,
+    /// What it says that it is.
+    program: Option<String>,
 }
 
 /// How a token is held.
@@ -59,7 +74,25 @@ impl Listed {
             holders: sessions("holders")?,
             waiting: sessions("waiting")?,
             bytes: token.get("bytes")?.as_u64()?,
+            programs: token
+                .get("programs")
+                .and_then(|programs| Deserialize::deserialize(programs).ok())
+                .unwrap_or_default(),
         })
+    }
+
+    /// Returns who a session is that holds the token: the program, as it calls itself, and its machine.
+    pub(super) fn holder(&self, session: i64, names: &Names) -> String {
+        let Some(known) = self.programs.iter().find(|it| it.session == session) else {
+            return format!("session {session}");
+        };
+        let program = known.program.as_deref().map(harmless);
+        let program = program.unwrap_or_else(|| format!("session {session}"));
+        let ip = known.address.ip();
+        match names.of_ip(ip) {
+            Some(name) => format!("{program} on {ip} ({})", harmless(name)),
+            None => format!("{program} on {ip}"),
+        }
     }
 }
 

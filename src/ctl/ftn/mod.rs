@@ -123,15 +123,17 @@ enum Outcome<T> {
 }
 
 impl Client {
-    /// Does some work in a session that a signal interrupts, and ends it whatever comes of that.
+    /// Does some work in a session that a signal interrupts, and ends it whatever comes of that. The session says of itself
+    /// what `introduction` says.
     fn with_session<T>(
         &self,
+        introduction: &str,
         work: impl FnOnce(&mut Session) -> anyhow::Result<T>,
     ) -> anyhow::Result<Outcome<T>> {
         let stop = Stop::new()?;
         let open = || {
             let servers = &self.servers;
-            let session = Session::open(servers.resolved.clone(), self.timeout)?;
+            let session = Session::open(servers.resolved.clone(), self.timeout, introduction)?;
             let mut session = session.resolving(servers.hosts.clone());
             session.watch(&stop)?;
             Ok(session)

@@ -8,7 +8,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueHint};
 use clap_complete::ArgValueCandidates;
 
-use super::super::values::{client_timeout, exit_code, wait};
+use super::super::values::{client_timeout, exit_code, label, shortened, wait};
 use super::completion;
 use super::name::Name;
 use crate::token::{Access, WaitLimits};
@@ -181,9 +181,19 @@ pub struct Acquire {
     /// Exit with CODE if the token is not granted.
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1, value_parser = exit_code, allow_negative_numbers = true)]
     pub conflict_exit_code: u8,
+
+    /// The name of the work, as list shows it [default: that of the command].
+    #[arg(long, value_name = "TEXT", value_parser = label)]
+    pub label: Option<String>,
 }
 
 impl Acquire {
+    /// Returns what the session says of itself to people, with the label `what` unless another one is given.
+    pub(super) fn introduction(&self, what: &str) -> String {
+        let label = self.label.as_deref().unwrap_or(shortened(what));
+        format!("{label} (process {})", std::process::id())
+    }
+
     /// How long the token is waited for.
     pub(super) fn wait_limits(&self) -> WaitLimits {
         match self.timeout {

@@ -24,6 +24,7 @@ use super::{Error, Options, client, full_socket, socket};
 use crate::control::lab2::{LockRequest, RefusalReason, RingRequest, Status};
 use crate::control::{NodeStatus, OwnJson, Refusal, Reply, Request, harmless};
 use client::Plain;
+pub(super) use names::named_by;
 use options::Acquire;
 pub(super) use options::RingCommand;
 pub(super) use view::{RingView, event_text};
@@ -94,7 +95,7 @@ fn status(socket: &Path) -> Result<Status, Error> {
         Reply::Error(why) => return Err(Error::Refused(why)),
         other => return Err(Error::Unexpected(format!("{other:?}"))),
     };
-    names::Names::read().give_to(&mut status);
+    names::give_to(&mut status);
     Ok(status)
 }
 

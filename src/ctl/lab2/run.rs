@@ -1,12 +1,12 @@
 //! `ringctl run` and `ringctl once`: a command that runs while the ring's token is held.
 
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
 use super::super::keeper::{Assignment, Binding, JobReports};
-use super::super::{Error, duration_ms, fence, run};
+use super::super::{Error, duration_ms, fence, program_name, run};
+use super::names::named_by;
 use super::options::{OnceOptions, RunOptions};
 use super::{assignment, not_acquired, request};
 use crate::control::Grant;
@@ -18,7 +18,7 @@ use crate::control::lab2::{OnceRequest, RingRequest, TokenStatus};
 /// The lock is not to be had, or it is lost.
 pub(super) fn run(socket: &Path, options: &RunOptions) -> Result<u8, Error> {
     let command = command(options);
-    let lock = options.acquire.request(&name(&command));
+    let lock = options.acquire.request(&program_name(&command));
     let assignment = Assignment {
         grace_ms: duration_ms(options.grace),
         ..assignment(socket, lock, Binding::Command)
@@ -50,9 +50,10 @@ pub(super) fn once(socket: &Path, options: &OnceOptions, quiet: bool) -> Result<
         ..assignment(socket, lock, Binding::Command)
     };
     match work(socket, assignment, run, &command(run)) {
-        Err(Error::HasRun(text)) => Ok(say_not_run(&text, quiet)),
+        Err(Error::HasRun(text)) => Ok(say_not_run(socket, text, quiet)),
         Err(Error::RunLost(text)) => Ok(say_not_run(
-            &format!("{text}; with --retry it is run again"),
+            socket,
+            format!("{text}; with --retry it is run again"),
             quiet,
         )),
         other => other,
@@ -60,8 +61,9 @@ pub(super) fn once(socket: &Path, options: &OnceOptions, quiet: bool) -> Result<
 }
 
 /// Prints why the command is not run, and returns the exit code.
-fn say_not_run(text: &str, quiet: bool) -> u8 {
+fn say_not_run(socket: &Path, text: String, quiet: bool) -> u8 {
     if !quiet {
+        let text = named_by(socket, text);
         // If standard error is closed, the exit code still tells.
         let _ = writeln!(io::stderr(), "ringctl: {text}");
     }
@@ -85,13 +87,6 @@ fn command(options: &RunOptions) -> Vec<OsString> {
         Some(line) => vec!["sh".into(), "-c".into(), line.into()],
         None => options.command.clone(),
     }
-}
-
-/// Returns the command's name without its directory.
-fn name(command: &[OsString]) -> Cow<'_, str> {
-    let program = command.first().map(Path::new);
-    let name = program.map(|program| program.file_name().unwrap_or(program.as_os_str()));
-    name.unwrap_or_default().to_string_lossy()
 }
 
 /// Returns the environment variables that tell the command about the lock.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::super::render;
 use super::super::systems::{Obstacle, View};
-use super::names::Names;
+use super::names::{self, named};
 use super::obstacle::obstacle;
 use crate::control::lab2::{RingEvent, Status, TokenStatus};
 use crate::control::{EventMessage, NodeStatus, Verdict, harmless};
@@ -20,7 +20,9 @@ impl RingView {
     /// It is no ring's.
     pub(in crate::ctl) fn of(status: &NodeStatus) -> serde_json::Result<Self> {
         let mut status: Status = status.json().read()?;
-        Names::read().give_to(&mut status);
+        names::give_to(&mut status);
+        let troubles = status.troubles.iter();
+        status.troubles = troubles.map(|text| named(text, &status)).collect();
         Ok(Self(status))
     }
 }
@@ -43,7 +45,7 @@ impl View for RingView {
 
     fn line(&self) -> String {
         let status = &self.0;
-        format!(
+        let line = format!(
             "{} token {} owner {} members {}, {} needed for a quorum, {} there",
             status.state,
             token(status.token.as_ref()),
@@ -51,11 +53,20 @@ impl View for RingView {
             status.quorum.ring,
             status.quorum.needed,
             status.quorum.present
-        )
+        );
+        named(&line, status)
+    }
+
+    fn named(&self, text: String) -> String {
+        named(&text, &self.0)
     }
 
     fn obstacle(&self, requires_quorum: bool) -> Option<Obstacle> {
-        Some(obstacle(&self.0, requires_quorum))
+        let found = obstacle(&self.0, requires_quorum);
+        Some(Obstacle {
+            text: named(&found.text, &self.0),
+            ..found
+        })
     }
 }
 

@@ -141,6 +141,7 @@ impl World {
                 let machine = Client::new(client::Options {
                     servers: setup.list,
                     client_timeout: setup.client_timeout,
+                    introduction: String::new(),
                 });
                 if life > 1 {
                     self.next_port(at);

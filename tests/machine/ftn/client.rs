@@ -122,6 +122,7 @@ impl Station {
         let options = Options {
             servers: servers(),
             client_timeout: Duration::from_secs(3),
+            introduction: String::new(),
         };
         let clock = Clock::new();
         let mut this = Self {

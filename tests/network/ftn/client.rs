@@ -22,6 +22,7 @@ pub fn tests() -> Vec<Test> {
         a_command_that_waits_for_its_own_token_is_told_so,
         a_holder_gives_way_when_another_waits_if_it_is_to,
         all_tokens_of_all_servers_are_listed,
+        a_holder_is_named_with_its_machine_its_label_and_its_process,
         a_tokens_name_is_any_bytes,
     ]
 }
@@ -168,8 +169,10 @@ fn all_tokens_of_all_servers_are_listed() -> Result<()> {
     ensure!(listed.len() == 41, "{listed:?}");
     for token in listed {
         let keys: Vec<_> = token.as_object().context("an object")?.keys().collect();
-        let known = ["access", "bytes", "holders", "name", "server", "waiting"];
-        ensure!(keys.iter().all(|key| known.contains(&key.as_str())) && keys.len() == 6);
+        let known = [
+            "access", "bytes", "holders", "name", "programs", "server", "waiting",
+        ];
+        ensure!(keys.iter().all(|key| known.contains(&key.as_str())) && keys.len() == 7);
     }
     let servers: std::collections::BTreeSet<_> = listed
         .iter()
@@ -201,6 +204,27 @@ fn all_tokens_of_all_servers_are_listed() -> Result<()> {
         line("token-08").contains("free") && line("shared").contains(" shared "),
         "{page}"
     );
+    Ok(())
+}
+
+fn a_holder_is_named_with_its_machine_its_label_and_its_process() -> Result<()> {
+    let mut stand = serve(3)?;
+    let mut run = Running::start(&mut stand.token(&["run", "backup", "--", "sleep", "1000"]))?;
+    let name = format!("sleep (process {}) on 127.0.0.1", run.pid());
+    let _other = stand.hold(&["--label", "by hand", "--shared"], "other")?;
+    stand.wait_for_page(|page| page.contains(&name) && page.contains("by hand (process "))?;
+    stand.complains(
+        1,
+        &format!("{name} (localhost) holds it exclusively"),
+        &["run", "-n", "backup", "--", "true"],
+    )?;
+    // Whoever takes the token over is told too.
+    let server = stand.listed("backup")?.context("it is listed")?["server"].as_u64();
+    let server = server.context("a server has it")?;
+    stand.kill_server(usize::try_from(server)?)?;
+    stand.wait_for_page(|page| page.contains(&name))?;
+    run.signal(Signal::SIGTERM)?;
+    run.end()?;
     Ok(())
 }
 

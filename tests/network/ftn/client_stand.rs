@@ -148,6 +148,19 @@ impl Stand {
         Ok(tokens.find(|token| token["name"] == digits).cloned())
     }
 
+    /// Waits until the page of all tokens is so.
+    pub fn wait_for_page(&self, is_so: impl Fn(&str) -> bool) -> Result<()> {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let output = self.output(&["list"])?;
+            let page = String::from_utf8_lossy(&output.stdout);
+            if is_so(&page) {
+                return Ok(());
+            }
+            ensure!(Instant::now() < give_up, "{page}");
+        }
+    }
+
     /// Waits until so many sessions wait for a token.
     pub fn wait_for_waiting(&self, name: &str, count: usize) -> Result<()> {
         let give_up = Instant::now() + PATIENCE;

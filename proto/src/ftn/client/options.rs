@@ -11,6 +11,9 @@ pub struct Options {
     pub servers: Servers,
     /// CT. A client uses a shorter one if servers announce that: they end sessions by their own.
     pub client_timeout: Duration,
+    /// What a session says of itself to people (section 6), at most [`MAX_INTRODUCTION`](crate::ftn::MAX_INTRODUCTION) bytes;
+    /// empty: nothing.
+    pub introduction: String,
 }
 
 impl Options {

@@ -27,6 +27,8 @@ pub(super) enum Content {
     Logout,
     /// The outstanding REQUEST or RETURN with this number.
     Outstanding(i64),
+    /// What the session says of itself to people.
+    Introduction,
     /// This part of the answer to its CONFIG.
     Catalog(usize),
     /// A part of a message that is too long for a datagram.
@@ -75,6 +77,13 @@ impl<'a> Context<'a> {
 
     pub(super) fn send(&mut self, to: usize, content: Content) {
         self.out.outbox.push_back(Outgoing { to, content });
+    }
+
+    /// Has a server that serves a token of this session told what the session says of itself.
+    pub(super) fn introduce(&mut self, to: usize) {
+        if !self.options.introduction.is_empty() {
+            self.send(to, Content::Introduction);
+        }
     }
 
     pub(super) fn tell(&mut self, event: Event) {

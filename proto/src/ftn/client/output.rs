@@ -1,6 +1,6 @@
 //! What is sent, as bytes (`docs/ftn.md`, section 2).
 
-use ring_codec::ftn::{Datagram, Flags, Header, Kind, Message, Token};
+use ring_codec::ftn::{Access, Datagram, Flags, Header, Kind, Message, Token};
 
 use super::Options;
 use super::outbox::{Content, Outgoing};
@@ -43,6 +43,9 @@ pub(super) fn encode(
         (Phase::Session(session), Content::Outstanding(number)) => {
             (session.id, session.tokens.message(number)?)
         }
+        (Phase::Session(session), Content::Introduction) => {
+            (session.id, introduction(options.introduction.as_bytes()))
+        }
         (Phase::Session(session), Content::Catalog(part)) => {
             return copy(session, to, part, buf);
         }
@@ -70,6 +73,18 @@ pub(super) fn encode(
     let mut bytes = vec![0; datagram.encoded_len()];
     datagram.encode(&mut bytes).ok()?;
     Some(Encoded::Long(message.kind(), bytes))
+}
+
+/// REQUEST of the empty name, exclusively.
+const fn introduction(text: &[u8]) -> Message<'_> {
+    Message::Request {
+        msgnum: 0,
+        token: Token {
+            name: b"",
+            data: text,
+        },
+        access: Access::Exclusive,
+    }
 }
 
 /// RETURN of the empty name.

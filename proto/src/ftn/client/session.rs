@@ -97,6 +97,7 @@ impl Session {
     /// Answers a survey with the next parts of the CATALOG for this server, which is made once.
     fn answer(&mut self, context: &mut Context<'_>, server: usize) {
         if !self.answers.has(server) {
+            context.introduce(server);
             let (tokens, configuration) = (&mut self.tokens, &self.configuration);
             self.answers
                 .make(context, self.id, configuration, server, tokens);
@@ -119,7 +120,9 @@ impl Session {
         }
         let is_responsible = self.is_responsible(context, server, name);
         self.tokens
-            .granted(context, is_responsible, msgnum, name, data)
+            .granted(context, is_responsible, msgnum, name, data)?;
+        context.introduce(server);
+        Ok(())
     }
 
     /// REVOKE from a server.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::str;
 
-use ring_codec::ftn::{Datagram, Flags, Kind, Message, Token};
+use ring_codec::ftn::{Access, Datagram, Flags, Kind, Message, Token};
 
 use super::request::Wanted;
 use super::returns::Returned;
@@ -239,6 +239,11 @@ impl Server {
         match *message {
             Message::Catalog { holdings } => self.on_catalog(now, from, session, holdings),
             Message::Logout => self.on_logout(now, from, session),
+            Message::Request {
+                token: Token { name: [], data },
+                access: Access::Exclusive,
+                ..
+            } => self.sessions.introduce(session, data),
             Message::Request {
                 msgnum,
                 token: Token { name: [], data },

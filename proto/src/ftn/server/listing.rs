@@ -48,14 +48,16 @@ impl Server {
         let mut behind = self.tokens.after(after).enumerate().peekable();
         while let Some((looked_at, (_, token))) = behind.next() {
             if self.serves(now, token.name()) == Serves::Yes {
-                let entry = entry(token);
+                let entry = self.entry(token);
                 if !tokens.is_empty() {
                     tokens.push(',');
                 }
                 tokens.push_str(&entry);
             }
             let is_more = behind.peek().is_some();
-            let upcoming = behind.peek().map_or(0, |(_, (_, token))| entry_len(token));
+            let upcoming = behind
+                .peek()
+                .map_or(0, |(_, (_, token))| self.entry(token).len());
             if is_more && (tokens.len() + upcoming > PAGE || looked_at + 1 >= LOOKED_AT) {
                 next = Some(hex(token.name()));
                 break;
@@ -73,25 +75,42 @@ impl Server {
     }
 }
 
-/// How long the entry of a token is at the most.
-fn entry_len(token: &Token) -> usize {
-    let sessions = token.holding().take(NAMED).count() + token.waiting().min(NAMED);
-    2 * token.name().len() + 11 * sessions + 80
-}
+impl Server {
+    /// A token as an object of JSON.
+    fn entry(&self, token: &Token) -> String {
+        let waiting = token.queue.iter().flat_map(|queue| queue.sessions());
+        let mut entry = format!(
+            "{{\"name\":\"{}\",\"access\":{}",
+            hex(token.name()),
+            token.access()
+        );
+        list(&mut entry, "holders", token.holding());
+        list(&mut entry, "waiting", waiting);
+        let holding = token.holding().take(NAMED);
+        let programs: Vec<String> = holding.filter_map(|id| self.program(id)).collect();
+        // Writing to a string does not fail.
+        let _ = write!(
+            entry,
+            ",\"bytes\":{},\"programs\":[{}]}}",
+            token.data().len(),
+            programs.join(",")
+        );
+        entry
+    }
 
-/// A token as an object of JSON.
-fn entry(token: &Token) -> String {
-    let waiting = token.queue.iter().flat_map(|queue| queue.sessions());
-    let mut entry = format!(
-        "{{\"name\":\"{}\",\"access\":{}",
-        hex(token.name()),
-        token.access()
-    );
-    list(&mut entry, "holders", token.holding());
-    list(&mut entry, "waiting", waiting);
-    // Writing to a string does not fail.
-    let _ = write!(entry, ",\"bytes\":{}}}", token.data().len());
-    entry
+    /// The client of a session as an object of JSON: where it is, and what it says that it is.
+    fn program(&self, id: i32) -> Option<String> {
+        let address = self.sessions.get(id)?.address;
+        let mut program = format!("{{\"session\":{id},\"address\":\"{address}\"");
+        if let Some(text) = self.sessions.introduction(id) {
+            // Without control characters this is all that JSON has escaped.
+            let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+            // Writing to a string does not fail.
+            let _ = write!(program, ",\"program\":\"{text}\"");
+        }
+        program.push('}');
+        Some(program)
+    }
 }
 
 fn list(entry: &mut String, key: &str, sessions: impl Iterator<Item = i32>) {

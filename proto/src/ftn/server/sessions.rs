@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use crate::ftn::MAX_INTRODUCTION;
 use crate::time::Instant;
 
 /// A client at work.
@@ -23,6 +24,8 @@ pub(super) struct Session {
 pub(super) struct Sessions {
     by_id: BTreeMap<i32, Session>,
     by_address: BTreeMap<SocketAddr, i32>,
+    /// What those that have introduced themselves say. Nothing follows from it.
+    introductions: BTreeMap<i32, Box<str>>,
 }
 
 impl Sessions {
@@ -68,10 +71,25 @@ impl Sessions {
 
     pub(super) fn remove(&mut self, id: i32) -> Option<Session> {
         let session = self.by_id.remove(&id)?;
+        self.introductions.remove(&id);
         if self.at(session.address) == Some(id) {
             self.by_address.remove(&session.address);
         }
         Some(session)
+    }
+
+    /// A session says what it is. Texts that are too long, and those that move a cursor, are ignored.
+    pub(super) fn introduce(&mut self, id: i32, text: &[u8]) {
+        let text = str::from_utf8(text).ok();
+        let text = text.filter(|it| it.len() <= MAX_INTRODUCTION && !it.contains(char::is_control));
+        if let Some(text) = text.filter(|_| self.by_id.contains_key(&id)) {
+            self.introductions.insert(id, text.into());
+        }
+    }
+
+    /// Returns what a session says that it is, if it has introduced itself to this server.
+    pub(super) fn introduction(&self, id: i32) -> Option<&str> {
+        self.introductions.get(&id).map(|text| &**text)
     }
 
     /// Those that are not in this list.
@@ -93,5 +111,6 @@ impl Sessions {
     pub(super) fn clear(&mut self) {
         self.by_id.clear();
         self.by_address.clear();
+        self.introductions.clear();
     }
 }

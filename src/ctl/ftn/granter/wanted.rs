@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::super::Client;
 use super::super::name::Name;
 use super::super::options::{RunOptions, access};
+use crate::ctl::program_name;
 use crate::token::{Access, Session, WaitLimits, resolved_list};
 
 /// A token, and how it is wanted. A granter is told the list itself: its file may have changed by then, or may have been
@@ -24,6 +25,7 @@ pub(in crate::ctl::ftn) struct Wanted {
     shared: bool,
     nonblock: bool,
     timeout: Option<Duration>,
+    introduction: String,
 }
 
 impl Wanted {
@@ -40,6 +42,9 @@ impl Wanted {
             shared: options.shared,
             nonblock: options.acquire.nonblock,
             timeout: options.acquire.timeout,
+            introduction: options
+                .acquire
+                .introduction(&program_name(&options.command)),
         }
     }
 
@@ -64,7 +69,7 @@ impl Wanted {
         let list = list.map_err(|error| error.to_string())?;
         let servers = list.servers;
         let name = Name::of_digits(&self.name).ok_or("a token's name is no name")?;
-        let session = Session::open(servers, self.client_timeout);
+        let session = Session::open(servers, self.client_timeout, &self.introduction);
         let session = session.map_err(|error| error.to_string())?;
         Ok((session.resolving(list.hosts), name))
     }

@@ -48,7 +48,7 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         .map_or_else(|| "none known".to_owned(), |token| token.fencing.clone());
     let owner = match &status.owner {
         Some(owner) if *owner == status.mac => format!("{owner} (this node)"),
-        Some(owner) => owner.clone(),
+        Some(owner) => called(status, owner),
         None => "unknown".to_owned(),
     };
     let heard = status
@@ -75,6 +75,15 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A member's address with its name.
+fn called(status: &Status, mac: &str) -> String {
+    let member = status.members.iter().find(|member| member.mac == mac);
+    match member.and_then(|member| member.name.as_deref()) {
+        Some(name) => format!("{mac} ({})", harmless(name)),
+        None => mac.to_owned(),
+    }
 }
 
 fn quorum(quorum: QuorumStatus) -> String {
@@ -134,7 +143,7 @@ fn runs(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nJobs, run once in a period ({})", status.runs.len())?;
     for run in &status.runs {
         let (began, every) = (short(run.began_ns), short(run.every_ns));
-        let (name, runner) = (harmless(&run.name), &run.runner);
+        let (name, runner) = (harmless(&run.name), called(status, &run.runner));
         let what = match run.outcome.as_str() {
             "begun" if run.lost => format!("lost, began {began} ago on {runner}"),
             "begun" => format!("running on {runner} for {began}"),

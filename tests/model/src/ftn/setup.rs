@@ -63,6 +63,7 @@ impl Setup {
             let options = client::Options {
                 servers,
                 client_timeout: CLIENT_TIMEOUT,
+                introduction: String::new(),
             };
             Station::Client(Box::new(Client::new(options)))
         }

@@ -255,3 +255,27 @@ fn who_asks_for_a_downgrade_shares_from_the_sending_of_the_request_on() {
     rig.grant(heir, 5, &name, "");
     assert_eq!(access(&rig), Exclusive);
 }
+
+/// The server that grants a token is told, and so is one that takes tokens over.
+#[test]
+fn a_session_that_says_what_it_is_says_so_to_who_serves_its_tokens() {
+    let name = name_of(2, 0);
+    let mut rig = Rig::holding(&name, Exclusive, "");
+    assert!(
+        rig.pass(ms(1_000))
+            .iter()
+            .all(|said| !said.starts_with("INTRODUCTION")),
+        "it has nothing to say"
+    );
+    let mut rig = Rig::live();
+    rig.client.options.introduction = "backup".to_owned();
+    rig.request(&name, Exclusive);
+    assert_eq!(rig.grant(2, 1, &name, ""), ["INTRODUCTION 'backup' > 2"]);
+    rig.config_to(1, 0, 10, [Ready, Ready, Down]);
+    let heir = rig.server_of(&name);
+    let said = rig.config(heir, 10, [Ready, Ready, Down]);
+    assert!(
+        said.contains(&format!("INTRODUCTION 'backup' > {heir}")),
+        "{said:?}"
+    );
+}

@@ -68,6 +68,7 @@ impl Rig {
         let options = Options {
             servers: servers(),
             client_timeout: CT,
+            introduction: String::new(),
         };
         Self {
             client: Client::new(options),
@@ -427,8 +428,12 @@ pub fn line(bytes: &[u8]) -> String {
             token: Token { name: b"", data },
             access,
         } => {
-            assert_eq!(access, Access::Shared);
-            format!("LIST '{}' #{}", text(data), number(msgnum))
+            if access == Access::Exclusive {
+                assert_eq!(msgnum, 0);
+                format!("INTRODUCTION '{}'", text(data))
+            } else {
+                format!("LIST '{}' #{}", text(data), number(msgnum))
+            }
         }
         Message::Request {
             msgnum,

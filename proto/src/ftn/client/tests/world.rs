@@ -55,6 +55,7 @@ impl World {
         let options = Options {
             servers: servers(),
             client_timeout: CT,
+            introduction: String::new(),
         };
         let mut world = Self {
             now: Instant::from_nanos(1_000_000_000),

@@ -498,6 +498,22 @@ impl Rig {
         )
     }
 
+    /// A client says what it is.
+    pub fn introduce(&mut self, k: u16, text: &str) -> Vec<String> {
+        let token = Token {
+            name: b"",
+            data: text.as_bytes(),
+        };
+        self.say(
+            k,
+            Message::Request {
+                msgnum: 0,
+                token,
+                access: Access::Exclusive,
+            },
+        )
+    }
+
     /// The page of the listing after a name.
     pub fn list(&mut self, k: u16, msgnum: i64, after: &[u8]) -> Vec<String> {
         let token = Token {

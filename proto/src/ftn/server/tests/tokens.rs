@@ -410,11 +410,18 @@ fn a_listing_says_who_holds_and_who_waits() {
     rig.request(3, 1, "c", X);
     rig.request(4, 1, "d", X);
     rig.deassign(4, 2, "d");
+    assert_eq!(rig.introduce(1, r#"say "hi" \"#), NONE);
     let [one, two, three] = [1, 2, 3].map(|k| rig.id(k));
+    let [first, third] = [1, 3].map(client);
+    let program = format!(r#"{{"session":{one},"address":"{first}","program":"say \"hi\" \\"}}"#);
     let expected = [
-        format!(r#"{{"name":"6162","access":1,"holders":[{one}],"waiting":[{two}],"bytes":4}}"#),
-        format!(r#"{{"name":"63","access":-1,"holders":[{three}],"waiting":[],"bytes":0}}"#),
-        r#"{"name":"64","access":0,"holders":[],"waiting":[],"bytes":0}"#.to_owned(),
+        format!(
+            r#"{{"name":"6162","access":1,"holders":[{one}],"waiting":[{two}],"bytes":4,"programs":[{program}]}}"#
+        ),
+        format!(
+            r#"{{"name":"63","access":-1,"holders":[{three}],"waiting":[],"bytes":0,"programs":[{{"session":{three},"address":"{third}"}}]}}"#
+        ),
+        r#"{"name":"64","access":0,"holders":[],"waiting":[],"bytes":0,"programs":[]}"#.to_owned(),
     ];
     let all = expected.join(",");
     assert_eq!(
@@ -431,6 +438,22 @@ fn a_listing_says_who_holds_and_who_waits() {
         )]
     );
     assert_eq!(rig.snapshot().tokens, 3);
+}
+
+#[test]
+fn a_text_that_is_too_long_or_moves_the_cursor_introduces_nobody_and_a_session_takes_its_own_along()
+{
+    let mut rig = rig();
+    rig.request(1, 1, "a", X);
+    let is_named = |rig: &mut Rig| rig.list(2, 9, b"")[0].contains("program\":\"");
+    for text in [&"x".repeat(97), "two\nlines"] {
+        rig.introduce(1, text);
+        assert!(!is_named(&mut rig), "{text:?}");
+    }
+    rig.introduce(1, "backup");
+    assert!(is_named(&mut rig));
+    rig.say(1, Message::Logout);
+    assert!(!is_named(&mut rig));
 }
 
 /// Both sides of a cut may grant the same token then.

@@ -1,0 +1,100 @@
+//! Names of machines: `/etc/ethers` has names by MAC, `/etc/hosts` by ip. No other source is asked, so that nobody ever waits
+//! for a name server.
+
+use std::fs;
+use std::net::{IpAddr, Ipv6Addr};
+
+use ring_codec::MacAddr;
+
+/// The names in both files.
+#[derive(Debug, Default)]
+pub struct Names {
+    by_mac: Vec<(MacAddr, String)>,
+    by_ip: Vec<(Ipv6Addr, String)>,
+}
+
+impl Names {
+    /// Reads the names that this machine has; a file that cannot be read has none.
+    #[must_use]
+    pub fn read() -> Self {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        Self::parse(&read("/etc/ethers"), &read("/etc/hosts"))
+    }
+
+    fn parse(ethers: &str, hosts: &str) -> Self {
+        let mac = |(mac, name): (&str, &str)| {
+            let is_name = name.parse::<IpAddr>().is_err();
+            Some((parse_mac(mac)?, name.to_owned())).filter(|_| is_name)
+        };
+        let ip = |(ip, name): (&str, &str)| Some((mapped(ip.parse().ok()?), name.to_owned()));
+        Self {
+            by_mac: entries(ethers).filter_map(mac).collect(),
+            by_ip: entries(hosts).filter_map(ip).collect(),
+        }
+    }
+
+    /// Returns the name of a machine with this MAC and this ip.
+    #[must_use]
+    pub fn of(&self, mac: MacAddr, ip: Option<IpAddr>) -> Option<&str> {
+        let by_mac = self.by_mac.iter().find(|(known, _)| *known == mac);
+        by_mac
+            .map(|(_, name)| name.as_str())
+            .or_else(|| self.of_ip(ip?))
+    }
+
+    /// Returns the name of a machine with this ip.
+    #[must_use]
+    pub fn of_ip(&self, ip: IpAddr) -> Option<&str> {
+        let ip = mapped(ip);
+        let by_ip = self.by_ip.iter().find(|(known, _)| *known == ip);
+        by_ip.map(|(_, name)| name.as_str())
+    }
+}
+
+/// Parses six numbers of one or two hexadecimal digits, as both files and people write them.
+#[must_use]
+pub fn parse_mac(text: &str) -> Option<MacAddr> {
+    let mut mac = [0; 6];
+    let mut parts = text.split([':', '-']);
+    for byte in &mut mac {
+        let part = parts.next().filter(|part| (1..=2).contains(&part.len()))?;
+        *byte = u8::from_str_radix(part, 16).ok()?;
+    }
+    parts.next().is_none().then_some(MacAddr(mac))
+}
+
+/// Returns the first two words of each line that has them.
+fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|line| {
+        let mut words = line.split('#').next()?.split_whitespace();
+        Some((words.next()?, words.next()?))
+    })
+}
+
+fn mapped(ip: IpAddr) -> Ipv6Addr {
+    match ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Names, parse_mac};
+
+    #[test]
+    fn a_machine_is_called_as_ethers_has_it_or_else_hosts() {
+        let ethers = "2:0:0:0:0:1 left # by the door\n02:00:00:00:00:02 10.0.0.2\nx y\n";
+        let hosts = "127.0.0.1 localhost\n10.0.0.2\tmiddle.lab middle\nfe80::3 right\n#10.0.0.4 no";
+        let names = Names::parse(ethers, hosts);
+        let of = |mac, ip: &str| {
+            let mac = parse_mac(mac).expect("it is one");
+            names.of(mac, ip.parse().ok())
+        };
+        assert_eq!(of("02:00:00:00:00:01", "10.0.0.2"), Some("left"));
+        assert_eq!(of("02:00:00:00:00:02", "10.0.0.2"), Some("middle.lab"));
+        assert_eq!(of("02:00:00:00:00:03", "fe80::3"), Some("right"));
+        assert_eq!(of("02:00:00:00:00:04", "10.0.0.4"), None);
+        assert_eq!(of("02:00:00:00:00:05", "none"), None);
+    }
+}

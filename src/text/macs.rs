@@ -1,0 +1,108 @@
+//! MAC addresses in sentences.
+
+use std::fmt::Write as _;
+
+use ring_codec::MacAddr;
+
+/// How long an address is, as six pairs of digits.
+const LEN: usize = 17;
+
+/// Puts a name in parentheses behind each MAC address of a text that `name_of` has one for. The address in a fencing token,
+/// which stands between two hyphens, is no address to a reader, and gets none.
+#[must_use]
+pub fn name_macs(text: &str, name_of: impl Fn(MacAddr) -> Option<String>) -> String {
+    let mut named = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((at, mac)) = first_mac(rest) {
+        let (before, from) = rest.split_at(at);
+        let (address, behind) = from.split_at(LEN);
+        named.push_str(before);
+        named.push_str(address);
+        let is_of_token = before.ends_with('-') && behind.starts_with('-');
+        if let Some(name) = name_of(mac).filter(|_| !is_of_token) {
+            // A string takes all that is written to it.
+            let _ = write!(named, " ({name})");
+        }
+        rest = behind;
+    }
+    named.push_str(rest);
+    named
+}
+
+/// Returns whether a text has a MAC address.
+#[must_use]
+pub fn has_mac(text: &str) -> bool {
+    first_mac(text).is_some()
+}
+
+/// Returns the first address of a text, and where it begins.
+fn first_mac(text: &str) -> Option<(usize, MacAddr)> {
+    let bytes = text.as_bytes();
+    let is_of_address =
+        |byte: Option<&u8>| byte.is_some_and(|it| it.is_ascii_hexdigit() || *it == b':');
+    let begins = (0..bytes.len().saturating_sub(LEN - 1))
+        .filter(|&at| at == 0 || !is_of_address(bytes.get(at - 1)));
+    let mut found = begins.filter_map(|at| {
+        let mac = mac(&bytes[at..at + LEN])?;
+        (!is_of_address(bytes.get(at + LEN))).then_some((at, mac))
+    });
+    found.next()
+}
+
+fn mac(text: &[u8]) -> Option<MacAddr> {
+    let mut mac = [0; 6];
+    for (byte, pair) in mac.iter_mut().zip(text.chunks(3)) {
+        if pair.get(2).is_some_and(|&it| it != b':') {
+            return None;
+        }
+        let digits = pair.get(..2)?;
+        if !digits.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
+        *byte = u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(MacAddr(mac))
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_codec::MacAddr;
+
+    use super::{has_mac, name_macs};
+
+    fn named(text: &str) -> String {
+        name_macs(text, |mac| {
+            (mac == MacAddr([2, 0, 0, 0, 0, 0xab])).then(|| "beta".to_owned())
+        })
+    }
+
+    #[test]
+    fn each_address_with_a_name_has_it_beside_it() {
+        for (text, expected) in [
+            ("", ""),
+            ("02:00:00:00:00:ab", "02:00:00:00:00:ab (beta)"),
+            (
+                "held by 02:00:00:00:00:AB, not by 02:00:00:00:00:01 or 02:00:00:00:00:ab.",
+                "held by 02:00:00:00:00:AB (beta), not by 02:00:00:00:00:01 or 02:00:00:00:00:ab (beta).",
+            ),
+            ("é 02:00:00:00:00:ab é", "é 02:00:00:00:00:ab (beta) é"),
+        ] {
+            assert_eq!(named(text), expected);
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_an_address_has_none() {
+        for text in [
+            "token 17-02:00:00:00:00:ab-3",
+            "02:00:00:00:00:ab:cd",
+            "fe80:02:00:00:00:00:ab",
+            "02:00:00:00:00:a",
+            "at 02:00:00",
+            "02-00-00-00-00-ab",
+        ] {
+            assert_eq!(named(text), text);
+        }
+        assert!(has_mac("x 02:00:00:00:00:01") && !has_mac("12:30:00"));
+    }
+}
