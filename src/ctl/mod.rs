@@ -83,7 +83,7 @@ fn full_socket(options: &Options) -> Result<PathBuf, Error> {
 pub fn message(options: &Options, error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
     match (&options.command, socket(options)) {
-        (Command::System(SystemCommand::Ring(_)), Ok(socket)) => lab2::named_by(&socket, text),
+        (Command::System(command), Ok(socket)) => command.named(&socket, text),
         _ => text,
     }
 }

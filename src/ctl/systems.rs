@@ -2,6 +2,7 @@
 //! system's own folders this is the one file of the room that names it.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use clap::Subcommand;
 
@@ -59,6 +60,15 @@ impl SystemCommand {
             (Self::Ring(_), None) => true,
             (Self::Ring(command), Some(JITTERBUG)) => !command.is_for_rings_only(),
             (Self::Ring(_), Some(_)) | (Self::Token(_) | Self::GrantToken, _) => false,
+        }
+    }
+
+    /// Returns a text in which each MAC address has the name of its machine behind it, as far as the node at `socket` knows
+    /// the machines.
+    pub(super) fn named(&self, socket: &Path, text: String) -> String {
+        match self {
+            Self::Ring(_) => lab2::named_by(socket, text),
+            Self::Token(_) | Self::GrantToken => text,
         }
     }
 

@@ -14,6 +14,7 @@ use super::cycle::Cycle;
 use super::descriptors::Room;
 use super::jobs::Jobs;
 use super::loop_health::LoopHealth;
+use super::machine_names::MachineNames;
 use super::notify::Notifier;
 use super::server::Server;
 use super::signals::{Signals, Wish};
@@ -66,7 +67,9 @@ impl Host {
         waiting.add(server.poller(), CONTROL)?;
         clock::timer_slack(TIMER_SLACK).map_err(Error::system("set the timer slack"))?;
         let started = clock::now();
-        let log = LogOutput::start(log_format == LogFormat::Json, verbose);
+        let mut names = MachineNames::default();
+        let named = move |text: &str| names.put_into(text);
+        let log = LogOutput::start(log_format == LogFormat::Json, verbose, named);
         let log = log
             .map_err(std::io::Error::other)
             .map_err(Error::system("start the log"))?;

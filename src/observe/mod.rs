@@ -7,6 +7,7 @@ mod journal;
 pub mod lab2;
 mod latency;
 mod line;
+mod naming;
 mod rate;
 mod repeats;
 mod subscriber;

@@ -15,7 +15,6 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
 use super::{NotShown, RateLimit};
-use crate::sys::clock;
 
 /// So many lines of one kind are logged at once, and one each period in the long run.
 const ONE_KIND: RateLimit = RateLimit::new(20, Duration::from_secs(60));
@@ -50,12 +49,18 @@ pub(super) fn not_shown() -> NotShown {
 
 /// Limits how often lines of one kind are logged. Lines for debugging are not limited.
 #[derive(Debug)]
-pub(super) struct Repeats(Mutex<Limits>);
+pub(super) struct Repeats {
+    began: std::time::Instant,
+    limits: Mutex<Limits>,
+}
 
 impl Repeats {
     /// Makes a limiter that has seen no lines.
     pub(super) fn new() -> Self {
-        Self(Mutex::new(Limits::new()))
+        Self {
+            began: std::time::Instant::now(),
+            limits: Mutex::new(Limits::new()),
+        }
     }
 }
 
@@ -71,8 +76,8 @@ impl<S: Subscriber> Layer<S> for Repeats {
         if kind.is_not_limited {
             return true;
         }
-        let mut limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = clock::now().monotonic;
+        let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::default() + self.began.elapsed();
         let admitted = limits.admit(now, kind.hasher.finish(), level == Level::ERROR);
         NOT_SHOWN.set(admitted.unwrap_or(0));
         admitted.is_some()

@@ -22,6 +22,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::NotShown;
 use super::journal::{Entries, Journal, priority};
+use super::naming::Naming;
 use super::repeats::{Repeats, not_shown};
 
 /// The most lines that wait for the output.
@@ -82,11 +83,16 @@ pub struct LogOutput {
 
 impl LogOutput {
     /// Sends all log lines of the process to the standard output, in the way that suits what that is; to the journal's
-    /// own socket if the standard output goes to the journal.
+    /// own socket if the standard output goes to the journal. `named` puts names of machines into what people read; it is called
+    /// on the log's thread.
     ///
     /// # Errors
     /// It was done before.
-    pub fn start(json: bool, verbose: bool) -> Result<Self, SetGlobalDefaultError> {
+    pub fn start(
+        json: bool,
+        verbose: bool,
+        named: impl FnMut(&str) -> String + Send + 'static,
+    ) -> Result<Self, SetGlobalDefaultError> {
         let output = NonBlockingBuilder::default()
             .buffered_lines_limit(QUEUE)
             .lossy(true)
@@ -97,9 +103,11 @@ impl LogOutput {
         let (writer, guard) = match journal {
             Some(journal) => {
                 taker = Taker::Entries;
-                output.finish(journal)
+                output.finish(Naming::new(journal, true, named))
             }
-            None => output.finish(io::stdout()),
+            // Programs that read JSON look machines up by their addresses.
+            None if json => output.finish(io::stdout()),
+            None => output.finish(Naming::new(io::stdout(), false, named)),
         };
         let lost = writer.error_counter();
         let style = Style {

@@ -4,12 +4,10 @@
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr};
 
-use ring_codec::MacAddr;
-
 /// The names in both files.
 #[derive(Debug, Default)]
 pub struct Names {
-    by_mac: Vec<(MacAddr, String)>,
+    by_mac: Vec<([u8; 6], String)>,
     by_ip: Vec<(Ipv6Addr, String)>,
 }
 
@@ -35,7 +33,7 @@ impl Names {
 
     /// Returns the name of a machine with this MAC and this ip.
     #[must_use]
-    pub fn of(&self, mac: MacAddr, ip: Option<IpAddr>) -> Option<&str> {
+    pub fn of(&self, mac: [u8; 6], ip: Option<IpAddr>) -> Option<&str> {
         let by_mac = self.by_mac.iter().find(|(known, _)| *known == mac);
         by_mac
             .map(|(_, name)| name.as_str())
@@ -53,14 +51,14 @@ impl Names {
 
 /// Parses six numbers of one or two hexadecimal digits, as both files and people write them.
 #[must_use]
-pub fn parse_mac(text: &str) -> Option<MacAddr> {
+pub fn parse_mac(text: &str) -> Option<[u8; 6]> {
     let mut mac = [0; 6];
     let mut parts = text.split([':', '-']);
     for byte in &mut mac {
         let part = parts.next().filter(|part| (1..=2).contains(&part.len()))?;
         *byte = u8::from_str_radix(part, 16).ok()?;
     }
-    parts.next().is_none().then_some(MacAddr(mac))
+    parts.next().is_none().then_some(mac)
 }
 
 /// Returns the first two words of each line that has them.

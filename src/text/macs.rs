@@ -2,15 +2,13 @@
 
 use std::fmt::Write as _;
 
-use ring_codec::MacAddr;
-
 /// How long an address is, as six pairs of digits.
 const LEN: usize = 17;
 
 /// Puts a name in parentheses behind each MAC address of a text that `name_of` has one for. The address in a fencing token,
 /// which stands between two hyphens, is no address to a reader, and gets none.
 #[must_use]
-pub fn name_macs(text: &str, name_of: impl Fn(MacAddr) -> Option<String>) -> String {
+pub fn name_macs(text: &str, name_of: impl Fn([u8; 6]) -> Option<String>) -> String {
     let mut named = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((at, mac)) = first_mac(rest) {
@@ -36,7 +34,7 @@ pub fn has_mac(text: &str) -> bool {
 }
 
 /// Returns the first address of a text, and where it begins.
-fn first_mac(text: &str) -> Option<(usize, MacAddr)> {
+fn first_mac(text: &str) -> Option<(usize, [u8; 6])> {
     let bytes = text.as_bytes();
     let is_of_address =
         |byte: Option<&u8>| byte.is_some_and(|it| it.is_ascii_hexdigit() || *it == b':');
@@ -49,7 +47,7 @@ fn first_mac(text: &str) -> Option<(usize, MacAddr)> {
     found.next()
 }
 
-fn mac(text: &[u8]) -> Option<MacAddr> {
+fn mac(text: &[u8]) -> Option<[u8; 6]> {
     let mut mac = [0; 6];
     for (byte, pair) in mac.iter_mut().zip(text.chunks(3)) {
         if pair.get(2).is_some_and(|&it| it != b':') {
@@ -61,18 +59,16 @@ fn mac(text: &[u8]) -> Option<MacAddr> {
         }
         *byte = u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?;
     }
-    Some(MacAddr(mac))
+    Some(mac)
 }
 
 #[cfg(test)]
 mod tests {
-    use ring_codec::MacAddr;
-
     use super::{has_mac, name_macs};
 
     fn named(text: &str) -> String {
         name_macs(text, |mac| {
-            (mac == MacAddr([2, 0, 0, 0, 0, 0xab])).then(|| "beta".to_owned())
+            (mac == [2, 0, 0, 0, 0, 0xab]).then(|| "beta".to_owned())
         })
     }
 

@@ -264,9 +264,9 @@ mod tests {
         let mut all = all();
         let next = all.take(1, PAGE).expect("there is another page");
         assert_eq!(next.bytes(), b"u");
-        let page = "NAME  HELD       HOLDERS                           WAITING          BYTES  SERVER\n\
+        let page = "NAME  HELD       HOLDERS                            WAITING          BYTES  SERVER\n\
                     t\\n   exclusive  backup (process 7) on 10.99.0.200  1048578,1048579  3      1\n\
-                    u     free       -                                 -                0      1\n";
+                    u     free       -                                  -                0      1\n";
         assert_eq!(all.page(&Names::default()), page);
     }
 

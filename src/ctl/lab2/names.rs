@@ -3,8 +3,6 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use ring_codec::MacAddr;
-
 use super::super::Error;
 use super::super::client::{self, Plain};
 use crate::control::Reply;
@@ -24,7 +22,7 @@ pub(super) fn give_to(status: &mut Status) {
 
 /// Returns a text in which each MAC address of a member has the member's name behind it. `status` has the names.
 pub(in crate::ctl) fn named(text: &str, status: &Status) -> String {
-    name_macs(text, |mac: MacAddr| {
+    name_macs(text, |mac| {
         let mut members = status.members.iter();
         let member = members.find(|member| parse_mac(&member.mac) == Some(mac))?;
         member.name.clone()

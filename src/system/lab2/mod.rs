@@ -9,6 +9,7 @@ mod health;
 mod history;
 mod lock_totals;
 mod locks;
+mod member_addresses;
 mod node;
 mod options;
 mod pausing;

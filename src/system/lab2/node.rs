@@ -129,7 +129,9 @@ impl System for Node {
         self.service.serve_clients(now, server, machine, history)
     }
 
-    fn after_turn(&mut self, now: Now, _: &Lab2) {
+    fn after_turn(&mut self, now: Now, machine: &Lab2) {
+        let addresses = &mut self.around.audience.member_addresses;
+        addresses.tell(now.monotonic, machine);
         self.hooks
             .tell(now.monotonic, &self.around.audience.history);
     }

@@ -11,6 +11,7 @@ use tracing::{info, warn};
 use super::Options;
 use super::attachment::Attachment;
 use super::history::History;
+use super::member_addresses::MemberAddresses;
 use super::node::Node;
 use super::service::Service;
 use super::shortest::Shortest;
@@ -62,6 +63,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
             tally: Tally::new(),
             log: Log::new(options.verbose, constants.waiter_timeout()),
         },
+        member_addresses: MemberAddresses::default(),
         history: History::new(host.started()),
     };
     say_start(options, &constants, &attachment, &store);

@@ -6,6 +6,7 @@ use ring_proto::time::Now;
 use super::attachment::Attachment;
 use super::health::judge;
 use super::history::History;
+use super::member_addresses::MemberAddresses;
 use super::service::Service;
 use super::state_file::StateFile;
 use super::status::status;
@@ -81,12 +82,14 @@ impl Surroundings {
 #[derive(Debug)]
 pub struct Audience {
     pub observers: Observers,
+    pub member_addresses: MemberAddresses,
     pub history: History,
 }
 
 impl Observe<Event> for Audience {
     fn observe(&mut self, now: Now, event: &Event) {
         self.observers.observe(now, event);
+        self.member_addresses.heed(event);
         self.history.observe(now, event);
     }
 }

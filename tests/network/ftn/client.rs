@@ -3,13 +3,14 @@
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Test, tests};
 use serde_json::Value;
 
-use super::client_stand::{Stand, digits, serve};
+use super::client_stand::{Stand, digits, serve, serve_with};
 use crate::locks::program::Running;
 
 pub fn tests() -> Vec<Test> {
@@ -208,7 +209,7 @@ fn all_tokens_of_all_servers_are_listed() -> Result<()> {
 }
 
 fn a_holder_is_named_with_its_machine_its_label_and_its_process() -> Result<()> {
-    let mut stand = serve(3)?;
+    let mut stand = serve_with(3, Duration::from_secs(4))?;
     let mut run = Running::start(&mut stand.token(&["run", "backup", "--", "sleep", "1000"]))?;
     let name = format!("sleep (process {}) on 127.0.0.1", run.pid());
     let _other = stand.hold(&["--label", "by hand", "--shared"], "other")?;

@@ -5,6 +5,7 @@ mod crashes;
 mod data;
 mod ends;
 mod holders;
+mod names;
 mod nuisances;
 mod once;
 pub(crate) mod program;
@@ -48,6 +49,7 @@ pub fn tests() -> Vec<Test> {
     tests.extend(waits::tests());
     tests.extend(scripts::tests());
     tests.extend(data::tests());
+    tests.extend(names::tests());
     tests.extend(nuisances::tests());
     tests.extend(once::tests());
     tests

@@ -168,7 +168,7 @@ fn the_head_says_state_token_and_owner() {
         "State        WAITER\n",
         "Daemon       ringd 0.1.0, started 1970-01-01T00:00:01Z, 3m 5s ago\n",
         "Token        17-02:00:00:00:00:01-3\n",
-        "Owner        02:00:00:00:00:02\n",
+        "Owner        02:00:00:00:00:02 (lab2)\n",
         "Token heard  12.3ms ago\n",
         "Ring hash    00000000deadbeef\n",
     ] {

@@ -1,0 +1,59 @@
+//! Names of machines for log lines, by the MAC addresses in them.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::sys::Names;
+use crate::text::{has_mac, name_macs};
+
+/// How long names count that were read.
+const FRESH: Duration = Duration::from_secs(60);
+
+/// The ips of machines by their MACs, as far as this process knows them.
+static ADDRESSES: Mutex<BTreeMap<[u8; 6], IpAddr>> = Mutex::new(BTreeMap::new());
+
+/// From now on log lines name the machines with these addresses by their ips.
+pub fn note_addresses(addresses: impl Iterator<Item = ([u8; 6], IpAddr)>) {
+    *ADDRESSES.lock().unwrap_or_else(PoisonError::into_inner) = addresses.collect();
+}
+
+/// Names of this machine's files, which are read anew now and then.
+#[derive(Debug, Default)]
+pub(super) struct MachineNames {
+    names: Names,
+    read_at: Option<Instant>,
+}
+
+impl MachineNames {
+    /// Returns a text in which each MAC address has the name of its machine behind it, if there is one.
+    pub(super) fn put_into(&mut self, text: &str) -> String {
+        if !has_mac(text) {
+            return text.to_owned();
+        }
+        if self.read_at.is_none_or(|at| at.elapsed() >= FRESH) {
+            self.names = Names::read();
+            self.read_at = Some(Instant::now());
+        }
+        let addresses = ADDRESSES.lock().unwrap_or_else(PoisonError::into_inner);
+        name_macs(text, |mac| {
+            let name = self.names.of(mac, addresses.get(&mac).copied());
+            name.map(str::to_owned)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MachineNames, note_addresses};
+
+    #[test]
+    fn a_line_names_the_machines_that_have_a_name() {
+        let ip = "127.0.0.1".parse().expect("it is one");
+        note_addresses([([2, 0, 0, 0, 0, 0xaa], ip)].into_iter());
+        let line = "owner is 02:00:00:00:00:aa, not 02:00:00:00:00:ab";
+        let expected = "owner is 02:00:00:00:00:aa (localhost), not 02:00:00:00:00:ab";
+        assert_eq!(MachineNames::default().put_into(line), expected);
+    }
+}
