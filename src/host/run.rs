@@ -67,8 +67,8 @@ impl Host {
         waiting.add(server.poller(), CONTROL)?;
         clock::timer_slack(TIMER_SLACK).map_err(Error::system("set the timer slack"))?;
         let started = clock::now();
-        let mut names = MachineNames::default();
-        let named = move |text: &str| names.put_into(text);
+        let mut machines = MachineNames::default();
+        let named = move |text: &str| machines.put_into(text);
         let log = LogOutput::start(log_format == LogFormat::Json, verbose, named);
         let log = log
             .map_err(std::io::Error::other)

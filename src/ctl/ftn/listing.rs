@@ -38,7 +38,8 @@ pub(super) struct Program {
     session: i64,
     address: SocketAddr,
     /// What it says that it is.
-    program: Option<String>,
+    #[serde(rename = "program")]
+    introduction: Option<String>,
 }
 
 /// How a token is held.
@@ -86,7 +87,7 @@ impl Listed {
         let Some(known) = self.programs.iter().find(|it| it.session == session) else {
             return format!("session {session}");
         };
-        let program = known.program.as_deref().map(harmless);
+        let program = known.introduction.as_deref().map(harmless);
         let program = program.unwrap_or_else(|| format!("session {session}"));
         let ip = known.address.ip();
         match names.of_ip(ip) {

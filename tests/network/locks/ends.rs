@@ -184,7 +184,7 @@ fn the_token_can_be_sent_to_a_member() -> Result<()> {
         let there = where_it_is_called_south(&ip, &ring.daemons[0], &["forget", to])?;
         let said = String::from_utf8_lossy(&there.stderr);
         let (_, ago) = said
-            .split_once(&format!("{mac} is alive, heard "))
+            .split_once(&format!("{mac} (south) is alive, heard "))
             .context("who")?;
         let (ago, _) = ago
             .split_once(" ago: stop its ringd first")

@@ -33,7 +33,9 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
     scene.wait_for_ring()?;
     container.sh("test -s /usr/local/share/man/man8/ringctl-run.8")?;
 
-    let shown = container.run(&["ringctl", "status"])?;
+    // A program is shown once it has held the token for a moment.
+    let held = "until ringctl status | grep 'Held by'; do sleep 0.05; done; ringctl status";
+    let shown = container.run(&["ringctl", "run", "-c", held])?;
     let example = block(RUNNING, "$ ringctl status")?;
     for line in example.lines().skip(1) {
         let label = line.split("  ").next().unwrap_or(line);
