@@ -18,7 +18,7 @@ use super::{NotShown, RateLimit};
 
 /// So many lines of one kind are logged at once, and one each period in the long run.
 const ONE_KIND: RateLimit = RateLimit::new(20, Duration::from_secs(60));
-/// The same for lines of all kinds together.
+/// The same for lines of all kinds together: one limit for warnings, and one for the rest. Errors have none.
 const ALL_KINDS: RateLimit = RateLimit::new(200, Duration::from_millis(50));
 /// So many kinds are told apart. Kinds name machines, and somebody may invent those.
 const KINDS: usize = 1_000;
@@ -78,7 +78,7 @@ impl<S: Subscriber> Layer<S> for Repeats {
         }
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::default() + self.began.elapsed();
-        let admitted = limits.admit(now, kind.hasher.finish(), level == Level::ERROR);
+        let admitted = limits.admit(now, kind.hasher.finish(), level);
         NOT_SHOWN.set(admitted.unwrap_or(0));
         admitted.is_some()
     }
@@ -130,20 +130,21 @@ impl fmt::Write for Hashed<'_> {
 #[derive(Debug)]
 struct Limits {
     kinds: HashMap<u64, RateLimit>,
-    all: RateLimit,
+    warnings: RateLimit,
+    rest: RateLimit,
 }
 
 impl Limits {
     fn new() -> Self {
         Self {
             kinds: HashMap::new(),
-            all: ALL_KINDS,
+            warnings: ALL_KINDS,
+            rest: ALL_KINDS,
         }
     }
 
-    /// Returns how many lines of a kind were not shown since the last one, if one more is; `None`: it is not. What is
-    /// `urgent` is shown however many lines of other kinds there are.
-    fn admit(&mut self, now: Instant, kind: u64, urgent: bool) -> Option<u64> {
+    /// Returns how many lines of a kind were not shown since the last one, if one more is; `None`: it is not.
+    fn admit(&mut self, now: Instant, kind: u64, level: Level) -> Option<u64> {
         if self.kinds.len() >= KINDS && !self.kinds.contains_key(&kind) {
             self.kinds.retain(|_, limit| !limit.is_rested(now));
         }
@@ -154,12 +155,19 @@ impl Limits {
             0
         };
         let limit = self.kinds.entry(kind).or_insert(ONE_KIND);
-        let allowed = limit.allow(now);
-        if allowed && !(self.all.allow(now) || urgent) {
+        if !limit.allow(now) {
+            return None;
+        }
+        let has_room = match level {
+            Level::ERROR => true,
+            Level::WARN => self.warnings.allow(now),
+            _ => self.rest.allow(now),
+        };
+        if !has_room {
             limit.refuse();
             return None;
         }
-        allowed.then(|| limit.take_refused())
+        Some(limit.take_refused())
     }
 }
 
@@ -168,6 +176,7 @@ mod tests {
     use std::time::Duration;
 
     use ring_proto::time::Instant;
+    use tracing::Level;
 
     use super::{KINDS, Limits};
 
@@ -178,34 +187,42 @@ mod tests {
         let mut limits = Limits::new();
         let shown = |limits: &mut Limits, seconds: std::ops::Range<u32>| -> Vec<u64> {
             let each = seconds.map(|at| START + Duration::from_secs(1) * at);
-            each.filter_map(|now| limits.admit(now, 7, false)).collect()
+            each.filter_map(|now| limits.admit(now, 7, Level::INFO))
+                .collect()
         };
         assert_eq!(shown(&mut limits, 0..20), [0; 20]);
         let later = shown(&mut limits, 20..620);
         assert_eq!(later.len(), 10, "{later:?}");
         assert!(later[1..].iter().all(|&hidden| hidden == 59), "{later:?}");
-        assert_eq!(limits.admit(START, 8, false), Some(0), "another kind");
+        assert_eq!(limits.admit(START, 8, Level::INFO), Some(0), "another kind");
     }
 
     #[test]
-    fn lines_of_many_kinds_are_limited_together_but_for_errors() {
+    fn lines_of_many_kinds_are_limited_together_warnings_apart_and_errors_never() {
         let mut limits = Limits::new();
-        let shown = (1..=500).filter(|&kind| limits.admit(START, kind, false).is_some());
+        let shown = (1..=500).filter(|&kind| limits.admit(START, kind, Level::INFO).is_some());
         assert_eq!(shown.count(), 200);
-        assert_eq!(limits.admit(START, 501, true), Some(0));
+        assert_eq!(limits.admit(START, 501, Level::WARN), Some(0));
+        let shown = (601..=999).filter(|&kind| limits.admit(START, kind, Level::WARN).is_some());
+        assert_eq!(shown.count(), 199);
+        assert_eq!(limits.admit(START, 502, Level::ERROR), Some(0));
         let later = START + Duration::from_secs(1);
-        assert_eq!(limits.admit(later, 500, false), Some(1), "it was hidden");
+        assert_eq!(
+            limits.admit(later, 500, Level::INFO),
+            Some(1),
+            "it was hidden"
+        );
     }
 
     #[test]
     fn no_number_of_kinds_takes_more_room_and_quiet_ones_make_room() {
         let mut limits = Limits::new();
         for kind in 1..=2 * KINDS as u64 {
-            limits.admit(START, kind, true);
+            limits.admit(START, kind, Level::ERROR);
         }
         assert!(limits.kinds.len() <= KINDS + 1);
         let later = START + Duration::from_secs(3_600);
-        limits.admit(later, u64::MAX, true);
+        limits.admit(later, u64::MAX, Level::ERROR);
         assert!(limits.kinds.len() < 10, "{}", limits.kinds.len());
     }
 }
