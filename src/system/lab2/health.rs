@@ -107,8 +107,14 @@ fn member_findings(status: &Status) -> Vec<Finding> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
+        let (members, have) = if silent.len() == 1 {
+            ("member", "has")
+        } else {
+            ("members", "have")
+        };
         findings.push(Finding::degraded(format!(
-            "not heard for long: {}{more}; start ringd there, or, if a machine is gone for good, run ringctl forget {}",
+            "{members} {}{more} {have} not been heard for long; start ringd there, or, if a machine is gone for good, run \
+             ringctl forget {}",
             named.join(", "),
             first.mac
         )));
