@@ -343,7 +343,7 @@ fn the_journal_finds_a_lock_by_its_fields() -> Result<()> {
 
 fn the_unit_waits_for_an_interface_that_is_missing() -> Result<()> {
     // More than one feeding of the watchdog fits into the wait.
-    let scene = Scene::before_the_start("[Service]\nWatchdogSec=300ms\n")?;
+    let scene = Scene::before_the_start("[Service]\nWatchdogSec=2s\n")?;
     let container = &scene.container;
     container.run(&["ip", "link", "set", "eth0", "down"])?;
     container.run(&["ip", "link", "set", "eth0", "name", "other0"])?;
@@ -353,7 +353,7 @@ fn the_unit_waits_for_an_interface_that_is_missing() -> Result<()> {
     })?;
     let waits_since = scene.show("ExecMainPID")?;
     // Changes of other interfaces are looked at, and say nothing new.
-    for state in ["up", "down"].repeat(5) {
+    for state in ["up", "down"].repeat(12) {
         container.run(&["ip", "link", "set", "other0", state])?;
         thread::sleep(Duration::from_millis(100));
     }
