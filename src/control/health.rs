@@ -16,6 +16,11 @@ pub enum Health {
 }
 
 impl Health {
+    /// Returns the health of a node whose status lacks it: it may be well or not.
+    pub(super) const fn untold() -> Self {
+        Self::Degraded
+    }
+
     /// Returns the name that users see.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -70,6 +75,16 @@ impl Verdict {
                 .map_or_else(Health::default, |it| it.health),
             troubles: findings.into_iter().map(|finding| finding.text).collect(),
         }
+    }
+}
+
+impl Verdict {
+    /// Makes the verdict on a node whose status has no health, as those of daemons before this verdict have none.
+    pub(super) fn untold(mut troubles: Vec<String>) -> Self {
+        let why = "this daemon does not report its health, because it is older than ringctl: restart the daemon";
+        troubles.insert(0, why.to_owned());
+        let health = Health::untold();
+        Self { health, troubles }
     }
 }
 

@@ -21,7 +21,7 @@ struct CommonKeys {
     #[serde(default)]
     protocol: Option<String>,
     #[serde(default)]
-    health: Health,
+    health: Option<Health>,
     #[serde(default)]
     troubles: Vec<String>,
 }
@@ -57,17 +57,15 @@ impl NodeStatus {
         keys.system.or(keys.protocol)
     }
 
-    /// Returns the verdict of the node on itself. One that has none answers, at least.
+    /// Returns the verdict of the node on itself. If the status has none, nobody knows whether all is well.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        let keys = self.0.read::<CommonKeys>();
-        keys.map_or_else(
-            |_| Verdict::default(),
-            |keys| Verdict {
-                health: keys.health,
-                troubles: keys.troubles,
-            },
-        )
+        let keys = self.0.read::<CommonKeys>().ok();
+        let (health, troubles) = keys.map_or((None, Vec::new()), |it| (it.health, it.troubles));
+        match health {
+            Some(health) => Verdict { health, troubles },
+            None => Verdict::untold(troubles),
+        }
     }
 }
 
@@ -124,7 +122,15 @@ mod tests {
                 .collect::<BTreeMap<_, _>>(),
         );
         assert_eq!(status.system().as_deref(), Some("note"));
-        assert_eq!(status.verdict(), Verdict::default());
+    }
+
+    #[test]
+    fn a_status_without_health_is_not_healthy() {
+        let status =
+            NodeStatus::of_keys(&[("state", "up")].into_iter().collect::<BTreeMap<_, _>>());
+        let Verdict { health, troubles } = status.verdict();
+        assert_eq!(health, Health::Degraded);
+        assert!(troubles[0].contains("restart the daemon"), "{troubles:?}");
     }
 
     #[test]
@@ -135,7 +141,7 @@ mod tests {
         };
         assert_eq!(
             (status.system(), status.verdict().health),
-            (None, Health::Healthy)
+            (None, Health::Degraded)
         );
         let again = serde_json::to_string(&Reply::Status(status)).expect("it is JSON");
         assert_eq!(again, line);

@@ -220,7 +220,7 @@ mod tests {
     use clap::Parser;
 
     use super::{Options, start_command, view};
-    use crate::control::{Health, NodeName, NodeStatus, Reply, Verdict};
+    use crate::control::{Health, NodeName, NodeStatus, Reply};
 
     fn status(text: &str) -> NodeStatus {
         let line = format!("{{\"status\":{text}}}");
@@ -234,7 +234,11 @@ mod tests {
     fn a_status_is_shown_by_its_system_and_that_of_an_unknown_one_as_it_is() {
         let text = r#"{"system":"note","role":"leader","counters":{"grants":3}}"#;
         let any = view(status(text)).expect("any object has a view");
-        assert_eq!(any.verdict(), Verdict::default());
+        assert_eq!(
+            any.verdict().health,
+            Health::Degraded,
+            "it does not tell its health"
+        );
         assert_eq!(any.json().json().text(), text);
         let mut page = Vec::new();
         any.show(&mut page).expect("a vector takes all");

@@ -154,8 +154,11 @@ impl LockLog {
             token,
             since,
         } = lock;
-        let (pid, uid, user) = (client.pid, client.uid, client.user_name());
         let held = now.since(since);
+        if !self.is_shown && held < LONG && !self.grants.allow(now) {
+            return;
+        }
+        let (pid, uid, user) = (client.pid, client.uid, client.user_name());
         let (held_ns, held) = (nanos(held), format_duration(held));
         macro_rules! line {
             ($level:ident) => {

@@ -78,7 +78,7 @@ impl<S: Subscriber> Layer<S> for Repeats {
         }
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::default() + self.began.elapsed();
-        let admitted = limits.admit(now, kind.hasher.finish(), level);
+        let admitted = limits.admit(now, &kind.hashes(), level);
         NOT_SHOWN.set(admitted.unwrap_or(0));
         admitted.is_some()
     }
@@ -87,6 +87,8 @@ impl<S: Subscriber> Layer<S> for Repeats {
 /// What tells lines of one kind from others.
 struct Kind {
     hasher: DefaultHasher,
+    /// The same without names, which somebody may invent.
+    nameless: DefaultHasher,
     is_not_limited: bool,
 }
 
@@ -95,17 +97,36 @@ impl Kind {
         let mut hasher = DefaultHasher::new();
         event.metadata().callsite().hash(&mut hasher);
         Self {
+            nameless: hasher.clone(),
             hasher,
             is_not_limited: false,
         }
     }
+
+    fn hashes(&self) -> Hashes {
+        Hashes {
+            kind: self.hasher.finish(),
+            nameless: self.nameless.finish(),
+        }
+    }
+}
+
+/// The place of a line among the limits.
+#[derive(Debug, Clone, Copy)]
+struct Hashes {
+    kind: u64,
+    /// Where there is no room for more kinds.
+    nameless: u64,
 }
 
 impl Visit for Kind {
     fn record_str(&mut self, field: &Field, value: &str) {
         if KIND.contains(&field.name()) {
             value.hash(&mut self.hasher);
-            self.is_not_limited |= field.name() == "event" && NOT_LIMITED.contains(&value);
+        }
+        if field.name() == "event" {
+            value.hash(&mut self.nameless);
+            self.is_not_limited |= NOT_LIMITED.contains(&value);
         }
     }
 
@@ -144,16 +165,14 @@ impl Limits {
     }
 
     /// Returns how many lines of a kind were not shown since the last one, if one more is; `None`: it is not.
-    fn admit(&mut self, now: Instant, kind: u64, level: Level) -> Option<u64> {
+    fn admit(&mut self, now: Instant, hashes: &Hashes, level: Level) -> Option<u64> {
+        let &Hashes { mut kind, nameless } = hashes;
         if self.kinds.len() >= KINDS && !self.kinds.contains_key(&kind) {
             self.kinds.retain(|_, limit| !limit.is_rested(now));
+            if self.kinds.len() >= KINDS {
+                kind = nameless;
+            }
         }
-        // Those that there is no room for share one place.
-        let kind = if self.kinds.len() < KINDS || self.kinds.contains_key(&kind) {
-            kind
-        } else {
-            0
-        };
         let limit = self.kinds.entry(kind).or_insert(ONE_KIND);
         if !limit.allow(now) {
             return None;
@@ -178,7 +197,13 @@ mod tests {
     use ring_proto::time::Instant;
     use tracing::Level;
 
-    use super::{KINDS, Limits};
+    use super::{Hashes, KINDS, Limits};
+
+    /// A kind of line. Its call site logs nothing else.
+    fn kind(kind: u64) -> Hashes {
+        let nameless = kind;
+        Hashes { kind, nameless }
+    }
 
     const START: Instant = Instant::from_nanos(60_000_000_000);
 
@@ -187,28 +212,32 @@ mod tests {
         let mut limits = Limits::new();
         let shown = |limits: &mut Limits, seconds: std::ops::Range<u32>| -> Vec<u64> {
             let each = seconds.map(|at| START + Duration::from_secs(1) * at);
-            each.filter_map(|now| limits.admit(now, 7, Level::INFO))
+            each.filter_map(|now| limits.admit(now, &kind(7), Level::INFO))
                 .collect()
         };
         assert_eq!(shown(&mut limits, 0..20), [0; 20]);
         let later = shown(&mut limits, 20..620);
         assert_eq!(later.len(), 10, "{later:?}");
         assert!(later[1..].iter().all(|&hidden| hidden == 59), "{later:?}");
-        assert_eq!(limits.admit(START, 8, Level::INFO), Some(0), "another kind");
+        assert_eq!(
+            limits.admit(START, &kind(8), Level::INFO),
+            Some(0),
+            "another kind"
+        );
     }
 
     #[test]
     fn lines_of_many_kinds_are_limited_together_warnings_apart_and_errors_never() {
         let mut limits = Limits::new();
-        let shown = (1..=500).filter(|&kind| limits.admit(START, kind, Level::INFO).is_some());
+        let shown = (1..=500).filter(|&it| limits.admit(START, &kind(it), Level::INFO).is_some());
         assert_eq!(shown.count(), 200);
-        assert_eq!(limits.admit(START, 501, Level::WARN), Some(0));
-        let shown = (601..=999).filter(|&kind| limits.admit(START, kind, Level::WARN).is_some());
+        assert_eq!(limits.admit(START, &kind(501), Level::WARN), Some(0));
+        let shown = (601..=999).filter(|&it| limits.admit(START, &kind(it), Level::WARN).is_some());
         assert_eq!(shown.count(), 199);
-        assert_eq!(limits.admit(START, 502, Level::ERROR), Some(0));
+        assert_eq!(limits.admit(START, &kind(502), Level::ERROR), Some(0));
         let later = START + Duration::from_secs(1);
         assert_eq!(
-            limits.admit(later, 500, Level::INFO),
+            limits.admit(later, &kind(500), Level::INFO),
             Some(1),
             "it was hidden"
         );
@@ -217,12 +246,19 @@ mod tests {
     #[test]
     fn no_number_of_kinds_takes_more_room_and_quiet_ones_make_room() {
         let mut limits = Limits::new();
-        for kind in 1..=2 * KINDS as u64 {
-            limits.admit(START, kind, Level::ERROR);
+        // Those that there is no room for share the place of their call site.
+        let named = |it| Hashes {
+            kind: it,
+            nameless: u64::MAX - it % 2,
+        };
+        for it in 1..=2 * KINDS as u64 {
+            limits.admit(START, &named(it), Level::ERROR);
         }
-        assert!(limits.kinds.len() <= KINDS + 1);
+        assert_eq!(limits.kinds.len(), KINDS + 2);
+        assert_eq!(limits.admit(START, &named(1), Level::ERROR), Some(0));
+        assert_eq!(limits.admit(START, &named(4_001), Level::ERROR), None);
         let later = START + Duration::from_secs(3_600);
-        limits.admit(later, u64::MAX, Level::ERROR);
+        limits.admit(later, &kind(9_999), Level::ERROR);
         assert!(limits.kinds.len() < 10, "{}", limits.kinds.len());
     }
 }

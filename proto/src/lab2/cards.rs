@@ -88,6 +88,14 @@ impl Lab2 {
         }
     }
 
+    /// A frame has come without a card. If the owner's card no longer fits its heartbeat, what it told last may be over.
+    pub(super) fn on_no_card(&mut self, envelope: Envelope, frame: &Frame<'_>) {
+        let had_room = frame.message.kind() == Kind::TokenIsHere && frame.profile.is_some();
+        if had_room && envelope.broadcast {
+            self.cards.heard.take_if(|(mac, _)| *mac == envelope.from);
+        }
+    }
+
     /// A member has told something.
     pub(super) fn on_card(&mut self, envelope: Envelope, kind: Kind, card: &Card<'_>) {
         let differs = self.cards.version != Some(card.version);

@@ -431,8 +431,7 @@ pub enum Event {
         /// The member.
         mac: MacAddr,
     },
-    /// A member that was heard has not been for so long that it counts as silent. Said once, until it is heard
-    /// again.
+    /// A member was not heard for so long that it counts as silent. Said once, until it is heard again.
     MemberSilent {
         /// The member.
         mac: MacAddr,

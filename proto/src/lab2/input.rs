@@ -56,8 +56,9 @@ impl Lab2 {
         if let Some(profile) = frame.profile {
             self.on_profile(envelope, profile);
         }
-        if let Some(card) = &frame.card {
-            self.on_card(envelope, frame.message.kind(), card);
+        match &frame.card {
+            Some(card) => self.on_card(envelope, frame.message.kind(), card),
+            None => self.on_no_card(envelope, &frame),
         }
         if unheeded {
             if matches!(

@@ -87,9 +87,10 @@ impl Lab2 {
         for at in 0..self.table.len() {
             let mac = self.table.members()[at].mac;
             let peer = self.table.peers()[at];
-            let Some(seen) = peer.last_seen().filter(|_| !self.is_own(mac)) else {
+            if self.is_own(mac) {
                 continue;
-            };
+            }
+            let seen = peer.silent_since();
             let is_silent = !peer.left && seen < alive;
             if is_silent == peer.told_silent || is_silent && !knows {
                 continue;
@@ -126,7 +127,9 @@ impl Lab2 {
     /// Returns how many members are there, this node included, as far as it can tell.
     #[must_use]
     pub fn present_members(&self) -> usize {
-        self.heard_members() - self.silent_members().count()
+        let peers = self.table.members().iter().zip(self.table.peers());
+        let others = peers.filter(|(member, peer)| !self.is_own(member.mac) && !peer.left);
+        1 + others.count() - self.silent_members().count()
     }
 
     /// Whether fewer members are there than a quorum has. Where nobody has said how many there are to be, members that have
@@ -145,12 +148,12 @@ impl Lab2 {
         })
     }
 
-    /// The members that were heard and are silent, in order of their places.
+    /// The other members of which nothing was heard for long, in order of their places. A member that was never heard is
+    /// silent if a table has told of it for that long.
     pub fn silent_members(&self) -> impl Iterator<Item = MacAddr> {
         let alive = self.now.monotonic.before(self.silence());
         let members = self.table.members().iter().zip(self.table.peers());
-        let silent = members
-            .filter(move |(_, peer)| peer.heard && !peer.left && !peer.was_heard_since(alive));
+        let silent = members.filter(move |(_, peer)| !peer.left && peer.silent_since() < alive);
         let macs = silent.map(|(member, _)| member.mac);
         macs.filter(|&mac| !self.is_own(mac))
     }

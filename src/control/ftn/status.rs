@@ -58,7 +58,7 @@ pub struct Status {
     /// What the tokens may take.
     pub max_memory_bytes: usize,
     /// How well the server does what it is for.
-    #[serde(default)]
+    #[serde(default = "Health::untold")]
     pub health: Health,
     /// What is wrong and what to do, as sentences, the worst first.
     #[serde(default)]

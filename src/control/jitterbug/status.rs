@@ -39,7 +39,7 @@ pub struct Status {
     #[serde(default)]
     pub lease_ms: u64,
     /// How well the node and its ring do what they are for.
-    #[serde(default)]
+    #[serde(default = "Health::untold")]
     pub health: Health,
     /// What is wrong and what to do, as sentences, the worst first.
     #[serde(default)]

@@ -49,7 +49,7 @@ pub struct Status {
     #[serde(default)]
     pub apart: bool,
     /// How well the node and its ring do what they are for.
-    #[serde(default)]
+    #[serde(default = "Health::untold")]
     pub health: Health,
     /// What is wrong and what to do, as sentences, the worst first.
     #[serde(default)]
@@ -138,7 +138,7 @@ impl Status {
         if self.apart {
             text.push_str(", its times are too far from the ring's: owns nothing");
         }
-        if self.deaf {
+        if self.is_cut_off() {
             text.push_str(", hears nobody");
         }
         if !self.stored {

@@ -64,15 +64,17 @@ pub(in crate::ctl) enum Order {
         /// Its process.
         pid: i32,
     },
-    /// The outcome of the job for which the lock is held; comes before [`Order::Ended`].
+    /// The outcome of the job for which the lock is held; comes before [`Order::Exited`].
     Ran {
         /// Whether it has succeeded; `None`: it never began.
         done: Option<bool>,
     },
-    /// The command has ended, or the lock is no longer wanted.
-    Ended {
-        /// The command's exit code.
-        exit: Option<u8>,
+    /// The lock is no longer wanted.
+    Ended,
+    /// The command has ended.
+    Exited {
+        /// Its exit code.
+        code: u8,
     },
     /// Asks whether the lock is held.
     Check,

@@ -15,7 +15,7 @@
 //! 3. The keeper puts that process where it can end all that comes of it, and says [`Note::Go`],
 //!    but only if the lock is not lost. From here on a loss hits the command, whoever is slow.
 //! 4. `ringctl` opens the gate. If it dies before, the gate stays shut and its process ends.
-//! 5. When the command has ended, `ringctl` says [`Order::Ended`]; the keeper ends what the
+//! 5. When the command has ended, `ringctl` says [`Order::Exited`]; the keeper ends what the
 //!    command has left behind, gives the lock back and says [`Note::Released`].
 //!
 //! Where no daemon grants the lock the keeper starts a process that does ([`Granter::Process`]), and speaks with it in the

@@ -7,16 +7,16 @@ use crate::control::CONTROL_DIR;
 use crate::sys::runtime;
 
 /// Returns the path of a file: next to the daemon's socket if that directory is this user's alone, or else in this
-/// user's own directory. No other user's file has this name.
+/// user's own directory. Its name is made of a kind and a hash, and no other user's file has it.
 ///
 /// # Errors
 /// There is no such directory.
-pub(super) fn private(daemon: Option<&Path>, name: &str) -> io::Result<PathBuf> {
+pub(super) fn private(daemon: Option<&Path>, kind: &str, hash: u64) -> io::Result<PathBuf> {
     let beside = daemon.and_then(Path::parent);
     let directory = match beside.filter(|place| runtime::is_own_alone(place)) {
         Some(place) => place.to_owned(),
         None => runtime::directory(Path::new(CONTROL_DIR))?,
     };
     let user = runtime::mark(&directory);
-    Ok(directory.join(format!("{name}{user}")))
+    Ok(directory.join(format!("{kind}{user}-{hash:016x}")))
 }

@@ -209,5 +209,5 @@ fn is_trusted(stream: &UnixStream) -> bool {
 fn path(pid: i32, daemon: &Path) -> io::Result<PathBuf> {
     let space = fs::metadata("/proc/self/ns/pid")?.ino();
     let name = xxh3_64(daemon.as_os_str().as_encoded_bytes());
-    private(Some(daemon), &format!("keeper-{space}-{pid}-{name:016x}"))
+    private(Some(daemon), &format!("keeper-{space}-{pid}"), name)
 }

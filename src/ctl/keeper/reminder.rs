@@ -18,10 +18,7 @@ fn note(daemon: Option<&Path>, warning: &str) -> io::Result<bool> {
     let Some(boot) = boot else {
         return Ok(true);
     };
-    let path = private(
-        daemon,
-        &format!("warned-{:016x}", xxh3_64(warning.as_bytes())),
-    )?;
+    let path = private(daemon, "warned", xxh3_64(warning.as_bytes()))?;
     // The directory may outlive a start of the machine, and its owner may be another user.
     let mut file = owned::open(&path)?;
     let mut noted = String::new();

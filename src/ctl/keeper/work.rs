@@ -287,8 +287,9 @@ impl Work {
                 Order::Ran { done: Some(done) } if self.ending.is_none() => {
                     self.job = Job::Ended { done };
                 }
-                Order::Ended { exit } => {
-                    self.exit = exit;
+                Order::Ended => self.has_ended(),
+                Order::Exited { code } => {
+                    self.exit = Some(code);
                     self.has_ended();
                 }
                 Order::StandAlone => {
@@ -355,7 +356,7 @@ impl Work {
                     // One who does not wait for the answer needs none.
                     let _ = connection.send(&Note::Held(self.token.clone()));
                 }
-                Order::Ended { .. } if is_held => {
+                Order::Ended if is_held => {
                     self.connection = Some(connection);
                     self.end();
                 }

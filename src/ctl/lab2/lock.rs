@@ -61,7 +61,7 @@ pub(super) fn lock(
 /// # Errors
 /// There is none.
 pub(super) fn unlock(socket: &Path, of: Option<i32>) -> Result<(), Error> {
-    match ask_keeper(socket, pid(of)?, &Order::Ended { exit: None })? {
+    match ask_keeper(socket, pid(of)?, &Order::Ended)? {
         Some(Note::Released) => Ok(()),
         _ => Err(Error::NotHeld),
     }

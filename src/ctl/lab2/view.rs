@@ -18,11 +18,12 @@ impl RingView {
     ///
     /// # Errors
     /// It is no ring's.
-    pub(in crate::ctl) fn of(status: &NodeStatus) -> serde_json::Result<Self> {
-        let mut status: Status = status.json().read()?;
+    pub(in crate::ctl) fn of(node: &NodeStatus) -> serde_json::Result<Self> {
+        let mut status: Status = node.json().read()?;
         names::give_to(&mut status);
-        let troubles = status.troubles.iter();
-        status.troubles = troubles.map(|text| named(text, &status)).collect();
+        let Verdict { health, troubles } = node.verdict();
+        let troubles = troubles.iter().map(|text| named(text, &status));
+        (status.troubles, status.health) = (troubles.collect(), health);
         Ok(Self(status))
     }
 }
@@ -46,13 +47,13 @@ impl View for RingView {
     fn line(&self) -> String {
         let status = &self.0;
         let line = format!(
-            "{} token {} owner {} members {}, {} needed for a quorum, {} there",
+            "{} token {} owner {}, {} of {} members there, {} needed for a quorum",
             status.state,
             token(status.token.as_ref()),
             owner(status.owner.as_deref()),
+            status.quorum.present,
             status.quorum.ring,
-            status.quorum.needed,
-            status.quorum.present
+            status.quorum.needed
         );
         named(&line, status)
     }

@@ -107,7 +107,7 @@ impl Supervisor {
             let done = Some(code == 0);
             self.keeper.tell(&Order::Ran { done });
         }
-        self.keeper.tell(&Order::Ended { exit: Some(code) });
+        self.keeper.tell(&Order::Exited { code });
         self.until_released().map_err(Error::System)?;
         match self.lost {
             Some(why) if self.is_outlived => Err(Error::Outlived(why)),

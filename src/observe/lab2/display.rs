@@ -245,7 +245,7 @@ impl fmt::Display for Absent {
             each(f, silent, "", ", ")?;
             Others(silent.others()).fmt(f)?;
             if ring > expected {
-                f.write_str("; if they are gone for good, run ")?;
+                f.write_str("; start ringd there, or, if they are gone for good, run ")?;
                 return each(f, silent, "ringctl forget ", "; ");
             }
         }

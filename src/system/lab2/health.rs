@@ -3,7 +3,7 @@
 use ring_proto::lab2::{Constants, Lab2, Trouble};
 
 use super::status::trouble;
-use crate::control::lab2::{MemberStatus, Status};
+use crate::control::lab2::Status;
 use crate::control::{Finding, Health, Verdict};
 
 /// How many members of the same kind are named.
@@ -13,7 +13,9 @@ const NAMED: usize = 4;
 pub fn judge(status: &mut Status, machine: &Lab2, around: impl Iterator<Item = Finding>) {
     let own = own_findings(status).into_iter();
     let ring = findings(machine.troubles(), machine.constants());
-    let members = member_findings(status).into_iter();
+    let members = silent_members(status, machine).into_iter();
+    let members = members.chain(missing_members(machine));
+    let members = members.chain(differing_members(status));
     let findings = own.chain(ring).chain(around).chain(members);
     let Verdict { health, troubles } = Verdict::of(findings.collect());
     (status.health, status.troubles) = (health, troubles);
@@ -68,7 +70,7 @@ fn own_findings(status: &Status) -> Vec<Finding> {
         let others = status.others().count();
         findings.push(Finding::critical(format!(
             "this node hears none of the {others} other members that it knows: if they are up, look at {interface}, its \
-             firewall and its cable"
+             firewall and its cable; if one is gone for good, run ringctl forget MEMBER"
         )));
     } else if !status.is_in_ring() {
         findings.push(Finding::critical(format!(
@@ -95,39 +97,60 @@ fn own_findings(status: &Status) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with single members.
-fn member_findings(status: &Status) -> Vec<Finding> {
-    let silent = status.others().filter(|member| member.state == "silent");
-    let silent: Vec<&MemberStatus> = silent.collect();
-    let mut findings = Vec::new();
-    if let Some(first) = silent.first() {
-        let named = silent.iter().take(NAMED).map(|it| it.mac.as_str());
-        let named: Vec<&str> = named.collect();
-        let more = match silent.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let (members, have) = if silent.len() == 1 {
-            ("member", "has")
-        } else {
-            ("members", "have")
-        };
-        findings.push(Finding::degraded(format!(
-            "{members} {}{more} {have} not been heard for long; start ringd there, or, if a machine is gone for good, run \
-             ringctl forget {}",
-            named.join(", "),
-            first.mac
-        )));
+/// Names the silent members, unless a worse finding is about them already.
+fn silent_members(status: &Status, machine: &Lab2) -> Option<Finding> {
+    if has_no_quorum(machine) || status.is_cut_off() || status.link != "up" {
+        return None;
     }
-    let differ = status.members.iter().filter_map(|member| {
-        let differs = member.differs.as_deref()?;
-        Some((member, differs))
-    });
-    findings.extend(differ.take(NAMED).map(|(member, differs)| {
+    let named: Vec<String> = machine
+        .silent_members()
+        .take(NAMED)
+        .map(|mac| mac.to_string())
+        .collect();
+    let first = named.first()?;
+    let count = machine.silent_members().count();
+    let more = match count - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (members, have) = if count == 1 {
+        ("member", "has")
+    } else {
+        ("members", "have")
+    };
+    Some(Finding::degraded(format!(
+        "{members} {}{more} {have} not been heard for long; start ringd there, or, if a machine is gone for good, run \
+         ringctl forget {first}",
+        named.join(", ")
+    )))
+}
+
+/// Tells that members are expected that this node does not know.
+fn missing_members(machine: &Lab2) -> Option<Finding> {
+    let expected = machine.constants().expect?;
+    let there = machine.present_members() + machine.silent_members().count();
+    (there < expected && !has_no_quorum(machine)).then(|| {
         Finding::degraded(format!(
-            "member {} {differs}: start all members with the same options",
-            member.mac
+            "--expect says that there are {expected} members, and this node knows {there}: start ringd on the others, or start \
+             all members with the right number"
         ))
-    }));
-    findings
+    })
+}
+
+fn has_no_quorum(machine: &Lab2) -> bool {
+    let mut troubles = machine.troubles();
+    troubles.any(|it| matches!(it, Trouble::NoQuorum { .. }))
+}
+
+/// Names members whose options are not those of this node.
+fn differing_members(status: &Status) -> impl Iterator<Item = Finding> {
+    let differ = status
+        .members
+        .iter()
+        .filter_map(|it| Some((&it.mac, it.differs.as_deref()?)));
+    differ.take(NAMED).map(|(mac, differs)| {
+        Finding::degraded(format!(
+            "member {mac} {differs}: start all members with the same options"
+        ))
+    })
 }

@@ -126,7 +126,8 @@ mod tests {
         let status = parse(json!({
             "interface": "eth0", "mac": "02:00:00:00:00:01", "link": "up", "state": "WAITER",
             "token": null, "grade": "alone", "paused": true, "deaf": true, "unfit": true, "apart": true, "stored": false, "owner": "02:00:00:00:00:02",
-            "heard_about_token_ns": 60_000_000, "members": [], "ring_hash": "00",
+            "heard_about_token_ns": 60_000_000,
+            "members": [{"mac": "02:00:00:00:00:02", "ip": null, "penalty": 0, "last_seen_ns": null}], "ring_hash": "00",
             "constants": {
                 "heartbeat_ns": 1, "waiter_timeout_ns": 1, "looser_timeout_ns": 1,
                 "looser_answer_timeout_ns": 1, "take_timeout_ns": 1, "take_attempts": 3,

@@ -41,7 +41,7 @@ pub struct Service {
     locks: Locks,
     lock_log: LockLog,
     /// The client whose program the members were told of.
-    announced: Option<ClientId>,
+    announced: Option<(ClientId, Instant)>,
     count: LockCount,
     /// When a client that waits may be granted the token.
     grants_from: Option<Instant>,

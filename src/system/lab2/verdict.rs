@@ -294,12 +294,12 @@ mod tests {
             quorum: 3,
         };
         let forgets = no_quorum(votes, &absent(3, &[8, 9]));
-        let text = "3 needed; silent: 02:00:00:00:00:08, 02:00:00:00:00:09; if they are gone for good, run ringctl \
+        let text = "3 needed; silent: 02:00:00:00:00:08, 02:00:00:00:00:09; start ringd there, or, if they are gone for good, run ringctl \
                     forget 02:00:00:00:00:08; ringctl forget 02:00:00:00:00:09";
         assert!(forgets.ends_with(text), "{forgets}");
         let many = no_quorum(votes, &absent(3, &[5, 6, 7, 8, 9, 10]));
         assert!(
-            many.contains("02:00:00:00:00:08, and 2 others; if"),
+            many.contains("02:00:00:00:00:08, and 2 others; start ringd there"),
             "{many}"
         );
         // As many are expected, be they known or not.

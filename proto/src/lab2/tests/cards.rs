@@ -64,6 +64,10 @@ fn every_member_knows_the_program_that_its_owner_has_told() {
     // The program has given the token back.
     hear_owner(&mut rig, card(OWN, None));
     assert_eq!(rig.machine.work(), None);
+    // The card no longer fits a heartbeat.
+    hear_owner(&mut rig, card(OWN, Some("backup")));
+    hear_owner(&mut rig, None);
+    assert_eq!(rig.machine.work(), None);
     // Nobody owns the token any longer, as far as this node knows.
     hear_owner(&mut rig, card(OWN, Some("backup")));
     rig.pass_time(constants().waiter_timeout() * 2);

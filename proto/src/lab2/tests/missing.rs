@@ -61,14 +61,27 @@ fn who_is_cut_off_tells_of_the_others_too() {
 }
 
 #[test]
-fn a_member_that_has_left_or_was_never_heard_does_not_fall_silent() {
+fn a_member_that_has_left_does_not_fall_silent() {
+    let mut rig = Rig::waiter();
+    rig.hear_all(7, Message::Leaving);
+    beats(&mut rig, SILENCE * 3);
+    assert_eq!(told(&mut rig), []);
+}
+
+/// A node that has just been started learns of members that have died before.
+#[test]
+fn a_member_that_was_never_heard_falls_silent_as_any_other() {
     let mut rig = Rig::waiter();
     rig.hear_all(7, Message::Leaving);
     let (digest, members) = (SAME, &[member(8, NO_IP)][..]);
     rig.hear(3, Message::RingMembers { digest, members });
-    beats(&mut rig, SILENCE * 3);
+    beats(&mut rig, SILENCE - ms(100));
     assert_eq!(told(&mut rig), []);
+    assert_eq!(rig.machine.present_members(), 3);
+    beats(&mut rig, LOOK + HEARTBEAT * 2);
+    assert_eq!(told(&mut rig), [(true, mac(8), 0)]);
     assert_eq!(rig.presence_of(8), Presence::Silent);
+    assert_eq!(rig.machine.present_members(), 2);
 }
 
 #[test]

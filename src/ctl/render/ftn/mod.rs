@@ -24,7 +24,8 @@ impl ServerView {
     /// # Errors
     /// It is no server's.
     pub(in crate::ctl) fn of(whole: NodeStatus) -> serde_json::Result<Self> {
-        let status = whole.json().read()?;
+        let mut status: Status = whole.json().read()?;
+        status.troubles = whole.verdict().troubles;
         Ok(Self { status, whole })
     }
 }

@@ -17,6 +17,7 @@ fn example() -> Value {
         "authority": true, "grace_ns": 0, "survey": null,
         "sessions": [{"id": 1_048_577, "address": "192.0.2.9:40000"}],
         "tokens": 3, "held": 2, "waiting": 1, "memory_bytes": 1_258_291, "max_memory_bytes": 268_435_456,
+        "health": "degraded",
         "troubles": ["both sides of a cut may grant the same token"],
         "counters": {"grants": 7, "received.STATE": 40},
     })
@@ -40,7 +41,7 @@ fn the_page_shows_servers_leader_tokens_and_what_is_wrong() {
     let expected = "\
 Daemon       ringd 0.1.0, up 3m 5s
 Server       1 of the list with signature -77
-Health       healthy
+Health       degraded
 Role         follower, with authority, configuration 12
 State        READY, serves its tokens
 Quorum       1 of 3

@@ -28,7 +28,8 @@ impl NodeView {
     /// # Errors
     /// It is none of such a node.
     pub(in crate::ctl) fn of(whole: NodeStatus) -> serde_json::Result<Self> {
-        let status = whole.json().read()?;
+        let mut status: Status = whole.json().read()?;
+        status.troubles = whole.verdict().troubles;
         Ok(Self { status, whole })
     }
 }

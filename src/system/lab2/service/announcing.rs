@@ -4,14 +4,14 @@ use ring_proto::lab2::{Command, Work};
 use ring_proto::time::{Instant, Now};
 
 use super::Service;
-use crate::host::HeldLock;
+use crate::host::{ClientId, HeldLock};
 
 impl Service {
     /// Returns when the members are to be told of the program that holds the token: one that holds it for less than a
     /// heartbeat is not worth a word.
     pub(super) fn announces_at(&self) -> Option<Instant> {
         let lock = self.lock_log.held()?;
-        let is_told = self.announced == Some(lock.client.id);
+        let is_told = self.announced == Some(tenure(lock));
         (!is_told).then(|| lock.since + self.heartbeat)
     }
 
@@ -20,13 +20,18 @@ impl Service {
         let is_due = self.announces_at().is_some_and(|at| at <= now.monotonic);
         let held = self.lock_log.held();
         if let Some(lock) = held.filter(|_| is_due) {
-            self.announced = Some(lock.client.id);
+            self.announced = Some(tenure(lock));
             return Some(Command::Announce(Some(work(lock))));
         }
-        let holder = held.map(|lock| lock.client.id);
+        let holder = held.map(tenure);
         self.announced.take_if(|told| Some(*told) != holder)?;
         Some(Command::Announce(None))
     }
+}
+
+/// Returns what tells two locks apart: one client may take one after another, each with its own label.
+fn tenure(lock: &HeldLock) -> (ClientId, Instant) {
+    (lock.client.id, lock.since)
 }
 
 fn work(lock: &HeldLock) -> Work {
