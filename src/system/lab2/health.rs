@@ -70,7 +70,7 @@ fn own_findings(status: &Status) -> Vec<Finding> {
         let others = status.others().count();
         findings.push(Finding::critical(format!(
             "this node hears none of the {others} other members that it knows: if they are up, look at {interface}, its \
-             firewall and its cable; if one is gone for good, run ringctl forget MEMBER"
+             firewall and its cable; only if all of them are gone for good, run ringctl forget MEMBER"
         )));
     } else if !status.is_in_ring() {
         findings.push(Finding::critical(format!(

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ring_segment::{Test, Timing, tests};
+use ring_segment::{Daemon, Test, Timing, tests};
+use serde_json::Value;
 
 use crate::locks::program::Running;
 use crate::locks::{BINARIES, PATIENCE, connect, form_with, ringctl, shared_ring};
@@ -60,6 +61,7 @@ fn a_wait_for_another_program_says_nothing() -> Result<()> {
     holder.hears("granted")?;
     let daemon = &ring.daemons[1];
     let mut run = Running::start(&mut ringctl(daemon, &["run", "--", "true"]))?;
+    waits_for_lock(daemon)?;
     // This one tells of every reason, later than the other one would.
     let mut set = Running::start(&mut ringctl(daemon, &["data", "set", "x"]))?;
     set.complains("ringctl: waiting for the token: held by ")?;
@@ -77,6 +79,7 @@ fn sigterm_ends_every_wait_also_that_of_a_first_process() -> Result<()> {
     holder.lock("holder")?;
     holder.hears("granted")?;
     let daemon = &ring.daemons[0];
+    let own = std::process::id().to_string();
     let waits: [&[&str]; 7] = [
         &["run", "--", "true"],
         &["once", "nightly", "--every", "1h", "--", "true"],
@@ -84,12 +87,14 @@ fn sigterm_ends_every_wait_also_that_of_a_first_process() -> Result<()> {
         &["wait", "held"],
         &["watch"],
         &["lock", "--pipe"],
-        &["lock", "--pid", "2"],
+        &["lock", "--pid", &own],
     ];
     for arguments in waits {
         let mut wait = Running::start(&mut ringctl(daemon, arguments))?;
+        begins_to_wait(daemon, wait.pid(), arguments)?;
         wait.signal(Signal::SIGTERM)?;
         wait.end().with_context(|| arguments.join(" "))?;
+        has_no_clients(daemon)?;
     }
     for arguments in &waits[..5] {
         let mut command = Command::new("unshare");
@@ -99,11 +104,49 @@ fn sigterm_ends_every_wait_also_that_of_a_first_process() -> Result<()> {
         let mut container = Running::start(&mut command)?;
         let first = child_of(container.pid())?;
         // It passes signals on from the moment on in which it has started the program.
-        child_of(first)?;
+        let program = child_of(first)?;
+        begins_to_wait(daemon, program, arguments)?;
         kill(first, Signal::SIGTERM)?;
         container.end().with_context(|| arguments.join(" "))?;
+        has_no_clients(daemon)?;
     }
     holder.unlock()
+}
+
+/// Waits until a command of `ringctl` waits: for the lock, or for what the daemon tells it.
+fn begins_to_wait(daemon: &Daemon, ringctl: Pid, arguments: &[&str]) -> Result<()> {
+    if !matches!(arguments, ["wait" | "watch", ..]) {
+        return waits_for_lock(daemon).with_context(|| arguments.join(" "));
+    }
+    let has_connected = || -> Result<bool> {
+        for file in fs::read_dir(format!("/proc/{ringctl}/fd"))? {
+            // A file may be closed meanwhile.
+            let target = fs::read_link(file?.path()).unwrap_or_default();
+            if target.to_string_lossy().starts_with("socket:") {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    let give_up = Instant::now() + PATIENCE;
+    while !has_connected()? {
+        ensure!(Instant::now() < give_up, "it does not connect");
+        thread::yield_now();
+    }
+    Ok(())
+}
+
+/// Waits until a client of a daemon that holds no lock waits for one.
+fn waits_for_lock(daemon: &Daemon) -> Result<()> {
+    let count = |status: &Value| status["clients"].as_array().map_or(0, Vec::len);
+    daemon.wait_for_status(PATIENCE, |status| count(status) == 1)?;
+    Ok(())
+}
+
+fn has_no_clients(daemon: &Daemon) -> Result<()> {
+    let none = |status: &Value| status["clients"].as_array().is_some_and(Vec::is_empty);
+    daemon.wait_for_status(PATIENCE, none)?;
+    Ok(())
 }
 
 /// Returns the child of a process, once there is one.
