@@ -27,7 +27,7 @@ const KIND: [&str; 8] = [
     "event", "from", "to", "mac", "node", "server", "job", "grade",
 ];
 /// What these events log has a limit of its own, or was asked for.
-const NOT_LIMITED: [&str; 7] = [
+const NOT_LIMITED: [&str; 10] = [
     "command_said",
     "hook_said",
     "lock_granted",
@@ -35,6 +35,9 @@ const NOT_LIMITED: [&str; 7] = [
     "lock_released",
     "status",
     "status_detail",
+    "token_granted",
+    "token_lost",
+    "token_returned",
 ];
 
 thread_local! {

@@ -6,6 +6,7 @@ use ring_proto::ftn::server::Event;
 use ring_proto::time::Instant;
 use tracing::field::display;
 
+use super::holdings::Holdings;
 use super::telling::Keys;
 use crate::observe::{Line, RateLimit};
 use crate::print_line;
@@ -27,24 +28,38 @@ pub struct Log {
     sessions: RateLimit,
     strangers: RateLimit,
     drops: RateLimit,
+    holdings: Holdings,
+}
+
+/// A line is to be printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admitted {
+    /// How many before it were not.
+    pub hidden: u64,
+    /// For how long a token was held that no longer is.
+    pub held: Option<Duration>,
 }
 
 impl Log {
     /// If `verbose`, sessions that begin and end are told too, and why datagrams are dropped.
     #[must_use]
-    pub const fn new(verbose: bool) -> Self {
+    pub fn new(verbose: bool) -> Self {
         Self {
             verbose,
             turns: TURNS,
             sessions: SESSIONS,
             strangers: STRANGERS,
             drops: DROPS,
+            holdings: Holdings::new(),
         }
     }
 
-    /// Whether a line is to be printed for an event, and how many before it were not. Who prints none formats
-    /// none.
-    pub fn admit(&mut self, now: Instant, event: &Event) -> Option<u64> {
+    /// Returns whether a line is to be printed for an event: a line that is not printed need not be formatted.
+    pub fn admit(&mut self, now: Instant, event: &Event) -> Option<Admitted> {
+        if let Ok(admitted) = self.holdings.admit(now, event) {
+            return admitted;
+        }
+        let admitted = |hidden| Admitted { hidden, held: None };
         let limit = match event {
             Event::Dropped { .. } => self.verbose.then_some(&mut self.drops)?,
             Event::SessionBegun { .. }
@@ -52,9 +67,9 @@ impl Log {
             | Event::SessionLoggedOut { .. } => self.verbose.then_some(&mut self.turns)?,
             Event::SessionExpired { .. } => &mut self.sessions,
             Event::OtherList { .. } | Event::Misplaced { .. } => &mut self.strangers,
-            _ => return Some(0),
+            _ => return Some(admitted(0)),
         };
-        limit.allow(now).then(|| limit.take_refused())
+        limit.allow(now).then(|| admitted(limit.take_refused()))
     }
 }
 
@@ -65,7 +80,22 @@ pub fn print(line: &Line<Keys>, hidden: u64) {
         server,
         session,
         address,
+        ref token,
+        ref program,
+        ref number,
+        held_ns,
     } = line.keys;
     let address = address.map(display);
-    print_line!(line, hidden, configuration, server, session, address);
+    print_line!(
+        line,
+        hidden,
+        configuration,
+        server,
+        session,
+        address,
+        token,
+        program,
+        number,
+        held_ns
+    );
 }

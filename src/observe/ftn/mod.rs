@@ -1,12 +1,13 @@
 //! What is said of the events of a server of the token service: one sentence for the log and for who watches.
 //! What happens with each datagram is counted by the machine itself.
 
+mod holdings;
 mod log;
 mod names;
 mod telling;
 #[cfg(test)]
 mod tests;
 
-pub use log::{Log, print};
+pub use log::{Admitted, Log, print};
 pub use names::{Names, state_name};
 pub use telling::{Keys, News, other_options};

@@ -1,9 +1,11 @@
 //! What an event is called, how much it matters, and the sentence for it.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use ring_codec::ftn::ServerState;
-use ring_proto::ftn::server::{Difference, Event, RoleKind, Setting};
+use ring_proto::ftn::server::{Difference, Event, Holding, RoleKind, Setting};
+use ring_proto::time::nanos;
 use serde::Serialize;
 use tracing::Level;
 
@@ -25,6 +27,18 @@ pub struct Keys {
     /// Where that is from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<SocketAddr>,
+    /// A token's name, escaped and cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// What the program that holds it, or held it, says that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// The fencing number of its grant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<String>,
+    /// For how long it was held, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_ns: Option<u64>,
 }
 
 type Line = crate::observe::Line<Keys>;
@@ -72,9 +86,12 @@ impl News {
         }
     }
 
-    /// Describes an event.
-    pub fn describe(&mut self, event: &Event) -> Line {
+    /// Describes an event. `held`: for how long a token was held that no longer is.
+    pub fn describe(&mut self, event: &Event, held: Option<Duration>) -> Line {
         match event {
+            Event::TokenGranted(it) => token("token_granted", it, "holds", None),
+            Event::TokenReturned(it) => token("token_returned", it, "has returned", held),
+            Event::TokenLost(it) => token("token_lost", it, "has ended and no longer holds", held),
             Event::RoleChanged { role, leader } => self.role_changed(*role, *leader),
             Event::TookOver {
                 configuration,
@@ -291,6 +308,33 @@ fn authority_changed(has: bool) -> Line {
                 one does"
         .to_owned();
     Line::new("authority_lost", Level::WARN, text)
+}
+
+fn token(event: &'static str, holding: &Holding, does: &str, held: Option<Duration>) -> Line {
+    let Holding {
+        name,
+        session,
+        address,
+        program,
+        number,
+        ..
+    } = holding;
+    let token = TokenName(name);
+    let program = program.as_deref().map(str::to_owned);
+    let who = match &program {
+        Some(program) => format!("{program}, session {session} of {address},"),
+        None => format!("session {session} of {address}"),
+    };
+    let after = held.map_or_else(String::new, |held| {
+        format!(" after {}", format_duration(held))
+    });
+    let text = format!("{who} {does} the token {token} with number {number}{after}");
+    let mut line = Line::new(event, Level::INFO, text).of_session(*session, *address);
+    line.keys.token = Some(token.to_string());
+    line.keys.program = program;
+    line.keys.number = Some(number.to_string());
+    line.keys.held_ns = held.map(nanos);
+    line
 }
 
 fn session(

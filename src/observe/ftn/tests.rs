@@ -1,8 +1,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use ring_codec::ftn::Access;
 use ring_codec::ftn::ServerState::{Booting, Down, Ready};
-use ring_proto::ftn::server::{Difference, Event, Reason, RoleKind, Setting};
+use ring_proto::ftn::server::{Difference, Event, Holding, Reason, RoleKind, Setting};
 use ring_proto::time::Instant;
 use tracing::Level;
 
@@ -19,7 +20,7 @@ fn client() -> SocketAddr {
 }
 
 fn describe(event: &Event) -> Line<Keys> {
-    news().describe(event)
+    news().describe(event, None)
 }
 
 #[test]
@@ -27,10 +28,11 @@ fn a_configuration_names_the_servers_that_have_changed_and_warns_of_those_that_a
     let mut news = news();
     let mut change = |configuration, states: [_; 3]| {
         let states = Box::new(states);
-        news.describe(&Event::ConfigurationChanged {
+        let changed = Event::ConfigurationChanged {
             configuration,
             states,
-        })
+        };
+        news.describe(&changed, None)
     };
     let first = change(4, [Down, Booting, Ready]);
     let text = "configuration 4: this server is BOOTING, server 2 (c:3) is READY";
@@ -90,8 +92,8 @@ fn a_survey_is_news_if_it_asks_anybody() {
             configuration: 4,
             sessions,
         };
-        assert_eq!(news.describe(&begun).level, level);
-        let ended = news.describe(&Event::SurveyEnded { configuration: 4 });
+        assert_eq!(news.describe(&begun, None).level, level);
+        let ended = news.describe(&Event::SurveyEnded { configuration: 4 }, None);
         assert_eq!((ended.level, ended.keys.configuration), (level, Some(4)));
     }
 }
@@ -141,14 +143,57 @@ fn what_happens_with_every_datagram_or_client_is_limited_or_for_the_verbose() {
         .count();
     assert_eq!(shown, 10);
     let later = log.admit(at + Duration::from_secs(3), &expired);
-    assert_eq!(later, Some(990), "those that were not shown are counted");
+    let hidden = later.map(|it| it.hidden);
+    assert_eq!(hidden, Some(990), "those that were not shown are counted");
     let mut log = Log::new(true);
-    assert_eq!(log.admit(at, &begun), Some(0));
-    assert_eq!(log.admit(at, &dropped), Some(0));
+    assert!(log.admit(at, &begun).is_some());
+    assert!(log.admit(at, &dropped).is_some());
     assert_eq!(log.admit(at, &dropped), None);
     let text = describe(&dropped).text;
     assert_eq!(
         text,
         "dropped a datagram of 192.0.2.9:4000: it is no message of the protocol"
     );
+}
+
+#[test]
+fn a_grant_and_its_end_name_the_program_the_number_and_how_long_the_token_was_held() {
+    let holding = |number| {
+        Box::new(Holding {
+            name: (*b"press").into(),
+            session: 7,
+            address: client(),
+            program: Some("backup (process 12 of root on north)".into()),
+            access: Access::Exclusive,
+            number,
+        })
+    };
+    let at = Instant::default() + Duration::from_secs(100);
+    let later = at + Duration::from_secs(63);
+    let mut log = Log::new(false);
+    let granted = Event::TokenGranted(holding(41));
+    let admitted = log.admit(at, &granted).expect("it is the first");
+    let line = news().describe(&granted, admitted.held);
+    let who = "backup (process 12 of root on north), session 7 of 192.0.2.9:4000,";
+    let which = "the token 'press' with number 41";
+    assert_eq!(line.text, format!("{who} holds {which}"));
+    assert_eq!(line.level, Level::INFO);
+    let returned = Event::TokenReturned(holding(41));
+    let admitted = log.admit(later, &returned).expect("its grant was shown");
+    let line = news().describe(&returned, admitted.held);
+    assert_eq!(line.text, format!("{who} has returned {which} after 1m 3s"));
+    assert_eq!(line.keys.held_ns, Some(63_000_000_000));
+    // Of a flood only some are shown, each with its end.
+    let flood: Vec<u128> = (0..1_000).collect();
+    let shown = flood.iter().filter(|&&number| {
+        let granted = Event::TokenGranted(holding(number));
+        log.admit(at, &granted).is_some()
+    });
+    let shown = shown.count();
+    assert!((90..=100).contains(&shown), "{shown}");
+    let ended = flood.iter().filter(|&&number| {
+        let lost = Event::TokenLost(holding(number));
+        log.admit(at, &lost).is_some()
+    });
+    assert_eq!(ended.count(), shown);
 }

@@ -5,7 +5,7 @@ use ring_proto::time::Now;
 
 use crate::driver::Observe;
 use crate::host::{History, Priority};
-use crate::observe::ftn::{Keys, Log, News, print};
+use crate::observe::ftn::{Admitted, Keys, Log, News, print};
 
 /// All observers of events.
 #[derive(Debug)]
@@ -19,20 +19,31 @@ impl Observe<Event> for Audience {
     fn observe(&mut self, now: Now, event: &Event) {
         let admitted = self.log.admit(now.monotonic, event);
         let priority = match event {
-            // As many as strangers please: watchers get as many as the log.
-            Event::Dropped { .. } if admitted.is_none() => return,
+            // As many as strangers and programs please: watchers get as many as the log.
+            Event::Dropped { .. }
+            | Event::TokenGranted(_)
+            | Event::TokenReturned(_)
+            | Event::TokenLost(_)
+                if admitted.is_none() =>
+            {
+                return;
+            }
             Event::Dropped { .. } => Priority::Routine,
             // Thousands in a second would displace all news.
             Event::SessionBegun { .. }
             | Event::SessionAdopted { .. }
             | Event::SessionExpired { .. }
             | Event::SessionLoggedOut { .. }
+            | Event::TokenGranted(_)
+            | Event::TokenReturned(_)
+            | Event::TokenLost(_)
             | Event::OtherList { .. }
             | Event::Misplaced { .. } => Priority::Passing,
             _ => Priority::News,
         };
-        let line = self.news.describe(event);
-        if let Some(hidden) = admitted {
+        let held = admitted.and_then(|it| it.held);
+        let line = self.news.describe(event, held);
+        if let Some(Admitted { hidden, .. }) = admitted {
             print(&line, hidden);
         }
         self.history

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use ring_codec::ftn::{Kind, ServerState};
 
-use super::{Difference, Reason, RoleKind};
+use super::{Difference, Holding, Reason, RoleKind};
 
 /// Something happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +71,12 @@ pub enum Event {
         /// Its client.
         address: SocketAddr,
     },
+    /// A session holds a token from now on.
+    TokenGranted(Box<Holding>),
+    /// A session has returned a token.
+    TokenReturned(Box<Holding>),
+    /// A session has ended that held a token.
+    TokenLost(Box<Holding>),
     /// The server asks all clients what they hold.
     SurveyBegun {
         /// The configuration that it is for.

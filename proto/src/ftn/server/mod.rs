@@ -21,6 +21,7 @@ mod draw;
 mod election;
 mod event;
 mod follower;
+mod holding;
 mod input;
 mod leader;
 mod leaving;
@@ -57,6 +58,7 @@ mod view;
 pub use command::{Command, Durable, Net};
 pub use counters::Counters;
 pub use event::Event;
+pub use holding::Holding;
 pub use leaving::LEAVING_MAX;
 pub use machine::Server;
 pub use options::{

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use ring_codec::ftn::{Access, Message, Token as Entry};
 
 use super::serving::Serves;
-use super::{Reason, Server};
+use super::{Event, Reason, Server};
 use crate::backoff::Backoff;
 use crate::ftn::{RETRY, RETRY_MAX};
 use crate::time::Instant;
@@ -173,6 +173,7 @@ impl Server {
             self.tokens.relate(session, id);
         }
         self.out.counters.grants += 1;
+        self.tell_holding(id, session, Event::TokenGranted);
         self.send_grant(id, session, fenced);
     }
 

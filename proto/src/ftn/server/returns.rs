@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use ring_codec::ftn::{Flags, Message};
 
-use super::{Reason, Server};
+use super::{Event, Reason, Server};
 use crate::time::Instant;
 
 /// A RETURN of a token.
@@ -53,6 +53,9 @@ impl Server {
         }
         if acts && updates {
             self.out.counters.updates += 1;
+        }
+        if acts && deassigns {
+            self.tell_holding(id, session, Event::TokenReturned);
         }
         if party.is_some() {
             self.tokens.change(now, id, |token| {

@@ -9,6 +9,7 @@ mod datagrams;
 mod election;
 mod follower;
 mod group;
+mod holding;
 mod leader;
 mod leaving;
 mod memory;

@@ -1,0 +1,47 @@
+//! News of single tokens, for people: who holds one, and who no longer does. Nothing is decided here.
+
+use std::net::SocketAddr;
+
+use ring_codec::ftn::Access;
+
+use super::{Event, Server};
+
+/// A session's hold of a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// The token's name.
+    pub name: Box<[u8]>,
+    /// The session.
+    pub session: i32,
+    /// The address of its client.
+    pub address: SocketAddr,
+    /// The program as it has introduced itself; `None`: it has not, or to another server.
+    pub program: Option<Box<str>>,
+    /// Whether others may hold the token too.
+    pub access: Access,
+    /// The fencing number of the grant.
+    pub number: u128,
+}
+
+impl Server {
+    /// Returns a session's hold of a token; `None`: it does not hold it.
+    pub(super) fn holding(&self, id: u32, session: i32) -> Option<Box<Holding>> {
+        let token = self.tokens.get(id)?;
+        let party = token.party(session)?;
+        Some(Box::new(Holding {
+            name: token.name().into(),
+            session,
+            address: self.sessions.get(session)?.address,
+            program: self.sessions.introduction(session).map(Into::into),
+            access: party.held?,
+            number: party.fence(),
+        }))
+    }
+
+    /// Tells of a session's hold of a token, if it has one.
+    pub(super) fn tell_holding(&mut self, id: u32, session: i32, event: fn(Box<Holding>) -> Event) {
+        if let Some(holding) = self.holding(id, session) {
+            self.out.event(event(holding));
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What people are told of the holders of tokens.
+
+use ring_codec::ftn::Message;
+
+use super::rig::*;
+use crate::ftn::server::{Event, Holding};
+
+/// Takes what was told of holders since the last call.
+fn told(rig: &mut Rig) -> Vec<(&'static str, Holding)> {
+    let told = rig.events.drain(..).filter_map(|event| match event {
+        Event::TokenGranted(it) => Some(("granted", *it)),
+        Event::TokenReturned(it) => Some(("returned", *it)),
+        Event::TokenLost(it) => Some(("lost", *it)),
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn each_grant_and_its_end_are_told_with_the_program_and_the_number() {
+    let mut rig = Rig::alone();
+    rig.begin(1);
+    rig.begin(2);
+    rig.introduce(1, "backup");
+    told(&mut rig);
+    rig.request(1, 1, "a", X);
+    let [("granted", first)] = &told(&mut rig)[..] else {
+        panic!("one grant is told");
+    };
+    assert_eq!((&*first.name, first.access), (&b"a"[..], X));
+    assert_eq!(first.program.as_deref(), Some("backup"));
+    // What is sent again is told once.
+    rig.request(1, 1, "a", X);
+    assert_eq!(told(&mut rig), []);
+    rig.request(2, 1, "a", X);
+    assert_eq!(told(&mut rig), [], "it waits");
+    rig.deassign(1, 2, "a");
+    let [("returned", returned), ("granted", second)] = &told(&mut rig)[..] else {
+        panic!("a return and a grant are told");
+    };
+    assert_eq!(returned, first);
+    assert_eq!(second.program, None);
+    assert!(second.number > first.number);
+    // A RETURN of a session that does not hold the token tells nobody anything.
+    rig.deassign(1, 3, "a");
+    assert_eq!(told(&mut rig), []);
+    let second = second.clone();
+    rig.say(2, Message::Logout);
+    assert_eq!(told(&mut rig), [("lost", second)]);
+}
