@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::client::reach;
+use super::systems::start_serving;
 use crate::control::NodeName;
 use crate::sys::Interface;
 
@@ -58,6 +59,7 @@ pub fn only_socket(base: &Path, serves: impl Fn(Option<&str>) -> bool) -> Result
         [] if running.is_empty() => Err(Error::NoneRuns),
         [] => Err(Error::NoneCan {
             nodes: all_names(&running),
+            start: start_serving(serves),
         }),
         [only] => Ok(only.clone()),
         ref several => Err(Error::Several {

@@ -35,12 +35,14 @@ pub enum Error {
     },
     /// Daemons run, and none can do what is asked.
     #[error(
-        "no ringd on this machine can do that: only {} runs; start a ring with sudo ringd IFACE",
+        "no ringd on this machine can do that: only {} runs; start one that can with {start}",
         .nodes.join(" and ")
     )]
     NoneCan {
         /// Their names.
         nodes: Vec<String>,
+        /// The command that starts a daemon that can.
+        start: &'static str,
     },
     /// A directory of sockets cannot be read.
     #[error("cannot read {}: {}", .0.display(), .1)]

@@ -198,6 +198,15 @@ pub(super) fn start_command(name: Option<&NodeName>) -> String {
     }
 }
 
+/// Returns the command that starts a node of a system that can do what is asked.
+pub(super) fn start_serving(serves: impl Fn(Option<&str>) -> bool) -> &'static str {
+    if serves(None) {
+        "sudo ringd IFACE"
+    } else {
+        "sudo ringd jitterbug IFACE"
+    }
+}
+
 /// Returns what a person is shown of an event, besides its number, time and name.
 pub(super) fn event_text(event: &EventMessage, head: &EventHead) -> String {
     match &head.text {
@@ -219,7 +228,7 @@ pub(super) fn parse_name(name: &str) -> Result<NodeName, String> {
 mod tests {
     use clap::Parser;
 
-    use super::{Options, start_command, view};
+    use super::{Options, start_command, start_serving, view};
     use crate::control::{Health, NodeName, NodeStatus, Reply};
 
     fn status(text: &str) -> NodeStatus {
@@ -299,6 +308,18 @@ mod tests {
             ("wait leader", &["jitterbug"]),
         ] {
             assert_eq!(served(words), systems, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_machine_on_which_no_node_can_do_it_is_told_what_to_start() {
+        for (words, start) in [
+            ("yield node3", "sudo ringd IFACE"),
+            ("wait leader", "sudo ringd jitterbug IFACE"),
+        ] {
+            let given = ["ringctl"].into_iter().chain(words.split(' '));
+            let command = Options::try_parse_from(given).expect("it is right").command;
+            assert_eq!(start_serving(|it| command.is_served_by(it)), start);
         }
     }
 

@@ -213,7 +213,7 @@ fn a_full_disk_is_critical() -> Result<()> {
     recovers(&daemon)?;
     disk.fill("eth0.state")?;
     becomes(&daemon, "critical", "the state file cannot be written")?;
-    warns(&daemon, "cannot be stored")?;
+    warns(&daemon, "cannot write the state file")?;
     disk.free()?;
     recovers(&daemon)
 }

@@ -278,11 +278,11 @@ fn trouble(event: &Event) {
         }
         Event::StorageChanged { failed: true } => error!(
             event = "state_not_stored",
-            "the state cannot be stored: this node owns nothing until it can"
+            "cannot write the state file: this node owns nothing until ringd can write it; free some space or check the disk"
         ),
         Event::StorageChanged { failed: false } => info!(
             event = "state_stored",
-            "the state can be stored again: this node may own the token"
+            "the state file can be written again: this node may own the token"
         ),
         Event::TooLong { kind, mtu } => {
             let words = TooLong { kind, mtu };

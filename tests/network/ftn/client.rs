@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -24,6 +24,7 @@ pub fn tests() -> Vec<Test> {
         a_holder_gives_way_when_another_waits_if_it_is_to,
         all_tokens_of_all_servers_are_listed,
         a_holder_is_named_with_its_machine_its_label_and_its_process,
+        who_watches_a_server_sees_who_gets_a_token_and_returns_it,
         a_tokens_name_is_any_bytes,
     ]
 }
@@ -226,6 +227,27 @@ fn a_holder_is_named_with_its_machine_its_label_and_its_process() -> Result<()> 
     stand.wait_for_page(|page| page.contains(&name))?;
     run.signal(Signal::SIGTERM)?;
     run.end()?;
+    Ok(())
+}
+
+fn who_watches_a_server_sees_who_gets_a_token_and_returns_it() -> Result<()> {
+    let stand = serve(1)?;
+    stand.ends_with(0, &["set", "press", ""])?;
+    let mut watch = Command::new(env!("CARGO_BIN_EXE_ringctl"));
+    watch.arg("--socket").arg(stand.file("ftn-0.sock"));
+    let mut watch = Running::start(watch.arg("watch"))?;
+    ensure!(!watch.line().is_empty(), "{}", watch.errors());
+    stand.ends_with(0, &["run", "--label", "nightly", "press", "--", "true"])?;
+    for does in ["holds", "has returned"] {
+        loop {
+            let line = watch.line();
+            ensure!(!line.is_empty(), "the output ends without {does:?}");
+            if line.contains(&format!("{does} the token 'press' with number ")) {
+                ensure!(line.contains("nightly (process "), "{line}");
+                break;
+            }
+        }
+    }
     Ok(())
 }
 

@@ -31,7 +31,7 @@ fn a_node_that_cannot_store_its_state_owns_nothing_until_it_can() -> Result<()> 
 
     let mut watcher = Watcher::of(&one)?;
     disk.fill("eth0.state")?;
-    watcher.is_told("state_not_stored", "cannot be stored")?;
+    watcher.is_told("state_not_stored", "cannot write the state file")?;
     one.wait_for_status(PATIENCE, |status| status["stored"] == false)?;
     let (done, said) = runs(&other, "20")?;
     ensure!(done, "{said}");
@@ -40,7 +40,7 @@ fn a_node_that_cannot_store_its_state_owns_nothing_until_it_can() -> Result<()> 
     ensure!(said.contains("cannot write its state file"), "{said}");
 
     disk.free()?;
-    watcher.is_told("state_stored", "can be stored again")?;
+    watcher.is_told("state_stored", "can be written again")?;
     one.wait_for_status(PATIENCE, |status| status["stored"] == true)?;
     let (done, said) = runs(&one, "20")?;
     ensure!(done, "{said}");
