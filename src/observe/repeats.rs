@@ -27,12 +27,13 @@ const KIND: [&str; 8] = [
     "event", "from", "to", "mac", "node", "server", "job", "grade",
 ];
 /// What these events log has a limit of its own, or was asked for.
-const NOT_LIMITED: [&str; 10] = [
+const NOT_LIMITED: [&str; 11] = [
     "command_said",
     "hook_said",
     "lock_granted",
     "lock_lost",
     "lock_released",
+    "session_introduced",
     "status",
     "status_detail",
     "token_granted",

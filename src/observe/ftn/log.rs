@@ -15,6 +15,8 @@ use crate::print_line;
 const TURNS: RateLimit = RateLimit::new(200, Duration::from_millis(10));
 /// Sessions that ended by silence: after a cut thousands may, and a few lines say so.
 const SESSIONS: RateLimit = RateLimit::new(10, Duration::from_secs(3));
+/// Sessions that say what they are, as often as grants that get a line.
+const INTRODUCTIONS: RateLimit = RateLimit::new(100, Duration::from_secs(1));
 /// Senders with another list.
 const STRANGERS: RateLimit = RateLimit::new(5, Duration::from_secs(10));
 /// Dropped datagrams.
@@ -26,6 +28,7 @@ pub struct Log {
     verbose: bool,
     turns: RateLimit,
     sessions: RateLimit,
+    introductions: RateLimit,
     strangers: RateLimit,
     drops: RateLimit,
     holdings: Holdings,
@@ -48,6 +51,7 @@ impl Log {
             verbose,
             turns: TURNS,
             sessions: SESSIONS,
+            introductions: INTRODUCTIONS,
             strangers: STRANGERS,
             drops: DROPS,
             holdings: Holdings::new(),
@@ -66,6 +70,7 @@ impl Log {
             | Event::SessionAdopted { .. }
             | Event::SessionLoggedOut { .. } => self.verbose.then_some(&mut self.turns)?,
             Event::SessionExpired { .. } => &mut self.sessions,
+            Event::SessionIntroduced { .. } => &mut self.introductions,
             Event::OtherList { .. } | Event::Misplaced { .. } => &mut self.strangers,
             _ => return Some(admitted(0)),
         };
@@ -82,7 +87,7 @@ pub fn print(line: &Line<Keys>, hidden: u64) {
         address,
         ref token,
         ref program,
-        ref number,
+        ref fencing_number,
         held_ns,
     } = line.keys;
     let address = address.map(display);
@@ -95,7 +100,7 @@ pub fn print(line: &Line<Keys>, hidden: u64) {
         address,
         token,
         program,
-        number,
+        fencing_number,
         held_ns
     );
 }

@@ -35,7 +35,7 @@ pub struct Keys {
     pub program: Option<String>,
     /// The fencing number of its grant.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub number: Option<String>,
+    pub fencing_number: Option<String>,
     /// For how long it was held, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_ns: Option<u64>,
@@ -89,6 +89,11 @@ impl News {
     /// Describes an event. `held`: for how long a token was held that no longer is.
     pub fn describe(&mut self, event: &Event, held: Option<Duration>) -> Line {
         match event {
+            Event::SessionIntroduced {
+                id,
+                address,
+                program,
+            } => introduced((*id, *address), program),
             Event::TokenGranted(it) => token("token_granted", it, "holds", None),
             Event::TokenReturned(it) => token("token_returned", it, "has returned", held),
             Event::TokenLost(it) => token("token_lost", it, "has ended and no longer holds", held),
@@ -310,6 +315,13 @@ fn authority_changed(has: bool) -> Line {
     Line::new("authority_lost", Level::WARN, text)
 }
 
+fn introduced((id, address): (i32, SocketAddr), program: &str) -> Line {
+    let text = format!("session {id} of {address} is {program}");
+    let mut line = Line::new("session_introduced", Level::INFO, text).of_session(id, address);
+    line.keys.program = Some(program.to_owned());
+    line
+}
+
 fn token(event: &'static str, holding: &Holding, does: &str, held: Option<Duration>) -> Line {
     let Holding {
         name,
@@ -332,7 +344,7 @@ fn token(event: &'static str, holding: &Holding, does: &str, held: Option<Durati
     let mut line = Line::new(event, Level::INFO, text).of_session(*session, *address);
     line.keys.token = Some(token.to_string());
     line.keys.program = program;
-    line.keys.number = Some(number.to_string());
+    line.keys.fencing_number = Some(number.to_string());
     line.keys.held_ns = held.map(nanos);
     line
 }

@@ -21,6 +21,7 @@ impl Observe<Event> for Audience {
         let priority = match event {
             // As many as strangers and programs please: watchers get as many as the log.
             Event::Dropped { .. }
+            | Event::SessionIntroduced { .. }
             | Event::TokenGranted(_)
             | Event::TokenReturned(_)
             | Event::TokenLost(_)
@@ -34,6 +35,7 @@ impl Observe<Event> for Audience {
             | Event::SessionAdopted { .. }
             | Event::SessionExpired { .. }
             | Event::SessionLoggedOut { .. }
+            | Event::SessionIntroduced { .. }
             | Event::TokenGranted(_)
             | Event::TokenReturned(_)
             | Event::TokenLost(_)

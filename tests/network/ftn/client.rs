@@ -238,16 +238,27 @@ fn who_watches_a_server_sees_who_gets_a_token_and_returns_it() -> Result<()> {
     let mut watch = Running::start(watch.arg("watch"))?;
     ensure!(!watch.line().is_empty(), "{}", watch.errors());
     stand.ends_with(0, &["run", "--label", "nightly", "press", "--", "true"])?;
-    for does in ["holds", "has returned"] {
-        loop {
-            let line = watch.line();
-            ensure!(!line.is_empty(), "the output ends without {does:?}");
-            if line.contains(&format!("{does} the token 'press' with number ")) {
-                ensure!(line.contains("nightly (process "), "{line}");
-                break;
-            }
+    let mut sees = |words: &str| loop {
+        let line = watch.line();
+        ensure!(!line.is_empty(), "no {words:?}: {}", watch.errors());
+        if line.contains(words) {
+            return Ok(line);
         }
-    }
+    };
+    let granted = sees("holds the token 'press' with number ")?;
+    let session = granted.split("session ").nth(1).context("it is named")?;
+    let session = session.split(' ').next().context("it has a number")?;
+    let introduced = sees("is nightly (process ")?;
+    ensure!(
+        introduced.contains(&format!("session {session} ")),
+        "{introduced}"
+    );
+    let returned = sees("has returned the token 'press' with number ")?;
+    ensure!(returned.contains("nightly (process "), "{returned}");
+    ensure!(
+        returned.contains(&format!("session {session} ")),
+        "{returned}"
+    );
     Ok(())
 }
 

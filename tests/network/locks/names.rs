@@ -44,7 +44,7 @@ fn a_name_of_the_table_of_hosts_stands_beside_each_address() -> Result<()> {
     ensure!(said.contains(&format!("held by {named}")), "{said}");
     let mut watch = Running::start(&mut ringctl(alpha, &["watch"]))?;
     let line = watch.line();
-    ensure!(line.contains(&format!(" owner {named} ")), "{line}");
+    ensure!(line.contains(&format!(" owner {named}, ")), "{line}");
     let mut again = Running::start(&mut ringctl(alpha, &once))?;
     let said = again.errors();
     ensure!(said.contains(&named), "{said}");

@@ -71,6 +71,15 @@ pub enum Event {
         /// Its client.
         address: SocketAddr,
     },
+    /// A session has said what it is, after its first grant.
+    SessionIntroduced {
+        /// The session.
+        id: i32,
+        /// Its client.
+        address: SocketAddr,
+        /// What it has said.
+        program: Box<str>,
+    },
     /// A session holds a token from now on.
     TokenGranted(Box<Holding>),
     /// A session has returned a token.

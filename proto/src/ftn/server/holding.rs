@@ -38,6 +38,20 @@ impl Server {
         }))
     }
 
+    /// A session says what it is.
+    pub(super) fn on_introduction(&mut self, id: i32, text: &[u8]) {
+        let Some(address) = self.sessions.get(id).map(|session| session.address) else {
+            return;
+        };
+        if let Some(program) = self.sessions.introduce(id, text).map(Into::into) {
+            self.out.event(Event::SessionIntroduced {
+                id,
+                address,
+                program,
+            });
+        }
+    }
+
     /// Tells of a session's hold of a token, if it has one.
     pub(super) fn tell_holding(&mut self, id: u32, session: i32, event: fn(Box<Holding>) -> Event) {
         if let Some(holding) = self.holding(id, session) {

@@ -243,7 +243,7 @@ impl Server {
                 token: Token { name: [], data },
                 access: Access::Exclusive,
                 ..
-            } => self.sessions.introduce(session, data),
+            } => self.on_introduction(session, data),
             Message::Request {
                 msgnum,
                 token: Token { name: [], data },

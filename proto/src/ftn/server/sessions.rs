@@ -78,13 +78,15 @@ impl Sessions {
         Some(session)
     }
 
-    /// A session says what it is. Texts that are too long, and those that move a cursor, are ignored.
-    pub(super) fn introduce(&mut self, id: i32, text: &[u8]) {
+    /// A session says what it is. Texts that are too long, and those that move a cursor, are ignored. Returns the text if it
+    /// is new.
+    pub(super) fn introduce(&mut self, id: i32, text: &[u8]) -> Option<&str> {
         let text = str::from_utf8(text).ok();
         let text = text.filter(|it| it.len() <= MAX_INTRODUCTION && !it.contains(char::is_control));
-        if let Some(text) = text.filter(|_| self.by_id.contains_key(&id)) {
-            self.introductions.insert(id, text.into());
-        }
+        let text =
+            text.filter(|it| self.by_id.contains_key(&id) && self.introduction(id) != Some(it))?;
+        self.introductions.insert(id, text.into());
+        self.introduction(id)
     }
 
     /// Returns what a session says that it is, if it has introduced itself to this server.

@@ -21,8 +21,17 @@ fn each_grant_and_its_end_are_told_with_the_program_and_the_number() {
     let mut rig = Rig::alone();
     rig.begin(1);
     rig.begin(2);
+    let introduced = |rig: &mut Rig| {
+        let events = rig.events.drain(..);
+        events
+            .filter(|it| matches!(it, Event::SessionIntroduced { .. }))
+            .count()
+    };
+    introduced(&mut rig);
     rig.introduce(1, "backup");
-    told(&mut rig);
+    assert_eq!(introduced(&mut rig), 1);
+    rig.introduce(1, "backup");
+    assert_eq!(introduced(&mut rig), 0, "it is not new");
     rig.request(1, 1, "a", X);
     let [("granted", first)] = &told(&mut rig)[..] else {
         panic!("one grant is told");
