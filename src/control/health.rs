@@ -16,7 +16,7 @@ pub enum Health {
 }
 
 impl Health {
-    /// Returns the health of a node whose status lacks it: it may be well or not.
+    /// Returns the health of a node whose status has none: degraded, because the node may be ill.
     pub(super) const fn untold() -> Self {
         Self::Degraded
     }
@@ -79,9 +79,9 @@ impl Verdict {
 }
 
 impl Verdict {
-    /// Makes the verdict on a node whose status has no health, as those of daemons before this verdict have none.
+    /// Makes the verdict on a node whose status has no health that this program knows.
     pub(super) fn untold(mut troubles: Vec<String>) -> Self {
-        let why = "this daemon does not report its health, because it is older than ringctl: restart the daemon";
+        let why = "this daemon does not report its health as this ringctl expects: run the same version of both, and restart the daemon";
         troubles.insert(0, why.to_owned());
         let health = Health::untold();
         Self { health, troubles }

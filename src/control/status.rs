@@ -57,7 +57,7 @@ impl NodeStatus {
         keys.system.or(keys.protocol)
     }
 
-    /// Returns the verdict of the node on itself. If the status has none, nobody knows whether all is well.
+    /// Returns the verdict of the node on itself. If the status has none, the verdict is degraded.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let keys = self.0.read::<CommonKeys>().ok();

@@ -34,6 +34,8 @@ pub(crate) struct HeldLock {
 #[derive(Debug)]
 pub(crate) struct LockLog {
     grants: RateLimit,
+    /// Of locks that were lost at once.
+    losses: RateLimit,
     held: Option<HeldLock>,
     /// Whether the grant of the lock that is held was logged.
     is_shown: bool,
@@ -44,6 +46,7 @@ impl LockLog {
     pub const fn new() -> Self {
         Self {
             grants: GRANTS,
+            losses: GRANTS,
             held: None,
             is_shown: false,
         }
@@ -155,7 +158,7 @@ impl LockLog {
             since,
         } = lock;
         let held = now.since(since);
-        if !self.is_shown && held < LONG && !self.grants.allow(now) {
+        if !self.is_shown && held < LONG && !self.losses.allow(now) {
             return;
         }
         let (pid, uid, user) = (client.pid, client.uid, client.user_name());

@@ -91,7 +91,7 @@ impl<S: Subscriber> Layer<S> for Repeats {
 /// What tells lines of one kind from others.
 struct Kind {
     hasher: DefaultHasher,
-    /// The same without names, which somebody may invent.
+    /// Without the fields that name machines, because anybody can invent those.
     nameless: DefaultHasher,
     is_not_limited: bool,
 }
@@ -119,7 +119,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy)]
 struct Hashes {
     kind: u64,
-    /// Where there is no room for more kinds.
+    /// Used when there is no room for another kind.
     nameless: u64,
 }
 

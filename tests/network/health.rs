@@ -12,7 +12,7 @@ use serde_json::Value;
 const BINARIES: Binaries = binaries!();
 /// A member counts as silent after 3.2 s.
 const HEARTBEAT: Duration = Duration::from_millis(25);
-/// What a machine that has too much to do is told.
+/// Part of the warning of an overloaded machine.
 const OF_LOAD: &str = "raise --take-timeout";
 
 pub fn tests() -> Vec<Test> {
@@ -78,7 +78,7 @@ fn warns(daemon: &Daemon, words: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits until nothing is wrong with a daemon but that its machine is too slow, as one is that tests keep busy.
+/// Waits until a daemon reports no trouble but overload, which the tests may cause.
 fn recovers(daemon: &Daemon) -> Result<()> {
     daemon.wait_for_status(PATIENCE, |status| {
         let mut troubles = status["troubles"].as_array().into_iter().flatten();
@@ -148,7 +148,7 @@ fn a_machine_that_is_expected_and_missing_needs_attention() -> Result<()> {
         daemon.option("--expect", "3").spawn()
     };
     let (first, _second) = (start(0)?, start(1)?);
-    let words = "--expect says that there are 3 members, and this node knows 2";
+    let words = "--expect is 3, but only 2 members run";
     becomes(&first, "degraded", words)
 }
 

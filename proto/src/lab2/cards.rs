@@ -88,7 +88,7 @@ impl Lab2 {
         }
     }
 
-    /// A frame has come without a card. If the owner's card no longer fits its heartbeat, what it told last may be over.
+    /// Handles a frame without a card: forgets the owner's program, because a card that does not fit cannot withdraw it.
     pub(super) fn on_no_card(&mut self, envelope: Envelope, frame: &Frame<'_>) {
         let had_room = frame.message.kind() == Kind::TokenIsHere && frame.profile.is_some();
         if had_room && envelope.broadcast {
@@ -102,6 +102,9 @@ impl Lab2 {
         self.table
             .set_version(envelope.from, differs.then_some(card.version));
         self.note_unheard_by(envelope.from, card.unheard);
+        if let Some(mac) = card.unheard {
+            self.note_reported(mac);
+        }
         if kind != Kind::TokenIsHere || !envelope.broadcast {
             return;
         }

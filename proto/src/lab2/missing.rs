@@ -25,6 +25,22 @@ pub(super) struct Watch {
     alive: Instant,
 }
 
+/// Members that this node has never heard and that others report as silent. Members that have left are reported by nobody.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reported(Vec<MacAddr>);
+
+impl Reported {
+    fn has(&self, mac: MacAddr) -> bool {
+        self.0.binary_search(&mac).is_ok()
+    }
+
+    fn add(&mut self, mac: MacAddr) {
+        if let Err(at) = self.0.binary_search(&mac) {
+            self.0.insert(at, mac);
+        }
+    }
+}
+
 /// Members to whom the same has happened: the first ones by their names.
 #[derive(Default)]
 struct Found {
@@ -83,6 +99,7 @@ impl Lab2 {
         let knows = self.link.is_up() && attends.is_some_and(|at| now.since(at) >= silence);
         let alive = self.troubles.watch.alive.max(now.before(silence));
         self.troubles.watch.alive = alive;
+        self.review_reported();
         let (mut silent, mut back) = (Found::default(), Found::default());
         for at in 0..self.table.len() {
             let mac = self.table.members()[at].mac;
@@ -91,7 +108,7 @@ impl Lab2 {
                 continue;
             }
             let seen = peer.silent_since();
-            let is_silent = !peer.left && seen < alive;
+            let is_silent = self.is_missed(at, alive);
             if is_silent == peer.told_silent || is_silent && !knows {
                 continue;
             }
@@ -127,9 +144,38 @@ impl Lab2 {
     /// Returns how many members are there, this node included, as far as it can tell.
     #[must_use]
     pub fn present_members(&self) -> usize {
+        let alive = self.now.monotonic.before(self.silence());
         let peers = self.table.members().iter().zip(self.table.peers());
-        let others = peers.filter(|(member, peer)| !self.is_own(member.mac) && !peer.left);
-        1 + others.count() - self.silent_members().count()
+        let others = peers.filter(|(member, peer)| {
+            !self.is_own(member.mac) && !peer.left && peer.silent_since() >= alive
+        });
+        1 + others.count()
+    }
+
+    /// A member says in its card that it does not hear another one.
+    pub(super) fn note_reported(&mut self, mac: MacAddr) {
+        let peer = self.table.find(mac).map(|at| self.table.peers()[at]);
+        if peer.is_some_and(|peer| !peer.heard && !peer.left) {
+            self.troubles.reported.add(mac);
+        }
+    }
+
+    /// Forgets reports of members that were heard meanwhile, or are forgotten.
+    fn review_reported(&mut self) {
+        let mut reported = std::mem::take(&mut self.troubles.reported.0);
+        reported.retain(|&mac| {
+            let peer = self.table.find(mac).map(|at| self.table.peers()[at]);
+            peer.is_some_and(|peer| !peer.heard && !peer.left)
+        });
+        self.troubles.reported.0 = reported;
+    }
+
+    /// Whether a member was not heard since `alive`, and has not left. A node that was started after a member had left cannot
+    /// know that it has: it misses a member that it never heard if another member does.
+    fn is_missed(&self, at: usize, alive: Instant) -> bool {
+        let (mac, peer) = (self.table.members()[at].mac, self.table.peers()[at]);
+        let is_known = peer.heard || self.troubles.reported.has(mac);
+        is_known && !peer.left && peer.silent_since() < alive
     }
 
     /// Whether fewer members are there than a quorum has. Where nobody has said how many there are to be, members that have
@@ -148,13 +194,13 @@ impl Lab2 {
         })
     }
 
-    /// The other members of which nothing was heard for long, in order of their places. A member that was never heard is
-    /// silent if a table has told of it for that long.
+    /// Returns the silent members other than this node, in the order of the table. For a member that was never heard, the
+    /// time counts from the first table that listed it.
     pub fn silent_members(&self) -> impl Iterator<Item = MacAddr> {
         let alive = self.now.monotonic.before(self.silence());
-        let members = self.table.members().iter().zip(self.table.peers());
-        let silent = members.filter(move |(_, peer)| !peer.left && peer.silent_since() < alive);
-        let macs = silent.map(|(member, _)| member.mac);
+        let places = 0..self.table.len();
+        let silent = places.filter(move |&at| self.is_missed(at, alive));
+        let macs = silent.map(|at| self.table.members()[at].mac);
         macs.filter(|&mac| !self.is_own(mac))
     }
 }

@@ -9,7 +9,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Message};
 
 use super::input::Envelope;
-use super::missing::Watch;
+use super::missing::{Reported, Watch};
 use super::reach::Reach;
 use super::role::Offer;
 use super::unheard::Unheard;
@@ -46,6 +46,8 @@ pub(super) struct Troubles {
     unheard: Vec<(Instant, MacAddr)>,
     /// Members that do not hear this node.
     pub(super) unheard_by: Unheard,
+    /// Silent members of which only others know.
+    pub(super) reported: Reported,
     /// When it was looked for members that are silent.
     pub(super) watch: Watch,
     /// Whose table differs from this node's.

@@ -287,7 +287,6 @@ impl Work {
                 Order::Ran { done: Some(done) } if self.ending.is_none() => {
                     self.job = Job::Ended { done };
                 }
-                Order::Ended => self.has_ended(),
                 Order::Exited { code } => {
                     self.exit = Some(code);
                     self.has_ended();
@@ -296,7 +295,7 @@ impl Work {
                     self.stands_alone = true;
                     self.note(&Note::Held(self.token.clone()));
                 }
-                Order::Begin(_) | Order::Check | Order::Ran { .. } => {}
+                Order::Begin(_) | Order::Check | Order::Ended | Order::Ran { .. } => {}
             }
         }
         if !self.caller.has_ended() {

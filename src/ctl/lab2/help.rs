@@ -58,8 +58,8 @@ stamp, and runs the command as ringctl run does. The others find the stamp, run 
 nothing and exit with 0. They say in one line where the job has run, whether that \
 run was lost, and when its period ends; with -q they say nothing.
 
-The period counts from when the last run began. If at most a hundredth of it \
-is left, and at most a minute, a call runs the command: --every 24h serves a job that is called every 24 hours. \
+The period counts from when the last run began. A call also runs the command \
+if at most a hundredth of the period, and at most a minute, is left: --every 24h serves a job that is called every 24 hours. \
 Give less if calls may come earlier, as on the day when clocks are put forward: \
 20h. Each machine counts by its own clock; no two clocks are compared.
 

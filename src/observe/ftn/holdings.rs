@@ -1,4 +1,4 @@
-//! Which news of tokens get a line: tokens may be granted a hundred thousand times a second.
+//! Chooses the token events that are logged: tokens may be granted a hundred thousand times a second.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,8 +18,8 @@ const AWAITED_MAX: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Holdings {
     grants: RateLimit,
-    /// When a grant with this fencing number was logged.
-    since: HashMap<(u128, i32), Instant>,
+    /// When a session's grant of a token was logged.
+    since: HashMap<(i32, Box<[u8]>), Instant>,
 }
 
 impl Holdings {
@@ -45,8 +45,12 @@ impl Holdings {
     }
 
     fn admit_grant(&mut self, now: Instant, holding: &Holding) -> Option<Admitted> {
-        if self.since.len() >= AWAITED_MAX || !self.grants.allow(now) {
+        if !self.grants.allow(now) {
             return None;
+        }
+        // The end of some is never told here: another server serves the token by then.
+        if self.since.len() >= AWAITED_MAX {
+            self.since.clear();
         }
         self.since.insert(key(holding), now);
         let hidden = self.grants.take_refused();
@@ -54,6 +58,6 @@ impl Holdings {
     }
 }
 
-const fn key(holding: &Holding) -> (u128, i32) {
-    (holding.number, holding.session)
+fn key(holding: &Holding) -> (i32, Box<[u8]>) {
+    (holding.session, holding.name.clone())
 }

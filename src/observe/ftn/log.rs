@@ -37,9 +37,9 @@ pub struct Log {
 /// A line is to be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Admitted {
-    /// How many before it were not.
+    /// Number of lines suppressed before this one.
     pub hidden: u64,
-    /// For how long a token was held that no longer is.
+    /// Duration of the hold that this event ends.
     pub held: Option<Duration>,
 }
 

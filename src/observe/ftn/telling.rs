@@ -96,7 +96,7 @@ impl News {
             } => introduced((*id, *address), program),
             Event::TokenGranted(it) => token("token_granted", it, "holds", None),
             Event::TokenReturned(it) => token("token_returned", it, "has returned", held),
-            Event::TokenLost(it) => token("token_lost", it, "has ended and no longer holds", held),
+            Event::TokenLost(it) => token("token_lost", it, "has ended, so it no longer holds", held),
             Event::RoleChanged { role, leader } => self.role_changed(*role, *leader),
             Event::TookOver {
                 configuration,
@@ -334,7 +334,7 @@ fn token(event: &'static str, holding: &Holding, does: &str, held: Option<Durati
     let token = TokenName(name);
     let program = program.as_deref().map(str::to_owned);
     let who = match &program {
-        Some(program) => format!("{program}, session {session} of {address},"),
+        Some(program) => format!("session {session} of {address} ({program})"),
         None => format!("session {session} of {address}"),
     };
     let after = held.map_or_else(String::new, |held| {

@@ -158,9 +158,13 @@ fn what_happens_with_every_datagram_or_client_is_limited_or_for_the_verbose() {
 
 #[test]
 fn a_grant_and_its_end_name_the_program_the_number_and_how_long_the_token_was_held() {
-    let holding = |number| {
+    let holding = |number: u128| {
+        let name = match number {
+            41 => "press".to_owned(),
+            other => format!("token {other}"),
+        };
         Box::new(Holding {
-            name: (*b"press").into(),
+            name: name.into_bytes().into(),
             session: 7,
             address: client(),
             program: Some("backup (process 12 of root on north)".into()),
@@ -174,7 +178,7 @@ fn a_grant_and_its_end_name_the_program_the_number_and_how_long_the_token_was_he
     let granted = Event::TokenGranted(holding(41));
     let admitted = log.admit(at, &granted).expect("it is the first");
     let line = news().describe(&granted, admitted.held);
-    let who = "backup (process 12 of root on north), session 7 of 192.0.2.9:4000,";
+    let who = "session 7 of 192.0.2.9:4000 (backup (process 12 of root on north))";
     let which = "the token 'press' with number 41";
     assert_eq!(line.text, format!("{who} holds {which}"));
     assert_eq!(line.level, Level::INFO);

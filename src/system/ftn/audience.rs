@@ -19,7 +19,7 @@ impl Observe<Event> for Audience {
     fn observe(&mut self, now: Now, event: &Event) {
         let admitted = self.log.admit(now.monotonic, event);
         let priority = match event {
-            // As many as strangers and programs please: watchers get as many as the log.
+            // Strangers and programs decide how many there are, so watchers get only those that are logged.
             Event::Dropped { .. }
             | Event::SessionIntroduced { .. }
             | Event::TokenGranted(_)

@@ -42,8 +42,8 @@ pub fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvation) -> 
     findings.extend(unreached.map(|it| {
         let (Node { ip, port }, count) = (it.node, it.threshold);
         Finding::degraded(format!(
-            "node {ip} does not take the token: {count} more passes to it have failed than succeeded; if it runs, let TCP port \
-             {port} through its firewall and this node's"
+            "node {ip} does not take the token: its failure count is {count} (a failed pass adds 1, a successful one takes 1 \
+             off); if it runs, let TCP port {port} through its firewall and this node's"
         ))
     }));
     let differing = snapshot.differing.iter();

@@ -14,7 +14,7 @@ pub fn judge(status: &mut Status, machine: &Lab2, around: impl Iterator<Item = F
     let own = own_findings(status).into_iter();
     let ring = findings(machine.troubles(), machine.constants());
     let members = silent_members(status, machine).into_iter();
-    let members = members.chain(missing_members(machine));
+    let members = members.chain(missing_members(status, machine));
     let members = members.chain(differing_members(status));
     let findings = own.chain(ring).chain(around).chain(members);
     let Verdict { health, troubles } = Verdict::of(findings.collect());
@@ -67,7 +67,7 @@ fn own_findings(status: &Status) -> Vec<Finding> {
             status.link
         )));
     } else if status.is_cut_off() {
-        let others = status.others().count();
+        let others = status.others().filter(|it| it.state != "left").count();
         findings.push(Finding::critical(format!(
             "this node hears none of the {others} other members that it knows: if they are up, look at {interface}, its \
              firewall and its cable; only if all of them are gone for good, run ringctl forget MEMBER"
@@ -125,14 +125,14 @@ fn silent_members(status: &Status, machine: &Lab2) -> Option<Finding> {
     )))
 }
 
-/// Tells that members are expected that this node does not know.
-fn missing_members(machine: &Lab2) -> Option<Finding> {
+/// Tells that members are expected that have left, or that this node does not know.
+fn missing_members(status: &Status, machine: &Lab2) -> Option<Finding> {
     let expected = machine.constants().expect?;
-    let there = machine.present_members() + machine.silent_members().count();
-    (there < expected && !has_no_quorum(machine)).then(|| {
+    let known = machine.present_members() + machine.silent_members().count();
+    let is_said = has_no_quorum(machine) || status.is_cut_off() || status.link != "up";
+    (known < expected && !is_said).then(|| {
         Finding::degraded(format!(
-            "--expect says that there are {expected} members, and this node knows {there}: start ringd on the others, or start \
-             all members with the right number"
+            "--expect is {expected}, but only {known} members run: start ringd on the missing machines, or correct --expect on all"
         ))
     })
 }

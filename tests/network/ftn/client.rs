@@ -24,7 +24,7 @@ pub fn tests() -> Vec<Test> {
         a_holder_gives_way_when_another_waits_if_it_is_to,
         all_tokens_of_all_servers_are_listed,
         a_holder_is_named_with_its_machine_its_label_and_its_process,
-        who_watches_a_server_sees_who_gets_a_token_and_returns_it,
+        watch_shows_a_grant_and_a_return_of_a_token,
         a_tokens_name_is_any_bytes,
     ]
 }
@@ -230,7 +230,7 @@ fn a_holder_is_named_with_its_machine_its_label_and_its_process() -> Result<()> 
     Ok(())
 }
 
-fn who_watches_a_server_sees_who_gets_a_token_and_returns_it() -> Result<()> {
+fn watch_shows_a_grant_and_a_return_of_a_token() -> Result<()> {
     let stand = serve(1)?;
     stand.ends_with(0, &["set", "press", ""])?;
     let mut watch = Command::new(env!("CARGO_BIN_EXE_ringctl"));

@@ -71,7 +71,7 @@ pub enum Event {
         /// Its client.
         address: SocketAddr,
     },
-    /// A session has said what it is, after its first grant.
+    /// A session has said what it is, or something else than before.
     SessionIntroduced {
         /// The session.
         id: i32,
@@ -84,7 +84,7 @@ pub enum Event {
     TokenGranted(Box<Holding>),
     /// A session has returned a token.
     TokenReturned(Box<Holding>),
-    /// A session has ended that held a token.
+    /// A session ended while it held a token.
     TokenLost(Box<Holding>),
     /// The server asks all clients what they hold.
     SurveyBegun {

@@ -148,6 +148,7 @@ impl Server {
             self.set_own(ServerState::Booting);
         }
         for &id in &gone {
+            self.tell_losses(id);
             if let Some(session) = self.sessions.remove(id) {
                 self.out.forget(session.address);
             }

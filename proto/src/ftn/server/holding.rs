@@ -1,4 +1,4 @@
-//! News of single tokens, for people: who holds one, and who no longer does. Nothing is decided here.
+//! Events that tell people who holds a token. No rule depends on them.
 
 use std::net::SocketAddr;
 
@@ -49,6 +49,16 @@ impl Server {
                 address,
                 program,
             });
+        }
+    }
+
+    /// Tells of all tokens that a session holds, because it ends.
+    pub(super) fn tell_losses(&mut self, session: i32) {
+        // A session that is gone was told of.
+        if self.sessions.get(session).is_some() {
+            for token in self.tokens.of_session(session) {
+                self.tell_holding(token, session, Event::TokenLost);
+            }
         }
     }
 

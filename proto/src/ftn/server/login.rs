@@ -181,10 +181,7 @@ impl Server {
     pub(super) fn end_sessions(&mut self, now: Instant, ids: &[i32]) {
         let mut freed = Vec::new();
         for &id in ids {
-            let tokens = self.tokens.of_session(id);
-            for &token in &tokens {
-                self.tell_holding(token, id, Event::TokenLost);
-            }
+            self.tell_losses(id);
             if let Some(session) = self.sessions.remove(id) {
                 self.out.forget(session.address);
                 if let Some(leadership) = self.role.leader_mut() {
@@ -194,7 +191,7 @@ impl Server {
             if let Some(survey) = &mut self.knowledge.survey {
                 survey.remove(id);
             }
-            for token in tokens {
+            for token in self.tokens.of_session(id) {
                 let survey = self.knowledge.survey.as_mut();
                 if let Some(gained) = survey.and_then(|survey| survey.gained.get_mut(&token)) {
                     gained.remove(id);

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Message, NO_IP};
+use ring_codec::lab2::card::{Card, Version};
+use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, NO_IP};
 
+use super::data::profile;
 use super::rig::{HEARTBEAT, ME, Rig, SAME, frame, here, mac, member, ms, ping, token};
 use crate::lab2::{Event, Presence};
 
@@ -68,9 +70,9 @@ fn a_member_that_has_left_does_not_fall_silent() {
     assert_eq!(told(&mut rig), []);
 }
 
-/// A node that has just been started learns of members that have died before.
+/// A node that has just been started learns of members that have died or left before, and only others know which.
 #[test]
-fn a_member_that_was_never_heard_falls_silent_as_any_other() {
+fn a_member_that_was_never_heard_falls_silent_if_others_miss_it() {
     let mut rig = Rig::waiter();
     rig.hear_all(7, Message::Leaving);
     let (digest, members) = (SAME, &[member(8, NO_IP)][..]);
@@ -79,9 +81,39 @@ fn a_member_that_was_never_heard_falls_silent_as_any_other() {
     assert_eq!(told(&mut rig), []);
     assert_eq!(rig.machine.present_members(), 3);
     beats(&mut rig, LOOK + HEARTBEAT * 2);
+    assert_eq!(told(&mut rig), []);
+    assert_eq!(rig.machine.present_members(), 2, "it may have left");
+    hear_of_silent(&mut rig, 8);
+    beats(&mut rig, LOOK + HEARTBEAT);
     assert_eq!(told(&mut rig), [(true, mac(8), 0)]);
-    assert_eq!(rig.presence_of(8), Presence::Silent);
-    assert_eq!(rig.machine.present_members(), 2);
+    assert!(rig.machine.silent_members().eq([mac(8)]));
+    rig.hear(8, ping(NO_IP));
+    beats(&mut rig, LOOK + HEARTBEAT);
+    assert_eq!(told(&mut rig), [(false, mac(8), 0)]);
+    assert_eq!(rig.machine.present_members(), 3);
+}
+
+/// n3 says in its card that it does not hear a member.
+fn hear_of_silent(rig: &mut Rig, member: u8) {
+    let card = Card {
+        version: Version {
+            major: 0,
+            minor: 1,
+            patch: 0,
+        },
+        unheard: Some(mac(member)),
+        work: None,
+    };
+    let said = Frame {
+        destination: MacAddr::BROADCAST,
+        author: mac(3),
+        message: here(token(10)),
+        profile: Some(profile(1500)),
+        card: Some(card),
+    };
+    let mut bytes = [0; MAX_FRAME_LEN];
+    let len = said.encode(0x88b5, &mut bytes).expect("a legal frame");
+    rig.hear_bytes(&bytes[..len], Duration::ZERO);
 }
 
 #[test]

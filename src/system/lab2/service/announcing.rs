@@ -29,7 +29,7 @@ impl Service {
     }
 }
 
-/// Returns what tells two locks apart: one client may take one after another, each with its own label.
+/// Returns the identity of a lock: a client may take several, each with its own label.
 fn tenure(lock: &HeldLock) -> (ClientId, Instant) {
     (lock.client.id, lock.since)
 }

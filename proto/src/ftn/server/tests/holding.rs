@@ -57,3 +57,16 @@ fn each_grant_and_its_end_are_told_with_the_program_and_the_number() {
     rig.say(2, Message::Logout);
     assert_eq!(told(&mut rig), [("lost", second)]);
 }
+
+#[test]
+fn a_follower_tells_of_tokens_whose_session_its_leader_has_ended() {
+    let mut rig = Rig::follower(2);
+    let name = name_of(1, &[R; 3], 0);
+    rig.request(1, 1, &name, X);
+    let [("granted", first)] = &told(&mut rig)[..] else {
+        panic!("one grant is told");
+    };
+    let first = first.clone();
+    rig.state_of(9, 2, &[R; 3], [2]);
+    assert_eq!(told(&mut rig), [("lost", first)]);
+}
