@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use nix::sys::signal::Signal;
 use ring_segment::{
     Binaries, Daemon, Layout, PATIENCE, Ring, Segment, SmallDisk, Test, Timing, binaries, tests,
 };
@@ -21,6 +22,7 @@ pub fn tests() -> Vec<Test> {
         a_machine_that_is_alone_and_expects_others_is_critical,
         two_of_four_have_lost_their_quorum_and_say_so_without_expecting_anybody,
         a_dead_member_needs_attention_on_every_other,
+        machines_that_were_stopped_on_purpose_are_missed_by_nobody,
         a_machine_that_is_expected_and_missing_needs_attention,
         a_machine_that_nobody_hears_learns_it_from_the_others,
         a_machine_that_hears_none_of_those_that_it_remembers_is_critical,
@@ -139,6 +141,24 @@ fn two_of_four_have_lost_their_quorum_and_say_so_without_expecting_anybody() -> 
     ring.daemons[2].start()?;
     ring.daemons[3].start()?;
     ring.daemons.iter().try_for_each(recovers)
+}
+
+fn machines_that_were_stopped_on_purpose_are_missed_by_nobody() -> Result<()> {
+    let mut ring = form(4)?;
+    for daemon in &mut ring.daemons[1..] {
+        daemon.signal(Signal::SIGTERM)?;
+        daemon.wait_exit(PATIENCE)?;
+    }
+    // This one does not hear that the others have left.
+    ring.daemons[1].start()?;
+    let is_past_silence = |status: &Value| status["up_ns"].as_u64() > Some(5_000_000_000);
+    ring.daemons[1].wait_for_status(PATIENCE, is_past_silence)?;
+    for daemon in &ring.daemons[..2] {
+        recovers(daemon)?;
+        let quorum = &daemon.status()?["quorum"];
+        ensure!(quorum["present"] == 2 && quorum["ring"] == 4, "{quorum}");
+    }
+    Ok(())
 }
 
 fn a_machine_that_is_expected_and_missing_needs_attention() -> Result<()> {
