@@ -1,9 +1,10 @@
 //! A keeper as its parent sees it.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::Signal;
@@ -11,7 +12,7 @@ use nix::unistd::Pid;
 
 use super::super::lines::Lines;
 use super::super::prober::Prober;
-use super::{Assignment, NAME, Note, Order};
+use super::{Assignment, NAME, Note, Order, reminder};
 use crate::sys::{Lifeline, Tied};
 
 /// The executable of this process, even if another file has taken its place since.
@@ -23,6 +24,8 @@ pub(in crate::ctl) struct Keeper {
     /// The keeper has the other end as its output.
     lifeline: Lifeline,
     child: Child,
+    /// The control socket of the daemon that grants the lock, if one does.
+    daemon: Option<PathBuf>,
 }
 
 impl Keeper {
@@ -41,12 +44,23 @@ impl Keeper {
             .stderr(Stdio::null())
             .spawn()?;
         let mut lines = Lines::new(ours);
+        let daemon = assignment.granter.socket().map(Path::to_owned);
         lines.send(&Order::Begin(Box::new(assignment)))?;
         Ok(Self {
             lines,
             lifeline,
             child,
+            daemon,
         })
+    }
+
+    /// Tells the user what would not be ended, unless that was told since the machine started: the next run finds the
+    /// same. The keeper does not do this itself: it renews leases, and must not wait for a disk.
+    pub(in crate::ctl) fn warn(&self, text: &str) {
+        if reminder::is_new(self.daemon.as_deref(), text) {
+            // Where nobody can be told the lock is held all the same.
+            let _ = writeln!(io::stderr(), "ringctl: {text}");
+        }
     }
 
     /// Sends it an order. Reading from it shows whether it is gone.

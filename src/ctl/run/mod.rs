@@ -9,7 +9,6 @@ mod supervisor;
 mod terminal;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use super::Error;
@@ -58,15 +57,9 @@ pub(super) fn granted(
         match note {
             Some(Note::Granted { grant, cgroup }) => return Ok((grant, cgroup)),
             Some(Note::NotAcquired(why)) => return Err(not_acquired(why)),
-            Some(Note::Exposed(text)) => warn(&text),
+            Some(Note::Exposed(text)) => keeper.warn(&text),
             Some(_) => {}
             None => return Err(Error::KeeperGone),
         }
     }
-}
-
-/// Tells the user what does not keep the lock from being held.
-fn warn(text: &str) {
-    // Where nobody can be told the lock is held all the same.
-    let _ = writeln!(io::stderr(), "ringctl: {text}");
 }

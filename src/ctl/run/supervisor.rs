@@ -247,7 +247,7 @@ impl Supervisor {
             Note::Lost(why) => {
                 self.lost.get_or_insert(why);
             }
-            Note::Exposed(text) => super::warn(&text),
+            Note::Exposed(text) => self.keeper.warn(&text),
             Note::Outlived(text) => self.outlived(&text),
             _ => {}
         }

@@ -11,7 +11,6 @@ use nix::unistd::Pid;
 use super::super::Note;
 use super::super::backstop::Backstop;
 use super::super::binding::BoundProcess;
-use super::super::reminder;
 use super::{Job, Work};
 use crate::sys::{Tied, clock, freezer};
 
@@ -61,7 +60,7 @@ impl Work {
             let text = "the promise of this lock does not hold here: a cgroup v1 freezer can freeze the command together \
                         with what grants the lock, and a command that is thawed may work for a moment after another \
                         machine was granted the lock; use cgroup v2, or check the fencing token where the command writes";
-            self.warn(text.to_owned());
+            self.note(&Note::Exposed(text.to_owned()));
         }
     }
 
@@ -84,16 +83,8 @@ impl Work {
             }
             Some(_) => "if ringd-keeper is killed or stopped, the process is not sent SIGTERM",
         };
-        self.warn(format!("{what}: {why}"));
+        self.note(&Note::Exposed(format!("{what}: {why}")));
         self.is_backed_up();
-    }
-
-    /// Tells the caller what does not end the work, unless that was told since the machine started: the next run finds
-    /// the same.
-    fn warn(&mut self, text: String) {
-        if reminder::is_new(self.granter.socket(), &text) {
-            self.note(&Note::Exposed(text));
-        }
     }
 
     /// The work is at its end, whatever the daemon answers.
