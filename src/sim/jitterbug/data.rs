@@ -1,4 +1,4 @@
-//! The data of a run: made so that a part of it can be told from the whole.
+//! The data of a run: a part of it differs from the whole, and so do bytes that have changed places.
 
 use super::plan::DataPlan;
 
@@ -12,7 +12,7 @@ const DIGITS: usize = 12;
 pub(super) fn of(number: u64, padding: usize) -> Vec<u8> {
     let mut data = vec![FIRST];
     data.extend(format!("{number:0DIGITS$}").bytes());
-    data.resize(1 + DIGITS + padding, b'.');
+    data.extend((b'a'..=b'z').cycle().take(padding));
     data.push(LAST);
     data
 }
@@ -40,9 +40,9 @@ pub(super) fn is_whole(data: &[u8], plan: &DataPlan) -> bool {
 
 /// Data as it is shown to people.
 pub(super) fn shown(data: &[u8]) -> String {
-    let first = &data[..data.len().min(16)];
+    let first = &data[..data.len().min(1 + DIGITS)];
     let first = String::from_utf8_lossy(first);
-    format!("'{}' ({} bytes)", first.trim_end_matches('.'), data.len())
+    format!("'{first}' ({} bytes)", data.len())
 }
 
 #[cfg(test)]
@@ -50,18 +50,29 @@ mod tests {
     use super::super::plan::Decider;
     use super::*;
 
+    const PLAN: DataPlan = DataPlan {
+        computes: true,
+        decides: Decider::Greater,
+        padding: 40,
+    };
+
     #[test]
     fn no_part_of_data_is_data() {
-        let plan = DataPlan {
-            computes: true,
-            decides: Decider::Greater,
-            padding: 40,
-        };
+        let plan = PLAN;
         let data = of(7, plan.padding);
         assert!(is_whole(&data, &plan) && is_whole(b"", &plan));
         assert_eq!(number_of(&data), Some(7));
         for len in 1..data.len() {
             assert!(!is_whole(&data[..len], &plan), "{len}");
+        }
+    }
+
+    #[test]
+    fn data_with_two_bytes_exchanged_is_no_data() {
+        for first in 1 + DIGITS..of(7, PLAN.padding).len() - 1 {
+            let mut data = of(7, PLAN.padding);
+            data.swap(first, first + 1);
+            assert!(!is_whole(&data, &PLAN), "{first}");
         }
     }
 }
