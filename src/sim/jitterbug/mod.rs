@@ -8,6 +8,8 @@ mod apply;
 mod bounds;
 mod chain;
 mod checks;
+#[cfg(test)]
+mod connection_tests;
 mod data;
 mod exempt;
 mod generate;
