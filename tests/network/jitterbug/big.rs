@@ -1,7 +1,7 @@
 //! Long lists, much data, and input that is no good.
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{PATIENCE, Test, tests};
@@ -20,15 +20,6 @@ pub fn tests() -> Vec<Test> {
         what_is_no_message_is_counted_by_its_reason_and_changes_nothing,
         a_leader_answers_who_asks,
     ]
-}
-
-/// Where a node takes the token.
-fn listener(stand: &mut Stand, index: usize) -> Result<SocketAddr> {
-    let status = stand
-        .node(index)
-        .wait_for_status(PATIENCE, |status| status["tcp_port"].is_u64())?;
-    let port = status["tcp_port"].as_u64().context("no port")?;
-    Ok(SocketAddr::new(stand.address(index), u16::try_from(port)?))
 }
 
 /// Addresses of nodes that are not there, from this one on.
@@ -53,8 +44,8 @@ fn of_a_list_of_five_thousand_strangers_few_are_taken_and_none_costs_a_turn() ->
     stand.wait_for_count(0, 1)?;
     stand.add(1, &options)?;
     stand.wait_for_ring(&[0, 1])?;
-    let first = listener(&mut stand, 0)?;
-    let second = listener(&mut stand, 1)?;
+    let first = stand.listener(0)?;
+    let second = stand.listener(1)?;
     let mut list = vec![
         (first.ip(), first.port()),
         (second.ip(), second.port()),
@@ -129,7 +120,7 @@ fn more_data_than_is_allowed_is_refused_and_computed_by_nobody() -> Result<()> {
     let peer = Peer::on(stand.segment().node(1))?;
     let command = "cat; printf 12345";
     stand.add(0, &[("--max-data", "12"), ("--compute", command)])?;
-    let node = listener(&mut stand, 0)?;
+    let node = stand.listener(0)?;
     let full =
         |status: &Value| status["data"] == "1234512345" && counter(status, "compute_failures") > 2;
     stand.node(0).wait_for_status(PATIENCE, full)?;
@@ -153,7 +144,7 @@ fn what_is_no_message_is_counted_by_its_reason_and_changes_nothing() -> Result<(
     let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
     let peer = Peer::on(stand.segment().node(1))?;
     stand.add(0, &[])?;
-    let node = listener(&mut stand, 0)?;
+    let node = stand.listener(0)?;
     stand.wait_for_count(0, 2)?;
     let datagrams: [(&str, &[u8]); 7] = [
         ("truncated", &[0x01, 0, 0]),
@@ -212,7 +203,7 @@ fn a_leader_answers_who_asks() -> Result<()> {
     let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
     let peer = Peer::on(stand.segment().node(1))?;
     stand.add(0, &[])?;
-    let node = listener(&mut stand, 0)?;
+    let node = stand.listener(0)?;
     let status = stand
         .node(0)
         .wait_for_status(PATIENCE, |status| status["state"] == "leader")?;

@@ -11,6 +11,7 @@ mod peer;
 mod rings;
 mod service;
 mod stand;
+mod strangers;
 mod wire;
 
 use ring_segment::Test;
@@ -22,6 +23,7 @@ pub fn tests() -> Vec<Test> {
         example::tests(),
         rings::tests(),
         big::tests(),
+        strangers::tests(),
         control::tests(),
         health::tests(),
         service::tests(),

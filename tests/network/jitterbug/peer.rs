@@ -1,11 +1,13 @@
 //! A node of the test's own: it speaks the bytes of the protocol as it is told, and takes part in nothing else.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Node, PATIENCE};
+use socket2::{Domain, Socket, Type};
 
 use super::stand::UDP_PORT;
 use super::wire::{Datagram, Entry, hash, list_on_wire};
@@ -57,22 +59,17 @@ impl Peer {
 
     /// Offers a token with this list and data to the node at an address.
     pub fn give(&self, to: SocketAddr, id: i32, list: &[Entry], data: &[u8]) -> Result<Outcome> {
-        let mut stream = self.connect(to)?;
-        let list = list_on_wire(list);
-        stream.write_all(&[&[0x21][..], &id.to_be_bytes(), &hash(&list).to_be_bytes()].concat())?;
-        let mut answer = [0];
-        stream.read_exact(&mut answer)?;
-        ensure!(matches!(answer, [0x31 | 0x41]), "{answer:02x?}");
-        if answer == [0x31] {
-            stream.write_all(&[&[0x51][..], &list].concat())?;
-        }
-        stream.write_all(&[&[0x61][..], &id.to_be_bytes(), data].concat())?;
-        stream.shutdown(Shutdown::Write)?;
-        match stream.read(&mut answer) {
-            Ok(0) => Ok(Outcome::Taken),
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(Outcome::Reset),
-            other => anyhow::bail!("neither an end nor a reset: {other:?}"),
-        }
+        give_over(self.connect(to)?, id, list, data, TcpStream::write_all)
+    }
+
+    /// Offers a token as [`Peer::give`] does, but sends one byte per millisecond.
+    pub fn dribble(&self, to: SocketAddr, id: i32, list: &[Entry], data: &[u8]) -> Result<Outcome> {
+        give_over(self.connect(to)?, id, list, data, |stream, bytes| {
+            bytes.iter().try_for_each(|&byte| {
+                thread::sleep(Duration::from_millis(1));
+                stream.write_all(&[byte])
+            })
+        })
     }
 
     /// A connection to a node, for bytes as the test likes.
@@ -85,8 +82,61 @@ impl Peer {
         Ok(stream)
     }
 
+    /// Connects from another address of its machine. `None`: the node has reset the connection at once.
+    pub fn connect_from(&self, from: Ipv4Addr, to: SocketAddr) -> Result<Option<TcpStream>> {
+        let connect = || -> io::Result<TcpStream> {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+            socket.bind(&SocketAddr::from((from, 0)).into())?;
+            socket.connect_timeout(&to.into(), PATIENCE)?;
+            Ok(socket.into())
+        };
+        let stream = match self.node.ns().run(connect)? {
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(None),
+            made => made?,
+        };
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Some(stream))
+    }
+
+    /// Listens for connections of nodes.
+    pub fn listen(&self, port: u16) -> Result<TcpListener> {
+        Ok(self
+            .node
+            .ns()
+            .run(|| TcpListener::bind((self.address(), port)))??)
+    }
+
     /// Its address.
     pub fn address(&self) -> IpAddr {
         self.node.ip().expect("it has one").into()
+    }
+}
+
+/// Offers a token with this list and data, with `send` for the bytes.
+fn give_over(
+    mut stream: TcpStream,
+    id: i32,
+    list: &[Entry],
+    data: &[u8],
+    send: impl Fn(&mut TcpStream, &[u8]) -> io::Result<()>,
+) -> Result<Outcome> {
+    let list = list_on_wire(list);
+    let offer = [&[0x21][..], &id.to_be_bytes(), &hash(&list).to_be_bytes()].concat();
+    send(&mut stream, &offer)?;
+    let mut answer = [0];
+    stream.read_exact(&mut answer)?;
+    ensure!(matches!(answer, [0x31 | 0x41]), "{answer:02x?}");
+    if answer == [0x31] {
+        send(&mut stream, &[&[0x51][..], &list].concat())?;
+    }
+    send(
+        &mut stream,
+        &[&[0x61][..], &id.to_be_bytes(), data].concat(),
+    )?;
+    stream.shutdown(Shutdown::Write)?;
+    match stream.read(&mut answer) {
+        Ok(0) => Ok(Outcome::Taken),
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(Outcome::Reset),
+        other => anyhow::bail!("neither an end nor a reset: {other:?}"),
     }
 }

@@ -1,7 +1,7 @@
 //! Nodes of a Jitterbug ring on a segment, and a record of what they send.
 
 use std::fs;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Output;
 use std::time::Duration;
@@ -138,6 +138,13 @@ impl Stand {
                 self.segment.node(index).ip().expect("it has one").into()
             }
         }
+    }
+
+    /// Returns where a node takes the token.
+    pub fn listener(&self, index: usize) -> Result<SocketAddr> {
+        let status = self.status_when(index, |status| status["tcp_port"].is_u64())?;
+        let port = status["tcp_port"].as_u64().context("no port")?;
+        Ok(SocketAddr::new(self.address(index), u16::try_from(port)?))
     }
 
     /// Waits until the lists of these nodes have all of them in one order, and none is an orphan.
