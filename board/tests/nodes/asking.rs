@@ -47,6 +47,12 @@ fn ringctl_shows_a_node_as_a_page_and_in_its_exit_code() -> Result<()> {
         ensure!(field(name) == Some(value), "{name}: {page}");
     }
     ensure!(field("TOKEN").is_some(), "counters are shown: {page}");
+    let refused = stand.node(1).ringctl(&["wait", "OWNER"])?;
+    let why = String::from_utf8(refused.stderr)?;
+    ensure!(
+        why.contains("a node of board has no states to wait for"),
+        "{why}"
+    );
 
     // Cut off it has no neighbours.
     stand.link(1, "down")?;

@@ -7,6 +7,7 @@ mod browser;
 mod crowd;
 mod faults;
 mod http;
+mod idle;
 mod lists;
 mod load;
 mod pages;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         rings::tests(),
         address::tests(),
         asking::tests(),
+        idle::tests(),
         lists::tests(),
         refusals::tests(),
         service::tests(),
