@@ -12,7 +12,6 @@ mod health;
 mod hooks;
 mod jitterbug;
 mod locks;
-mod note;
 mod peer;
 mod recipes;
 mod record;
@@ -31,9 +30,7 @@ const TICK: Duration = Duration::from_millis(20);
 fn main() -> ExitCode {
     // Tests start this program again as a process that they want something of.
     ring_chaos::burn::burn_if_asked();
-    let asked = grades::work_if_asked()
-        .or_else(sys::act_as_a_child)
-        .or_else(note::run_if_asked);
+    let asked = grades::work_if_asked().or_else(sys::act_as_a_child);
     if let Some(code) = asked {
         return code;
     }
@@ -52,7 +49,6 @@ fn main() -> ExitCode {
         station::tests(),
         service::tests(),
         hooks::tests(),
-        note::tests(),
         sys::tests(),
         chaos::tests(),
     ];

@@ -7,4 +7,3 @@ mod ftn;
 mod jitterbug;
 mod kept;
 mod lab2;
-mod note;
