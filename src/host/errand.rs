@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::AsFd;
 
+use ring_proto::Machine;
 use ring_proto::time::{Instant, Now};
-use ring_proto::{JobOp, Machine};
 
 use super::Error;
 use super::cycle::Cycle;
@@ -47,9 +47,6 @@ where
     S: Store<M::Durable>,
     O: Observe<M::Event>,
 {
-    /// The highest key of a descriptor of the caller.
-    pub const LAST_KEY: u8 = 55;
-
     /// A machine without a link.
     ///
     /// # Errors
@@ -79,19 +76,9 @@ where
         self.link = None;
         register(&link, &self.cycle.waiting)?;
         self.link = Some(link);
-        self.link_changed(net);
-        Ok(())
-    }
-
-    /// Takes the link away, and tells the machine what the network is like now.
-    pub fn remove_link(&mut self, net: M::Net) {
-        self.link = None;
-        self.link_changed(net);
-    }
-
-    fn link_changed(&mut self, net: M::Net) {
         let (driver, environment) = self.parts();
         driver.link_changed(clock::now(), net, &mut { environment });
+        Ok(())
     }
 
     fn parts(&mut self) -> (&mut Driver<M>, Environment<'_, L, S, O>) {
@@ -103,8 +90,8 @@ where
         (&mut self.cycle.driver, environment)
     }
 
-    /// Waits for a descriptor of the caller as well, until that is closed or [removed](Self::remove); a step says
-    /// by this key, of at most [`LAST_KEY`](Self::LAST_KEY), when it is readable.
+    /// Waits for a descriptor of the caller as well, until that is closed or [removed](Self::remove). A step reports under
+    /// this key that it is readable.
     ///
     /// # Errors
     /// The system refuses.
@@ -149,11 +136,6 @@ where
         driver.command(clock::now(), command, &mut { environment });
     }
 
-    /// Returns what the machine wants next of who does its jobs.
-    pub fn next_job(&mut self) -> Option<JobOp<M::Job>> {
-        self.cycle.driver.next_job()
-    }
-
     /// Returns the machine.
     #[must_use]
     pub fn machine(&self) -> &M {
@@ -163,10 +145,5 @@ where
     /// Returns what sees the machine's events.
     pub const fn observer(&mut self) -> &mut O {
         &mut self.observer
-    }
-
-    /// Returns the link, if there is one.
-    pub const fn link(&mut self) -> Option<&mut L> {
-        self.link.as_mut()
     }
 }

@@ -39,7 +39,7 @@ pub mod worker;
 pub use backstop::Backstops;
 use clock_rate::ClockRate;
 pub(crate) use complaints::Complaints;
-pub use errand::{Errand, Step};
+pub(crate) use errand::Errand;
 pub use error::{Error, SystemError};
 pub use history::{Entry, History};
 pub use jobs::{NoTask, Task};
@@ -60,7 +60,7 @@ pub use two_slots::{Contents, TwoSlots, array_at, u64_at};
 pub(crate) use udp_slot::REBIND_PAUSE;
 pub use udp_slot::{Drops, UdpSlot};
 pub use waiting::{LINK, NETWORK, SYSTEM, Waiting};
-pub use watchers::Watchers;
+pub(crate) use watchers::Watchers;
 pub use who::{Client, ClientId};
 pub use work_budget::WorkBudget;
 

@@ -7,7 +7,7 @@ mod bell;
 mod inbox;
 mod mailbox;
 mod output;
-pub mod program;
+pub(crate) mod program;
 mod repeated;
 
 use std::io;

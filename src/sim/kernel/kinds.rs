@@ -51,33 +51,6 @@ pub enum Trouble {
     Clock,
 }
 
-impl Trouble {
-    /// All of them.
-    pub const ALL: [Self; 21] = [
-        Self::Drop,
-        Self::Duplicate,
-        Self::Reorder,
-        Self::Delay,
-        Self::Corrupt,
-        Self::OneWay,
-        Self::Partition,
-        Self::Deaf,
-        Self::Unicast,
-        Self::Broadcast,
-        Self::Narrow,
-        Self::Replay,
-        Self::Refuse,
-        Self::Unanswered,
-        Self::Dribble,
-        Self::Reset,
-        Self::Stall,
-        Self::Half,
-        Self::Pause,
-        Self::Slow,
-        Self::Clock,
-    ];
-}
-
 /// A system's kinds of fault, of which there are 64 at most.
 pub trait Kind: Copy + Eq + 'static {
     /// Every kind, each at its own number.

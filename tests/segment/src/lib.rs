@@ -69,7 +69,7 @@ mod ring;
 mod runner;
 mod segment;
 mod shared_ring;
-pub mod stalls;
+mod stalls;
 mod stand;
 mod switch;
 mod timing;
