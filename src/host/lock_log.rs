@@ -34,7 +34,7 @@ pub(crate) struct HeldLock {
 #[derive(Debug)]
 pub(crate) struct LockLog {
     grants: RateLimit,
-    /// Of locks that were lost at once.
+    /// Limits the lines of locks that are lost within [`LONG`].
     losses: RateLimit,
     held: Option<HeldLock>,
     /// Whether the grant of the lock that is held was logged.

@@ -431,7 +431,7 @@ pub enum Event {
         /// The member.
         mac: MacAddr,
     },
-    /// A member was not heard for so long that it counts as silent. Said once, until it is heard again.
+    /// A member has become silent. The event is not repeated before the member is heard again.
     MemberSilent {
         /// The member.
         mac: MacAddr,

@@ -15,7 +15,7 @@ use crate::print_line;
 const TURNS: RateLimit = RateLimit::new(200, Duration::from_millis(10));
 /// Sessions that ended by silence: after a cut thousands may, and a few lines say so.
 const SESSIONS: RateLimit = RateLimit::new(10, Duration::from_secs(3));
-/// Sessions that say what they are, as often as grants that get a line.
+/// Names of sessions, as often as grants that get a line.
 const INTRODUCTIONS: RateLimit = RateLimit::new(100, Duration::from_secs(1));
 /// Senders with another list.
 const STRANGERS: RateLimit = RateLimit::new(5, Duration::from_secs(10));

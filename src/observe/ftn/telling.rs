@@ -30,7 +30,7 @@ pub struct Keys {
     /// A token's name, escaped and cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// What the program that holds it, or held it, says that it is.
+    /// The name that the holder's program gave itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
     /// The fencing number of its grant.

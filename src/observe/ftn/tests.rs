@@ -1,7 +1,6 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ring_codec::ftn::Access;
 use ring_codec::ftn::ServerState::{Booting, Down, Ready};
 use ring_proto::ftn::server::{Difference, Event, Holding, Reason, RoleKind, Setting};
 use ring_proto::time::Instant;
@@ -168,7 +167,6 @@ fn a_grant_and_its_end_name_the_program_the_number_and_how_long_the_token_was_he
             session: 7,
             address: client(),
             program: Some("backup (process 12 of root on north)".into()),
-            access: Access::Exclusive,
             number,
         })
     };

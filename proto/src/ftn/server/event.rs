@@ -71,13 +71,13 @@ pub enum Event {
         /// Its client.
         address: SocketAddr,
     },
-    /// A session has said what it is, or something else than before.
+    /// A session's program has given itself a name, or a new one.
     SessionIntroduced {
         /// The session.
         id: i32,
         /// Its client.
         address: SocketAddr,
-        /// What it has said.
+        /// The name.
         program: Box<str>,
     },
     /// A session holds a token from now on.

@@ -2,8 +2,6 @@
 
 use std::net::SocketAddr;
 
-use ring_codec::ftn::Access;
-
 use super::{Event, Server};
 
 /// A session's hold of a token.
@@ -15,10 +13,8 @@ pub struct Holding {
     pub session: i32,
     /// The address of its client.
     pub address: SocketAddr,
-    /// The program as it has introduced itself; `None`: it has not, or to another server.
+    /// The name that the program gave itself; `None`: it gave none to this server.
     pub program: Option<Box<str>>,
-    /// Whether others may hold the token too.
-    pub access: Access,
     /// The fencing number of the grant.
     pub number: u128,
 }
@@ -27,18 +23,17 @@ impl Server {
     /// Returns a session's hold of a token; `None`: it does not hold it.
     pub(super) fn holding(&self, id: u32, session: i32) -> Option<Box<Holding>> {
         let token = self.tokens.get(id)?;
-        let party = token.party(session)?;
+        let party = token.party(session).filter(|it| it.held.is_some())?;
         Some(Box::new(Holding {
             name: token.name().into(),
             session,
             address: self.sessions.get(session)?.address,
             program: self.sessions.introduction(session).map(Into::into),
-            access: party.held?,
             number: party.fence(),
         }))
     }
 
-    /// A session says what it is.
+    /// Handles the name that a session's program gives itself.
     pub(super) fn on_introduction(&mut self, id: i32, text: &[u8]) {
         let Some(address) = self.sessions.get(id).map(|session| session.address) else {
             return;
@@ -52,9 +47,9 @@ impl Server {
         }
     }
 
-    /// Tells of all tokens that a session holds, because it ends.
+    /// Reports all tokens that a session holds as lost, because it ends.
     pub(super) fn tell_losses(&mut self, session: i32) {
-        // A session that is gone was told of.
+        // The losses of a session that is gone were reported before.
         if self.sessions.get(session).is_some() {
             for token in self.tokens.of_session(session) {
                 self.tell_holding(token, session, Event::TokenLost);
@@ -62,7 +57,7 @@ impl Server {
         }
     }
 
-    /// Tells of a session's hold of a token, if it has one.
+    /// Reports a session's hold of a token, if it has one.
     pub(super) fn tell_holding(&mut self, id: u32, session: i32, event: fn(Box<Holding>) -> Event) {
         if let Some(holding) = self.holding(id, session) {
             self.out.event(event(holding));
