@@ -17,9 +17,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use criterion::{Criterion, Throughput};
 use ring_codec::lab2::{Digest, ETHERTYPE, Frame, Message, Token};
+use ring_runtime::clock;
+use ring_runtime::driver::{Link, ReceiveBatch, TransmitBatch, datagrams, frames};
+use ring_runtime::net::{Interface, PacketSocket, UdpLink, UdpOptions};
+use ring_runtime::wait::{Interest, Poller};
 use ring_segment::NetNs;
-use ringd::driver::{Link, ReceiveBatch, TransmitBatch, datagrams, frames};
-use ringd::sys::{Interest, Interface, PacketSocket, Poller, UdpLink, UdpOptions, clock};
 
 use fabric::{Fabric, Kind, Place};
 

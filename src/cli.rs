@@ -6,8 +6,6 @@ use std::env;
 
 use clap::{ArgMatches, Args, Command, CommandFactory, Error, FromArgMatches};
 
-#[cfg(feature = "simulator")]
-use crate::sim;
 use crate::system::{ftn, jitterbug, lab2};
 
 /// What `ringd` is asked to do.
@@ -19,16 +17,13 @@ pub enum Invocation {
     Ftn(ftn::Options),
     /// To run a node of a Jitterbug ring.
     Jitterbug(jitterbug::Options),
-    /// To simulate rings.
-    #[cfg(feature = "simulator")]
-    Sim(sim::command::Options),
 }
 
 /// The declaration of all options. Commands come first: an interface of the same name is reached
 /// behind `--`.
 #[must_use]
 pub fn command() -> Command {
-    let command = lab2::Options::command()
+    lab2::Options::command()
         .subcommand(declared_late::<ftn::Options>(
             "ftn",
             "Run a server of the token service",
@@ -36,13 +31,7 @@ pub fn command() -> Command {
         .subcommand(declared_late::<jitterbug::Options>(
             "jitterbug",
             "Run a node of a Jitterbug ring: a token whose data grows from holder to holder",
-        ));
-    #[cfg(feature = "simulator")]
-    let command = command.subcommand(declared_late::<sim::command::Options>(
-        "sim",
-        "Simulate rings and what goes wrong in them, and check what must always hold",
-    ));
-    command
+        ))
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)
         .disable_help_subcommand(true)
@@ -71,8 +60,6 @@ impl Invocation {
             Some(("jitterbug", given)) => {
                 jitterbug::Options::from_arg_matches(given).map(Self::Jitterbug)
             }
-            #[cfg(feature = "simulator")]
-            Some(("sim", given)) => sim::command::Options::from_arg_matches(given).map(Self::Sim),
             _ => lab2::Options::from_arg_matches(matches).map(Self::Daemon),
         }
     }
@@ -110,7 +97,6 @@ mod tests {
             (&["eth0", "--heartbeat", "100", "ms"], "as in 100ms"),
             (&["eth0", "--foo"], "unexpected argument '--foo' found"),
             (&["eth0", "--expct", "3"], "'--expect'"),
-            (&["sim", "--seed", "x"], "not a seed: give a whole number"),
         ] {
             let text = error(given);
             assert!(text.contains(said), "{given:?}: {text}");
@@ -144,7 +130,6 @@ mod tests {
 
     #[test]
     fn an_interface_called_like_a_command_is_reached_behind_two_hyphens() {
-        assert!(matches!(parse(&["sim"]), Ok(Invocation::Sim(_))));
         let ftn = parse(&["ftn", "--servers", "list", "--index", "0"]);
         assert!(matches!(ftn, Ok(Invocation::Ftn(_))), "{ftn:?}");
         let jitterbug = parse(&["jitterbug", "eth0"]);
@@ -154,8 +139,8 @@ mod tests {
         );
         // Behind an option of the daemon's it can be nothing else.
         for (daemon, interface) in [
-            (&["--heartbeat", "1s", "--", "sim"][..], "sim"),
-            (&["--verbose", "sim"], "sim"),
+            (&["--heartbeat", "1s", "--", "ftn"][..], "ftn"),
+            (&["--verbose", "ftn"], "ftn"),
             (&["--", "ftn"], "ftn"),
         ] {
             match parse(daemon) {
@@ -168,7 +153,7 @@ mod tests {
     #[test]
     fn the_daemon_still_wants_an_interface_and_keeps_its_options_to_itself() {
         assert!(matches!(parse(&["eth0"]), Ok(Invocation::Daemon(_))));
-        for wrong in [&[][..], &["--seed", "1"], &["eth0", "sim"]] {
+        for wrong in [&[][..], &["--seed", "1"], &["eth0", "ftn"]] {
             assert!(parse(wrong).is_err(), "{wrong:?}");
         }
     }

@@ -14,12 +14,13 @@ use ring_codec::lab2::{Frame, Kind};
 use ring_proto::lab2::{Constants, Durable, Lab2};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Stored};
-use ringd::driver::frames::MAX_FRAME;
-use ringd::driver::{
+use ring_runtime::clock;
+use ring_runtime::driver::frames::MAX_FRAME;
+use ring_runtime::driver::{
     Driver, Environment, Link, ReceiveBatch, Refused, Store, TransmitBatch, datagrams,
 };
+use ring_runtime::net::{UdpLink, UdpOptions};
 use ringd::observe::lab2::{Log, Observers, Tally};
-use ringd::sys::{UdpLink, UdpOptions, clock};
 
 thread_local! {
     /// How often this thread has asked for memory.

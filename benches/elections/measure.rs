@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use ring_codec::andrews::Method;
-use ringd::sim::kernel::rng::{Rng, Stream};
+use ring_sim::kernel::rng::{Rng, Stream};
 
 use super::ring::{Cost, HOP, Ring};
 

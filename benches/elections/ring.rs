@@ -14,14 +14,14 @@ use ring_proto::JobOp;
 use ring_proto::andrews::{
     Andrews, Command, Event, Listening, NodeList, Options, Outcome, Rows, Seat, Work, Write,
 };
-use ringd::driver::{Connections, Driver};
-use ringd::sim::kernel::network::Network;
-use ringd::sim::kernel::node::Node;
-use ringd::sim::kernel::queue;
-use ringd::sim::kernel::rng::{Rng, Stream};
-use ringd::sim::kernel::streams::{Fabric, Tcp};
-use ringd::sim::kernel::system::{Count, Moment, Route, System};
-use ringd::sim::kernel::world;
+use ring_runtime::driver::{Connections, Driver};
+use ring_sim::kernel::network::Network;
+use ring_sim::kernel::node::Node;
+use ring_sim::kernel::queue;
+use ring_sim::kernel::rng::{Rng, Stream};
+use ring_sim::kernel::streams::{Fabric, Tcp};
+use ring_sim::kernel::system::{Count, Moment, Route, System};
+use ring_sim::kernel::world;
 
 /// A hop, of a datagram or on a connection.
 pub const HOP: Duration = Duration::from_millis(1);

@@ -9,13 +9,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ring_proto::jitterbug::{Event, Jitterbug, Net, Network as Place, Options, State};
-use ringd::driver::Connections;
-use ringd::sim::kernel::network::Network;
-use ringd::sim::kernel::node::Node;
-use ringd::sim::kernel::rng::{Rng, Stream};
-use ringd::sim::kernel::streams::{Fabric, Tcp};
-use ringd::sim::kernel::system::{Count as Counted, Listens, Moment, Route, System};
-use ringd::sim::kernel::world::World;
+use ring_runtime::driver::Connections;
+use ring_sim::kernel::network::Network;
+use ring_sim::kernel::node::Node;
+use ring_sim::kernel::rng::{Rng, Stream};
+use ring_sim::kernel::streams::{Fabric, Tcp};
+use ring_sim::kernel::system::{Count as Counted, Listens, Moment, Route, System};
+use ring_sim::kernel::world::World;
 
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PREFIX: u8 = 16;

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use ringd::sys::{Interest, Poller};
+use ring_runtime::wait::{Interest, Poller};
 
 /// A connection to a daemon.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use ringd::control::lab2::Status;
+use ring_control::lab2::Status;
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use ring_proto::lab2::{Constants, Lab2};
-use ringd::sim::lab2::World;
+use ring_sim::lab2::World;
 
 use super::cost::{Cost, Feat};
 

@@ -10,7 +10,7 @@ use ring_codec::ftn::Access;
 use ring_proto::ftn::client::{Client, Command, Event, Net, Options};
 use ring_proto::ftn::{Configuration, Servers};
 use ring_proto::{Machine, Sent};
-use ringd::sys::clock;
+use ring_runtime::clock;
 
 use super::server::Running;
 

@@ -9,8 +9,9 @@ use ring_proto::ftn::client::{Client, Net, Options, Standing};
 use ring_proto::ftn::{Configuration, Servers};
 use ring_proto::time::Now;
 use ring_proto::{Machine, Sent};
-use ringd::driver::{Link, ReceiveBatch, TransmitBatch, datagrams};
-use ringd::sys::{UdpLink, UdpOptions, clock};
+use ring_runtime::clock;
+use ring_runtime::driver::{Link, ReceiveBatch, TransmitBatch, datagrams};
+use ring_runtime::net::{UdpLink, UdpOptions};
 
 use super::median::median;
 use super::server::Running;

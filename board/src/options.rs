@@ -7,10 +7,10 @@ use std::time::Duration;
 use clap::Parser;
 use clap::ValueEnum;
 use ring_codec::andrews::Method;
+use ring_control::{NodeName, control_dir};
 use ring_proto::andrews;
-use ringd::control::{NodeName, control_dir};
+use ring_text::{parse_bytes, parse_duration};
 use ringd::host::LogFormat;
-use ringd::text::{parse_bytes, parse_duration};
 
 use crate::database::Url;
 use crate::http::parse_name;

@@ -32,6 +32,15 @@
 //! time that is behind an earlier one (the machine's own clock then stands still).
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_macros,
+        clippy::disallowed_methods,
+        clippy::disallowed_types,
+        reason = "tests are around the machines"
+    )
+)]
 
 pub mod andrews;
 mod backoff;

@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use anyhow::Error;
+use ring_process::stand_in_as_process_1;
 use ringd::ctl::{self, Options};
-use ringd::sys::stand_in_as_process_1;
 
 fn main() -> ExitCode {
     ctl::complete_if_asked();

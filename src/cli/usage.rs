@@ -4,9 +4,8 @@ use std::ffi::{OsStr, OsString};
 
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Command, Error};
-
-use crate::text::parse_duration;
-use crate::usage::{Understood, texts};
+use ring_text::parse_duration;
+use ring_text::usage::{Understood, texts};
 
 /// The id of the argument that is an interface.
 const INTERFACE: &str = "interface";

@@ -9,14 +9,14 @@ use std::time::Duration;
 use nix::sys::socket::sockopt::SendTimeout;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket};
 use nix::sys::time::{TimeVal, TimeValLike};
+use ring_control::{NoRequest, OwnRequest, Reply, Request, to_line};
 use ring_proto::time::Instant;
+use ring_runtime::clock;
+use ring_text::format_duration;
 
 use super::connection::{Connection, Heard};
 use super::lines::Lines;
 use super::{Error, peer};
-use crate::control::{NoRequest, OwnRequest, Reply, Request, to_line};
-use crate::sys::clock;
-use crate::text::format_duration;
 
 /// A request that every system may know.
 pub(super) type Plain = Request<NoRequest>;

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use clap_complete::{CompleteEnv, CompletionCandidate};
+use ring_control::CONTROL_DIR;
 
 use super::{Options, discover};
-use crate::control::CONTROL_DIR;
 
 /// What a shell sets to ask. Its own name: what is set for another program is not to keep this one from its work.
 const ASKS: &str = "RINGCTL_COMPLETE";

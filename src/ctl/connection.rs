@@ -5,13 +5,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::Duration;
 
+use ring_control::{OwnRequest, Reply, Request};
 use ring_proto::time::Instant;
 use serde::Serialize;
 
 use super::lines::Lines;
 use super::prober::{Prober, Reasons};
 use super::{Error, client};
-use crate::control::{OwnRequest, Reply, Request};
 
 /// The outcome of waiting for the daemon.
 pub(super) enum Heard {

@@ -5,11 +5,12 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use ring_control::NodeName;
+use ring_runtime::net::Interface;
+
 use super::Error;
 use super::client::reach;
 use super::systems::start_serving;
-use crate::control::NodeName;
-use crate::sys::Interface;
 
 /// Returns the control socket of a node. `base` is the directory of Lab2's sockets.
 ///
@@ -138,8 +139,8 @@ fn name(path: &Path) -> Option<NodeName> {
 #[cfg(test)]
 mod tests {
     use super::names;
-    use crate::control::NodeName;
     use crate::ctl::Error;
+    use ring_control::NodeName;
     use std::fs;
     use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixListener;

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ring_control::{CONTROL_DIR, NodeName};
 use thiserror::Error;
 
 use super::systems;
-use crate::control::{CONTROL_DIR, NodeName};
 use crate::fencing::{FencingError, ParseTokenError};
 
 /// The exit code for wrong usage, as clap's.

@@ -15,9 +15,9 @@ use std::process::Command;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{MsgFlags, recv};
 use nix::unistd::Pid;
+use ring_process::{broken_pipe, inherited};
 
 use super::keeper::THIS_PROGRAM;
-use crate::sys::{broken_pipe, inherited};
 
 /// A shell's exit code for a command that exists but cannot be run.
 const CANNOT_RUN: u8 = 126;

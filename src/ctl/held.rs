@@ -7,14 +7,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+use ring_control::{BootClock, Grant, Loss, OwnJson, Refusal, Reply};
 use ring_proto::time::Instant;
+use ring_runtime::clock;
 use serde::Serialize;
 
 use super::client::Plain;
 use super::connection::Connection;
 use super::lease::{Lease, Margins};
-use crate::control::{BootClock, Grant, Loss, OwnJson, Refusal, Reply};
-use crate::sys::clock;
 
 /// Maximum time for the confirmation that the lock is given back.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -247,11 +247,11 @@ mod tests {
     use ring_proto::time::Instant;
 
     use super::{HeldLock, Said};
-    use crate::control::{BootClock, Grant, Loss, OwnJson, Refusal, Renewal, Reply, to_line};
     use crate::ctl::connection::Connection;
     use crate::ctl::lease::{Margin, Margins};
     use crate::ctl::lines::Lines;
-    use crate::sys::clock;
+    use ring_control::{BootClock, Grant, Loss, OwnJson, Refusal, Renewal, Reply, to_line};
+    use ring_runtime::clock;
 
     const MARGINS: Margins = Margins {
         warning: Margin::at_most(Duration::from_secs(2)),

@@ -1,5 +1,5 @@
 //! Ends the keeper at the end of its lease if nothing else does: the kernel's clock goes on where all processes
-//! of a machine stand still. The command ends with the keeper, see [`Lifeline`](crate::sys::Lifeline).
+//! of a machine stand still. The command ends with the keeper, see [`Lifeline`](ring_process::Lifeline).
 
 use std::time::Duration;
 

@@ -6,12 +6,12 @@ use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use ring_control::to_line;
 use ring_proto::time::Instant;
+use ring_runtime::clock;
+use ring_runtime::net::ancillary;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-use crate::control::to_line;
-use crate::sys::{ancillary, clock};
 
 /// Maximum length of a line, in bytes. A keeper and its parent may name files in theirs, whose names may be
 /// longer than any request to a daemon, and data of 32 KiB in hexadecimal digits.

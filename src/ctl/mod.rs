@@ -41,7 +41,7 @@ pub use error::Error;
 pub use options::{Command, GuardOptions, Options};
 pub use systems::SystemCommand;
 
-use crate::control::CONTROL_DIR;
+use ring_control::CONTROL_DIR;
 use status::Shown;
 
 /// Does what the options say, prints to `output`, and returns the process's exit code.

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
+use ring_control::NodeName;
 
 use super::completion::nodes;
 use super::systems::{SystemCommand, parse_name};
 use super::usage;
 use super::values::event;
-use crate::control::NodeName;
 use crate::fencing::FencingToken;
 
 const EXAMPLES: &str = "\

@@ -9,9 +9,8 @@ use std::path::Path;
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::unistd::{Uid, User};
+use ring_control::CONTROL_DIR;
 use rustix::process::getuid;
-
-use crate::control::CONTROL_DIR;
 
 /// The user of Lab2's service.
 const SERVICE: &str = "ringd";

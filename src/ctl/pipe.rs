@@ -3,14 +3,16 @@
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 
+use ring_control::OwnJson;
+use ring_runtime::clock;
+use ring_runtime::wait::{Alarm, Interest, Poller};
+
 use super::connection::Connection;
 use super::held::{HeldLock, Said};
 use super::keeper::NotAcquired;
 use super::kill_timer::KillTimer;
 use super::lease::{Margins, OVERDUE};
 use super::{Error, client};
-use crate::control::OwnJson;
-use crate::sys::{Alarm, Interest, Poller, clock};
 
 const DAEMON: u64 = 0;
 const READER: u64 = 1;

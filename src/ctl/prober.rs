@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use ring_control::Reply;
 use ring_proto::time::Instant;
+use ring_runtime::clock;
 
 use super::client::{self, Plain};
 use super::systems::{self, Obstacle};
-use crate::control::Reply;
-use crate::sys::clock;
 
 /// Maximum silence before the daemon is probed.
 const QUIET: Duration = Duration::from_secs(1);

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use ring_control::{Health, Reply, Verdict, harmless};
 
 use super::client::{self, Plain};
 use super::systems::{self, View};
 use super::{Error, render};
-use crate::control::{Health, Reply, Verdict, harmless};
 
 /// The exit code for a node whose health is critical.
 const CRITICAL: u8 = 5;

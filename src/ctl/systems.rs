@@ -5,6 +5,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Subcommand;
+use ring_control::ftn::SYSTEM as FTN;
+use ring_control::jitterbug::{LEADER, ORPHAN, SYSTEM as JITTERBUG, WAITER};
+use ring_control::lab2::parse_ring_name;
+use ring_control::{EventHead, EventMessage, NodeName, NodeStatus, Verdict, harmless};
 
 use super::Options;
 use super::ftn::{self, SERVERS, TokenOptions};
@@ -13,10 +17,6 @@ use super::lab2::{self, RingCommand, RingView};
 use super::render::common::{self, AnyView};
 use super::render::ftn::ServerView;
 use super::render::jitterbug::NodeView;
-use crate::control::ftn::SYSTEM as FTN;
-use crate::control::jitterbug::{LEADER, ORPHAN, SYSTEM as JITTERBUG, WAITER};
-use crate::control::lab2::parse_ring_name;
-use crate::control::{EventHead, EventMessage, NodeName, NodeStatus, Verdict, harmless};
 
 /// What can be done with nodes of one system only.
 #[derive(Debug, Clone, Subcommand)]
@@ -229,7 +229,7 @@ mod tests {
     use clap::Parser;
 
     use super::{Options, start_command, start_serving, view};
-    use crate::control::{Health, NodeName, NodeStatus, Reply};
+    use ring_control::{Health, NodeName, NodeStatus, Reply};
 
     fn status(text: &str) -> NodeStatus {
         let line = format!("{{\"status\":{text}}}");

@@ -4,8 +4,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
-
-use crate::usage::{Understood, texts};
+use ring_text::usage::{Understood, texts};
 
 /// How many characters of a wrong value are shown.
 const SHOWN: usize = 40;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::control::MAX_LABEL;
-use crate::text::{first_bytes, format_duration, parse_duration_or_seconds};
+use ring_control::MAX_LABEL;
+use ring_text::{first_bytes, format_duration, parse_duration_or_seconds};
+
 use crate::token::MIN_CLIENT_TIMEOUT;
 
 /// Maximum wait: 30 years.
@@ -88,7 +89,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{client_timeout, event, exit_code, max_hold, period, process, shortened, wait};
-    use crate::text::parse_duration_or_seconds as grace;
+    use ring_text::parse_duration_or_seconds as grace;
 
     #[test]
     fn a_wait_is_a_duration_or_seconds_and_never_negative() {

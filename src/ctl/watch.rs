@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use ring_control::{EventHead, EventMessage, Reply};
 use ring_proto::time::Instant;
 
 use super::Error;
 use super::client::Plain;
 use super::connection::{Connection, Heard};
 use super::systems::{self, View};
-use crate::control::{EventHead, EventMessage, Reply};
 
 /// Prints events, with or without turns of the token, until the daemon ends.
 ///

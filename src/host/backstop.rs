@@ -4,10 +4,10 @@ use std::mem;
 use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
+use ring_process::{Hierarchy, KeptLine, KillFile};
 use tracing::warn;
 
 use super::{Client, ClientId};
-use crate::sys::{Hierarchy, KeptLine, KillFile};
 
 /// Maximum life lines kept for holders that are gone.
 const MOST_LINES: usize = 8;
@@ -168,7 +168,7 @@ mod tests {
     use nix::unistd::Pid;
 
     use super::{Backstops, Client};
-    use crate::sys::{Lifeline, Tied};
+    use ring_process::{Lifeline, Tied};
 
     const CLIENT: Client = Client {
         id: 1,

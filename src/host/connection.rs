@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::socket::{UnixCredentials, getsockopt};
+use ring_control::{FramingError, LineBuffer, OwnRequest, Reply, Request, to_line};
+use ring_process::handed::{self, Visitor};
 use ring_proto::time::Instant;
+use ring_runtime::net::ancillary;
+use ring_runtime::wait::Interest;
 
 use super::{Client, ClientId};
-use crate::control::{FramingError, LineBuffer, OwnRequest, Reply, Request, to_line};
-use crate::sys::handed::{self, Visitor};
-use crate::sys::{Interest, ancillary};
 
 /// Maximum time for a client to send its request, and again to read its reply.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -4,11 +4,11 @@ use std::io;
 
 use ring_proto::Machine;
 use ring_proto::time::{Instant, Now};
+use ring_runtime::clock;
+use ring_runtime::driver::{Driver, Environment, Link, Observe, Store};
 
 use super::Error;
 use super::waiting::{LINK, Ready, Waiting};
-use crate::driver::{Driver, Environment, Link, Observe, Store};
-use crate::sys::clock;
 
 /// A machine, and what its loop waits for.
 #[derive(Debug)]

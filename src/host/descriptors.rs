@@ -1,8 +1,7 @@
 //! How the process shares out its descriptors: clients never get those that the ring needs.
 
+use ring_process::descriptors::raise_limit;
 use tracing::warn;
-
-use crate::sys::descriptors::raise_limit;
 
 /// Maximum clients at a time, however many descriptors there may be.
 const MAX_CLIENTS: u64 = 512;

@@ -19,9 +19,9 @@ use nix::sys::socket::{
 };
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+use ring_process::{owned, runtime_directory};
 
 use super::Error;
-use crate::sys::{owned, runtime};
 
 /// The kernel's list of Unix sockets in the network namespace of the thread, and how it marks those that somebody
 /// listens at.
@@ -104,7 +104,7 @@ impl Place {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        runtime::make_directory(directory, 0o755)?;
+        runtime_directory::make_directory(directory, 0o755)?;
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         Ok(Self {
             directory: open(directory, flags, Mode::empty())?,
@@ -152,7 +152,7 @@ fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
     // The file gets the mode of the bound socket, less the mask.
     fchmod(&listener, Mode::from_bits_truncate(0o660))?;
     let address = UnixAddr::new(path)?;
-    runtime::with_mask(Mode::empty(), || bind(listener.as_raw_fd(), &address))?;
+    runtime_directory::with_mask(Mode::empty(), || bind(listener.as_raw_fd(), &address))?;
     listen(&listener, Backlog::MAXCONN)?;
     Ok(listener.into())
 }

@@ -5,12 +5,12 @@ use std::os::fd::AsFd;
 
 use ring_proto::Machine;
 use ring_proto::time::{Instant, Now};
+use ring_runtime::clock;
+use ring_runtime::driver::{Driver, Environment, Link, Observe, Store};
 
 use super::Error;
 use super::cycle::Cycle;
 use super::waiting::{CALLER, Ready, Waiting};
-use crate::driver::{Driver, Environment, Link, Observe, Store};
-use crate::sys::clock;
 
 /// A machine with its link. Who has it calls [`step`](Self::step) in a loop, and looks after each at what has become
 /// of the machine and at its own descriptors.

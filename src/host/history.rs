@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
+use ring_control::{EventHead, EventMessage};
 use ring_proto::time::Now;
 use serde::Serialize;
 
 use super::{Priority, Recent};
-use crate::control::{EventHead, EventMessage};
 
 /// An event, and when it was. `K` are the keys of an event that are its system's own.
 #[derive(Debug)]

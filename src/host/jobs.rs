@@ -151,7 +151,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::sys::{Interest, Poller};
+    use ring_runtime::wait::{Interest, Poller};
 
     /// Doubles even numbers.
     struct Doubles;

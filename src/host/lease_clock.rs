@@ -2,10 +2,9 @@
 
 use std::sync::OnceLock;
 
+use ring_control::BootClock;
+use ring_runtime::clock;
 use tracing::warn;
-
-use crate::control::BootClock;
-use crate::sys::clock;
 
 /// Returns the clock of this process, as grants name it; `None`: it is not known.
 #[must_use]

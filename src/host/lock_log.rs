@@ -4,11 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use ring_proto::time::{Instant, nanos};
+use ring_text::format_duration;
 use tracing::{info, warn};
 
 use super::{Client, ClientId};
 use crate::observe::RateLimit;
-use crate::text::format_duration;
 
 /// Locks may be granted thousands of times a second: a burst of them gets lines, and then one a second.
 const GRANTS: RateLimit = RateLimit::new(100, Duration::from_secs(1));

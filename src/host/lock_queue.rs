@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use ring_control::LockRequest;
 use ring_proto::time::Instant;
 
 use super::{Client, ClientId};
-use crate::control::LockRequest;
 
 /// The most clients that wait at a time.
 pub const MAX_WAITING: usize = 400;

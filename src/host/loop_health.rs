@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use ring_proto::time::Instant;
+use ring_text::format_duration;
 use tracing::{Level, debug, warn};
 
 use crate::observe::RateLimit;
-use crate::text::format_duration;
 
 /// The time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -5,8 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::sys::Names;
-use crate::text::{has_mac, name_macs};
+use ring_text::{Names, has_mac, name_macs};
 
 /// How long names count that were read.
 const FRESH: Duration = Duration::from_secs(60);

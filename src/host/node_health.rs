@@ -1,10 +1,10 @@
 //! A node's surroundings, looked at about once a second and only when the loop is awake anyway: what the kernel drops, and the
 //! rate of the clock.
 
+use ring_runtime::clock;
 use tracing::{info, warn};
 
 use super::{ClockRate, Program};
-use crate::sys::clock;
 
 /// Logs what goes wrong with the link and the clock.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Clients of the control socket that look on: they ask for the status, and to be told what happens.
 
+use ring_control::{OwnRequest, Reply, Request};
 use ring_proto::time::{Instant, Now};
 
 use super::{ClientId, Reaction, Recent, Server, Watchers};
-use crate::control::{OwnRequest, Reply, Request};
 
 /// The clients of the control socket of a system whose nodes are asked for nothing else.
 #[derive(Debug)]

@@ -5,8 +5,10 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
+use ring_runtime::clock;
+use ring_runtime::wait::{Interest, Poller};
+
 use super::notify::Notifier;
-use crate::sys::{Interest, Poller, clock};
 
 /// The time between two ends of a wait: what is waited at may be readable all the time.
 const PAUSE: Duration = Duration::from_millis(100);

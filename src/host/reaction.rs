@@ -1,7 +1,8 @@
 //! How a client's request is answered, before the node's status is asked for.
 
+use ring_control::{NodeStatus, PROTOCOL, Reply, Snapshot, Version};
+
 use super::Answer;
-use crate::control::{NodeStatus, PROTOCOL, Reply, Snapshot, Version};
 
 /// How to answer a request.
 #[derive(Debug)]

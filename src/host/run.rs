@@ -6,8 +6,11 @@
 
 use std::path::Path;
 
+use ring_process::nice;
 use ring_proto::time::{Instant, Now};
 use ring_proto::{JobOp, Machine};
+use ring_runtime::clock;
+use ring_runtime::driver::Driver;
 use tracing::{debug, info};
 
 use super::cycle::Cycle;
@@ -21,9 +24,7 @@ use super::signals::{Signals, Wish};
 use super::system::{Answer, LateLimits, ShutDown, System};
 use super::waiting::{CONTROL, JOBS, NETWORK, Ready, SIGNALS, SYSTEM, Waiting};
 use super::{Error, LogFormat, Program};
-use crate::driver::Driver;
 use crate::observe::LogOutput;
-use crate::sys::{clock, nice};
 
 /// Maximum changes of the network handled in one turn.
 const STEPS: usize = 2;

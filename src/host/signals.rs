@@ -7,11 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use ring_process::IgnoredSignals;
 use ring_proto::time::Instant;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
-
-use crate::sys::IgnoredSignals;
 
 /// Signals this close together are one wish: `timeout` and shells send the same signal to the process and
 /// then to its group.

@@ -5,13 +5,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use ring_control::{OwnRequest, Reply, Request};
 use ring_proto::Machine;
 use ring_proto::time::{Instant, Now};
+use ring_runtime::driver::{Environment, Link, Observe, Store};
 
 use super::jobs::Task;
 use super::{Client, Error, Server, Waiting};
-use crate::control::{OwnRequest, Reply, Request};
-use crate::driver::{Environment, Link, Observe, Store};
 
 /// A system's answer to a client's request.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub trait System: Sized {
     type Observer: Observe<<Self::Machine as Machine>::Event>;
     /// Does its jobs, in the worker's thread; [`NoTask`](super::NoTask) for a machine without jobs.
     type Task: Task<Job = <Self::Machine as Machine>::Job, Answer = <Self::Machine as Machine>::Command>;
-    /// What only its own clients ask of it; [`NoRequest`](crate::control::NoRequest) if they ask nothing.
+    /// What only its own clients ask of it; [`NoRequest`](ring_control::NoRequest) if they ask nothing.
     type Request: OwnRequest;
     /// The node's condition in a few words, for the service manager. It must not change with each turn of a
     /// token.

@@ -6,12 +6,12 @@ use std::ops::Add;
 use std::time::Duration;
 
 use ring_proto::time::{Instant, Now};
+use ring_runtime::driver::{Link, Quota, ReceiveBatch, Refused, TransmitBatch};
+use ring_runtime::net::{UdpLink, UdpOptions};
 use tracing::{info, warn};
 
 use super::SendFailures;
 use super::complaints::Complaints;
-use crate::driver::{Link, Quota, ReceiveBatch, Refused, TransmitBatch};
-use crate::sys::{UdpLink, UdpOptions};
 
 /// The time between two attempts to bind an address anew.
 pub(crate) const REBIND_PAUSE: Duration = Duration::from_secs(1);
@@ -235,7 +235,7 @@ mod tests {
     use ring_proto::time::Instant;
 
     use super::{REBIND_PAUSE, UdpSlot};
-    use crate::sys::UdpOptions;
+    use ring_runtime::net::UdpOptions;
 
     #[test]
     fn a_socket_that_fails_is_bound_again_after_a_pause_as_soon_as_that_can_be() {

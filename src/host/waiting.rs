@@ -3,9 +3,9 @@
 use std::os::fd::AsFd;
 
 use ring_proto::time::Instant;
+use ring_runtime::wait::{Alarm, Interest, Poller};
 
 use super::Error;
-use crate::sys::{Alarm, Interest, Poller};
 
 /// The key for messages, and for anything else that the link must be driven for.
 pub const LINK: u64 = 0;

@@ -1,9 +1,9 @@
 //! Clients that watch events.
 
+use ring_control::Reply;
 use ring_proto::time::Instant;
 
 use super::{ClientId, Reaction, Recent, Server};
-use crate::control::Reply;
 
 /// Maximum events that one client gets in one turn of the loop.
 const EVENTS: usize = 64;

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use histogram::{Config, Histogram};
+use ring_control::Percentiles;
 use ring_proto::time::nanos;
-
-use crate::control::Percentiles;
 
 /// Each figure is right to a thousandth; from 2^36 ns, 68 s, on none is kept. The bounds are fixed so that the
 /// histogram never grows, and memory is used up only by what has happened: two pages for each power of two.
@@ -64,7 +63,7 @@ impl Default for Latency {
 #[cfg(test)]
 mod tests {
     use super::Latency;
-    use crate::control::Percentiles;
+    use ring_control::Percentiles;
     use std::time::Duration;
 
     #[test]

@@ -3,10 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
+use ring_process::{LockError, owned};
+use ring_runtime::net::OpenError;
 use thiserror::Error;
 
 use crate::host::SystemError;
-use crate::sys::{LockError, OpenError, owned};
 
 /// Why a node does not start. The text is a sentence for the operator: what failed, on what, what to do.
 #[derive(Debug, Error)]
@@ -93,7 +94,7 @@ fn listed(existing: &[String]) -> String {
 mod tests {
     use super::{Error, LockError, OpenError};
     use crate::host::SystemError;
-    use crate::sys::Holder;
+    use ring_process::Holder;
     use std::io;
     use std::path::PathBuf;
 

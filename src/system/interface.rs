@@ -1,11 +1,11 @@
 //! The interface of a node, before the node starts.
 
+use ring_runtime::net::{Interface, InterfaceWatch};
 use tracing::info;
 
 use super::Error;
 use crate::host::{self, LogFormat, Prelude};
 use crate::observe::log_early;
-use crate::sys::{Interface, InterfaceWatch};
 
 /// What a node is told of its interface.
 #[derive(Debug, Clone, Copy)]

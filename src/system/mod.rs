@@ -2,9 +2,9 @@
 //! shows. No rules, and no loop.
 //!
 //! A system's folder may name `ring_codec` and `ring_proto`, there its own protocol and what all have in common; of
-//! this crate [`control`](crate::control), [`driver`](crate::driver), [`fencing`](crate::fencing),
-//! [`host`](crate::host), [`observe`](crate::observe), [`sys`](crate::sys), [`text`](crate::text) and [`token`](crate::token); and this module. It names no other
-//! system, nor [`ctl`](crate::ctl), [`sim`](crate::sim) or [`cli`](crate::cli), which lie above or beside it.
+//! this crate [`control`](ring_control), [`driver`](ring_runtime::driver), [`fencing`](crate::fencing),
+//! [`host`](crate::host), [`observe`](crate::observe), [`sys`](crate::sys), [`text`](ring_text) and [`token`](crate::token); and this module. It names no other
+//! system, nor [`ctl`](crate::ctl), [`sim`](ring_sim) or [`cli`](crate::cli), which lie above or beside it.
 //! `.ci/purity` fails with the line that does. What is to be written to add a system is in `docs/contributing.md`.
 
 mod error;

@@ -7,9 +7,8 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ring_process::owned;
 use tracing::{info, warn};
-
-use crate::sys::owned;
 
 /// An open file, and its place.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ring_process::runtime_directory;
 use ring_proto::Stored;
 use rustix::fs::{FlockOperation, flock};
 use tracing::warn;
@@ -13,7 +14,6 @@ use tracing::warn;
 use super::Error;
 use super::placed_file::PlacedFile;
 use crate::host::{Contents, TwoSlots};
-use crate::sys::runtime;
 
 /// Where the slots begin: each in a disk sector of its own, so that no torn sector hits both.
 pub const SLOTS: [u64; 2] = [0, 512];
@@ -95,7 +95,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
         fresh: &T,
     ) -> Result<(Self, Found<T>), Error> {
         if let Some(directory) = path.parent() {
-            runtime::make_directory(directory, 0o755).map_err(unusable(directory))?;
+            runtime_directory::make_directory(directory, 0o755).map_err(unusable(directory))?;
         }
         let (placed, is_new) = PlacedFile::open(path.clone()).map_err(unusable(&path))?;
         let file = placed.file();

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::text::{parse_bytes, parse_duration};
+use ring_text::{parse_bytes, parse_duration};
 
 /// Parses how many there are of something.
 ///

@@ -5,10 +5,10 @@ use std::time::Duration;
 use ring_codec::ftn::Access;
 use ring_proto::ftn::client::{Command, Event, Loss, Refusal, Standing};
 use ring_proto::time::Instant;
+use ring_runtime::clock;
 
 use super::session::Wake;
 use super::{Error, Session, WaitLimits};
-use crate::sys::clock;
 
 /// How long the confirmation is waited for that a request is withdrawn.
 const WITHDRAWN: Duration = Duration::from_secs(1);

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ring_proto::ftn::client::{Loss, Refusal};
+use ring_text::format_duration;
 use thiserror::Error;
 
 use crate::host;
-use crate::text::format_duration;
 
 /// Why a program does not get what it asks the token service for. The text is a sentence: what failed, on what, what
 /// to do.

@@ -24,8 +24,8 @@
 //! # }
 //! ```
 //!
-//! May name `ring_codec` and `ring_proto`, of this crate [`driver`](crate::driver), [`host`](crate::host),
-//! [`sys`](crate::sys) and [`text`](crate::text): no daemon, no command.
+//! May name `ring_codec` and `ring_proto`, of this crate [`driver`](ring_runtime::driver), [`host`](crate::host),
+//! [`sys`](crate::sys) and [`text`](ring_text): no daemon, no command.
 
 mod acquiring;
 mod error;

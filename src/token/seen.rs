@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use ring_proto::ftn::client::{Event, Loss, Trouble};
 use ring_proto::time::Now;
-
-use crate::driver::Observe;
+use ring_runtime::driver::Observe;
 
 /// Events that the program has not taken yet, and what the others have shown.
 #[derive(Debug, Default)]
@@ -75,8 +74,8 @@ mod tests {
     use ring_proto::ftn::client::{Event, Loss, Trouble};
 
     use super::Seen;
-    use crate::driver::Observe;
-    use crate::sys::clock;
+    use ring_runtime::clock;
+    use ring_runtime::driver::Observe;
 
     #[test]
     fn a_grant_of_a_lost_session_is_never_taken() {

@@ -9,15 +9,16 @@ use ring_codec::ftn::Access;
 use ring_proto::ftn::client::{Client, Command, Event, Holding, Net, Options, Standing, Trouble};
 use ring_proto::ftn::{Configuration, LONGEST, MAX_INTRODUCTION, Servers};
 use ring_proto::time::Instant;
+use ring_runtime::clock;
+use ring_runtime::driver::{Driver, NoStore, datagrams};
+use ring_runtime::net::{UdpLink, UdpOptions};
+use ring_text::first_bytes;
 
 use super::hosts::{Hosts, RESOLVED_EVERY, Resolution};
 use super::seen::Seen;
 use super::{Error, Obstacle};
-use crate::driver::{Driver, NoStore, datagrams};
 use crate::host::worker::Repeated;
 use crate::host::{Errand, LINK};
-use crate::sys::{UdpLink, UdpOptions, clock};
-use crate::text::first_bytes;
 
 /// The key of the descriptor that ends waits.
 const WATCHED: u8 = 0;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use ring_control::lab2::Counters;
 use ring_segment::{Digest, FOR_GOOD, MacAddr, Member, Message, Rng, Timing, Token, holds, offers};
-use ringd::control::lab2::Counters;
 
 use super::stand::{AT_ONCE, Stand};
 

@@ -2,7 +2,7 @@
 
 use ring_proto::andrews::Event;
 use ring_proto::time::Now;
-use ringd::driver::Observe;
+use ring_runtime::driver::Observe;
 use ringd::host::{History, Priority};
 
 use crate::http::Replies;

@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use ring_process::{rights, runtime_directory};
 use ring_proto::andrews::{Andrews, OptionsError};
-use ringd::driver::{Driver, NoStore, datagrams};
+use ring_runtime::driver::{Driver, NoStore, datagrams};
+use ring_runtime::random;
 use ringd::host::{self, History, Host, NodeHealth, Onlookers, Program};
-use ringd::sys::{random, rights, runtime};
 use tracing::info;
 
 use super::audience::Audience;
@@ -130,9 +131,9 @@ fn try_file(options: &Options) -> Result<(), Error> {
     if path == new && old.exists() && !new.exists() {
         return Err(Error::Moved);
     }
-    let made = path
-        .parent()
-        .map_or(Ok(()), |folder| runtime::make_directory(folder, 0o755));
+    let made = path.parent().map_or(Ok(()), |folder| {
+        runtime_directory::make_directory(folder, 0o755)
+    });
     let opened = made.map_err(|error| error.to_string()).and_then(|()| {
         let opened = options.database.open(options.database_timeout);
         opened.map(drop).map_err(|fault| fault.to_string())

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ring_codec::andrews::Kind;
+use ring_control::{Finding, Health, NodeStatus, Verdict};
 use ring_proto::andrews::{Andrews, Counters, Reason};
-use ringd::control::{Finding, Health, NodeStatus, Verdict};
 use ringd::host::Drops;
 use serde::Serialize;
 

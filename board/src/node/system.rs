@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ring_control::{NoRequest, NodeStatus, Reply, Request};
 use ring_proto::andrews::{Andrews, Command, Listening};
 use ring_proto::time::{Instant, Now};
-use ringd::control::{NoRequest, NodeStatus, Reply, Request};
-use ringd::driver::{Environment, NoStore};
+use ring_runtime::driver::{Environment, NoStore};
 use ringd::host::{
     Answer, Client, Error, LINK, LateLimits, NodeHealth, Onlookers, Server, ShutDown, System,
     Waiting,

@@ -1,7 +1,7 @@
 //! What is wrong with a node, in sentences for its status.
 
+use ring_control::Finding;
 use ring_proto::andrews::{DatabaseState, Event, Snapshot, State};
-use ringd::control::Finding;
 
 use crate::observe::describe;
 

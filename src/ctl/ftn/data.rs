@@ -5,13 +5,13 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use ring_proto::time::Instant;
+use ring_runtime::clock;
+use ring_text::format_bytes;
 
 use super::super::Error;
 use super::name::Name;
 use super::options::Acquire;
 use super::{Client, Interrupted, Outcome, acquire, failed, nested};
-use crate::sys::clock;
-use crate::text::format_bytes;
 use crate::token::{self, Access, MAX_DATA};
 
 /// Prints a token's data.

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use ring_runtime::clock;
+use ring_text::Names;
+
 use super::listing::{Held, Listed, Page};
 use super::name::Name;
-use crate::sys::{Names, clock};
 use crate::token::{MAX_NAME, Session};
 
 /// Maximum time for finding out.

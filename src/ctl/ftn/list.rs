@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use ring_control::ftn::cut_doubt;
+use ring_runtime::clock;
+use ring_text::{Names, format_duration};
 use serde_json::{Map, Value};
 
 use super::super::Error;
 use super::listing::{Held, Listed, Page};
 use super::name::Name;
 use super::{Client, Interrupted, Outcome, failed};
-use crate::control::ftn::cut_doubt;
-use crate::sys::{Names, clock};
-use crate::text::format_duration;
 use crate::token::{self, Command, Event, Session, WaitLimits, Wake};
 
 /// Maximum time between two pages, of whichever server.

@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
+use ring_control::harmless;
+use ring_text::Names;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::name::Name;
-use crate::control::harmless;
-use crate::sys::Names;
 
 /// A page of a server's tokens.
 #[derive(Debug, Deserialize)]

@@ -5,7 +5,9 @@ use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::str;
 
-use crate::control::{harmless, hex};
+use ring_control::harmless;
+use ring_text::hex;
+
 use crate::token::MAX_NAME;
 
 /// A name of 1 to [`MAX_NAME`] bytes. Displayed so that a terminal shows what is in it.

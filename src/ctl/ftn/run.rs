@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use ring_control::OwnJson;
+
 use super::super::keeper::{Assignment, Binding, Granter, NotAcquired};
 use super::super::lease::{Margin, Margins};
 use super::super::{Error, duration_ms, fence, run};
 use super::granter::{self, BUSY, Wanted};
 use super::options::{Acquire, RunOptions, access};
 use super::{Client, nested};
-use crate::control::OwnJson;
 
 /// The longest time between SIGTERM and the end of the lease.
 const WARNING: Duration = Duration::from_secs(2);
@@ -37,7 +38,7 @@ pub(super) fn run(client: &Client, options: &RunOptions) -> Result<u8, Error> {
         binding: Binding::Command,
     };
     let tokens = nested::with(servers, name, access);
-    let environment = |grant: &crate::control::Grant| {
+    let environment = |grant: &ring_control::Grant| {
         vec![
             (fence::TOKEN, grant.fencing.clone()),
             ("RINGD_DATA", grant.data.clone()),

@@ -7,10 +7,10 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use nix::sys::signal::Signal;
+use ring_process::{Lifeline, Tied, freezer};
 
 use super::super::client::Plain;
 use super::super::held::HeldLock;
-use crate::sys::{Lifeline, Tied, freezer};
 
 /// Work that is signalled when this process ends, in whatever way.
 pub(super) struct Backstop {

@@ -8,11 +8,11 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal;
 use nix::unistd;
+use ring_process::Tied;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::backstop::Backstop;
 use super::registration::Registration;
-use crate::sys::Tied;
 
 /// A process that this program did not start, and the registration under which other programs find its lock.
 pub(super) struct BoundProcess {

@@ -7,8 +7,7 @@ use std::io;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{close, setsid};
-
-use crate::sys::nice;
+use ring_process::nice;
 
 /// Leaves the terminal under another name, and closes all that the caller had open but for its standard input, output
 /// and error.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use ring_process::group::Hidden;
 use ring_proto::time::Instant;
 
 use super::super::lease::Lease;
 use super::tree::{Killed, Survivor, Tree};
-use crate::sys::group::Hidden;
 
 /// The time between two looks.
 const LOOK: Duration = Duration::from_millis(10);
@@ -114,7 +114,7 @@ mod tests {
 
     use super::{Ending, LAST_BREATH};
     use crate::ctl::keeper::tree::{Killed, Survivor, Tree};
-    use crate::sys::group::Hidden;
+    use ring_process::group::Hidden;
 
     const START: Instant = Instant::from_nanos(0);
     const SUDO: Survivor = Survivor(Some(Pid::from_raw(42)));

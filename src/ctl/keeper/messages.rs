@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use ring_control::{Grant, OwnJson, Refusal};
 use serde::{Deserialize, Serialize};
 
 use super::super::lease::Margins;
 use super::Granter;
-use crate::control::{Grant, OwnJson, Refusal};
 
 /// What a keeper has to do.
 #[derive(Debug, Serialize, Deserialize)]

@@ -34,12 +34,12 @@
 //!
 //! Where all of them are stopped, and perhaps the whole machine, the keeper cannot end the command in
 //! time. The kernel can: it kills the keeper at the end of the lease (`super::kill_timer`), and the command's
-//! process group with it ([`Lifeline`](crate::sys::Lifeline)). What is stopped dies without having
+//! process group with it ([`Lifeline`](ring_process::Lifeline)). What is stopped dies without having
 //! woken up.
 //!
 //! Where the keeper and `ringctl` are both killed, what has closed the life line or left the process
 //! group would go on. So the daemon has a life line of its own, and the kill file of the command's
-//! control group, from before the command starts ([`Request::Bind`](crate::control::Request::Bind)). It
+//! control group, from before the command starts ([`Request::Bind`](ring_control::Request::Bind)). It
 //! uses them when the keeper is gone and has not given the lock back (`backstop`). In the same way the
 //! kernel tells the process of `ringctl lock --kill` when its keeper is killed, or stopped until the end of
 //! the lease.

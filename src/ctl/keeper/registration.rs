@@ -16,6 +16,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::stat::Mode;
+use ring_process::{FileLock, FileLockError, runtime_directory};
+use ring_runtime::clock;
+use ring_runtime::wait::{Interest, Poller};
+use ring_text::format_duration;
 use rustix::process::getuid;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -23,8 +27,6 @@ use super::super::client;
 use super::super::lines::Lines;
 use super::place::private;
 use super::{Note, Order};
-use crate::sys::{FileLock, FileLockError, Interest, Poller, clock, runtime};
-use crate::text::format_duration;
 
 /// How long a keeper may be silent before the user is told.
 const QUIET: Duration = Duration::from_secs(2);
@@ -57,7 +59,7 @@ impl Registration {
             _ => {}
         }
         let private = Mode::from_bits_truncate(0o177);
-        let listener = runtime::with_mask(private, || UnixListener::bind(&path))?;
+        let listener = runtime_directory::with_mask(private, || UnixListener::bind(&path))?;
         Ok(Some(Self {
             listener,
             path,

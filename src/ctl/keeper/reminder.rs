@@ -3,10 +3,11 @@
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
+use ring_process::owned;
+use ring_runtime::clock;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::place::private;
-use crate::sys::{clock, owned};
 
 /// Whether a warning is new since the machine started; it then counts as given. If that cannot be stored, it is new.
 pub(super) fn is_new(daemon: Option<&Path>, warning: &str) -> bool {

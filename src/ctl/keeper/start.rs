@@ -9,11 +9,11 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use ring_process::{Lifeline, Tied};
 
 use super::super::lines::Lines;
 use super::super::prober::Prober;
 use super::{Assignment, NAME, Note, Order, reminder};
-use crate::sys::{Lifeline, Tied};
 
 /// The executable of this process, even if another file has taken its place since.
 pub(in crate::ctl) const THIS_PROGRAM: &str = "/proc/self/exe";

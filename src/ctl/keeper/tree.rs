@@ -2,14 +2,7 @@
 
 use std::fs;
 
-pub(in crate::ctl) use crate::sys::{Killed, Survivor, Tree};
-
-impl Tree {
-    /// Makes a place for a command that has not started yet.
-    pub(super) fn new() -> Self {
-        Self::in_cgroup("ringctl")
-    }
-}
+pub(in crate::ctl) use ring_process::{Killed, Survivor, Tree};
 
 /// Returns the message about a process that may not be killed.
 pub(in crate::ctl) fn out_of_reach(survivor: Survivor) -> String {

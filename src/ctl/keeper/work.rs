@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use nix::unistd::Pid;
 use ring_proto::time::Instant;
+use ring_runtime::clock;
+use ring_runtime::wait::{Alarm, Interest, Poller};
 
 use super::super::held::{HeldLock, Said};
 use super::super::kill_timer::KillTimer;
@@ -18,7 +20,6 @@ use super::ending::Ending;
 use super::{
     Assignment, Binding, Granter, JobReports, NotAcquired, Note, Order, Tree, out_of_reach,
 };
-use crate::sys::{Alarm, Interest, Poller, clock};
 
 // In the order in which they are heard.
 const DAEMON: u64 = 0;
@@ -100,7 +101,7 @@ impl Work {
             poller.add(&bound.registration, REGISTRATION, Interest::Read)?;
         }
         let (tree, kill_timer) = match assignment.binding {
-            Binding::Command => (Tree::new(), Some(KillTimer::new()?)),
+            Binding::Command => (Tree::in_cgroup("ringctl"), Some(KillTimer::new()?)),
             Binding::Process { kill: true, .. } => (Tree::default(), Some(KillTimer::new()?)),
             Binding::Process { kill: false, .. } => (Tree::default(), None),
         };

@@ -3,15 +3,17 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use ring_control::lab2::RingRequest;
+use ring_control::{Reply, Request};
+use ring_text::format_bytes;
+use ring_text::hex;
+
 use super::super::client::Plain;
 use super::super::connection::Connection;
 use super::super::prober::Reasons;
 use super::super::{Error, client, fence};
 use super::lock_denied;
 use super::options::{Acquire, DataCommand};
-use crate::control::lab2::RingRequest;
-use crate::control::{Reply, Request, hex};
-use crate::text::format_bytes;
 
 /// As a node of a ring is asked for its lock.
 type RingLock = Request<RingRequest>;

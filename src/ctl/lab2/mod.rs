@@ -16,13 +16,13 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use ring_control::lab2::{LockRequest, RefusalReason, RingRequest, Status};
+use ring_control::{NodeStatus, OwnJson, Refusal, Reply, Request, harmless};
 use serde_json::Error as JsonError;
 
 use super::keeper::{Assignment, Binding, Granter, NotAcquired};
 use super::lease::{Margin, Margins};
 use super::{Error, Options, client, full_socket, socket};
-use crate::control::lab2::{LockRequest, RefusalReason, RingRequest, Status};
-use crate::control::{NodeStatus, OwnJson, Refusal, Reply, Request, harmless};
 use client::Plain;
 pub(super) use names::named_by;
 use options::Acquire;

@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 use std::path::Path;
 
+use ring_control::Reply;
+use ring_control::lab2::Status;
+use ring_text::{Names, has_mac, name_macs, parse_mac};
+
 use super::super::Error;
 use super::super::client::{self, Plain};
-use crate::control::Reply;
-use crate::control::lab2::Status;
-use crate::sys::{Names, parse_mac};
-use crate::text::{has_mac, name_macs};
 
 /// Fills in the names of a status's members.
 pub(super) fn give_to(status: &mut Status) {

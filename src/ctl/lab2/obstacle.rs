@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use ring_control::harmless;
+use ring_control::lab2::Status;
+use ring_text::format_duration;
+
 use super::super::systems::Obstacle;
-use crate::control::harmless;
-use crate::control::lab2::Status;
-use crate::text::format_duration;
 
 /// Returns why the token does not come at once.
 pub(super) fn obstacle(status: &Status, requires_quorum: bool) -> Obstacle {
@@ -67,8 +68,8 @@ fn own_obstacle(status: &Status, requires_quorum: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{Obstacle, obstacle};
-    use crate::control::lab2::{HolderStatus, Status};
     use crate::ctl::render::lab2::tests::example;
+    use ring_control::lab2::{HolderStatus, Status};
 
     /// Changes what a status shows.
     type Change = fn(&mut Status);

@@ -4,16 +4,17 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use ring_control::lab2::{Grade, LockRequest};
 use ring_proto::lab2::JobName;
+use ring_text::parse_duration_or_seconds;
 
 use super::super::prober::{Prober, Reasons};
 use super::super::systems;
 use super::super::values::{exit_code, label, max_hold, period, process, shortened, wait};
 use super::super::{duration_ms, fence};
 use super::help;
-use crate::control::lab2::{Grade, LockRequest};
-use crate::text::parse_duration_or_seconds;
 
 /// What `ringctl` can do with a node of a ring.
 #[derive(Debug, Clone, Subcommand)]
@@ -136,12 +137,18 @@ pub struct Acquire {
     pub max_hold: Option<Duration>,
 
     /// Wait until so many members confirm the token, and give it up when they no longer do.
-    #[arg(short = 'r', long, value_name = "GRADE", value_enum)]
+    #[arg(short = 'r', long, value_name = "GRADE", value_parser = grade())]
     pub require: Option<Grade>,
 
     /// The name of the work, as status and watch show it [default: that of the command].
     #[arg(long, value_name = "TEXT", value_parser = label)]
     pub label: Option<String>,
+}
+
+/// Parses a grade, and lists all of them in the help.
+fn grade() -> impl TypedValueParser<Value = Grade> {
+    let values = Grade::ALL.map(|grade| PossibleValue::new(grade.name()).help(grade.meaning()));
+    PossibleValuesParser::new(values).try_map(|name| Grade::named(&name).ok_or("not a grade"))
 }
 
 impl Acquire {
@@ -328,8 +335,8 @@ mod tests {
     use clap::Parser;
 
     use super::RingCommand;
-    use crate::control::lab2::parse_ring_name;
     use crate::ctl::{Command, Options, SystemCommand};
+    use ring_control::lab2::parse_ring_name;
 
     fn run(arguments: &[&str]) -> super::RunOptions {
         let given = ["ringctl", "run"].iter().chain(arguments);

@@ -4,14 +4,14 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use ring_control::lab2::{PauseRequest, RingRequest};
+use ring_control::{Reply, Request};
 use ring_proto::time::Instant;
+use ring_runtime::clock;
 
 use super::super::connection::Connection;
 use super::super::{Error, client, duration_ms, fence};
 use super::options::PauseOptions;
-use crate::control::lab2::{PauseRequest, RingRequest};
-use crate::control::{Reply, Request};
-use crate::sys::clock;
 
 /// The time before the user is told what a pause waits for: a holder has a second to end.
 const USUAL: Duration = Duration::from_secs(2);

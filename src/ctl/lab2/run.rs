@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
+use ring_control::Grant;
+use ring_control::lab2::{OnceRequest, RingRequest, TokenStatus};
+
 use super::super::keeper::{Assignment, Binding, JobReports};
 use super::super::{Error, duration_ms, fence, program_name, run};
 use super::names::named_by;
 use super::options::{OnceOptions, RunOptions};
 use super::{assignment, not_acquired, request};
-use crate::control::Grant;
-use crate::control::lab2::{OnceRequest, RingRequest, TokenStatus};
 
 /// Runs the command while the lock is held, and returns its exit code.
 ///

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use ring_control::lab2::{RingEvent, Status, TokenStatus};
+use ring_control::{EventMessage, NodeStatus, Verdict, harmless};
+
 use super::super::render;
 use super::super::systems::{Obstacle, View};
 use super::names::{self, named};
 use super::obstacle::obstacle;
-use crate::control::lab2::{RingEvent, Status, TokenStatus};
-use crate::control::{EventMessage, NodeStatus, Verdict, harmless};
 
 /// The status of a node of a ring, with the names that this machine knows its members by.
 pub(in crate::ctl) struct RingView(Status);

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
+use ring_control::{NodeStatus, Reply, harmless};
+use ring_runtime::clock;
+use ring_text::format_duration;
 use serde::Deserialize;
 
 use super::super::watch::{News, Next};
 use super::super::{Error, client, systems};
 use super::options::Target;
-use crate::control::{NodeStatus, Reply, harmless};
-use crate::sys::clock;
-use crate::text::format_duration;
 
 /// What of a status, or of an event, is waited for.
 #[derive(Debug, Deserialize)]

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
+use ring_control::{EventMessage, NodeStatus, OwnJson, Verdict, harmless};
 use serde_json::Value;
 
 use super::super::systems::{Obstacle, View};
 use super::{LISTED, short};
-use crate::control::{EventMessage, NodeStatus, OwnJson, Verdict, harmless};
 
 /// Where values begin, unless a key is longer.
 const VALUES: usize = 13;
@@ -181,8 +181,8 @@ fn scalar(value: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{AnyView, event_text};
-    use crate::control::{EventHead, EventMessage, NodeStatus, OwnJson};
     use crate::ctl::systems::View;
+    use ring_control::{EventHead, EventMessage, NodeStatus, OwnJson};
 
     fn own(text: &str) -> OwnJson {
         serde_json::from_str(text).expect("it is JSON")

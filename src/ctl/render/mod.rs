@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use ring_control::{OwnJson, harmless};
 use serde_json::Deserializer;
-
-use crate::control::{OwnJson, harmless};
 
 /// The most rows of a list that are shown; a longer one is for programs (`--json`).
 const LISTED: usize = 100;
@@ -70,7 +69,7 @@ fn short(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::{json, short};
-    use crate::control::OwnJson;
+    use ring_control::OwnJson;
 
     #[test]
     fn json_is_indented_and_nothing_else() {

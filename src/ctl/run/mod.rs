@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use super::Error;
 use super::keeper::{Assignment, Keeper, NotAcquired, Note};
 use super::prober::Prober;
-use crate::control::Grant;
+use ring_control::Grant;
 use signals::Signals;
 use supervisor::Supervisor;
 

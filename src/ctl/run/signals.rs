@@ -8,11 +8,10 @@ use std::{io, mem};
 use nix::sys::signal::{SigSet, Signal, killpg, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::getpgrp;
+use ring_process::IgnoredSignals;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 use signal_hook::low_level::emulate_default_handler;
-
-use crate::sys::IgnoredSignals;
 
 /// Signals that are sent to end a program.
 const FATAL: [Signal; 4] = [

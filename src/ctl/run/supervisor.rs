@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
+use ring_process::freezer;
+use ring_process::group::Hidden;
+use ring_runtime::wait::{Interest, Poller};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::super::Error;
@@ -15,8 +18,6 @@ use super::super::gate::Gate;
 use super::super::keeper::{Keeper, Killed, Note, Order, Survivor, Tree, out_of_reach};
 use super::signals::Signals;
 use super::terminal::Terminal;
-use crate::sys::group::Hidden;
-use crate::sys::{Interest, Poller, freezer};
 
 const KEEPER: u64 = 0;
 const SIGNALS: u64 = 1;

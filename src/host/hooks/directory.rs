@@ -7,8 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
-
-use crate::sys::owned;
+use ring_process::owned;
 
 /// Suffixes of files that nobody means to run: leftovers of editors and package managers, and disabled hooks.
 const PASSED_OVER: [&str; 13] = [

@@ -9,14 +9,15 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use ring_runtime::clock;
+use ring_runtime::wait::Poller;
+use ring_text::format_duration;
 use tracing::{debug, info, warn};
 
 use super::{Change, Queue, Settings, directory};
 use crate::host::worker::Mailbox;
 use crate::host::worker::program::{self, End, Terms};
 use crate::observe::RateLimit;
-use crate::sys::{Poller, clock};
-use crate::text::format_duration;
 
 /// The time between two looks for hooks while there are none. Events in between are kept for them.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -13,16 +13,17 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
+use ring_control::{FramingError, OwnRequest, Reply, Request, to_line};
+use ring_process::handed;
 use ring_proto::time::Instant;
+use ring_runtime::wait::{Interest, Poller, Ready};
 use tracing::warn;
 
 use super::complaints::Complaints;
 use super::connection::{Connection, Next};
 use super::endpoint::Endpoint;
 use super::{Client, ClientId, Error, Program, WorkBudget};
-use crate::control::{FramingError, OwnRequest, Reply, Request, to_line};
 use crate::observe::RateLimit;
-use crate::sys::{Interest, Poller, Ready, handed};
 
 /// The most clients that are accepted in one round.
 const ACCEPTED: usize = 16;

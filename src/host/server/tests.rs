@@ -1,8 +1,8 @@
+use ring_control::{Grant, MAX_REQUEST, NoRequest, Reply};
 use ring_proto::time::Instant;
+use ring_runtime::net::ancillary;
 
 use super::{ACCEPTED, Program, Server};
-use crate::control::{Grant, MAX_REQUEST, NoRequest, Reply};
-use crate::sys::ancillary;
 use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
 
-type Request = crate::control::Request<NoRequest>;
+type Request = ring_control::Request<NoRequest>;
 
 const MAX_CLIENTS: usize = 64;
 /// More than a socket takes before it is read from.

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use ring_runtime::wait::Poller;
+
 use super::bell::{Bell, Closing};
 use super::inbox::Inbox;
-use crate::sys::Poller;
 
 /// Upper bound for the item in hand when the daemon ends, and for each item after it.
 const FAREWELL: Duration = Duration::from_secs(2);

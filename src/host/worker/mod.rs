@@ -16,10 +16,12 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use ring_process::nice;
 use ring_proto::time::Instant;
+use ring_runtime::clock;
+use ring_runtime::wait::{Interest, Poller};
 use tracing::debug;
 
-use crate::sys::{Interest, Poller, clock, nice};
 pub use bell::Bell;
 pub use inbox::Inbox;
 pub use mailbox::Mailbox;

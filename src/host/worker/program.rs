@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::Pid;
+use ring_process::{Tree, child};
+use ring_runtime::wait::{Interest, Poller};
 use rustix::process::{PidfdFlags, pidfd_open};
 
 use super::Bell;
 pub use super::output::Captured;
 use super::output::{Lines, SHARE, Stream};
-use crate::sys::{Interest, Poller, Tree, child};
 
 /// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);

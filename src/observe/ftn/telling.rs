@@ -6,11 +6,11 @@ use std::time::Duration;
 use ring_codec::ftn::ServerState;
 use ring_proto::ftn::server::{Difference, Event, Holding, RoleKind, Setting};
 use ring_proto::time::nanos;
+use ring_text::format_duration;
 use serde::Serialize;
 use tracing::Level;
 
 use super::names::{Names, TokenName, state_name};
-use crate::text::format_duration;
 
 /// What an event is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

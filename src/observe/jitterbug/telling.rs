@@ -7,9 +7,8 @@ use ring_codec::jitterbug::Node;
 use ring_proto::jitterbug::{
     Acceptance, Difference, Event, Failure, LEAST_LEASE, MOST_LEASE, State,
 };
+use ring_text::{format_bytes, format_duration};
 use tracing::Level;
-
-use crate::text::{format_bytes, format_duration};
 
 /// What an event is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,8 +7,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, MAX_DATA_LEN, Token};
 use ring_proto::lab2::{DataLimit, Difference, SilentMembers, Trouble};
-
-use crate::text::{format_bytes, format_duration};
+use ring_text::{format_bytes, format_duration};
 
 /// `token 17-02:00:00:00:00:01-3`, or that there is none.
 pub struct KnownToken(pub Option<Token>);

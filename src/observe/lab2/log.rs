@@ -9,13 +9,13 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 use ring_proto::lab2::{DropReason, Event, Grade, Reason, State, Trouble};
 use ring_proto::time::{Instant, Now};
+use ring_runtime::driver::Observe;
 use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
 use super::Routine;
 use super::display::{Differs, Ip, KnownToken, Limit, Members, Others, TooLong, Wrong};
 use super::text::{drop_reason, reason};
-use crate::driver::Observe;
 use crate::observe::{NotShown, RateLimit};
 
 /// Dropped frames.

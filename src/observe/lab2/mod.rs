@@ -10,10 +10,9 @@ pub use display::{Absent, Differs, Ip, KnownToken, Limit, TooLong, Wrong};
 pub use log::Log;
 use ring_proto::lab2::Event;
 use ring_proto::time::Now;
+use ring_runtime::driver::Observe;
 pub(crate) use routine::Routine;
 pub use tally::Tally;
-
-use crate::driver::Observe;
 
 /// All subscribers of the daemon.
 #[derive(Debug)]

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use ring_codec::lab2::Kind;
+use ring_control::lab2::Counters;
 use ring_proto::lab2::{Event, State};
 use ring_proto::time::Now;
+use ring_runtime::driver::Observe;
 
 use super::text::{DROP_REASONS, REASONS, drop_reason, reason};
-use crate::control::lab2::Counters;
-use crate::driver::Observe;
 use crate::observe::Latency;
 
 /// The key in `dropped` of frames that the kernel dropped because its queue was full.
@@ -147,10 +147,10 @@ mod tests {
     use ring_proto::time::{Instant, Now};
 
     use super::Tally;
-    use crate::driver::Observe;
     use crate::observe::lab2::text::{DROP_REASONS, REASONS};
     use ring_codec::MacAddr;
     use ring_codec::lab2::Kind;
+    use ring_runtime::driver::Observe;
     use std::time::Duration;
 
     fn tally(events: &[Event]) -> Tally {

@@ -2,8 +2,8 @@
 
 use ring_proto::ftn::server::Event;
 use ring_proto::time::Now;
+use ring_runtime::driver::Observe;
 
-use crate::driver::Observe;
 use crate::host::{History, Priority};
 use crate::observe::ftn::{Admitted, Keys, Log, News, print};
 
@@ -59,9 +59,9 @@ mod tests {
     use ring_proto::time::{Instant, Now};
 
     use super::{Audience, Log, News};
-    use crate::driver::Observe;
     use crate::host::History;
     use crate::observe::ftn::Names;
+    use ring_runtime::driver::Observe;
 
     #[test]
     fn watchers_get_an_event_with_its_sentence_and_the_keys_that_it_is_about() {

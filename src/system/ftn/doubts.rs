@@ -1,9 +1,8 @@
 //! What can be wrong with options that work.
 
+use ring_control::ftn::cut_doubt;
 use ring_proto::ftn::server::Options;
-
-use crate::control::ftn::cut_doubt;
-use crate::text::format_duration;
+use ring_text::format_duration;
 
 /// What an operator is to be told of a server's options, as one of so many `servers`: at the start, and for as
 /// long as it runs.

@@ -1,7 +1,7 @@
 //! The verdict of a server on itself and the others: what is wrong, how bad it is, and what to do.
 
-use crate::control::ftn::Status;
-use crate::control::{Finding, Verdict};
+use ring_control::ftn::Status;
+use ring_control::{Finding, Verdict};
 
 /// Gives a status its verdict. `around`: what is wrong with this machine and the options.
 pub fn judge(status: &mut Status, around: Vec<Finding>) {

@@ -4,8 +4,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use ring_control::ftn::Status;
+use ring_control::{Finding, NoRequest, NodeStatus, Reply, Request};
 use ring_proto::ftn::server::{Command, LEAVING_MAX, Net, Server as Machine};
 use ring_proto::time::{Instant, Now};
+use ring_runtime::driver::Environment;
 use tracing::info;
 
 use super::addresses::Addresses;
@@ -15,9 +18,6 @@ use super::health::judge;
 use super::report;
 use super::state_file::StateFile;
 use super::status::{Around, status};
-use crate::control::ftn::Status;
-use crate::control::{Finding, NoRequest, NodeStatus, Reply, Request};
-use crate::driver::Environment;
 use crate::host::{
     Answer, Client, Error, LINK, LateLimits, NoTask, NodeHealth, Onlookers, Server, ShutDown,
     System, UdpSlot, Waiting,

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use ring_control::ftn::SYSTEM;
+use ring_control::{NodeName, control_dir};
 use ring_proto::ftn::server::{self, majority, most_clients};
+use ring_text::{parse_bytes, parse_duration};
 
-use crate::control::ftn::SYSTEM;
-use crate::control::{NodeName, control_dir};
 use crate::host::LogFormat;
 use crate::system::values::parse_count;
-use crate::text::{parse_bytes, parse_duration};
 
 const EXAMPLES: &str = "\
 FILE lists the servers, one HOST:PORT a line, numbered from 0; blank lines do not count. All \

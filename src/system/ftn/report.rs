@@ -1,7 +1,8 @@
 //! What the log says of the status.
 
-use crate::control::ftn::Status;
-use crate::control::harmless;
+use ring_control::ftn::Status;
+use ring_control::harmless;
+
 use crate::system::status_lines;
 
 /// Logs the status.
@@ -67,7 +68,7 @@ mod tests {
     use serde_json::json;
 
     use super::{details, standing};
-    use crate::control::ftn::Status;
+    use ring_control::ftn::Status;
 
     #[test]
     fn the_first_line_is_what_the_server_is_and_the_others_what_it_knows() {

@@ -3,8 +3,11 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use ring_process::rights;
 use ring_proto::ftn::server::{Durable, OptionsError, Server};
 use ring_proto::ftn::{LONGEST, Servers};
+use ring_runtime::driver::{Driver, datagrams};
+use ring_runtime::random;
 use tracing::{info, warn};
 
 use super::Options;
@@ -16,10 +19,8 @@ use super::link;
 use super::node::Node;
 use super::options;
 use super::state_file::{Record, StateFile};
-use crate::driver::{Driver, datagrams};
 use crate::host::{self, History, Host, NodeHealth, Onlookers, UdpSlot};
 use crate::observe::ftn::{Log, Names, News};
-use crate::sys::{random, rights};
 use crate::system::record_file::Found;
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{PROGRAM, STATE_DIR};

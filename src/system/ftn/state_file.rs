@@ -15,13 +15,13 @@
 use std::io;
 use std::path::Path;
 
+use ring_control::NodeName;
 use ring_proto::Stored;
 use ring_proto::ftn::MAX_NUMBER;
 use ring_proto::ftn::server::Durable;
+use ring_runtime::driver::Store;
 
 use super::error::Error;
-use crate::control::NodeName;
-use crate::driver::Store;
 use crate::host::array_at;
 use crate::system::record_file::{Format, Found, RecordFile, WriteFailures};
 
@@ -155,9 +155,9 @@ mod tests {
     use ring_proto::ftn::server::Durable;
 
     use super::{Error, FORMAT, MAX_NUMBER, Record, StateFile, decode, encode};
-    use crate::control::NodeName;
-    use crate::driver::Store;
     use crate::system::record_file::Found;
+    use ring_control::NodeName;
+    use ring_runtime::driver::Store;
 
     fn open(directory: &Path, ssig: i32) -> Result<(StateFile, Found<Record>), Error> {
         StateFile::open(directory, (&NodeName::of("ftn", "2"), 2), ssig)

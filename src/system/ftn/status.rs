@@ -1,10 +1,10 @@
 //! Makes the status from the machine and its surroundings.
 
+use ring_control::Health;
+use ring_control::ftn::{ServerStatus, SessionStatus, Status};
 use ring_proto::ftn::server::Server;
 use ring_proto::time::{Now, nanos};
 
-use crate::control::Health;
-use crate::control::ftn::{ServerStatus, SessionStatus, Status};
 use crate::host::{Drops, UdpSlot};
 use crate::observe::ftn::{Names, state_name};
 

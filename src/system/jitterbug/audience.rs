@@ -2,12 +2,12 @@
 
 use ring_proto::jitterbug::{Acceptance, Event};
 use ring_proto::time::Now;
+use ring_runtime::driver::Observe;
 
 use tracing::{info, warn};
 
 use super::history::History;
 use super::starvation::{News, Starvation};
-use crate::driver::Observe;
 use crate::host::Priority;
 use crate::observe::jitterbug::{Log, describe, is_turn, print};
 

@@ -1,10 +1,10 @@
 //! The verdict of a node on itself and its ring: what is wrong, how bad it is, and what to do.
 
 use ring_codec::jitterbug::Node;
+use ring_control::{Finding, Verdict};
 use ring_proto::jitterbug::{NodeStatus, Snapshot, State};
 
 use super::starvation::{News, Starvation};
-use crate::control::{Finding, Verdict};
 use crate::observe::jitterbug::difference;
 
 /// After so many failed passes to a node, less those that were done, something is wrong with it.

@@ -5,14 +5,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use ring_proto::jitterbug::{Net, Network};
 use ring_proto::time::Instant;
+use ring_runtime::clock;
+use ring_runtime::driver::{Connections, Joined};
+use ring_runtime::net::{
+    Address, Interface, InterfaceWatch, TcpNetwork, TcpOptions, UdpLink, UdpOptions,
+};
 use tracing::{info, warn};
 
 use super::error::Error;
-use crate::driver::{Connections, Joined};
 use crate::host::{self, Complaints, Drops, REBIND_PAUSE, WorkBudget};
-use crate::sys::{
-    Address, Interface, InterfaceWatch, TcpNetwork, TcpOptions, UdpLink, UdpOptions, clock,
-};
 use crate::system;
 
 /// 16 inbound connections, what replaces them, the own pass, and those whose last bytes are still to be written.

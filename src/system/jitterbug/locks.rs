@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
+use ring_control::jitterbug::{LockRequest, LossReason, RefusalReason};
 use ring_proto::jitterbug::Command;
 use ring_proto::time::Instant;
 
-use crate::control::jitterbug::{LockRequest, LossReason, RefusalReason};
 use crate::host::{Client, ClientId, LockQueue, NOTICE, NotQueued};
 
 /// The machine's state, as far as the queue depends on it.

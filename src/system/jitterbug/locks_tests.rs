@@ -1,10 +1,10 @@
 use std::time::Duration;
 
+use ring_control::jitterbug::{LockRequest, LossReason, RefusalReason};
 use ring_proto::jitterbug::Command;
 use ring_proto::time::Instant;
 
 use super::{Locks, MachineState, Notice};
-use crate::control::jitterbug::{LockRequest, LossReason, RefusalReason};
 use crate::host::{Client, ClientId, MAX_WAITING, NOTICE};
 
 const LEASE: Duration = Duration::from_millis(500);

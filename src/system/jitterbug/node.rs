@@ -3,8 +3,11 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use ring_control::jitterbug::{JitterbugRequest, Status};
+use ring_control::{NodeStatus, Request};
 use ring_proto::jitterbug::{Command, Jitterbug, Net};
 use ring_proto::time::{Instant, Now};
+use ring_runtime::driver::{Environment, NoStore};
 use tracing::info;
 
 use super::audience::Audience;
@@ -15,9 +18,6 @@ use super::programs::Programs;
 use super::report;
 use super::service::Service;
 use super::status::status;
-use crate::control::jitterbug::{JitterbugRequest, Status};
-use crate::control::{NodeStatus, Request};
-use crate::driver::{Environment, NoStore};
 use crate::host::hooks::Hooks;
 use crate::host::{
     Answer, Client, Error, LINK, LateLimits, NETWORK, NodeHealth, Server, ShutDown, System, Waiting,

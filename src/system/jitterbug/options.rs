@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use ring_control::jitterbug::SYSTEM;
+use ring_control::{NodeName, control_dir};
 use ring_proto::jitterbug::{self, Compute, Decide, policy};
+use ring_text::parse_duration;
 
-use crate::control::jitterbug::SYSTEM;
-use crate::control::{NodeName, control_dir};
 use crate::host::LogFormat;
 use crate::system::interface::Wanted;
 use crate::system::values::{parse_count, parse_hook_timeout, parse_size};
-use crate::text::parse_duration;
 
 const EXAMPLES: &str = "\
 What it is for, next to the ring of Lab2 (ringd IFACE): data that grows from holder to holder, a result \

@@ -7,14 +7,14 @@ use std::process::Command as Process;
 use std::time::{Duration, Instant};
 
 use ring_proto::jitterbug::{Command, Job, Outcome, Work};
+use ring_runtime::clock;
+use ring_text::format_duration;
 use tracing::warn;
 
 use crate::host::Task;
 use crate::host::worker::Bell;
 use crate::host::worker::program::{self, End, Terms};
 use crate::observe::RateLimit;
-use crate::sys::clock;
-use crate::text::format_duration;
 
 /// The exit code of a decision for the own data.
 const OWN: i32 = 1;

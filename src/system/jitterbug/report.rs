@@ -1,7 +1,8 @@
 //! What the log says of the status.
 
-use crate::control::harmless;
-use crate::control::jitterbug::Status;
+use ring_control::harmless;
+use ring_control::jitterbug::Status;
+
 use crate::system::status_lines;
 
 /// The most nodes that are named.

@@ -2,15 +2,14 @@
 
 use std::os::fd::OwnedFd;
 
+use ring_control::jitterbug::{JitterbugRequest, LockRequest, LossReason, RefusalReason};
+use ring_control::{Grant, Loss, MAX_LABEL, OwnJson, Refusal, Renewal, Reply, Request, TokenData};
 use ring_proto::jitterbug::{Command, Jitterbug, State};
 use ring_proto::time::{Instant, Now};
+use ring_text::hex;
 
 use super::history::{History, Keys};
 use super::locks::{Locks, MachineState, Notice};
-use crate::control::jitterbug::{JitterbugRequest, LockRequest, LossReason, RefusalReason};
-use crate::control::{
-    Grant, Loss, MAX_LABEL, OwnJson, Refusal, Renewal, Reply, Request, TokenData, hex,
-};
 use crate::host::{
     Backstops, Client, ClientId, Entry, HeldLock, LockLog, Reaction, Server, Watchers, lease_clock,
 };

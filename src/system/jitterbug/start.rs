@@ -1,6 +1,9 @@
 //! Starts a node.
 
+use ring_process::rights;
 use ring_proto::jitterbug::{Compute, Decide, Jitterbug, OptionsError};
+use ring_runtime::driver::{Driver, NoStore, datagrams};
+use ring_runtime::{clock, random};
 use tracing::info;
 
 use super::Options;
@@ -12,11 +15,9 @@ use super::node::Node;
 use super::programs::Programs;
 use super::service::Service;
 use super::starvation::Starvation;
-use crate::driver::{Driver, NoStore, datagrams};
 use crate::host::hooks::{self, Hooks};
 use crate::host::{self, Host, NodeHealth};
 use crate::observe::jitterbug::Log;
-use crate::sys::{clock, random, rights};
 use crate::system::PROGRAM;
 
 /// Room for a datagram: far more than the longest message, so that what goes on after its message is told from what

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use ring_codec::jitterbug::Node;
+use ring_control::Verdict;
+use ring_control::jitterbug::{CountersStatus, EntryStatus, NodeEntry, Penalty, SYSTEM, Status};
 use ring_proto::jitterbug::{Jitterbug, NodeStatus, Reason};
+use ring_text::hex;
 
 use super::health::verdict;
 use super::starvation::Starvation;
-use crate::control::jitterbug::{CountersStatus, EntryStatus, NodeEntry, Penalty, SYSTEM, Status};
-use crate::control::{Verdict, hex};
 
 /// The most bytes of data that are shown.
 const SHOWN: usize = 256;
@@ -94,7 +95,7 @@ mod tests {
     use serde_json::Value;
 
     use super::{Starvation, shown, status};
-    use crate::control::NodeStatus;
+    use ring_control::NodeStatus;
 
     #[test]
     fn the_beginning_of_data_is_text_if_all_of_them_are_printable() {

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, RunOutcome, Token};
+use ring_control::lab2::RingEvent;
+use ring_control::{Health, Verdict};
 use ring_proto::lab2::{
     Constants, DataLimit, Difference, DropReason, Event, Grade, JobName, Reason, SilentMembers,
     Stamp, State, Terms, Trouble,
 };
 use ring_proto::time::{Instant, Now};
+use ring_runtime::driver::Observe;
 
 use super::health::findings;
 use super::history::History;
 use super::status;
-use crate::control::lab2::RingEvent;
-use crate::control::{Health, Verdict};
-use crate::driver::Observe;
 use crate::host::hooks::Changes;
 use crate::observe::lab2::Log;
 

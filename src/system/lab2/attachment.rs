@@ -3,15 +3,15 @@
 use std::io;
 use std::time::Duration;
 
+use ring_control::NodeName;
+use ring_process::{Holder, LockError};
 use ring_proto::LinkState;
 use ring_proto::time::Instant;
+use ring_runtime::clock;
+use ring_runtime::net::{Interface, InterfaceWatch, OpenError, PacketSocket, user_of_rival};
 use tracing::{info, warn};
 
-use crate::control::NodeName;
 use crate::host::{self, Complaints, WorkBudget};
-use crate::sys::{
-    Holder, Interface, InterfaceWatch, LockError, OpenError, PacketSocket, clock, user_of_rival,
-};
 use crate::system::Error;
 
 /// The time after a failure until the next look at the interface, unless the kernel reports a change.

@@ -1,10 +1,10 @@
 //! The verdict of a node on itself and its ring: what is wrong, how bad it is, and what to do.
 
+use ring_control::lab2::Status;
+use ring_control::{Finding, Health, Verdict};
 use ring_proto::lab2::{Constants, Lab2, Trouble};
 
 use super::status::trouble;
-use crate::control::lab2::Status;
-use crate::control::{Finding, Health, Verdict};
 
 /// How many members of the same kind are named.
 const NAMED: usize = 4;

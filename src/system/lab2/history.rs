@@ -6,9 +6,9 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 use ring_proto::lab2::{Event, Grade, JobName, Reason, State};
 use ring_proto::time::Now;
+use ring_runtime::driver::Observe;
 
 use super::change::{Change, own_event};
-use crate::driver::Observe;
 use crate::host::hooks::{Change as _, Changes, event};
 use crate::host::{Priority, Recent};
 use crate::observe::lab2::{Differs, Routine, TooLong, Wrong};
@@ -329,11 +329,11 @@ mod tests {
     use ring_proto::time::{Instant, Now};
 
     use super::History;
-    use crate::driver::Observe;
     use crate::host::REMEMBERED;
     use crate::host::hooks::{Change as _, Changes};
     use ring_codec::MacAddr;
     use ring_codec::lab2::Token;
+    use ring_runtime::driver::Observe;
     use std::iter;
     use std::time::Duration;
 

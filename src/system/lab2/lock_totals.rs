@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use ring_control::lab2::{LockTotals, LossReason, RefusalReason};
+
 use super::locks::Notice;
-use crate::control::lab2::{LockTotals, LossReason, RefusalReason};
 
 /// How often locks were granted, lost and refused here.
 #[derive(Debug, Default)]
@@ -52,8 +53,8 @@ mod tests {
     use ring_proto::time::Instant;
 
     use super::LockCount;
-    use crate::control::lab2::{LossReason, RefusalReason};
     use crate::system::lab2::locks::Notice;
+    use ring_control::lab2::{LossReason, RefusalReason};
 
     #[test]
     fn every_reason_is_there_be_its_total_0() {

@@ -3,9 +3,14 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use ring_control::lab2::RingRequest;
+use ring_control::{NodeStatus, Request};
+use ring_process::RingLock;
 use ring_proto::LinkState;
 use ring_proto::lab2::{Command, Lab2};
 use ring_proto::time::{Instant, Now};
+use ring_runtime::driver::Environment;
+use ring_runtime::net::PacketSocket;
 use tracing::info;
 
 use super::attachment::Step;
@@ -15,14 +20,10 @@ use super::report;
 use super::service::Service;
 use super::state_file::StateFile;
 use super::surroundings::{Audience, Surroundings};
-use crate::control::lab2::RingRequest;
-use crate::control::{NodeStatus, Request};
-use crate::driver::Environment;
 use crate::host::hooks::Hooks;
 use crate::host::{
     Answer, Client, Error, LINK, LateLimits, NETWORK, NoTask, Server, ShutDown, System, Waiting,
 };
-use crate::sys::{PacketSocket, RingLock};
 use crate::system::record_file::warn_unless_synced;
 
 /// A node of a ring, but for its machine.

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
+use ring_control::lab2::{parse_ethertype, ring_name};
+use ring_control::{CONTROL_DIR, NodeName};
 use ring_proto::lab2::{Constants, FOREVER};
+use ring_text::parse_duration;
 
-use crate::control::lab2::{parse_ethertype, ring_name};
-use crate::control::{CONTROL_DIR, NodeName};
 use crate::host::LogFormat;
 use crate::system::STATE_DIR;
 use crate::system::interface::Wanted;
 use crate::system::values::{parse_count, parse_hook_timeout};
-use crate::text::parse_duration;
 
 const EXAMPLES: &str = "\
 Durations are a number and a unit: ns, us, ms, s, m or h. Give all members of a ring the same \
@@ -25,8 +25,7 @@ Examples:
   sudo ringd eth0 --idle-hold forever --on-change 'logger \"$RINGD_STATE\"'
                                          write to the system's log who leads
   ringctl status                         ask the running daemon how the ring is
-  ringd sim                              simulate rings, and what goes wrong in them
-  sudo ringd -- sim                      join the ring on an interface called sim
+  sudo ringd -- ftn                      join the ring on an interface called ftn
 
 Signals:
   SIGTERM, SIGINT  hand the token over, then exit; a second one does not wait for that

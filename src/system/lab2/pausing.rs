@@ -1,9 +1,9 @@
 //! Clients that wait until a paused node owns nothing.
 
+use ring_control::lab2::PendingReason;
+use ring_control::{Pending, Reply};
 use ring_proto::time::Instant;
 
-use crate::control::lab2::PendingReason;
-use crate::control::{Pending, Reply};
 use crate::host::{Client, ClientId};
 
 /// How far a pause has come.
@@ -128,9 +128,9 @@ mod tests {
     use ring_proto::time::Instant;
 
     use super::{Pausing, Progress, Step};
-    use crate::control::lab2::PendingReason;
-    use crate::control::{Pending, Reply};
     use crate::host::Client;
+    use ring_control::lab2::PendingReason;
+    use ring_control::{Pending, Reply};
 
     fn told(pausing: &mut Pausing, now: u64, progress: Progress) -> Vec<(u64, Reply)> {
         let mut told = Vec::new();

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use ring_codec::lab2::Token;
+use ring_control::harmless;
+use ring_control::lab2::{ClientStatus, Counters, MemberStatus, Status};
 
-use crate::control::harmless;
-use crate::control::lab2::{ClientStatus, Counters, MemberStatus, Status};
 use crate::observe::lab2::KnownToken;
 use crate::system::status_lines;
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use ring_codec::lab2::RunOutcome;
 use ring_proto::lab2::{Constants, JobName, Lab2, RunEnd, RunView, Stamp};
 use ring_proto::time::Instant;
+use ring_text::format_duration;
 use tracing::{info, warn};
 
 use super::status::outcome_text;
-use crate::text::format_duration;
 
 /// An OWNER tells all stamps once in so many heartbeats, and who knows a newer one answers.
 const TELLING: u32 = 64;

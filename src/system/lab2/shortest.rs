@@ -4,8 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ring_proto::lab2::{Constants, SHORTEST_HEARTBEAT, SHORTEST_TAKE_TIMEOUT};
-
-use crate::sys::Interface;
+use ring_runtime::net::Interface;
 
 /// A heartbeat period lasts for so many wake-ups at least, or the members' patience counts the delays of the timer.
 const WAKE_UPS: u32 = 2;

@@ -4,7 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use ring_codec::lab2::Version;
+use ring_control::CONTROL_DIR;
+use ring_process::{LockError, RingLock, rights};
 use ring_proto::lab2::{ConstantError, Constants, Lab2};
+use ring_runtime::clock;
+use ring_runtime::driver::Driver;
+use ring_text::format_duration;
 use rustix::thread::CapabilitySet;
 use tracing::{info, warn};
 
@@ -18,15 +23,11 @@ use super::shortest::Shortest;
 use super::state_file::{FRESH, StateFile};
 use super::stored_pause::StoredPause;
 use super::surroundings::{Audience, Surroundings};
-use crate::control::CONTROL_DIR;
-use crate::driver::Driver;
 use crate::host::hooks::{self, Hooks};
 use crate::host::{self, Host, NodeHealth};
 use crate::observe::lab2::{Log, Observers, Tally};
-use crate::sys::{LockError, RingLock, clock, rights};
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{Error, PROGRAM};
-use crate::text::format_duration;
 
 /// With a shorter IDLE_HOLD the idle token's turns would run hooks all the time.
 const CALM: Duration = Duration::from_secs(1);

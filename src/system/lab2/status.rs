@@ -4,15 +4,15 @@ use std::net::Ipv6Addr;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{NO_IP, RunOutcome, Token};
+use ring_control::Health;
+use ring_control::lab2::{
+    ConstantsStatus, HolderStatus, MemberStatus, QuorumStatus, RunStatus, Status, TokenStatus,
+};
 use ring_proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView, Trouble};
 use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, Loss};
 use super::service::Service;
-use crate::control::Health;
-use crate::control::lab2::{
-    ConstantsStatus, HolderStatus, MemberStatus, QuorumStatus, RunStatus, Status, TokenStatus,
-};
 use crate::fencing::FencingToken;
 use crate::observe::lab2::{Differs, Tally, Wrong};
 

@@ -5,9 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use ring_process::owned;
 use tracing::warn;
-
-use crate::sys::owned;
 
 /// The file of a stored pause.
 #[derive(Debug)]

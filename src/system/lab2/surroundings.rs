@@ -1,7 +1,11 @@
 //! The machine's surroundings: an interface, a state file, and observers.
 
+use ring_control::Finding;
+use ring_control::lab2::Status;
 use ring_proto::lab2::{Event, Lab2};
 use ring_proto::time::Now;
+use ring_runtime::driver::{Environment, Observe};
+use ring_runtime::net::PacketSocket;
 
 use super::attachment::Attachment;
 use super::health::judge;
@@ -10,12 +14,8 @@ use super::member_addresses::MemberAddresses;
 use super::service::Service;
 use super::state_file::StateFile;
 use super::status::status;
-use crate::control::Finding;
-use crate::control::lab2::Status;
-use crate::driver::{Environment, Observe};
 use crate::host::NodeHealth;
 use crate::observe::lab2::Observers;
-use crate::sys::PacketSocket;
 use crate::system::write_warnings::WriteWarnings;
 
 /// The machine's surroundings.

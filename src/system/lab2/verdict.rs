@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
+use ring_control::harmless;
+use ring_control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
 use ring_proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes, Work};
 use ring_proto::time::Instant;
+use ring_text::format_duration;
 
-use crate::control::harmless;
-use crate::control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
 use crate::observe::lab2::Absent;
-use crate::text::format_duration;
 
 /// What the sentences are made of.
 #[derive(Debug)]
@@ -216,7 +216,7 @@ mod tests {
     use ring_proto::time::Instant;
 
     use super::{Absent, Scene, name, no_names, no_quorum, no_view};
-    use crate::control::lab2::{LockRequest, LossReason};
+    use ring_control::lab2::{LockRequest, LossReason};
 
     #[test]
     fn a_loss_is_explained_by_what_has_caused_it() {

@@ -78,33 +78,36 @@ pub const COPIES: [Copy; 9] = [
         shared: &[],
     },
     Copy {
-        from: "src/sim/kernel/",
+        from: "crates/sim/src/kernel/",
         to: "sim/kernel",
-        renames: &[("crate::driver", "ringd::driver")],
+        renames: &[("crate::", "crate::sim::")],
         shared: &[
             (
                 "kinds.rs",
-                "ringd::sim::kernel::kinds::{Faults, Kind, Trouble}",
+                "ring_sim::kernel::kinds::{Faults, Kind, Trouble}",
             ),
-            ("rng.rs", "ringd::sim::kernel::rng::{Rng, Stream}"),
+            ("rng.rs", "ring_sim::kernel::rng::{Rng, Stream}"),
             (
                 "violation.rs",
-                "ringd::sim::kernel::violation::{MAX_VIOLATIONS, Outcome, Violation}",
+                "ring_sim::kernel::violation::{MAX_VIOLATIONS, Outcome, Violation}",
             ),
         ],
     },
     Copy {
-        from: "src/sim/ftn/",
+        from: "crates/sim/src/ftn/",
         to: "sim/ftn",
-        renames: &[("ring_proto::ftn", "crate::ftn")],
+        renames: &[
+            ("crate::", "crate::sim::"),
+            ("ring_proto::ftn", "crate::ftn"),
+        ],
         shared: &[
             (
                 "settings.rs",
-                "ringd::sim::ftn::{FaultKind, Faults, Settings}",
+                "ring_sim::ftn::{FaultKind, Faults, Settings}",
             ),
             (
                 "outcome.rs",
-                "ringd::sim::ftn::{Excuse, Outcome, Rule, Stats, Violation}",
+                "ring_sim::ftn::{Excuse, Outcome, Rule, Stats, Violation}",
             ),
         ],
     },
@@ -121,38 +124,38 @@ pub const COPIES: [Copy; 9] = [
         )],
     },
     Copy {
-        from: "src/sim/jitterbug/",
+        from: "crates/sim/src/jitterbug/",
         to: "sim/jitterbug",
         renames: &[
+            ("crate::", "crate::sim::"),
             ("ring_proto::jitterbug", "crate::jitterbug"),
-            ("crate::driver", "ringd::driver"),
         ],
         shared: &[
             (
                 "settings.rs",
-                "ringd::sim::jitterbug::{FaultKind, Faults, Settings}",
+                "ring_sim::jitterbug::{FaultKind, Faults, Settings}",
             ),
             (
                 "outcome.rs",
-                "ringd::sim::jitterbug::{Excuse, Outcome, Rule, Stats, Violation}",
+                "ring_sim::jitterbug::{Excuse, Outcome, Rule, Stats, Violation}",
             ),
         ],
     },
     Copy {
-        from: "src/sim/andrews/",
+        from: "crates/sim/src/andrews/",
         to: "sim/andrews",
         renames: &[
+            ("crate::", "crate::sim::"),
             ("ring_proto::andrews", "crate::andrews"),
-            ("crate::driver", "ringd::driver"),
         ],
         shared: &[
             (
                 "settings.rs",
-                "ringd::sim::andrews::{FaultKind, Faults, Settings}",
+                "ring_sim::andrews::{FaultKind, Faults, Settings}",
             ),
             (
                 "outcome.rs",
-                "ringd::sim::andrews::{Excuse, Outcome, Rule, Stats, Violation}",
+                "ring_sim::andrews::{Excuse, Outcome, Rule, Stats, Violation}",
             ),
         ],
     },

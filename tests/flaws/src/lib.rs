@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ring_model::{Report, Scenario, Snapshot};
-use ringd::sim::lab2::{Outcome, Settings};
-use ringd::sim::{andrews as circle, ftn as world, jitterbug as segment, lab2};
+use ring_sim::lab2::{Outcome, Settings};
+use ring_sim::{andrews as circle, ftn as world, jitterbug as segment, lab2};
 
 pub use machine::Lab2;
 

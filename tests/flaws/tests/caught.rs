@@ -20,7 +20,7 @@ use ring_model::{
     quorums_of_three,
 };
 use ring_proto::lab2::Lab2;
-use ringd::sim::lab2::{self as sim, FaultKind, Settings};
+use ring_sim::lab2::{self as sim, FaultKind, Settings};
 
 /// The rule that the test's patch breaks is broken.
 fn spoil(test: &str) -> Flaw {

@@ -221,22 +221,22 @@ pub const TRIED: [(&str, &str, By); 39] = [
     ),
     (
         "docs/simulation.md",
-        "ringd sim --system ftn",
-        By::Other("tests/sim/ftn, in the same worlds"),
+        "ring-sim --system ftn",
+        By::Other("crates/sim/tests/sim/ftn, in the same worlds"),
     ),
     (
         "docs/simulation.md",
-        "ringd sim --system jitterbug",
-        By::Other("tests/sim/jitterbug, in the same worlds"),
+        "ring-sim --system jitterbug",
+        By::Other("crates/sim/tests/sim/jitterbug, in the same worlds"),
     ),
     (
         "docs/simulation.md",
-        "ringd sim --system andrews",
-        By::Other("tests/sim/andrews, in the same worlds"),
+        "ring-sim --system andrews",
+        By::Other("crates/sim/tests/sim/andrews, in the same worlds"),
     ),
     (
         "docs/simulation.md",
-        "ringd sim",
+        "ring-sim",
         By::Other("the CI job sim"),
     ),
     (

@@ -4,9 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use ring_runtime::clock;
+use ring_runtime::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
+use ring_runtime::net::{Interface, UdpLink, UdpOptions};
+use ring_runtime::wait::{Interest, Poller};
 use ring_segment::{Node, Segment};
-use ringd::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
-use ringd::sys::{Interest, Interface, Poller, UdpLink, UdpOptions, clock};
 
 use crate::sys::helpers::{PATIENCE, find, wait_for_carrier};
 

@@ -10,10 +10,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use pnet::datalink::{self, Channel, DataLinkSender};
+use ring_process::RingLock;
+use ring_runtime::clock;
+use ring_runtime::driver::{Link, ReceiveBatch, TransmitBatch, frames};
+use ring_runtime::net::{Interface, PacketSocket};
+use ring_runtime::wait::{Interest, Poller};
 use ring_segment::Node;
 pub use ring_segment::PATIENCE;
-use ringd::driver::{Link, ReceiveBatch, TransmitBatch, frames};
-use ringd::sys::{Interest, Interface, PacketSocket, Poller, RingLock, clock};
 
 /// IEEE 802's first experimental EtherType.
 pub const ETHERTYPE: u16 = 0x88b5;

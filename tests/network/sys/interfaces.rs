@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use anyhow::{Result, ensure};
 use ring_proto::LinkState;
+use ring_runtime::net::{Address, Interface, InterfaceWatch};
 use ring_segment::{Node, Segment};
-use ringd::sys::{Address, Interface, InterfaceWatch};
 
 use crate::sys::helpers::{find, rings};
 

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::unistd::{getpid, getuid};
+use ring_process::{LockError, RingLock};
 use ring_segment::{NetNs, Segment};
-use ringd::sys::{LockError, RingLock};
 
 use crate::sys::helpers;
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use nix::sys::socket::{getsockopt, sockopt};
 use ring_proto::time::{Now, nanos};
+use ring_runtime::clock;
+use ring_runtime::driver::Link;
+use ring_runtime::driver::frames::{MAX_FRAME, RECEIVE_BATCH, TRANSMIT_BATCH};
 use ring_segment::Segment;
-use ringd::driver::Link;
-use ringd::driver::frames::{MAX_FRAME, RECEIVE_BATCH, TRANSMIT_BATCH};
-use ringd::sys::clock;
 
 use crate::sys::helpers::{
     ALL, ETHERTYPE, Forger, OTHER, Station, find, frame, frame_of, number, numbered,

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use ring_proto::{Closed, StreamId};
+use ring_runtime::driver::{Connections, Happened, RECEIVE_ROOM, Streams};
+use ring_runtime::net::{TcpNetwork, TcpOptions};
+use ring_runtime::wait::{Interest, Poller};
 use ring_segment::{Node, Segment};
-use ringd::driver::{Connections, Happened, RECEIVE_ROOM, Streams};
-use ringd::sys::{Interest, Poller, TcpNetwork, TcpOptions};
 
 use crate::sys::helpers::PATIENCE;
 

@@ -5,9 +5,9 @@ use std::slice;
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::errno::Errno;
+use ring_runtime::driver::{Link, Refused};
+use ring_runtime::net::{Interface, OpenError, PacketSocket};
 use ring_segment::Segment;
-use ringd::driver::{Link, Refused};
-use ringd::sys::{Interface, OpenError, PacketSocket};
 
 use crate::sys::helpers::{ALL, ETHERTYPE, Station, find, frame, open_only, transmit};
 
@@ -26,7 +26,7 @@ fn refused<T>(result: Result<T, impl Into<Refused>>, wanted: Errno) -> Result<()
 
 /// Receives with the error still in it.
 fn receive(station: &mut Station) -> std::io::Result<()> {
-    let now = ringd::sys::clock::now();
+    let now = ring_runtime::clock::now();
     station.socket.receive(now, &mut station.batch)
 }
 

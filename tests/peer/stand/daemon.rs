@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use ring_control::lab2::Counters;
 use ring_proto::lab2::Lab2;
 use ring_segment::{Digest, MacAddr};
-use ringd::control::lab2::Counters;
 
 use super::host::{Disk, Process};
 use super::world::World;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ring_proto::lab2::{Command, Constants, Durable, Lab2};
 use ring_proto::{LinkState, Stored};
+use ring_runtime::driver::{Driver, Environment, Store};
 use ring_segment::Timing;
-use ringd::driver::{Driver, Environment, Store};
 use ringd::observe::lab2::{Log, Observers, Tally};
 
 use super::clock;

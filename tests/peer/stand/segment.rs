@@ -5,8 +5,8 @@ use std::io;
 use std::time::Duration;
 
 use ring_proto::time::Now;
+use ring_runtime::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
 use ring_segment::{MacAddr, Seen};
-use ringd::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
 
 use super::clock;
 

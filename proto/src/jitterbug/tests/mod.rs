@@ -16,7 +16,7 @@
 //!
 //! What a machine cannot show is tested with the program: of section 1 the command line and the sockets, and of 11 the
 //! status, in `src/system/jitterbug/` and `tests/network/jitterbug/`; of 9 the commands, in `src/system/jitterbug/programs.rs`; of 5 to 7
-//! the order of input, the lingering and the look at errors, in `src/driver/` and `src/sys/net/tcp.rs`.
+//! the order of input, the lingering and the look at errors, in `crates/runtime/src/driver/` and `crates/runtime/src/net/tcp.rs`.
 
 mod rig;
 mod world;

@@ -13,15 +13,16 @@ use std::io;
 use std::time::Duration;
 
 use nix::unistd::chdir;
+use ring_control::{Grant, Loss, Refusal, Renewal, Reply, Request};
+use ring_runtime::clock;
+use ring_text::hex;
 use rustix::process::getuid;
 
 use super::super::client::Plain;
 use super::super::keeper::detach;
 use super::holders;
 use super::name::Name;
-use crate::control::{Grant, Loss, Refusal, Renewal, Reply, Request, hex};
 use crate::host::{self, Backstops, lease_clock};
-use crate::sys::clock;
 use crate::token::{self, Error, Event, Session, Wake};
 use port::Port;
 pub(super) use wanted::Wanted;

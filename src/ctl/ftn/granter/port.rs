@@ -4,10 +4,9 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
+use ring_control::{FramingError, LineBuffer, Reply, to_line};
+use ring_runtime::net::ancillary;
 use serde::de::DeserializeOwned;
-
-use crate::control::{FramingError, LineBuffer, Reply, to_line};
-use crate::sys::ancillary;
 
 /// The longest request, with a list of servers in it, in bytes.
 const LONGEST: usize = 64 << 10;

@@ -7,12 +7,13 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::Pid;
+use ring_process::{Tied, freezer};
+use ring_runtime::clock;
 
 use super::super::Note;
 use super::super::backstop::Backstop;
 use super::super::binding::BoundProcess;
 use super::{Job, Work};
-use crate::sys::{Tied, clock, freezer};
 
 /// How long ending the command may take where there is no time left.
 const LAST_MOMENT: Duration = Duration::from_millis(100);

@@ -5,14 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ring_control::{OwnJson, Renewal, Reply, to_line};
 use ring_proto::time::Instant;
+use ring_runtime::clock;
 
 use super::{HeldLock, Lines, Next, Work};
-use crate::control::{OwnJson, Renewal, Reply, to_line};
 use crate::ctl::connection::Connection;
 use crate::ctl::keeper::{Assignment, Binding, Granter};
 use crate::ctl::lease::{Lease, Margin, Margins};
-use crate::sys::clock;
 
 const MARGINS: Margins = Margins {
     warning: Margin::share(4, Duration::MAX),

@@ -6,11 +6,11 @@ mod tests;
 use std::io::{self, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
+use ring_control::ftn::{ServerStatus, Status};
+use ring_control::{Health, NodeStatus, Verdict, harmless};
 
 use super::super::systems::{Obstacle, View};
 use super::{LISTED, group, short, troubles};
-use crate::control::ftn::{ServerStatus, Status};
-use crate::control::{Health, NodeStatus, Verdict, harmless};
 
 /// The status of a server.
 pub(in crate::ctl) struct ServerView {

@@ -1,8 +1,8 @@
+use ring_control::NodeStatus;
+use ring_control::ftn::Status;
 use serde_json::{Value, json};
 
 use super::{ServerView, size};
-use crate::control::NodeStatus;
-use crate::control::ftn::Status;
 use crate::ctl::systems::View;
 
 fn example() -> Value {

@@ -6,12 +6,12 @@ mod tests;
 use std::io::{self, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
+use ring_control::jitterbug::{LEADER, Status, WAITER};
+use ring_control::{NodeStatus, Verdict, harmless};
+use ring_text::format_bytes;
 
 use super::super::systems::{Obstacle, View};
 use super::{LISTED, group, troubles};
-use crate::control::jitterbug::{LEADER, Status, WAITER};
-use crate::control::{NodeStatus, Verdict, harmless};
-use crate::text::format_bytes;
 
 /// The most characters of data that are shown.
 const SHOWN: usize = 64;

@@ -1,8 +1,8 @@
+use ring_control::NodeStatus;
 use serde_json::json;
 
 use super::super::super::systems::View;
 use super::NodeView;
-use crate::control::NodeStatus;
 
 fn view(change: impl FnOnce(&mut serde_json::Value)) -> NodeView {
     let entry = |address: &str, threshold: u32| json!({"address": address, "port": 4711, "penalty": {"threshold": threshold, "count": threshold}});

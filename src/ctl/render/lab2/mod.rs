@@ -8,12 +8,12 @@ use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
 use comfy_table::{ContentArrangement, Table, presets};
-
-use super::{LISTED, group, short, troubles};
-use crate::control::lab2::{
+use ring_control::lab2::{
     ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus, QuorumStatus, Status,
 };
-use crate::control::{Percentiles, harmless};
+use ring_control::{Percentiles, harmless};
+
+use super::{LISTED, group, short, troubles};
 
 /// Writes the status.
 ///

@@ -1,9 +1,10 @@
-use super::status;
-use crate::control::Health;
-use crate::control::lab2::{
+use ring_control::Health;
+use ring_control::lab2::{
     ClientStatus, ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus,
     PendingReason, QuorumStatus, Status, TokenStatus,
 };
+
+use super::status;
 
 fn member(last: u8) -> MemberStatus {
     MemberStatus {

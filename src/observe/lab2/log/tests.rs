@@ -1,8 +1,8 @@
 use ring_proto::lab2::{DropReason, Event, Grade, Reason, State, Trouble};
 use ring_proto::time::{Instant, Now};
+use ring_runtime::driver::Observe;
 
 use super::Log;
-use crate::driver::Observe;
 use crate::observe::subscriber::{Style, Taker, subscriber};
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
+use ring_control::lab2::RingEvent;
+use ring_control::{EventHead, EventMessage};
 use ring_proto::lab2::{Grade, JobName, Reason, State};
 
 use super::super::status::token_status;
-use crate::control::lab2::RingEvent;
-use crate::control::{EventHead, EventMessage};
 use crate::observe::lab2::text;
 
 /// A kind of event, with what belongs to it.

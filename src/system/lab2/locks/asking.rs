@@ -1,11 +1,11 @@
 //! Asks the members about a job while not enough of them agree.
 
 use ring_codec::lab2::Token;
+use ring_control::lab2::Grade;
 use ring_proto::lab2::{Command, RunEnd};
 use ring_proto::time::Instant;
 
 use super::{ClientId, Locks, MachineState};
-use crate::control::lab2::Grade;
 
 /// The members are asked about a job.
 #[derive(Debug, Clone, Copy)]

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use ring_codec::lab2::Token;
+use ring_control::lab2::{ClientStatus, Grade};
 use ring_proto::lab2;
 use ring_proto::time::{Instant, nanos};
 
-use crate::control::lab2::{ClientStatus, Grade};
 use crate::host;
 
 /// A job that is to run once in a period.

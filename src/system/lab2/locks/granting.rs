@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 
 use ring_codec::lab2::Token;
+use ring_control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 use ring_proto::lab2::{Command, Reason, State};
 use ring_proto::time::Instant;
 
 use super::client::Waiter;
 use super::{Availability, Locks, MachineState, Notice, Yielding};
-use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 use crate::host::{ClientId, NOTICE};
 
 impl Locks {

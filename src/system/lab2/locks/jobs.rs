@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use ring_codec::lab2::Token;
+use ring_control::lab2::{LockRequest, RefusalReason};
 use ring_proto::lab2::{Command, OnceRequest, OnceStanding, RunEnd, RunView};
 use ring_proto::time::Instant;
 
 use super::{Locks, MachineState, Notice};
-use crate::control::lab2::{LockRequest, RefusalReason};
 use crate::host::ClientId;
 
 impl Locks {

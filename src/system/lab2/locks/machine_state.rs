@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use ring_codec::lab2::Token;
+use ring_control::lab2::Grade;
 use ring_proto::lab2::{OnceStanding, Reason, State};
 use ring_proto::time::Instant;
-
-use crate::control::lab2::Grade;
 
 /// The machine's state.
 #[derive(Debug, Clone, Copy)]

@@ -17,10 +17,10 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
+use ring_control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
 use ring_proto::lab2::{OnceRequest, RunView};
 use ring_proto::time::Instant;
 
-use crate::control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
 use crate::host::{Client, ClientId, LockQueue, NotQueued};
 use asking::Asking;
 pub use client::Job;

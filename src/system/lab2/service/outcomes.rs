@@ -1,8 +1,12 @@
 //! What clients are told as the machine goes on: grants, losses, pauses, runs of jobs.
 
 use ring_codec::MacAddr;
+use ring_control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
+use ring_control::{Grant, Loss, Refusal, Renewal, Reply};
 use ring_proto::lab2::{self, Command, Lab2};
 use ring_proto::time::{Now, nanos};
+use ring_text::format_duration;
+use ring_text::hex;
 use tracing::{info, warn};
 
 use super::super::history::History;
@@ -10,10 +14,7 @@ use super::super::locks::{MachineState, Notice};
 use super::super::pausing::Step;
 use super::super::runs::{has_run, say_end};
 use super::{Done, Service, fencing, refused, shown};
-use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
-use crate::control::{Grant, Loss, Refusal, Renewal, Reply, hex};
 use crate::host::{Client, ClientId, HeldLock, Server, lease_clock};
-use crate::text::format_duration;
 
 impl Service {
     /// Serves all clients. Returns the next command for the machine; the caller calls again after it.

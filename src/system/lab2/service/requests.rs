@@ -5,18 +5,19 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
+use ring_control::lab2::{LockRequest, OnceRequest, PauseRequest, RefusalReason, RingRequest};
+use ring_control::{MAX_LABEL, Reply, Request, TokenData};
 use ring_proto::lab2::{Command, JobName, Lab2, Presence, RunEnd};
 use ring_proto::time::Now;
+use ring_text::format_duration;
+use ring_text::hex;
 use tracing::info;
 
 use super::super::history::History;
 use super::super::locks::Job;
 use super::{Done, Service, refused, shown};
-use crate::control::lab2::{LockRequest, OnceRequest, PauseRequest, RefusalReason, RingRequest};
-use crate::control::{MAX_LABEL, Reply, Request, TokenData, hex};
 use crate::host::{Client, ClientId, Reaction};
 use crate::observe::lab2::Limit;
-use crate::text::format_duration;
 
 impl Service {
     /// Returns how to answer a request. Takes those of its descriptors that it keeps; the others stay in the

@@ -11,11 +11,11 @@ mod tests;
 use std::io;
 use std::path::Path;
 
+use ring_control::NodeName;
 use ring_proto::Stored;
 use ring_proto::lab2::{Durable, StoredStamp};
+use ring_runtime::driver::Store;
 
-use crate::control::NodeName;
-use crate::driver::Store;
 use crate::system::Error;
 use crate::system::record_file::{Found, RecordFile, WriteFailures, unusable};
 use record::{FORMAT, LEN, Record};

@@ -260,9 +260,9 @@ mod tests {
     use ring_proto::lab2::{JobName, Stamp, StoredStamp};
 
     use super::{Damage, FoundStamps, LEN, MARK, StampFile, offset};
-    use crate::control::hex;
     use ring_codec::MacAddr;
     use ring_codec::lab2::RunOutcome;
+    use ring_text::hex;
     use std::fs::{self, File};
     use std::os::unix::fs::FileExt;
     use std::path::Path;

@@ -1,11 +1,12 @@
+use ring_control::NodeName;
+use ring_control::lab2::parse_ring_name;
 use ring_proto::Stored;
 use ring_proto::lab2::Durable;
+use ring_runtime::driver::Store;
+use ring_text::hex;
 
 use super::StateFile;
 use super::record::{self, LEN};
-use crate::control::lab2::parse_ring_name;
-use crate::control::{NodeName, hex};
-use crate::driver::Store;
 use crate::host::SystemError;
 use crate::system::Error;
 use crate::system::record_file::{Found, SLOTS};

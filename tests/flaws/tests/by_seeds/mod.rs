@@ -9,7 +9,7 @@ macro_rules! found_by_seeds {
     ($system:ident, $simulate:ident, $time:expr; $($name:ident $faults:literal $first:literal, $rule:ident;)*) => {
         use ring_flaws::Flaw;
         use ring_model::{Findings, findings};
-        use ringd::sim::$system::{Outcome, Rule, Settings, run};
+        use ring_sim::$system::{Outcome, Rule, Settings, run};
 
         fn settings(seed: u64, faults: &str) -> Settings {
             Settings {

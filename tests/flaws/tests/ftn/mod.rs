@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ring_flaws::Flaw;
 use ring_model::{Findings, findings};
-use ringd::sim::ftn::{Outcome, Rule, Schedule, Settings, replay, run};
+use ring_sim::ftn::{Outcome, Rule, Schedule, Settings, replay, run};
 
 use super::by_seeds::SEEDS;
 use super::spoil;
@@ -75,7 +75,7 @@ fn broken(outcome: &Outcome, rule: Rule) -> Option<String> {
 /// A schedule that is kept as a test of the machines that ship.
 macro_rules! kept {
     ($name:literal) => {
-        include_str!(concat!("../../../sim/ftn/schedules/", $name, ".json"))
+        include_str!(concat!("../../../../crates/sim/tests/sim/ftn/schedules/", $name, ".json"))
     };
 }
 

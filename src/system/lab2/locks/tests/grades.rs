@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use ring_control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 use ring_proto::lab2::{Command, State};
 use ring_proto::time::Instant;
 
 use super::super::Notice;
 use super::{HEARTBEAT, LEASE, Rig};
-use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 
 const TAKE_TIMEOUT: Duration = Duration::from_millis(5);
 /// How long the token is kept from others for want of a grade.

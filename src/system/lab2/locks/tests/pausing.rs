@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use ring_control::lab2::{LockRequest, LossReason, RefusalReason};
 use ring_proto::lab2::Command;
 
 use super::super::Notice;
 use super::{HEARTBEAT, LEASE, Rig};
-use crate::control::lab2::{LockRequest, LossReason, RefusalReason};
 
 /// How long a holder has to end.
 const NOTICE: Duration = Duration::from_secs(1);

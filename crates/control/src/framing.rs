@@ -1,0 +1,153 @@
+//! One JSON value a line, both ways.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+/// The longest request, its newline included, in bytes.
+pub const MAX_REQUEST: usize = 4096;
+
+/// Why a line is no message.
+#[derive(Debug, Error)]
+pub enum FramingError {
+    /// The line is longer than a request may be.
+    #[error("a request must end with a newline within {MAX_REQUEST} bytes")]
+    TooLong,
+    /// The line is no JSON, or not that of a message.
+    #[error("not a message that is known here: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Collects bytes as they come and gives them out in lines. Never holds more than `MAX` bytes, and
+/// so no line that is longer.
+#[derive(Debug)]
+pub struct LineBuffer<const MAX: usize = MAX_REQUEST> {
+    bytes: Box<[u8; MAX]>,
+    filled: usize,
+}
+
+impl<const MAX: usize> LineBuffer<MAX> {
+    /// An empty buffer.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            bytes: Box::new([0; MAX]),
+            filled: 0,
+        }
+    }
+
+    /// Where the next bytes go; never empty after [`next_line`](Self::next_line) gave `None`.
+    pub fn space(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.filled..]
+    }
+
+    /// The first `len` bytes of [`space`](Self::space) are filled.
+    pub fn fill(&mut self, len: usize) {
+        self.filled = (self.filled + len).min(MAX);
+    }
+
+    /// Whether [`next_line`](Self::next_line) has something to give.
+    #[must_use]
+    pub fn has_line(&self) -> bool {
+        self.filled == MAX || self.bytes[..self.filled].contains(&b'\n')
+    }
+
+    /// Takes the next whole line out and reads it; `None`: none is whole yet.
+    ///
+    /// # Errors
+    /// The line is no message, or it is too long. After the latter nothing sensible can follow.
+    pub fn next_line<T: DeserializeOwned>(&mut self) -> Option<Result<T, FramingError>> {
+        let held = &self.bytes[..self.filled];
+        let Some(end) = held.iter().position(|&byte| byte == b'\n') else {
+            return (self.filled == MAX).then_some(Err(FramingError::TooLong));
+        };
+        let parsed = serde_json::from_slice(&held[..end]).map_err(FramingError::from);
+        self.bytes.copy_within(end + 1..self.filled, 0);
+        self.filled -= end + 1;
+        Some(parsed)
+    }
+}
+
+impl<const MAX: usize> Default for LineBuffer<MAX> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The message as a line, its newline included.
+///
+/// # Errors
+/// The message cannot be written as JSON.
+pub fn to_line<T: Serialize>(message: &T) -> Result<Vec<u8>, FramingError> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FramingError, LineBuffer, MAX_REQUEST, to_line};
+    use crate::{NoRequest, Reply};
+
+    type Request = crate::Request<NoRequest>;
+
+    fn put(buffer: &mut LineBuffer, bytes: &[u8]) {
+        buffer.space()[..bytes.len()].copy_from_slice(bytes);
+        buffer.fill(bytes.len());
+    }
+
+    #[test]
+    fn a_request_is_one_line() {
+        let line = to_line(&Request::Status).unwrap();
+        assert_eq!(line, b"{\"request\":\"status\"}\n");
+    }
+
+    #[test]
+    fn an_error_is_one_line_whatever_it_says() {
+        let line = to_line(&Reply::Error("one\ntwo".to_owned())).unwrap();
+        assert_eq!(line, b"{\"error\":\"one\\ntwo\"}\n");
+    }
+
+    #[test]
+    fn lines_come_out_whole_however_they_came_in() {
+        let two = b"{\"request\":\"status\"}\n{\"request\":\"status\"}\n";
+        for cut in 0..two.len() {
+            let mut buffer = LineBuffer::new();
+            let mut requests = 0;
+            for part in [&two[..cut], &two[cut..]] {
+                put(&mut buffer, part);
+                while let Some(line) = buffer.next_line::<Request>() {
+                    assert_eq!(line.unwrap(), Request::Status);
+                    requests += 1;
+                }
+            }
+            assert_eq!(requests, 2, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_request_leaves_the_next_one_alone() {
+        let mut buffer = LineBuffer::new();
+        put(&mut buffer, b"\xff\n{}\n{\"request\":\"status\"}\n");
+        for _ in 0..2 {
+            let error = buffer.next_line::<Request>().unwrap().unwrap_err();
+            assert!(matches!(error, FramingError::Json(_)));
+        }
+        assert_eq!(
+            buffer.next_line::<Request>().unwrap().unwrap(),
+            Request::Status
+        );
+        assert!(buffer.next_line::<Request>().is_none());
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused_when_the_buffer_is_full() {
+        let mut buffer = LineBuffer::new();
+        put(&mut buffer, &[b'x'; MAX_REQUEST - 1]);
+        assert!(buffer.next_line::<Request>().is_none());
+        put(&mut buffer, b"x");
+        let error = buffer.next_line::<Request>().unwrap().unwrap_err();
+        assert!(matches!(error, FramingError::TooLong));
+        assert!(buffer.space().is_empty());
+    }
+}

@@ -1,0 +1,90 @@
+//! What a Lab2 ring is called on a machine: its interface, and its EtherType if that is not the usual one.
+
+use ring_codec::lab2::ETHERTYPE;
+
+use crate::NodeName;
+
+/// An `EtherType`, in hexadecimal or decimal digits.
+///
+/// # Errors
+/// The text is something else.
+pub fn parse_ethertype(text: &str) -> Result<u16, String> {
+    let lower = text.to_ascii_lowercase();
+    let parsed = match lower.strip_prefix("0x") {
+        Some(hex) => u16::from_str_radix(hex, 16),
+        None => lower.parse(),
+    };
+    parsed.map_err(|_| {
+        format!("not an EtherType: give 16 bits, as in {ETHERTYPE:#06x} or {ETHERTYPE}")
+    })
+}
+
+/// The name of the ring of that EtherType on `interface`, as in `eth0` and `eth0:0x88b6`. The kernel allows no
+/// colon in the name of an interface, so no two rings have one name.
+#[must_use]
+pub fn ring_name(interface: &str, ethertype: u16) -> NodeName {
+    match ethertype {
+        ETHERTYPE => NodeName::new(interface),
+        other => NodeName::new(format!("{interface}:{other:#06x}")),
+    }
+}
+
+/// The ring that a user means by a name, however its `EtherType` is spelled.
+///
+/// # Errors
+/// No `EtherType` follows the colon.
+pub fn parse_ring_name(name: &str) -> Result<NodeName, String> {
+    let Some((interface, ethertype)) = name.split_once(':') else {
+        return Ok(ring_name(name, ETHERTYPE));
+    };
+    let ethertype = parse_ethertype(ethertype).map_err(|why| format!("{ethertype} is {why}"))?;
+    Ok(ring_name(interface, ethertype))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{parse_ring_name, ring_name};
+    use crate::NodeName;
+
+    #[test]
+    fn the_ethertype_is_in_the_name_unless_it_is_the_usual_one() {
+        let directory = Path::new("/run/ringd");
+        let cases = [
+            (ring_name("eth0", 0x88b5), "eth0"),
+            (ring_name("eth0.100", 0x88b6), "eth0.100:0x88b6"),
+        ];
+        for (ring, name) in cases {
+            assert_eq!(ring.to_string(), name);
+            let socket = ring.socket(directory);
+            assert_eq!(socket, directory.join(format!("{name}.sock")));
+            assert_eq!(NodeName::of_socket(&socket), Some(ring.clone()));
+            assert_eq!(parse_ring_name(name), Ok(ring.clone()));
+            assert_eq!(
+                ring.state(directory),
+                directory.join(format!("{name}.state"))
+            );
+        }
+    }
+
+    #[test]
+    fn a_ring_has_one_name_however_its_ethertype_is_spelled() {
+        for (given, name) in [
+            ("eth0", "eth0"),
+            ("eth0:0x88b5", "eth0"),
+            ("eth0:34997", "eth0"),
+            ("eth0:0x88B6", "eth0:0x88b6"),
+            ("eth0:0X88b6", "eth0:0x88b6"),
+            ("eth0:34998", "eth0:0x88b6"),
+            ("eth0.7:0x6", "eth0.7:0x0006"),
+        ] {
+            let ring = parse_ring_name(given).map(|ring| ring.to_string());
+            assert_eq!(ring.as_deref(), Ok(name), "{given}");
+        }
+        for wrong in ["eth0:", "eth0:x", "eth0:0x188b5", "eth0:88b5", "eth0:1:2"] {
+            let why = parse_ring_name(wrong).expect_err(wrong);
+            assert!(why.contains("not an EtherType"), "{wrong}: {why}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Runs the state machines of `ring-proto` on a Linux machine: the pump that drives one, its links and connections, the
+//! one wait for all of them, and the time.
+//!
+//! Nothing here knows a word of any protocol. `unsafe` is denied; each file that needs it says so at its head.
+
+#![deny(unsafe_code)]
+
+pub mod clock;
+pub mod driver;
+pub mod net;
+mod random;
+pub mod wait;
+
+pub use random::random;

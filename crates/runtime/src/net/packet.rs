@@ -1,0 +1,216 @@
+//! Raw Ethernet frames.
+#![allow(
+    unsafe_code,
+    reason = "no library makes an address of packet sockets in safe code"
+)]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::sys::socket::{
+    AddressFamily, LinkAddr, SockFlag, SockType, SockaddrLike, bind, getsockopt, setsockopt,
+    socket,
+    sockopt::{Priority, SocketError},
+};
+use ring_proto::time::Now;
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+use thiserror::Error;
+
+use super::arrival::Arrivals;
+use super::ring::ReceiveRing;
+use super::{Interface, filter, messages};
+use crate::clock;
+use crate::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
+
+/// The kernel's `TC_PRIO_CONTROL`: the first band of its default queue.
+const CONTROL_PRIORITY: i32 = 7;
+/// The kernel's `TC_PRIO_INTERACTIVE`: the same band, and needs no privilege.
+const INTERACTIVE_PRIORITY: i32 = 6;
+
+/// Options of packet sockets that nix does not know.
+mod options {
+    // The macro calls the other two by their bare names.
+    use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
+
+    sockopt_impl!(
+        /// Do not show the socket what this host sends.
+        IgnoreOutgoing, SetOnly, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, bool
+    );
+    sockopt_impl!(
+        /// Frames taken and thrown away since this was last asked for.
+        Statistics, GetOnly, libc::SOL_PACKET, libc::PACKET_STATISTICS, libc::tpacket_stats
+    );
+}
+
+/// Why a packet socket could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The process may not.
+    #[error(
+        "no permission to send and receive raw frames on {interface}: CAP_NET_RAW is needed; \
+         run it with sudo, or grant it once with `sudo setcap cap_net_raw+ep` on the program, \
+         or start it as the systemd service"
+    )]
+    Permission {
+        /// The interface's name.
+        interface: String,
+    },
+    /// The interface has gone since it was looked up.
+    #[error("{interface} is gone")]
+    Gone {
+        /// The interface's name.
+        interface: String,
+    },
+    /// The interface carries something else.
+    #[error("{interface} is not an Ethernet interface: choose one that is")]
+    NotEthernet {
+        /// The interface's name.
+        interface: String,
+    },
+    /// Something else.
+    #[error("cannot open a packet socket on {interface}: {source}")]
+    Io {
+        /// The interface's name.
+        interface: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// A packet socket: frames of one EtherType on one interface, for this host or for all.
+///
+/// It outlives the interface's going down and coming up again; not its removal.
+#[derive(Debug)]
+pub struct PacketSocket {
+    // Before the socket, so that it is unmapped before the socket is closed.
+    ring: ReceiveRing,
+    socket: OwnedFd,
+    arrivals: Arrivals,
+    /// Frames thrown away, up to the last time that the kernel was asked.
+    drops: u64,
+}
+
+impl PacketSocket {
+    /// Opens a socket for frames of `ethertype` on `interface`, up or not.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(interface: &Interface, ethertype: u16) -> Result<Self, OpenError> {
+        let name = || interface.name.clone();
+        if !interface.ethernet {
+            return Err(OpenError::NotEthernet { interface: name() });
+        }
+        let arrivals = Arrivals::new();
+        match bound(interface.index, ethertype) {
+            Ok((socket, ring)) => Ok(Self {
+                ring,
+                socket,
+                arrivals,
+                drops: 0,
+            }),
+            Err(source) => Err(match source.raw_os_error() {
+                Some(libc::EPERM | libc::EACCES) => OpenError::Permission { interface: name() },
+                Some(libc::ENODEV | libc::ENXIO) => OpenError::Gone { interface: name() },
+                _ => OpenError::Io {
+                    interface: name(),
+                    source,
+                },
+            }),
+        }
+    }
+
+    /// How many frames the kernel has thrown away because this process was too late to take them,
+    /// since the socket was opened.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn kernel_drops(&mut self) -> io::Result<u64> {
+        // The kernel starts again from zero whenever it is asked.
+        let since = getsockopt(&self.socket, options::Statistics)?.tp_drops;
+        self.drops += u64::from(since);
+        Ok(self.drops)
+    }
+}
+
+/// Every option is set before the socket is bound: it receives nothing until then, so no frame
+/// slips in that the filter would have kept out.
+fn bound(index: u32, ethertype: u16) -> io::Result<(OwnedFd, ReceiveRing)> {
+    let socket = socket(
+        AddressFamily::Packet,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
+        None,
+    )?;
+    filter::attach(&socket, index)?;
+    // The kernel shows them to sockets of all EtherTypes only; this does not rest on it.
+    setsockopt(&socket, options::IgnoreOutgoing, &true)?;
+    // Kernels before 6.0 ask for CAP_NET_ADMIN here, which the daemon does without.
+    setsockopt(&socket, Priority, &CONTROL_PRIORITY)
+        .or_else(|_| setsockopt(&socket, Priority, &INTERACTIVE_PRIORITY))?;
+    let ring = ReceiveRing::new(&socket)?;
+    bind(socket.as_raw_fd(), &address(index, ethertype)?)?;
+    Ok((socket, ring))
+}
+
+/// The address of frames of `ethertype` on the interface numbered `index`.
+fn address(index: u32, ethertype: u16) -> nix::Result<LinkAddr> {
+    let address = libc::sockaddr_ll {
+        sll_family: u16::try_from(libc::AF_PACKET).unwrap_or_default(),
+        sll_protocol: ethertype.to_be(),
+        // There is no interface of a negative number.
+        sll_ifindex: index.cast_signed(),
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    // SAFETY: a `sockaddr_ll` is readable in full, whatever its family says.
+    let address = unsafe { LinkAddr::from_raw((&raw const address).cast(), None) };
+    address.ok_or(nix::errno::Errno::EAFNOSUPPORT)
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Link for PacketSocket {
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
+        batch.clear();
+        while let Some(buffer) = batch.next_buffer() {
+            let Some((len, since)) = self.ring.take(buffer) else {
+                self.arrivals.emptied(now);
+                break;
+            };
+            let (now, age) = self.arrivals.age(now, since);
+            batch.push(len, (), now, age);
+        }
+        if batch.is_empty() {
+            // Woken up for nothing: there is an error to fetch, such as that the interface is down.
+            match getsockopt(&self.socket, SocketError)? {
+                0 => {}
+                error => return Err(io::Error::from_raw_os_error(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn left_by(&self, _now: Now) -> Now {
+        clock::now()
+    }
+
+    fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {
+        let mut frames = batch.iter();
+        let sent = match (frames.next(), frames.next()) {
+            (None, _) => return Ok(0),
+            (Some((frame, ())), None) => send(&self.socket, frame, SendFlags::DONTWAIT).map(|_| 1),
+            (Some(_), Some(_)) => messages::send(self.socket.as_fd(), batch),
+        };
+        sent.map_err(|error| match error {
+            Errno::MSGSIZE => Refused::TooLong,
+            other => Refused::Other(other.into()),
+        })
+    }
+}

@@ -1,0 +1,343 @@
+//! TCP, as the driver's connections want it: nothing waits, and each change is told once.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::mem::{self, MaybeUninit};
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use nix::sys::socket::setsockopt;
+use rustix::event::{Timespec, epoll};
+use rustix::net::{SocketFlags, acceptfrom_with};
+use socket2::{Protocol, Socket, TcpKeepalive, Type};
+
+use super::internet;
+use crate::driver::{Changed, Connection, Network};
+
+/// Peers that wait to be accepted: more than any machine has slots for.
+const BACKLOG: i32 = 1024;
+/// Changes that are fetched at a time.
+const CHANGES: usize = 64;
+/// The listener's key; a connection's has 48 bits.
+const LISTENER: u64 = u64::MAX;
+const AT_ONCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+
+/// Options of sockets that no library knows.
+mod options {
+    // The macro calls the other one by its bare name.
+    use nix::{setsockopt_impl, sockopt_impl};
+
+    sockopt_impl!(
+        /// Binding an address chooses no port for it yet.
+        BindAddressNoPort, SetOnly, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, bool
+    );
+}
+
+/// What is common to all connections of a network.
+#[derive(Debug, Clone, Default)]
+pub struct TcpOptions {
+    /// Everything goes through this interface alone.
+    pub interface: Option<String>,
+    /// A connection that is not closed in so many words is reset, even if the process is killed: its peer reads
+    /// an end only where one was meant.
+    pub resets: bool,
+    /// Connections to peers come from the address at which it listens, from any port; else from the one that the
+    /// system chooses.
+    pub own_address: bool,
+    /// A connection whose peer is silent for so long, while bytes for it wait or not, is given up: the peer is
+    /// asked three times in that time, in whole seconds. `None`: only after many minutes, or never.
+    pub liveness: Option<Duration>,
+}
+
+/// Connections to and from one address.
+#[derive(Debug)]
+pub struct TcpNetwork {
+    options: TcpOptions,
+    /// Where connections to peers come from.
+    source: Option<SocketAddr>,
+    listener: Socket,
+    epoll: OwnedFd,
+    /// Keys of those that have changed.
+    changes: Vec<u64>,
+    /// There were no more when they were fetched.
+    is_last: bool,
+}
+
+impl TcpNetwork {
+    /// Listens at an address; its port may be 0, for any.
+    ///
+    /// # Errors
+    /// The address is not this machine's, or in use; the interface is gone; too many files are open.
+    pub fn listen(address: SocketAddr, options: TcpOptions) -> io::Result<Self> {
+        let listener = socket(address, &options)?;
+        listener.set_reuse_address(true)?;
+        listener.bind(&address.into())?;
+        listener.listen(BACKLOG)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let key = epoll::EventData::new_u64(LISTENER);
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&epoll, &listener, key, flags)?;
+        let own = internet::address(&listener.local_addr()?)?;
+        Ok(Self {
+            source: options.own_address.then(|| any_port(own)),
+            options,
+            listener,
+            epoll,
+            changes: Vec::with_capacity(CHANGES),
+            is_last: false,
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        internet::address(&self.listener.local_addr()?)
+    }
+}
+
+/// Readable while there are changes to fetch.
+impl AsFd for TcpNetwork {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+fn socket(address: SocketAddr, options: &TcpOptions) -> io::Result<Socket> {
+    let interface = options.interface.as_deref();
+    let socket = internet::socket(address, Type::STREAM, Protocol::TCP, interface)?;
+    prepare(&socket, options)?;
+    Ok(socket)
+}
+
+/// The same address, with any port.
+fn any_port(mut address: SocketAddr) -> SocketAddr {
+    address.set_port(0);
+    address
+}
+
+fn prepare(socket: &Socket, options: &TcpOptions) -> io::Result<()> {
+    // A small message must not wait for the acknowledgement of the one before.
+    socket.set_tcp_nodelay(true)?;
+    if options.resets {
+        socket.set_linger(Some(Duration::ZERO))?;
+    }
+    if let Some(liveness) = options.liveness {
+        // The kernel counts in seconds, from one.
+        let period = Duration::from_secs((liveness / 3).as_secs().max(1));
+        let asks = TcpKeepalive::new().with_time(period).with_interval(period);
+        socket.set_tcp_keepalive(&asks)?;
+        // It counts for bytes that are not acknowledged, and in place of how often a silent peer is asked.
+        socket.set_tcp_user_timeout(Some(liveness))?;
+    }
+    Ok(())
+}
+
+/// Names errors that stand for no memory and no descriptor.
+fn named(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
+            ErrorKind::OutOfMemory.into()
+        }
+        _ => error,
+    }
+}
+
+impl Network<SocketAddr> for TcpNetwork {
+    type Connection = TcpConnection;
+
+    fn connect(&mut self, to: SocketAddr) -> io::Result<TcpConnection> {
+        let socket = socket(to, &self.options)?;
+        if let Some(source) = self.source {
+            // The port is chosen with the peer in view: one port serves connections to several.
+            setsockopt(&socket, options::BindAddressNoPort, &true)?;
+            socket.bind(&source.into())?;
+        }
+        match socket.connect(&to.into()) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+            _ => Ok(TcpConnection(socket)),
+        }
+    }
+
+    fn accept(&mut self) -> io::Result<(TcpConnection, SocketAddr)> {
+        // It has the listener's options from the kernel, before this process has it: there is no time in which
+        // being killed would close it in order.
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let accepted = acceptfrom_with(&self.listener, flags);
+        let (socket, from) = accepted.map_err(|error| named(error.into()))?;
+        let from = from.ok_or(ErrorKind::Unsupported)?.try_into()?;
+        Ok((TcpConnection(socket.into()), from))
+    }
+
+    fn watch(&mut self, connection: &TcpConnection, key: u64) -> io::Result<()> {
+        let flags = epoll::EventFlags::IN
+            | epoll::EventFlags::OUT
+            | epoll::EventFlags::RDHUP
+            | epoll::EventFlags::ET;
+        let key = epoll::EventData::new_u64(key);
+        Ok(epoll::add(&self.epoll, &connection.0, key, flags)?)
+    }
+
+    fn changed(&mut self) -> Option<Changed> {
+        if self.changes.is_empty() {
+            if mem::take(&mut self.is_last) {
+                return None;
+            }
+            let mut room = [const { MaybeUninit::uninit() }; CHANGES];
+            // What has changed is still there the next time, if this one is interrupted.
+            let (changes, _) = epoll::wait(&self.epoll, &mut room, Some(&AT_ONCE)).ok()?;
+            self.changes.extend(changes.iter().map(|it| it.data.u64()));
+            self.is_last = (1..CHANGES).contains(&self.changes.len());
+        }
+        Some(match self.changes.pop()? {
+            LISTENER => Changed::Listener,
+            key => Changed::Connection(key),
+        })
+    }
+}
+
+/// A TCP connection.
+#[derive(Debug)]
+pub struct TcpConnection(Socket);
+
+impl Connection for TcpConnection {
+    fn established(&mut self) -> io::Result<()> {
+        self.check()?;
+        match self.0.peer_addr() {
+            Err(error) if error.kind() == ErrorKind::NotConnected => {
+                Err(ErrorKind::WouldBlock.into())
+            }
+            other => other.map(drop),
+        }
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.0.read(room)
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        self.0.take_error()?.map_or(Ok(()), Err)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.0.shutdown(Shutdown::Write)
+    }
+
+    fn close(self) {
+        // If that does not work the peer reads a reset: it must not take a part for the whole.
+        let _ = self.0.set_linger(None);
+    }
+
+    fn abort(self) {
+        // If that does not work it is closed like any other.
+        let _ = self.0.set_linger(Some(Duration::ZERO));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+    use std::time::Duration;
+
+    use super::{TcpConnection, TcpNetwork, TcpOptions};
+    use crate::driver::{Changed, Connection, Network};
+    use crate::wait::{Interest, Poller};
+
+    /// How long something that must happen may take.
+    const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
+
+    struct Rig {
+        network: TcpNetwork,
+        poller: Poller,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let options = TcpOptions {
+                resets: true,
+                ..TcpOptions::default()
+            };
+            let any = (Ipv4Addr::LOCALHOST, 0).into();
+            let network = TcpNetwork::listen(any, options).expect("it listens");
+            let poller = Poller::new().expect("a poller");
+            poller.add(&network, 0, Interest::Read).expect("added");
+            Self { network, poller }
+        }
+
+        /// A connection from a peer, and the peer's end.
+        fn connect(&mut self) -> (TcpConnection, TcpStream) {
+            let to = self.network.address().expect("an address");
+            let peer = TcpStream::connect(to).expect("it is accepted");
+            peer.set_read_timeout(PATIENCE).expect("a timeout");
+            assert_eq!(self.changes(), [Changed::Listener]);
+            let (connection, from) = self.network.accept().expect("a peer");
+            assert_eq!(from, peer.local_addr().expect("an address"));
+            (connection, peer)
+        }
+
+        /// What the network tells once it has something to tell.
+        fn changes(&mut self) -> Vec<Changed> {
+            self.poller.wait(PATIENCE).expect("a wait");
+            std::iter::from_fn(|| self.network.changed()).collect()
+        }
+    }
+
+    #[test]
+    fn an_accepted_connection_is_reset_unless_it_is_closed_in_so_many_words() {
+        let mut rig = Rig::new();
+        let (dropped, mut peer) = rig.connect();
+        drop(dropped);
+        let read = peer.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(read, Err(ErrorKind::ConnectionReset));
+        let (closed, mut peer) = rig.connect();
+        closed.close();
+        assert_eq!(peer.read(&mut [0]).expect("the end"), 0);
+    }
+
+    /// From its creation on: who is killed in the middle of what it says must not seem to have said all.
+    #[test]
+    fn a_connection_to_a_peer_is_reset_unless_it_is_closed_in_so_many_words() {
+        let mut rig = Rig::new();
+        let peers = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("it listens");
+        let to = peers.local_addr().expect("an address");
+        let mut connect = || {
+            let connection = rig.network.connect(to).expect("it is on its way");
+            let (peer, _) = peers.accept().expect("it is there");
+            peer.set_read_timeout(PATIENCE).expect("a timeout");
+            (connection, peer)
+        };
+        let (dropped, mut peer) = connect();
+        drop(dropped);
+        let read = peer.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(read, Err(ErrorKind::ConnectionReset));
+        let (closed, mut peer) = connect();
+        closed.close();
+        assert_eq!(peer.read(&mut [0]).expect("the end"), 0);
+    }
+
+    #[test]
+    fn nothing_waits_at_an_accepted_connection_and_each_change_is_told_once() {
+        let mut rig = Rig::new();
+        let (mut connection, mut peer) = rig.connect();
+        let read = connection.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(read, Err(ErrorKind::WouldBlock));
+        rig.network.watch(&connection, 7).expect("it is watched");
+        assert_eq!(rig.changes(), [Changed::Connection(7)]);
+        for byte in [1, 2] {
+            peer.write_all(&[byte]).expect("it is sent");
+            assert_eq!(rig.changes(), [Changed::Connection(7)]);
+            let mut room = [0; 2];
+            assert_eq!(connection.read(&mut room).expect("a byte"), 1);
+            assert_eq!(room[0], byte);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! How much of a ring's life the simulator gets through on one core.
+//!
+//! `cargo bench --bench sim [FILTER]`
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use ring_proto::lab2::{Constants, Lab2};
+use ring_sim::lab2::{Faults, Settings, World, run};
+
+const NODES: usize = 8;
+/// How much of the world's time one measurement takes.
+const TIME: Duration = Duration::from_secs(1);
+
+/// A ring of eight that has found itself.
+fn ring(idle_hold: Duration) -> World<Lab2> {
+    let constants = Constants {
+        idle_hold,
+        ..Constants::default()
+    };
+    let mut world = World::new(NODES, constants, 1);
+    world.start_all();
+    world.run(2 * TIME);
+    world
+}
+
+/// Frames read by nodes, a second of real time: of a ring at rest, and of one that rotates as fast
+/// as its segment allows.
+fn delivered(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("frames delivered, 8 nodes");
+    let holds = [
+        ("idle hold 10 ms", Duration::from_millis(10)),
+        ("idle hold 0", Duration::ZERO),
+    ];
+    for (name, idle_hold) in holds {
+        let mut world = ring(idle_hold);
+        let before = world.stats().delivered;
+        world.run(TIME);
+        group.throughput(Throughput::Elements(world.stats().delivered - before));
+        group.bench_function(name, |bencher| bencher.iter(|| world.run(TIME)));
+    }
+    group.finish();
+}
+
+/// A whole run of five nodes with everything that can go wrong, and the recovery from it.
+fn runs(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("runs, 5 nodes");
+    group.sample_size(10);
+    group.bench_function("all faults for 60 s", |bencher| {
+        let mut seed = 0;
+        bencher.iter(|| {
+            seed += 1;
+            black_box(run::<Lab2>(&Settings {
+                seed,
+                nodes: 5,
+                time: 60 * TIME,
+                faults: Faults::all(),
+                idle_hold: None,
+            }))
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, delivered, runs);
+criterion_main!(benches);

@@ -1,0 +1,208 @@
+//! Clients: what they ask nodes for, what they are answered, and what is in the table then (`docs/board.md`, sections 10
+//! and 12).
+
+use ring_proto::andrews::{Answer, Command, Request};
+
+use super::circle::Due;
+use super::node::Told;
+use super::outcome::{Excuse, Rule};
+use super::world::World;
+use crate::kernel::queue::Event;
+
+const MS: u64 = 1_000_000;
+/// As many requests as a node lets wait.
+const CROWD: usize = 256;
+
+/// All requests that there were, by their numbers.
+#[derive(Debug, Default)]
+pub struct Clients {
+    asked: Vec<Asked>,
+}
+
+/// One request.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// Whom, and in which of its lives.
+    pub node: usize,
+    pub life: u32,
+    is_post: bool,
+    /// Of requests with one key one is written.
+    key: Option<u64>,
+    /// When, in nanoseconds.
+    pub at: u64,
+    pub answer: Option<Answer>,
+}
+
+impl Clients {
+    /// The key of the post that a request is for.
+    pub fn key(&self, request: u64) -> Option<u64> {
+        self.get(request)?.key
+    }
+
+    pub fn get(&self, request: u64) -> Option<&Asked> {
+        self.asked.get(usize::try_from(request).ok()?)
+    }
+
+    /// The requests that have no answer.
+    pub fn open(&self) -> impl Iterator<Item = (u64, &Asked)> {
+        let asked = (0..).zip(&self.asked);
+        asked.filter(|(_, asked)| asked.answer.is_none())
+    }
+
+    /// How many requests there were.
+    pub fn count(&self) -> usize {
+        self.asked.len()
+    }
+
+    /// Whether all from the one of this number on were done.
+    pub fn are_done(&self, first: usize) -> bool {
+        let mut asked = self.asked.iter().skip(first);
+        asked.all(|it| matches!(it.answer, Some(Answer::Done { .. })))
+    }
+
+    fn all(&self) -> impl Iterator<Item = (u64, &Asked)> {
+        (0..).zip(&self.asked)
+    }
+}
+
+impl World {
+    /// A client asks a node; with the key of an earlier request if it asks again.
+    pub fn ask(&mut self, at: usize, is_post: bool, again: Option<u64>) {
+        if self.nodes[at].driver.is_none() {
+            return;
+        }
+        let has_key = is_post && self.rng.chance(400);
+        let own = &mut self.nodes[at].own;
+        let asked = &mut self.system.clients.asked;
+        let id = asked.len() as u64;
+        let key = again.or_else(|| has_key.then_some(id));
+        asked.push(Asked {
+            node: at,
+            life: own.life,
+            is_post,
+            key,
+            at: self.now,
+            answer: None,
+        });
+        own.asked += 1;
+        let request = Request { id, is_post };
+        self.tell(at, Told::Asked(Command::Request(request)));
+    }
+
+    /// Many ask a node, some for what has been posted.
+    pub fn ask_often(&mut self, at: usize, count: u16) {
+        for _ in 0..count {
+            let is_post = !self.rng.chance(250);
+            self.ask(at, is_post, None);
+        }
+    }
+
+    /// A node has answered a request.
+    pub fn answered(&mut self, at: usize, request: u64, answer: Answer) {
+        let now = self.now;
+        let place = usize::try_from(request).unwrap_or(usize::MAX);
+        let Some(asked) = self.system.clients.asked.get_mut(place) else {
+            let what = format!("it answers {request}, which nobody has asked for");
+            return self.broken_at(at, Rule::Answered, what);
+        };
+        let before = asked.answer.replace(answer);
+        let asked = *asked;
+        let own = &mut self.nodes[at].own;
+        let waited = own.asked;
+        own.asked = own.asked.saturating_sub(1);
+        let (is_leaving, troubled_at) = (own.is_leaving, own.troubled_at);
+        if before.is_some() || asked.node != at || asked.life != own.life {
+            let what = format!("{request} is answered twice: {before:?}, {answer:?}");
+            return self.broken_at(at, Rule::Answered, what);
+        }
+        let number = match answer {
+            Answer::Done { .. } => 0,
+            Answer::Token => 1,
+            Answer::Database => 2,
+            Answer::Unknown => 3,
+            Answer::Crowded => 4,
+        };
+        self.system.stats.answers[number] += 1;
+        // A turn ends when it has taken its time.
+        let waited_for = (now + self.nodes[at].slow).saturating_sub(asked.at);
+        let is_allowed = match answer {
+            Answer::Done { .. } => true,
+            // Clocks may run a little fast.
+            Answer::Token => is_leaving || waited_for >= self.system.request_timeout / 100 * 98,
+            Answer::Database | Answer::Unknown => troubled_at.is_some_and(|it| it >= asked.at),
+            Answer::Crowded => waited > CROWD,
+        };
+        if !is_allowed {
+            let what = format!("{request} is answered {answer:?} without a reason");
+            return self.broken_at(at, Rule::Answered, what);
+        }
+        match answer {
+            Answer::Done { sequence } => self.look_at_done(at, request, sequence),
+            Answer::Unknown => {
+                self.system.found.excuse(Excuse::Unknown);
+                self.ask_again(request);
+            }
+            _ => {}
+        }
+    }
+
+    fn look_at_done(&mut self, at: usize, request: u64, sequence: u64) {
+        let is_post = self
+            .system
+            .clients
+            .get(request)
+            .is_some_and(|it| it.is_post);
+        let found = self
+            .system
+            .tables
+            .count(request, self.system.clients.key(request));
+        if is_post && found != 1 {
+            let what = format!("{request}, acknowledged under {sequence}, is there {found} times");
+            self.broken_at(at, Rule::Acknowledged, what);
+        }
+    }
+
+    /// Who does not know whether a post was written asks another node with the same key.
+    fn ask_again(&mut self, request: u64) {
+        if let Some(key) = self.system.clients.key(request)
+            && self.rng.chance(700)
+        {
+            let node = self.rng.index(self.len());
+            let due = self.now + self.rng.between(MS, 200 * MS);
+            self.queue.push(due, Event::Own(Due::Again { node, key }));
+        }
+    }
+
+    /// A process is dead: its clients know nothing of what they have asked for.
+    pub fn forsake_clients(&mut self, at: usize) {
+        let life = self.nodes[at].own.life;
+        let open = self.system.clients.open();
+        let theirs = open.filter(|(_, it)| it.node == at && it.life == life);
+        let count = theirs.count();
+        for _ in 0..count {
+            self.system.found.excuse(Excuse::Died);
+        }
+    }
+
+    /// What clients were told is what is in the table.
+    pub fn look_at_clients(&mut self) {
+        let mut wrong = Vec::new();
+        for (request, asked) in self.system.clients.all().filter(|(_, it)| it.is_post) {
+            let own = self.system.tables.count(request, None);
+            let of_key = self.system.tables.count(request, asked.key);
+            let is_right = match asked.answer {
+                Some(Answer::Done { .. }) => of_key == 1,
+                Some(Answer::Token | Answer::Database | Answer::Crowded) => own == 0,
+                Some(Answer::Unknown) | None => of_key <= 1,
+            };
+            if !is_right {
+                let answer = asked.answer;
+                let what = format!("{request}, answered {answer:?}, is there {own} times");
+                wrong.push((asked.node, what));
+            }
+        }
+        for (at, what) in wrong {
+            self.broken_at(at, Rule::Acknowledged, what);
+        }
+    }
+}

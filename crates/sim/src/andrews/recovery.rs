@@ -1,0 +1,290 @@
+//! What must be so in the end, when the faults have ended and the database answers.
+
+use std::time::Duration;
+
+use ring_codec::andrews::Kind;
+use ring_proto::andrews::{Command, State};
+
+use ring_proto::time::nanos;
+
+use super::bounds::Bounds;
+use super::node::Told;
+use super::outcome::Rule;
+use super::plan::{Mood, Schedule};
+use super::world::World;
+use crate::kernel::network::Weather;
+
+impl World {
+    /// Ends the faults, and looks whether all is well in time.
+    pub fn recover(&mut self, schedule: &Schedule) {
+        self.end_faults(schedule);
+        let bounds = Bounds::of(schedule, self.live().count());
+        if self.heals(&bounds, bounds.calm) && self.stays_calm(&bounds) {
+            self.survives_a_crash(schedule, &bounds);
+        }
+    }
+
+    fn end_faults(&mut self, schedule: &Schedule) {
+        self.system.is_calm = true;
+        self.set_weather(Weather::default());
+        self.clear_stream_weather();
+        self.network.cuts.clear();
+        self.network.captures = false;
+        self.part(&[]);
+        for at in 0..self.len() {
+            let node = &mut self.nodes[at];
+            (node.deaf, node.slow, node.refuse) = (false, 0, 0);
+            node.own.mood = Mood::Quick;
+            self.set_rate(at, 0);
+            self.go_on_again(at);
+            self.set_list(at, None);
+            let is_alive = self.nodes[at].driver.is_some();
+            if schedule.stay_dead.contains(&at) {
+                if is_alive {
+                    self.die(at);
+                }
+            } else if is_alive {
+                self.nodes[at].unplugged = false;
+                self.nodes[at].own.alone_since = None;
+                self.tell(at, Told::Asked(Command::Listeners(false)));
+            } else {
+                self.start(at, false);
+            }
+        }
+    }
+
+    /// The rows and the connections are one ring of all live nodes.
+    fn is_ring(&self) -> bool {
+        let ring = &self.system.tables.topology.ring;
+        ring.len() == self.live().count()
+            && self.live().all(|at| {
+                let own = self.nodes[at].own.id;
+                let snapshot = self.machine(at).map(|it| (it.standing(), it.snapshot()));
+                snapshot.is_some_and(|(standing, snapshot)| {
+                    standing.state == State::Member
+                        && ring.get(&own).is_some()
+                        && snapshot.successor == ring.get(&own).copied()
+                })
+            })
+    }
+
+    /// The largest live node is coordinator, and not an acting one.
+    fn is_led(&self) -> bool {
+        let topology = &self.system.tables.topology;
+        let largest = self.live().map(|at| self.nodes[at].own.id).max();
+        topology.seat.id == largest && !topology.acting
+    }
+
+    /// Somebody has a token that can be used, or had it a hop ago, and nobody else has.
+    fn is_one_token(&self) -> bool {
+        let options = self.system.schedule.options(0);
+        match self.system.holders {
+            0 => Duration::from_nanos(self.now - self.system.idle_since) < options.poll,
+            1 => {
+                let used = self.system.tables.topology.sequence;
+                let mut holders = self.nodes.iter().filter(|node| node.own.holds);
+                holders.all(|node| node.own.highest >= used)
+            }
+            _ => false,
+        }
+    }
+
+    fn fails(&mut self, rule: Rule, limit: Duration) -> bool {
+        let now = self.now;
+        let what = format!("not within {limit:?}: {}", self.how_they_stand());
+        self.system.found.broken(now, None, rule, what);
+        false
+    }
+
+    /// All of it in time, and for good, once what is on its way is there.
+    fn heals(&mut self, bounds: &Bounds, calm: Duration) -> bool {
+        let start = self.now();
+        let (mut ring, mut led, mut token) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        // A second token that is to be made is made within R and two polls.
+        let options = self.system.schedule.options(0);
+        let settled = bounds.silence + 2 * options.poll;
+        let mut seen = (usize::MAX, u64::MAX);
+        self.run_watching(calm + bounds.token + settled, |world| {
+            let passed = world.now().saturating_sub(start);
+            let mark = (world.system.holders, world.system.stats.jobs[0]);
+            // Only an input or a transaction changes what is so.
+            if mark != seen || passed.saturating_sub(ring.max(led)) < options.ack_timeout {
+                seen = mark;
+                if !world.is_ring() {
+                    ring = passed;
+                }
+                if !world.is_led() {
+                    led = passed;
+                }
+            }
+            if !world.is_one_token() {
+                token = passed;
+            }
+            passed.saturating_sub(ring.max(led).max(token)) < settled
+        });
+        let stats = &mut self.system.stats;
+        stats.ring_after = stats.ring_after.max(Some(ring));
+        stats.led_after = stats.led_after.max(Some(led));
+        stats.token_after = stats.token_after.max(Some(token));
+        let is_late = |took: Duration, bound| took > calm + bound;
+        if is_late(ring, bounds.ring) {
+            self.fails(Rule::Ring, bounds.ring)
+        } else if is_late(led, bounds.led) {
+            self.fails(Rule::Led, bounds.led)
+        } else if is_late(token, bounds.token) {
+            self.fails(Rule::Token, bounds.token)
+        } else {
+            self.all_are_answered()
+        }
+    }
+
+    /// Every request has an answer by now: it may wait for the token for request-timeout, and for the database once.
+    fn all_are_answered(&mut self) -> bool {
+        let open = self.system.clients.open();
+        let left = open.filter(|(_, it)| {
+            let node = &self.nodes[it.node];
+            node.own.life == it.life && node.driver.is_some()
+        });
+        let late: Vec<(u64, usize)> = left
+            .filter(|(_, it)| self.now - it.at > 2 * self.system.request_timeout)
+            .map(|(request, it)| (request, it.node))
+            .collect();
+        for &(request, at) in &late {
+            self.broken_at(at, Rule::Answered, format!("{request} is never answered"));
+        }
+        late.is_empty()
+    }
+
+    fn visits(&self) -> Vec<u64> {
+        self.nodes.iter().map(|node| node.own.visits).collect()
+    }
+
+    fn all_had_it(&self, before: &[u64]) -> bool {
+        let mut live = self.live();
+        live.all(|at| self.nodes[at].own.visits > before[at])
+    }
+
+    /// Nothing changes, each member has the token once a round, and what is posted is acknowledged.
+    fn stays_calm(&mut self, bounds: &Bounds) -> bool {
+        let before = self.happened();
+        let visits = self.visits();
+        // The hop in hand comes on top.
+        let limit = 2 * bounds.round;
+        if self
+            .run_until(limit, |world| world.all_had_it(&visits))
+            .is_none()
+        {
+            return self.fails(Rule::Round, limit);
+        }
+        let first = self.system.clients.count();
+        let live: Vec<usize> = self.live().collect();
+        for &at in &live {
+            self.ask(at, true, None);
+            self.ask(at, false, None);
+        }
+        let options = self.system.schedule.options(0);
+        let limit = 2 * bounds.round + options.ack_timeout;
+        let done = |world: &Self| world.system.clients.are_done(first);
+        if self.run_until(limit, done).is_none() {
+            return self.fails(Rule::Served, limit);
+        }
+        self.run(bounds.silence);
+        let after = self.happened();
+        if before != after || !self.is_one_token() || !self.is_ring() {
+            let what = format!("{before:?} became {after:?}: {}", self.how_they_stand());
+            let now = self.now;
+            self.system.found.broken(now, None, Rule::Calm, what);
+        }
+        before == after
+    }
+
+    /// What does not happen when all is well: tokens returned, made and lost, claims, removals, insertions, other terms,
+    /// and messages of elections.
+    fn happened(&self) -> [u64; 8] {
+        let stats = &self.system.stats;
+        let [_, returned, made, lost] = stats.tokens;
+        let [claims, removals, joined] = stats.topology;
+        let term = self.system.tables.topology.seat.term;
+        let live = self.live().filter_map(|at| self.machine(at));
+        let sent = live.map(|it| it.counters().sent(Kind::CoordinatorElection));
+        [
+            returned,
+            made,
+            lost,
+            claims,
+            removals,
+            joined,
+            term,
+            sent.sum(),
+        ]
+    }
+
+    /// A node dies: the token goes on in time, and all is well again.
+    fn survives_a_crash(&mut self, schedule: &Schedule, bounds: &Bounds) {
+        if self.live().count() < 2 {
+            return;
+        }
+        let place = self.rng.index(self.live().count());
+        let Some(victim) = self.live().nth(place) else {
+            return;
+        };
+        let waits = self.rng.below(1 + nanos(bounds.round));
+        self.run(Duration::from_nanos(waits));
+        let had_it = self.machine(victim).is_some_and(|it| {
+            let snapshot = it.snapshot();
+            snapshot.token.held || self.system.holders == 0
+        });
+        self.die(victim);
+        let visits = self.visits();
+        let options = self.system.schedule.options(0);
+        let limit = if had_it {
+            bounds.goes_on + bounds.silence + 2 * options.poll
+        } else {
+            bounds.goes_on
+        };
+        let took = self.run_until(limit, |world| world.all_had_it(&visits));
+        let Some(took) = took else {
+            self.fails(Rule::GoesOn, limit);
+            return;
+        };
+        if !had_it {
+            self.system.stats.went_on_after = Some(took);
+        }
+        let bounds = Bounds::of(schedule, self.live().count());
+        if self.heals(&bounds, Duration::ZERO) {
+            self.start(victim, false);
+            let bounds = Bounds::of(schedule, self.live().count());
+            self.heals(&bounds, Duration::ZERO);
+        }
+    }
+
+    /// What the nodes are doing, for who reads of a violation.
+    fn how_they_stand(&self) -> String {
+        let topology = &self.system.tables.topology;
+        let nodes = (0..self.len()).map(|at| {
+            let id = self.nodes[at].own.id;
+            let Some(machine) = self.machine(at) else {
+                return format!("n{at} ({id}) dead");
+            };
+            let it = machine.snapshot();
+            let token = if it.token.held { "has" } else { "had" };
+            format!(
+                "n{at} ({id}) {} to {:?} {token} {}:{} {}",
+                it.state.name(),
+                it.successor,
+                it.token.sequence >> 32,
+                it.token.sequence & 0xffff_ffff,
+                it.database.name()
+            )
+        });
+        let nodes: Vec<String> = nodes.collect();
+        let (seat, ring) = (topology.seat, &topology.ring);
+        let acting = if topology.acting { " acting" } else { "" };
+        format!(
+            "row {:?} term {}{acting}, ring {ring:?}; {}",
+            seat.id,
+            seat.term,
+            nodes.join("; ")
+        )
+    }
+}

@@ -1,0 +1,168 @@
+//! Who is no node, or says that it is another: what it sends, and how it uses connections.
+
+use std::net::SocketAddr;
+
+use ring_codec::U32;
+use ring_codec::andrews::{Election, Frame, Message, Method};
+
+use super::notation::stranger;
+use super::world::World;
+use crate::kernel::stranger::{Ending, Stranger};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000 * US;
+/// An id that no list has.
+const NOBODY: u32 = 999_999_999;
+
+impl World {
+    /// Somebody who is no node sends a datagram.
+    pub fn say_something_strange(&mut self, node: usize) {
+        let at = self.rng.index(self.len());
+        let id = self.nodes[at].own.id;
+        let (from, mut bytes) = match self.rng.below(5) {
+            // Of a node, and not from its address; of nobody, from a node's address; of the receiver itself.
+            0 => (stranger(), encoded(id, Message::SuccessorRequest)),
+            1 => (self.nodes[at].own.address, encoded(NOBODY, Message::Join)),
+            2 => {
+                let own = &self.nodes[node].own;
+                (own.address, encoded(own.id, Message::SuccessorRequest))
+            }
+            // Another way than its type takes.
+            3 => {
+                let sequence = self.system.tables.topology.sequence + 1;
+                let address = self.nodes[at].own.address;
+                (address, encoded(id, Message::Token { sequence }))
+            }
+            _ => {
+                let len = self.rng.index(40);
+                let noise = (0..len).map(|_| self.rng.draw().to_be_bytes()[0]);
+                (stranger(), noise.collect())
+            }
+        };
+        if self.rng.chance(200) {
+            bytes.truncate(self.rng.index(bytes.len()));
+        }
+        let to = self.nodes[node].own.address;
+        self.inject(from, to, bytes.into());
+    }
+
+    /// A stranger connects, and does not do as a predecessor should.
+    pub fn connect_strangely(&mut self, node: usize) {
+        let to = self.nodes[node].own.id;
+        let at = self.rng.index(self.len());
+        let id = self.nodes[at].own.id;
+        let hello = encoded(id, Message::Successor { successor_id: to });
+        let mut says = match self.rng.below(4) {
+            0 => Vec::new(),
+            1 => encoded(id, Message::Join),
+            2 => hello,
+            _ => vec![1, 2, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff],
+        };
+        if self.rng.chance(300) {
+            says.truncate(self.rng.index(says.len()));
+        }
+        self.connect_as(stranger(), node, says);
+    }
+
+    fn connect_as(&mut self, from: SocketAddr, node: usize, says: Vec<u8>) {
+        let gap = self.rng.pick(&[US, MS, 20 * MS]);
+        let reads = self.rng.chance(500);
+        let ends = self
+            .rng
+            .pick(&[Ending::Stays, Ending::Finishes, Ending::Resets]);
+        let stranger = Stranger {
+            from,
+            to: self.nodes[node].own.address,
+            says,
+            gap,
+            reads,
+            ends,
+        };
+        self.admit_stranger(node, &stranger);
+    }
+
+    /// A stranger connects, says nothing, and stays.
+    pub fn connect_idly(&mut self, node: usize) {
+        let stranger = Stranger {
+            from: stranger(),
+            to: self.nodes[node].own.address,
+            says: Vec::new(),
+            gap: US,
+            reads: false,
+            ends: Ending::Stays,
+        };
+        self.admit_stranger(node, &stranger);
+    }
+
+    /// Something comes to a node in another's name.
+    pub fn forge(&mut self, node: usize) {
+        let as_node = self.rng.index(self.len());
+        let (id, from) = {
+            let own = &self.nodes[as_node].own;
+            (own.id, own.address)
+        };
+        let other = self.rng.index(self.len());
+        let other = self.nodes[other].own.id;
+        if self.rng.chance(600) {
+            let message = match self.rng.below(6) {
+                0 => Message::Join,
+                1 => Message::SuccessorRequest,
+                2 => Message::Successor {
+                    successor_id: other,
+                },
+                3 => ballot(Election::Bully),
+                4 => ballot(Election::BullyOk),
+                _ => ballot(Election::Coordinator {
+                    method: Method::Bully,
+                    coordinator_id: id,
+                }),
+            };
+            let to = self.nodes[node].own.address;
+            return self.inject(from, to, encoded(id, message).into());
+        }
+        let successor_id = self.nodes[node].own.id;
+        let mut says = encoded(id, Message::Successor { successor_id });
+        let ids = [U32::new(other), U32::new(id)];
+        let sequence = self.some_sequence();
+        let message = match self.rng.below(6) {
+            0 => ballot(Election::RingBased { ids: &ids[..1] }),
+            1 => ballot(Election::RingBased { ids: &ids }),
+            2 => ballot(Election::ChangRoberts { candidate: other }),
+            3 => ballot(Election::Coordinator {
+                method: self.rng.pick(&[Method::RingBased, Method::ChangRoberts]),
+                coordinator_id: other,
+            }),
+            4 => Message::TokenAck { sequence },
+            _ => Message::Token { sequence },
+        };
+        says.extend(encoded(id, message));
+        self.nodes[node].own.forged_at = Some(self.now);
+        self.connect_as(from, node, says);
+    }
+
+    /// A sequence near those that there are, or near the end of their term.
+    fn some_sequence(&mut self) -> u64 {
+        let at = self.rng.index(self.len());
+        let held = self.nodes[at].own.highest;
+        let near = self.rng.pick(&[1, 10, 1 << 16, 1 << 17, 1 << 32]);
+        let step = self.rng.between(0, near);
+        match self.rng.below(10) {
+            0..3 => held.saturating_sub(step),
+            // One of the last that its term has: the next are of another.
+            3 => held | (u64::from(u32::MAX) - self.rng.below(20)),
+            _ => held + step,
+        }
+    }
+}
+
+const fn ballot(election: Election<'_>) -> Message<'_> {
+    Message::CoordinatorElection { election }
+}
+
+fn encoded(src_id: u32, message: Message<'_>) -> Vec<u8> {
+    let frame = Frame { src_id, message };
+    let mut bytes = vec![0; frame.encoded_len()];
+    // The buffer is as long as the frame, and no frame here is long.
+    let _ = frame.encode(&mut bytes);
+    bytes
+}

@@ -1,0 +1,261 @@
+//! Runs as files: schedules to replay, frames for capture tools, events for programs.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use pcap_file::DataLink;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use ring_proto::lab2::Event;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::Error;
+use crate::lab2::{Fault, Record, Schedule, Violation, line};
+
+/// The longest frame that is kept whole.
+const SNAP_LENGTH: u32 = 65_535;
+/// if_tsresol: times are in 10^-9 s.
+const NANOSECONDS: u8 = 9;
+/// Times in the capture begin here, in seconds since 1970, as the nodes' wall clocks do.
+const WALL_START: Duration = Duration::from_secs(1_700_000_000);
+
+/// Reads a schedule.
+///
+/// # Errors
+/// The file cannot be read, or is no schedule that passes the check.
+pub(super) fn read_schedule<S: DeserializeOwned>(
+    path: &Path,
+    check: impl FnOnce(&S) -> Result<(), String>,
+) -> Result<S, Error> {
+    let text = fs::read_to_string(path).map_err(|source| Error::Read {
+        path: path.into(),
+        source,
+    })?;
+    let wrong = |what: String| Error::Schedule {
+        path: path.into(),
+        what,
+    };
+    let schedule: S = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    check(&schedule).map_err(wrong)?;
+    Ok(schedule)
+}
+
+/// Makes a directory, and those that it is in.
+///
+/// # Errors
+/// It cannot be made.
+pub(super) fn make(directory: &Path) -> Result<(), Error> {
+    fs::create_dir_all(directory).map_err(|source| Error::Write {
+        path: directory.into(),
+        source,
+    })
+}
+
+/// Writes the schedule of a seed to a file of its own in the directory, and says which.
+///
+/// # Errors
+/// The file cannot be written.
+pub(super) fn keep_schedule(directory: &Path, seed: u64, text: &str) -> Result<PathBuf, Error> {
+    let path = directory.join(format!("sim-{seed}.json"));
+    let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, text));
+    written.map_err(|source| Error::Write {
+        path: path.clone(),
+        source,
+    })?;
+    Ok(path)
+}
+
+/// Writes a file into the directory, which is made if there is none.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn keep(directory: &Path, name: &str, text: &str) -> Result<(), Error> {
+    let path = directory.join(name);
+    let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, text));
+    written.map_err(|source| Error::Write { path, source })
+}
+
+/// Records a run as `frames.pcapng`, what a capture on the segment would show, `events.jsonl`,
+/// everything else, and `schedule.json`. Clones write to the same files.
+#[derive(Clone)]
+pub(super) struct Files(Rc<RefCell<Open>>);
+
+struct Open {
+    directory: PathBuf,
+    frames: PcapNgWriter<BufWriter<File>>,
+    events: BufWriter<File>,
+    /// Frames of slow nodes leave later than they are made: they wait here for their time.
+    waiting: BTreeMap<(Duration, u64), (Option<usize>, Vec<u8>)>,
+    sent: u64,
+    /// The first write that failed; nothing is written after it.
+    failed: Option<io::Error>,
+}
+
+impl Files {
+    /// # Errors
+    /// The directory or a file in it cannot be written.
+    pub(super) fn create(directory: &Path, schedule: &Schedule) -> Result<Self, Error> {
+        let failed = |source: io::Error| Error::Write {
+            path: directory.into(),
+            source,
+        };
+        let text = schedule.to_text()?;
+        fs::create_dir_all(directory).map_err(failed)?;
+        fs::write(directory.join("schedule.json"), text).map_err(failed)?;
+        let create = |name: &str| File::create(directory.join(name)).map(BufWriter::new);
+        let frames = create("frames.pcapng").map_err(failed)?;
+        let mut frames = PcapNgWriter::new(frames).map_err(|error| failed(other(error)))?;
+        let segment = InterfaceDescriptionBlock {
+            linktype: DataLink::ETHERNET,
+            snaplen: SNAP_LENGTH,
+            options: vec![
+                InterfaceDescriptionOption::IfName("segment".into()),
+                InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+            ],
+        };
+        frames
+            .write_pcapng_block(segment)
+            .map_err(|error| failed(other(error)))?;
+        let events = create("events.jsonl").map_err(failed)?;
+        Ok(Self(Rc::new(RefCell::new(Open {
+            directory: directory.into(),
+            frames,
+            events,
+            waiting: BTreeMap::new(),
+            sent: 0,
+            failed: None,
+        }))))
+    }
+
+    /// Writes out what is left.
+    ///
+    /// # Errors
+    /// That, or something before it, could not be written.
+    pub(super) fn finish(&self) -> Result<(), Error> {
+        let open = &mut *self.0.borrow_mut();
+        open.write_sent_by(Duration::MAX);
+        let flushed = match open.failed.take() {
+            Some(error) => Err(error),
+            None => open
+                .events
+                .flush()
+                .and_then(|()| open.frames.get_mut().flush()),
+        };
+        flushed.map_err(|source| Error::Write {
+            path: open.directory.clone(),
+            source,
+        })
+    }
+
+    fn log(&self, at: Duration, node: Option<usize>, what: &str, more: Value) {
+        let open = &mut *self.0.borrow_mut();
+        open.write_sent_by(at);
+        open.log(at, node, what, more);
+    }
+}
+
+impl Open {
+    fn write(&mut self, write: impl FnOnce(&mut Self) -> io::Result<()>) {
+        if self.failed.is_none() {
+            self.failed = write(self).err();
+        }
+    }
+
+    fn log(&mut self, at: Duration, node: Option<usize>, what: &str, more: Value) {
+        let mut record = json!({ "at_ns": nanos(at), "what": what });
+        if let Some(node) = node {
+            record["node"] = node.into();
+        }
+        if let (Value::Object(record), Value::Object(more)) = (&mut record, more) {
+            record.extend(more);
+        }
+        self.write(|open| writeln!(open.events, "{record}"));
+    }
+
+    /// Writes the frames that have left by now.
+    fn write_sent_by(&mut self, now: Duration) {
+        while let Some(first) = self.waiting.first_entry().filter(|f| f.key().0 <= now) {
+            let ((at, _), (from, frame)) = first.remove_entry();
+            self.log(at, from, "sent", json!({ "frame": line(&frame) }));
+            self.write(|open| {
+                let packet = EnhancedPacketBlock {
+                    interface_id: 0,
+                    timestamp: WALL_START + at,
+                    original_len: u32::try_from(frame.len()).unwrap_or(u32::MAX),
+                    data: frame.into(),
+                    options: Vec::new(),
+                };
+                let written = open.frames.write_pcapng_block(packet);
+                written.map(|_| ()).map_err(other)
+            });
+        }
+    }
+}
+
+fn other(error: pcap_file::PcapError) -> io::Error {
+    match error {
+        pcap_file::PcapError::IoError(error) => error,
+        error => io::Error::other(error),
+    }
+}
+
+fn nanos(at: Duration) -> u64 {
+    u64::try_from(at.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Record for Files {
+    fn sent(&mut self, at: Duration, from: Option<usize>, frame: &[u8]) {
+        let open = &mut *self.0.borrow_mut();
+        open.sent += 1;
+        let key = (at, open.sent);
+        open.waiting.insert(key, (from, frame.to_vec()));
+    }
+
+    fn heard(&mut self, at: Duration, node: usize, frame: &[u8], age: Duration) {
+        let more = json!({ "frame": line(frame), "age_ns": nanos(age) });
+        self.log(at, Some(node), "heard", more);
+    }
+
+    fn told(&mut self, at: Duration, node: usize, event: &Event) {
+        let more = match event {
+            // Frames are there already.
+            Event::Received { .. } | Event::Transmitted { .. } => return,
+            Event::StateChanged {
+                from,
+                to,
+                reason,
+                token,
+            } => json!({
+                "from": from.name(),
+                "to": to.name(),
+                "reason": format!("{reason:?}"),
+                "token": token.as_ref().map(ToString::to_string),
+            }),
+            event => json!({ "event": format!("{event:?}") }),
+        };
+        self.log(at, Some(node), "told", more);
+    }
+
+    fn acted(&mut self, at: Duration, fault: &Fault) {
+        let fault = serde_json::to_value(fault).unwrap_or(Value::Null);
+        self.log(at, None, "fault", json!({ "fault": fault }));
+    }
+
+    fn phase(&mut self, at: Duration, name: &'static str) {
+        self.log(at, None, "phase", json!({ "name": name }));
+    }
+
+    fn broken(&mut self, violation: &Violation) {
+        let more = json!({ "rule": violation.rule.text(), "circumstances": violation.what });
+        self.log(violation.at, violation.node, "broken", more);
+    }
+}

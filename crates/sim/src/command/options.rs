@@ -1,0 +1,381 @@
+//! The command line of `ring-sim`.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use ring_text::parse_duration;
+
+use super::Error;
+use crate::andrews;
+use crate::ftn;
+use crate::jitterbug;
+use crate::kernel::kinds::Kind;
+use crate::lab2::{FaultKind, Faults, Settings};
+
+/// The most nodes that a world has room for.
+const MAX_NODES: u64 = 1 << 16;
+/// Which seed runs if none is given.
+const SEED: u64 = 1;
+/// How many nodes there are if nobody says so.
+const NODES: u64 = 5;
+
+const EXAMPLES: &str = "\
+Examples:
+  ring-sim                                  one run with everything that can go wrong
+  ring-sim --seed 7 --faults drop,pause     another, with two kinds of fault
+  ring-sim --seeds 0..10000                 many, on all cores
+  ring-sim --seed 7 --record /tmp/seven     kept in files of that directory
+  ring-sim --schedule sim-7.json            a run that was kept, again
+  ring-sim --system ftn --seeds 0..1000     servers and clients of the token service
+  ring-sim --system jitterbug --seed 7      nodes of Jitterbug
+  ring-sim --system andrews --seed 7        a coordinated ring and its database
+
+Exit codes:
+  0  nothing was broken
+  1  something was
+  2  wrong usage, or a file that is not a schedule
+  3  a file cannot be read or written";
+
+/// Simulate rings and what goes wrong in them, and check what must always hold.
+///
+/// The machines are those of the daemon; time and the segment are made up. Faults come first, for
+/// --time; then they end, and the ring has to recover. Everything follows from the seed: the same
+/// seed makes the same run, to the byte, on every machine. No network is touched.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "ring-sim", version, args_override_self = true, after_long_help = after_help(), after_help = "--help says more.")]
+pub struct Options {
+    /// The system whose machines run.
+    #[arg(long, value_name = "SYSTEM", value_enum, default_value = "lab2")]
+    pub system: Simulated,
+
+    /// The seed of one run [default: 1]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = parse_seed, conflicts_with_all = ["seeds", "schedule"])]
+    pub seed: Option<u64>,
+
+    /// Run every seed from A to before B, on all cores.
+    #[arg(long, value_name = "A..B", value_parser = parse_seeds, conflicts_with = "schedule")]
+    pub seeds: Option<Range<u64>>,
+
+    /// The number of nodes [default: 5; of Jitterbug and Andrews the seed chooses 2 to 8]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_number::<1, MAX_NODES>)]
+    pub nodes: Option<u64>,
+
+    /// The number of FTN servers [default: the seed chooses]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_number::<1, 9>)]
+    pub servers: Option<u64>,
+
+    /// The number of FTN clients [default: the seed chooses]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_number::<0, 64>)]
+    pub clients: Option<u64>,
+
+    /// How long the faults last, by the world's time.
+    #[arg(long, value_name = "D", default_value = "60s", value_parser = parse_time)]
+    pub time: Duration,
+
+    /// What may go wrong: all, none, or kinds with commas between them.
+    ///
+    /// A kind with - before it is taken out again: all,-twin.
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "all",
+        allow_hyphen_values = true,
+        value_parser = parse_faults
+    )]
+    pub faults: String,
+
+    /// Write schedule.json, frames.pcapng and events.jsonl of the run to DIR; schedule.json and trace.txt if the
+    /// system is not lab2. Of many runs, write those of the first seed that breaks each promise.
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
+
+    /// Run a recorded schedule instead of one that follows from a seed.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "time", "faults"])]
+    pub schedule: Option<PathBuf>,
+}
+
+/// A system that can be simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Simulated {
+    /// Rings.
+    Lab2,
+    /// Servers and clients of the token service.
+    Ftn,
+    /// Jitterbug's nodes.
+    Jitterbug,
+    /// Nodes of the coordinated ring, and their database.
+    Andrews,
+}
+
+impl Simulated {
+    /// The most nodes of a run.
+    const fn most_nodes(self) -> usize {
+        match self {
+            Self::Lab2 | Self::Ftn => usize::MAX,
+            Self::Jitterbug => jitterbug::MAX_NODES,
+            Self::Andrews => andrews::MAX_NODES,
+        }
+    }
+
+    /// Whether a list names kinds of fault of the system.
+    fn check_faults(self, list: &str) -> Result<(), String> {
+        match self {
+            Self::Lab2 => list.parse::<Faults>().map(drop),
+            Self::Ftn => list.parse::<ftn::Faults>().map(drop),
+            Self::Jitterbug => list.parse::<jitterbug::Faults>().map(drop),
+            Self::Andrews => list.parse::<andrews::Faults>().map(drop),
+        }
+    }
+
+    /// A line for each kind of fault: how it is spelled, and what it does.
+    fn kinds(self) -> String {
+        match self {
+            Self::Lab2 => lines::<FaultKind>(),
+            Self::Ftn => lines::<ftn::FaultKind>(),
+            Self::Jitterbug => lines::<jitterbug::FaultKind>(),
+            Self::Andrews => lines::<andrews::FaultKind>(),
+        }
+    }
+}
+
+fn lines<K: Kind>() -> String {
+    let kinds = K::KINDS.iter();
+    kinds.fold(String::new(), |text, kind| {
+        text + &format!("  {:<10} {}\n", kind.name(), kind.what())
+    })
+}
+
+/// The runs that were asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Selection {
+    Seed(u64),
+    Seeds(Range<u64>),
+    Schedule(PathBuf),
+}
+
+impl Options {
+    pub(super) fn selection(&self) -> Selection {
+        match (&self.schedule, &self.seeds) {
+            (Some(path), _) => Selection::Schedule(path.clone()),
+            (None, Some(seeds)) => Selection::Seeds(seeds.clone()),
+            (None, None) => Selection::Seed(self.seed.unwrap_or(SEED)),
+        }
+    }
+
+    pub(super) fn settings(&self, seed: u64) -> Settings {
+        Settings {
+            seed,
+            nodes: number(self.lab2_nodes()),
+            time: self.time,
+            faults: self.faults.parse().unwrap_or_default(),
+            idle_hold: None,
+        }
+    }
+
+    /// The same for the token service.
+    pub(super) fn ftn_settings(&self, seed: u64) -> ftn::Settings {
+        ftn::Settings {
+            seed,
+            servers: self.servers.map(number),
+            clients: self.clients.map(number),
+            time: self.time,
+            faults: self.faults.parse().unwrap_or_default(),
+        }
+    }
+
+    /// The same for Jitterbug.
+    pub(super) fn jitterbug_settings(&self, seed: u64) -> jitterbug::Settings {
+        jitterbug::Settings {
+            seed,
+            nodes: self.nodes.map(number),
+            time: self.time,
+            faults: self.faults.parse().unwrap_or_default(),
+        }
+    }
+
+    /// The same for the coordinated ring.
+    pub(super) fn andrews_settings(&self, seed: u64) -> andrews::Settings {
+        andrews::Settings {
+            seed,
+            nodes: self.nodes.map(number),
+            time: self.time,
+            faults: self.faults.parse().unwrap_or_default(),
+        }
+    }
+
+    /// How many nodes a ring of Lab2 has.
+    pub(super) fn lab2_nodes(&self) -> u64 {
+        self.nodes.unwrap_or(NODES)
+    }
+
+    /// Whether the options go together with the system.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let is_ftn = self.system == Simulated::Ftn;
+        let most = self.system.most_nodes();
+        if self.nodes.is_some_and(|nodes| nodes > most as u64) {
+            let what = format!("a run of that system has at most {most} nodes");
+            return Err(Error::Usage(what));
+        }
+        if !is_ftn && (self.servers.is_some() || self.clients.is_some()) {
+            let what = "--servers and --clients are for --system ftn; a ring has --nodes";
+            return Err(Error::Usage(what.into()));
+        }
+        self.system.check_faults(&self.faults).map_err(Error::Usage)
+    }
+
+    /// Where schedules of failing runs are kept.
+    pub(super) fn keep(&self) -> PathBuf {
+        self.record
+            .as_deref()
+            .unwrap_or(Path::new("."))
+            .to_path_buf()
+    }
+}
+
+fn number(given: u64) -> usize {
+    usize::try_from(given).unwrap_or(usize::MAX)
+}
+
+fn after_help() -> String {
+    let systems = Simulated::value_variants().iter();
+    let kinds = systems.fold(String::new(), |text, &system| {
+        let of = match system.to_possible_value() {
+            Some(name) if system != Simulated::Lab2 => {
+                format!(" with --system {}", name.get_name())
+            }
+            _ => String::new(),
+        };
+        text + &format!("Kinds of fault{of}:\n{}\n", system.kinds())
+    });
+    kinds + EXAMPLES
+}
+
+/// Kinds of fault of any system; which one is meant is known when all options are.
+fn parse_faults(text: &str) -> Result<String, String> {
+    let mut systems = Simulated::value_variants().iter();
+    if systems.any(|system| system.check_faults(text).is_ok()) {
+        return Ok(text.into());
+    }
+    Simulated::Lab2.check_faults(text).map(|()| text.into())
+}
+
+/// Those who take seeds by portions run on past the end, and must not come round to 0.
+const MAX_SEED: u64 = 1 << 63;
+
+fn parse_number<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok();
+    let within = number.filter(|number| (MIN..=MAX).contains(number));
+    within.ok_or_else(|| format!("give a whole number from {MIN} to {MAX}"))
+}
+
+fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| "not a seed: give a whole number, as in 7".to_owned())
+}
+
+fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
+    let (from, to) = text.split_once("..").ok_or("give A..B, as in 0..1000")?;
+    let number = |text: &str| {
+        let parsed = text.trim().parse::<u64>();
+        parsed.map_err(|_| format!("'{text}' is not a seed: give A..B, as in 0..1000"))
+    };
+    let seeds = number(from)?..number(to)?;
+    if seeds.is_empty() {
+        return Err("an empty range: B must be more than A".into());
+    }
+    if seeds.end > MAX_SEED {
+        return Err(format!("B can be at most {MAX_SEED}"));
+    }
+    Ok(seeds)
+}
+
+/// The longest that a run may last; a year of the world's time would take days.
+const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let time = parse_duration(text)?;
+    if time > MAX_TIME {
+        return Err("give at most a year".into());
+    }
+    Ok(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(arguments: &[&str]) -> Result<Options, String> {
+        Options::try_parse_from(["ring-sim"].iter().chain(arguments))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_declaration_is_sound() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn without_options_one_seed_meets_all_faults() {
+        let options = parse(&[]).unwrap();
+        assert_eq!(options.selection(), Selection::Seed(1));
+        let settings = options.settings(1);
+        assert_eq!((settings.nodes, settings.faults), (5, Faults::all()));
+        assert_eq!(settings.time, Duration::from_secs(60));
+    }
+
+    #[test]
+    fn what_is_given_is_taken() {
+        let given = [
+            "--seeds",
+            "3..9",
+            "--nodes",
+            "7",
+            "--time",
+            "5s",
+            "--faults",
+            "drop,-drop,twin",
+        ];
+        let options = parse(&given).unwrap();
+        assert_eq!(options.selection(), Selection::Seeds(3..9));
+        let settings = options.settings(4);
+        assert_eq!((settings.seed, settings.nodes), (4, 7));
+        assert_eq!(settings.faults, Faults::only(FaultKind::Twin));
+        let kept = parse(&["--schedule", "a.json", "--record", "dir"]).unwrap();
+        assert_eq!(kept.selection(), Selection::Schedule("a.json".into()));
+        assert_eq!(kept.keep(), Path::new("dir"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_a_reason() {
+        let cases = [
+            (["--seed", "x"], "not a seed: give a whole number"),
+            (["--seed", "-1"], "not a seed: give a whole number"),
+            (["--seeds", "9..3"], "more than A"),
+            (["--seeds", "9"], "A..B"),
+            (["--seeds", "a..3"], "not a seed"),
+            (["--nodes", "0"], "from 1 to 65536"),
+            (["--nodes", "x"], "from 1 to 65536"),
+            (["--time", "5"], "no unit"),
+            (["--time", "9000000h"], "a year"),
+            (["--faults", "gremlins"], "no fault 'gremlins'"),
+        ];
+        for (given, reason) in cases {
+            let error = parse(&given).unwrap_err();
+            assert!(error.contains(reason), "{given:?}: {error}");
+        }
+        let error = parse(&["--seed", "1", "--seeds", "1..2"]).unwrap_err();
+        assert!(error.contains("cannot be used with"), "{error}");
+    }
+
+    #[test]
+    fn help_names_every_kind_of_fault() {
+        let help = Options::command().term_width(200).render_long_help();
+        let help = help.to_string();
+        for kind in FaultKind::ALL {
+            assert!(help.contains(kind.what()), "{kind:?}");
+        }
+    }
+}

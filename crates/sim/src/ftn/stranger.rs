@@ -1,0 +1,126 @@
+//! A station without a session: what it sends, and what it gets for that.
+
+use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
+
+use super::notation::{server_address, stranger_address};
+use super::world::World;
+use crate::kernel::queue::Bytes;
+
+/// How many strangers there are.
+const STRANGERS: usize = 4;
+
+impl World {
+    /// A stranger sends a server a datagram: of a client that it is not, one that was captured, or nonsense.
+    pub fn strange(&mut self, server: usize) {
+        let stranger = stranger_address(self.rng.index(STRANGERS));
+        let bytes = self.strange_bytes(server);
+        let copies = 1 + u64::from(self.network.weather.duplicate > 0);
+        self.system.checks.stranger_sends(stranger, copies);
+        self.inject(stranger, server_address(server), bytes);
+    }
+
+    fn strange_bytes(&mut self, server: usize) -> Bytes {
+        let Some(ssig) = self.system.setup.as_ref().map(|it| it.list.signature()) else {
+            return [].into();
+        };
+        let known = self.some_session();
+        let session = self.rng.pick(&[0, -1, 1 << 20, i32::MAX, known]);
+        let msgnum = i64::try_from(self.rng.below(1 << 62)).unwrap_or(i64::MAX);
+        let token = Token {
+            name: self.rng.pick(&[&b""[..], b"t0", b"t1"]),
+            data: self.rng.pick(&[&b""[..], b"fence", b"7", b"0"]),
+        };
+        let tokens = [token];
+        let message = match self.rng.below(13) {
+            0 => Message::Login { p: b":7000" },
+            1 => Message::Login { p: b":1" },
+            2 => Message::Login {
+                p: b"10.0.1.1:20000",
+            },
+            3 => Message::Alive,
+            4 => Message::Logout,
+            5 => Message::Request {
+                msgnum,
+                token,
+                access: Access::Exclusive,
+            },
+            6 => Message::Return {
+                msgnum,
+                token: Token {
+                    name: b"t0",
+                    ..token
+                },
+                flags: Flags::Both,
+            },
+            7 => Message::Catalog {
+                holdings: tokens[..].into(),
+            },
+            8 | 9 => Message::Return {
+                msgnum,
+                token: Token {
+                    name: b"",
+                    data: self
+                        .rng
+                        .pick(&[&b"2147483640"[..], b"4294967295", b"72057594037927935"]),
+                },
+                flags: Flags::Deassign,
+            },
+            10 => Message::Part {
+                content: self.rng.pick(&[0, 7, msgnum]),
+                part: self.rng.pick(&[0, 1, i32::MAX - 1]),
+                parts: self.rng.pick(&[2, 17, 8_192, i32::MAX]),
+                bytes: token.data,
+            },
+            11 => Message::Parted {
+                content: self.rng.pick(&[0, 7, msgnum]),
+                came: token.data,
+            },
+            _ => return self.nonsense(),
+        };
+        let header = Header {
+            from: session,
+            to: i32::try_from(server).unwrap_or_default(),
+            ssig,
+        };
+        let datagram = Datagram::new(header, message);
+        let mut bytes = vec![0; datagram.encoded_len()];
+        match datagram.encode(&mut bytes) {
+            Ok(_) => bytes.into(),
+            Err(_) => [].into(),
+        }
+    }
+
+    /// The id of a session that a server knows.
+    fn some_session(&mut self) -> i32 {
+        let server = self.rng.index(self.system.servers);
+        let local = self.nodes[server].clock.monotonic(self.now);
+        let known = self.machine(server).and_then(|machine| machine.server());
+        let sessions = known.map(|server| server.snapshot(local).sessions);
+        let sessions = sessions.unwrap_or_default();
+        let at = self.rng.index(sessions.len());
+        sessions.get(at).map_or(0, |(id, _)| *id)
+    }
+
+    /// A captured datagram of which bytes were changed, or bytes that are none.
+    fn nonsense(&mut self) -> Bytes {
+        let at = self.rng.index(self.network.captured.len());
+        let captured = self.network.captured.get(at);
+        let mut bytes = captured.map_or(vec![0; 9], |message| message.bytes.to_vec());
+        for _ in 0..self.rng.between(1, 4) {
+            let at = self.rng.index(bytes.len());
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = self.rng.draw().to_be_bytes()[0];
+            }
+        }
+        if is_renewal(&bytes) {
+            return [].into();
+        }
+        bytes.into()
+    }
+}
+
+/// Whether it is a renewal, by which a cold leader would take a stranger for a client of an earlier run.
+fn is_renewal(bytes: &[u8]) -> bool {
+    let message = Datagram::decode(bytes).map(|datagram| datagram.message());
+    matches!(message, Ok(Message::Return { token, .. }) if token.name.is_empty())
+}

@@ -1,0 +1,187 @@
+//! The kernel's TCP, as the passes of a ring show it.
+
+use std::time::Duration;
+
+use ring_proto::time::nanos;
+
+use super::plan::{DataPlan, Decider, Given, Schedule};
+use super::world::World;
+use crate::kernel::faults::{NetworkFault, StreamFault};
+use crate::kernel::rng::{Rng, Stream};
+
+/// The time for a pass: token_pass_timeout.
+const PASS: Duration = Duration::from_secs(1);
+/// Longer than a ring takes to form, or to go on after a failed pass.
+const SOON: Duration = Duration::from_secs(10);
+/// Bytes of a pass between two nodes that know each other, without the padding: TP6, TP1, TP3, TP5 and its data.
+const PASS_BYTES: u64 = 34 + 9 + 1 + 5 + 14;
+
+/// Starts nodes with `padding` bytes in their data, and lets time pass until each has led.
+fn ring(nodes: usize, seed: u64, padding: usize) -> World {
+    let schedule = Schedule {
+        about: String::new(),
+        seed,
+        nodes,
+        time_us: 0,
+        options: Given {
+            interval_us: 50_000,
+            count: 3,
+            renew_us: 2_000_000,
+            pass_us: nanos(PASS) / 1_000,
+            hold_us: 1_000,
+            compute_us: 300_000,
+            max_nodes: 64,
+        },
+        deviant: None,
+        data: DataPlan {
+            computes: true,
+            decides: Decider::Greater,
+            padding,
+        },
+        latency_us: (50, 100),
+        stay_dead: Vec::new(),
+        actions: Vec::new(),
+    };
+    schedule.check().expect("a sound schedule");
+    let mut world = World::of(&schedule);
+    for at in 0..nodes {
+        world.start(at);
+    }
+    let is_formed = |world: &World| {
+        let mut owns = world.nodes.iter().map(|node| &node.own);
+        owns.all(|own| own.led > 2 && own.list.len() == nodes)
+    };
+    let formed = world.run_until(SOON, is_formed);
+    assert!(formed.is_some(), "seed {seed}: the nodes form no ring");
+    world
+}
+
+/// Lets time pass until each node has led again. Returns how long that took.
+fn all_lead(world: &mut World) -> Option<Duration> {
+    let led = |world: &World| -> Vec<u64> { world.nodes.iter().map(|node| node.own.led).collect() };
+    let before = led(world);
+    world.run_until(SOON, |world| {
+        let mut pairs = led(world).into_iter().zip(&before);
+        pairs.all(|(now, before)| now > *before)
+    })
+}
+
+/// Returns how many passes were done.
+fn done(world: &World) -> u64 {
+    world.system.stats.passes[0]
+}
+
+/// Returns how many passes have failed, were aborted, or have an unknown outcome.
+fn missed(world: &World) -> u64 {
+    world.system.stats.passes[1..].iter().sum()
+}
+
+fn check(world: &World, what: &str) {
+    assert_eq!(world.system.checks.found.violations, [], "{what}");
+}
+
+#[test]
+fn bytes_that_arrive_one_by_one_make_a_pass() {
+    let mut world = ring(3, 1, 5_000);
+    let before = (missed(&world), world.system.stats.dropped);
+    world.act_on_streams(&StreamFault::Dribble { rate: 1_000 });
+    for _ in 0..10 {
+        assert!(all_lead(&mut world).is_some());
+    }
+    assert_eq!((missed(&world), world.system.stats.dropped), before);
+    check(&world, "dribble");
+}
+
+/// The reset cuts TP6, TP1, TP3 or TP5.
+#[test]
+fn a_reset_after_any_byte_costs_a_pass_and_nothing_else() {
+    const PADDING: usize = 100;
+    let whole = PASS_BYTES + PADDING as u64;
+    for byte in 0..whole + 8 {
+        let mut world = ring(2, byte, PADDING);
+        let before = missed(&world);
+        let fault = StreamFault::ResetAt { byte };
+        world.act_on_streams(&fault);
+        world.run(PASS / 2);
+        let costs = missed(&world) > before;
+        assert_eq!(costs, byte < whole, "a reset after {byte} bytes");
+        world.act_on_streams(&fault.end());
+        let goes_on = all_lead(&mut world);
+        assert!(goes_on.is_some(), "a reset after {byte} bytes is for good");
+        check(&world, &format!("a reset after {byte} bytes"));
+    }
+}
+
+/// Bytes that a cut has delayed arrive before bytes that were sent later.
+#[test]
+fn short_cuts_exchange_no_bytes() {
+    for seed in 0..20 {
+        let mut world = ring(2, seed, 3_000);
+        world.act_on_streams(&StreamFault::Dribble { rate: 1_000 });
+        let mut rng = Rng::new(seed, Stream::Plan);
+        let before = (missed(&world), world.system.stats.dropped);
+        for _ in 0..400 {
+            world.run(Duration::from_micros(rng.below(10_000)));
+            let cut = NetworkFault::Part { groups: vec![0, 1] };
+            world.act_on_network(&cut);
+            world.run(Duration::from_micros(rng.below(20)));
+            world.act_on_network(&cut.end());
+        }
+        assert!(all_lead(&mut world).is_some(), "seed {seed}");
+        let after = (missed(&world), world.system.stats.dropped);
+        assert_eq!(after, before, "seed {seed}");
+        check(&world, &format!("seed {seed}"));
+    }
+}
+
+/// Each connection stalls after some bytes. If its kernel gives up, the giver learns of it before the end of the pass.
+#[test]
+fn a_kernel_gives_up_what_nobody_acknowledges() {
+    let missed_early = |patience: Option<Duration>| -> u64 {
+        let counts = (0..20).map(|seed| {
+            let mut world = ring(2, seed, 0);
+            if let Some(patience) = patience {
+                world.set_patience(nanos(patience));
+            }
+            let before = missed(&world);
+            world.act_on_streams(&StreamFault::Stall { rate: 1_000 });
+            world.run(PASS / 2);
+            check(&world, &format!("seed {seed}"));
+            missed(&world) - before
+        });
+        counts.sum()
+    };
+    assert_eq!(missed_early(None), 0);
+    assert!(missed_early(Some(PASS / 10)) > 0);
+}
+
+#[test]
+fn a_connection_that_nobody_answers_is_given_up() {
+    let mut world = ring(2, 1, 0);
+    let before = missed(&world);
+    let fault = StreamFault::Unanswered { rate: 1_000 };
+    world.act_on_streams(&fault);
+    let took = world.run_until(SOON, |world| missed(world) > before);
+    let took = took.expect("the pass has an end");
+    assert!(took >= PASS && took < 2 * PASS, "{took:?}");
+    let before = done(&world);
+    world.run(2 * PASS);
+    assert_eq!(done(&world), before);
+    world.act_on_streams(&fault.end());
+    let took = all_lead(&mut world).expect("it is tried again");
+    assert!(took < 2 * PASS, "{took:?}");
+    check(&world, "no answer");
+}
+
+#[test]
+fn hundreds_of_strangers_keep_nobody_from_the_token_for_long() {
+    let mut world = ring(3, 1, 0);
+    for at in 0..world.len() {
+        for _ in 0..100 {
+            world.connect_idly(at);
+        }
+    }
+    let took = all_lead(&mut world).expect("the token goes on");
+    assert!(took < 3 * PASS, "{took:?}");
+    check(&world, "strangers");
+}

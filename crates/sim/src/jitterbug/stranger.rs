@@ -1,0 +1,307 @@
+//! Stations that are no nodes: what they send, and how they use connections.
+
+use std::net::{IpAddr, SocketAddr};
+
+use ring_codec::jitterbug::{Message, Node, Terms, TokenId};
+use ring_proto::jitterbug::{LEAST_LEASE, MOST_LEASE, State};
+
+use super::data;
+use super::notation::{PORT, STRANGERS, broadcast, stranger_address};
+use super::plan::Claim;
+use super::told::STRANGER;
+use super::world::World;
+use crate::kernel::stranger::{Ending, Stranger};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000 * US;
+/// Where a stranger says that it listens.
+const STRANGE_PORT: u16 = 9;
+
+impl World {
+    /// A stranger sends everybody a datagram that is malformed, or valid and of no consequence but that it is to be
+    /// added to lists.
+    pub fn say_something_strange(&mut self, node: usize) {
+        let from = self.strange_source(node);
+        let mut bytes = match self.rng.below(8) {
+            0 => self.tr1(STRANGE_PORT, false),
+            1 => self.tr1(0, false),
+            2 => encoded(&Message::Tp2),
+            3 => encoded(&Message::Tp1 {
+                token_id: token(self.some_id(), true),
+                node_list_hash: 1,
+            }),
+            4 => vec![0x01, 0, 0, 0, 0, 0, 9],
+            5 => vec![0x11, 0x80, 0, 0, 0],
+            6 => {
+                let len = self.rng.index(20);
+                (0..len).map(|_| self.rng.draw().to_be_bytes()[0]).collect()
+            }
+            _ => {
+                let mut bytes = self.tr1(STRANGE_PORT, true);
+                bytes.push(0);
+                bytes
+            }
+        };
+        if self.rng.chance(300) {
+            bytes.truncate(self.rng.index(bytes.len()));
+        }
+        let is_tr = matches!(Message::decode_datagram(&bytes), Ok(Message::Tr1 { .. }));
+        // A valid one is a stranger's own: what it says of a node's port would cost that node its turns.
+        let from = if is_tr { self.stranger() } else { from };
+        self.inject(from, broadcast(), bytes.into());
+    }
+
+    /// A stranger's, a node's, or none of this segment.
+    fn strange_source(&mut self, node: usize) -> SocketAddr {
+        match self.rng.below(4) {
+            0 => self.nodes[node].own.address(),
+            1 => SocketAddr::from(([10, 1, 0, 1], PORT)),
+            2 => SocketAddr::from(([10, 0, 255, 255], PORT)),
+            _ => self.stranger(),
+        }
+    }
+
+    fn stranger(&mut self) -> SocketAddr {
+        let number = self.rng.index(STRANGERS);
+        SocketAddr::new(stranger_address(number), PORT)
+    }
+
+    /// TR1 with the id of some node.
+    fn tr1(&mut self, port: u16, leads: bool) -> Vec<u8> {
+        let id = self.some_id();
+        let terms = self.terms(id);
+        tr1(id, port, leads, terms)
+    }
+
+    /// TP6, or nothing.
+    fn offered_terms(&mut self, id: u32) -> Vec<u8> {
+        let terms = self.terms(id);
+        terms.map_or_else(Vec::new, |terms| encoded(&Message::Tp6 { terms }))
+    }
+
+    /// Terms that a stranger makes up, of a node that has the token of this id, or none.
+    fn terms(&mut self, id: u32) -> Option<Terms> {
+        if self.rng.chance(400) {
+            return None;
+        }
+        let lease_us = self.some_lease();
+        let follows = if self.rng.chance(500) {
+            self.some_id()
+        } else {
+            0
+        };
+        let policy = if self.rng.chance(800) {
+            self.system.options.policy
+        } else {
+            self.rng.draw()
+        };
+        let terms = Terms {
+            lease_us,
+            shortest_us: self.some_lease().min(lease_us),
+            longest_us: self.some_lease().max(lease_us),
+            renew_ms: self.rng.pick(&[0, 2_000, u32::MAX]),
+            pass_ms: self.rng.pick(&[0, 500, u32::MAX]),
+            follows,
+            policy,
+            is_followed: self.rng.chance(300),
+            asks: self.rng.chance(200),
+        };
+        let checks = &mut self.system.checks;
+        checks.exempt.has_long_lease |= micros(MOST_LEASE) == terms.longest_us;
+        // As far as the nodes can know.
+        checks.chain.held(follows, STRANGER);
+        if terms.is_followed {
+            checks.chain.held(id, STRANGER);
+        }
+        Some(terms)
+    }
+
+    /// One that no node may have, more often than not.
+    fn some_lease(&mut self) -> u32 {
+        if self.rng.chance(30) {
+            return micros(MOST_LEASE);
+        }
+        let least = micros(LEAST_LEASE);
+        self.rng
+            .pick(&[0, 1, 1_000, least - 1, u32::MAX, least, least, 60_000])
+    }
+
+    /// The id of some node, the one that leads more often than not.
+    fn some_id(&mut self) -> u32 {
+        let leaders = self.nodes.iter().map(|node| &node.own);
+        let leaders = leaders.filter(|own| own.state == State::Leader && own.id > 0);
+        let leader = leaders.map(|own| own.id).next();
+        let at = self.rng.index(self.nodes.len());
+        leader.unwrap_or(self.nodes[at].own.id).max(1)
+    }
+
+    fn claimed(&mut self, claim: Claim) -> u32 {
+        let id = self.some_id();
+        let step = u32::try_from(self.rng.between(1, 100_000)).unwrap_or(1);
+        let most = i32::MAX.unsigned_abs();
+        match claim {
+            Claim::Same => id,
+            Claim::Below => id.saturating_sub(step).max(1),
+            Claim::Above => id.saturating_add(step).min(most),
+            Claim::Largest => most,
+        }
+    }
+
+    /// A stranger announces a token to everybody, as its own or as a node's.
+    pub fn announce_falsely(&mut self, claim: Claim) {
+        let id = self.claimed(claim);
+        let terms = self.terms(id);
+        if terms.is_none() {
+            // Without terms the larger id is the stronger one, whoever follows it.
+            self.system.checks.chain.held(id, STRANGER);
+        }
+        let from = self.stranger();
+        let at = self.rng.index(self.nodes.len());
+        let own = &self.nodes[at].own;
+        let (from, port) = if self.rng.chance(300) {
+            (own.address(), own.tcp_port)
+        } else {
+            (from, STRANGE_PORT)
+        };
+        let bytes = if self.rng.chance(200) {
+            encoded(&Message::Tr2 {
+                token_id: token(id, true),
+                terms,
+            })
+        } else {
+            tr1(id, port, true, terms)
+        };
+        self.inject(from, broadcast(), bytes.into());
+    }
+
+    /// A stranger gives a node a token, as a giver does.
+    pub fn give_falsely(&mut self, node: usize, claim: Claim) {
+        let id = self.claimed(claim);
+        let Some(hash) = self.machine(node).map(|it| it.snapshot().node_list_hash) else {
+            return;
+        };
+        let number = self.rng.below(1_000);
+        let data = if self.system.data.computes {
+            data::of(1 + number, self.system.data.padding)
+        } else {
+            number.to_string().into_bytes()
+        };
+        let token_id = token(id, true);
+        let mut says = self.offered_terms(id);
+        says.extend(encoded(&Message::Tp1 {
+            token_id,
+            node_list_hash: hash,
+        }));
+        says.extend(encoded(&Message::Tp5 {
+            token_id,
+            data: &data,
+        }));
+        self.connect_as_stranger(node, says, US, true, Ending::Finishes);
+    }
+
+    /// A stranger connects, and does not do as a giver should.
+    pub fn connect_strangely(&mut self, node: usize) {
+        let id = self.some_id();
+        let leads = !self.rng.chance(200);
+        let offer = encoded(&Message::Tp1 {
+            token_id: token(id, leads),
+            node_list_hash: i32::from(self.rng.draw().to_be_bytes()[0]),
+        });
+        let mut says = self.offered_terms(id);
+        if self.rng.chance(800) {
+            says.extend(offer);
+        }
+        says.extend(match self.rng.below(6) {
+            0 => Vec::new(),
+            1 => encoded(&Message::Tp5 {
+                token_id: token(id, true),
+                data: b"1",
+            }),
+            2 => self.list(),
+            3 => vec![0x51, 0xff, 0xff, 0xff, 0xff],
+            4 => vec![0x21; 9],
+            _ => (0..9).map(|_| self.rng.draw().to_be_bytes()[0]).collect(),
+        });
+        if self.rng.chance(300) {
+            says.truncate(self.rng.index(says.len()));
+        }
+        let gap = self.rng.pick(&[US, MS, 20 * MS]);
+        let reads = self.rng.chance(500);
+        let ends = self
+            .rng
+            .pick(&[Ending::Stays, Ending::Finishes, Ending::Resets]);
+        self.connect_as_stranger(node, says, gap, reads, ends);
+    }
+
+    /// A list whose hash is not the one that was announced, or with entries that may not be.
+    fn list(&mut self) -> Vec<u8> {
+        let entry = |ip: [u8; 4], port| Node {
+            ip: IpAddr::from(ip),
+            port,
+        };
+        let last = self.rng.pick(&[1, 77]);
+        let port = self.rng.pick(&[0, 7]);
+        let first = self.rng.pick(&[0, 10, 127, 224]);
+        let nodes = [entry([10, 0, 0, 1], 7), entry([first, 0, 0, last], port)];
+        encoded(&Message::Tp4 {
+            node_list: nodes[..].into(),
+        })
+    }
+
+    /// A stranger connects, says little or nothing, and stays.
+    pub fn connect_idly(&mut self, node: usize) {
+        let says = if self.rng.chance(500) {
+            encoded(&Message::Tp1 {
+                token_id: token(self.some_id(), true),
+                node_list_hash: 7,
+            })
+        } else {
+            Vec::new()
+        };
+        self.connect_as_stranger(node, says, US, false, Ending::Stays);
+    }
+
+    fn connect_as_stranger(
+        &mut self,
+        node: usize,
+        says: Vec<u8>,
+        gap: u64,
+        reads: bool,
+        ends: Ending,
+    ) {
+        let stranger = Stranger {
+            from: self.stranger(),
+            to: self.nodes[node].own.listener(),
+            says,
+            gap,
+            reads,
+            ends,
+        };
+        self.admit_stranger(node, &stranger);
+    }
+}
+
+/// The id, which has 31 bits and is not 0.
+fn token(id: u32, leads: bool) -> TokenId {
+    let most = i32::MAX.unsigned_abs();
+    TokenId::new(id.clamp(1, most), leads).expect("1 to 2^31 - 1 is within 31 bits")
+}
+
+fn micros(time: std::time::Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
+}
+
+fn tr1(id: u32, port: u16, leads: bool, terms: Option<Terms>) -> Vec<u8> {
+    encoded(&Message::Tr1 {
+        token_id: token(id, leads),
+        node_tcp_port: port,
+        terms,
+    })
+}
+
+fn encoded(message: &Message<'_>) -> Vec<u8> {
+    let mut bytes = vec![0; message.encoded_len()];
+    // The buffer is as long as the message, and no list is long.
+    let _ = message.encode(&mut bytes);
+    bytes
+}

@@ -1,0 +1,162 @@
+//! Each check finds what it is for.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Digest, Frame, Message, Token};
+use ring_proto::lab2::Durable;
+
+use super::{CLOCKED, Checks, ELECTIONS, LATEST};
+use crate::lab2::Rule;
+use crate::lab2::node::BLANK;
+use crate::lab2::notation::mac;
+
+fn token(progress: u64, author: usize, number: u32) -> Token {
+    Token {
+        progress,
+        author: mac(author),
+        number,
+    }
+}
+
+/// What is broken if these tenures follow each other: at which node, of which token.
+fn tenures(tenures: &[(usize, Token)], elsewhere: Option<usize>) -> Vec<Rule> {
+    let mut checks = Checks::default();
+    let mut last = std::collections::BTreeMap::new();
+    for (node, token) in tenures {
+        let before = last.insert(*node, *token);
+        checks.tenure(7, *node, token, before.as_ref(), || elsewhere);
+    }
+    checks.violations.iter().map(|broken| broken.rule).collect()
+}
+
+#[test]
+fn tenures_that_grow_break_nothing() {
+    let grow = [
+        (0, token(5, 0, 1)),
+        (1, token(6, 0, 1)),
+        (0, token(7, 0, 1)),
+        (0, token(9, 0, 2)),
+        (1, token(8, 0, 1)),
+    ];
+    assert_eq!(tenures(&grow, None), []);
+}
+
+#[test]
+fn an_identity_that_comes_again_is_found_even_after_other_chains() {
+    let again = [
+        (0, token(5, 0, 1)),
+        (1, token(6, 1, 1)),
+        (2, token(5, 0, 1)),
+    ];
+    assert_eq!(tenures(&again, None), [Rule::Identity]);
+    assert_eq!(tenures(&again, Some(0)), [Rule::EqualTokens]);
+    let back = [(0, token(5, 0, 1)), (1, token(4, 0, 1))];
+    assert_eq!(tenures(&back, None), [Rule::Identity]);
+}
+
+#[test]
+fn a_node_that_goes_back_is_found() {
+    let back = [(0, token(5, 0, 1)), (0, token(4, 1, 1))];
+    assert_eq!(tenures(&back, None), [Rule::Growth]);
+}
+
+#[test]
+fn what_is_exempt_is_counted_and_not_reported() {
+    let mut checks = Checks::default();
+    checks.exempt.share(mac(0));
+    let shared = token(5, 0, 1);
+    checks.tenure(7, 1, &shared, None, || None);
+    checks.tenure(7, 2, &shared, None, || Some(1));
+    assert!(checks.work(7, 1, &shared) && checks.work(7, 2, &shared));
+    assert_eq!((checks.violations.len(), checks.exempted), (0, 2));
+}
+
+#[test]
+fn a_resource_refuses_weaker_tokens_and_equal_ones_of_two_nodes_are_found() {
+    let mut checks = Checks::default();
+    assert!(checks.work(1, 0, &token(5, 0, 1)));
+    assert!(!checks.work(2, 1, &token(4, 0, 1)));
+    assert!(checks.work(3, 0, &token(5, 0, 1)));
+    assert!(checks.violations.is_empty());
+    assert!(checks.work(4, 1, &token(5, 0, 1)));
+    assert_eq!(checks.violations[0].rule, Rule::Fencing);
+}
+
+#[test]
+fn what_is_told_before_it_is_stored_is_found() {
+    let digest = Digest { size: 1, hash: 2 };
+    let told = |token: Token, durable: Durable| {
+        let mut checks = Checks::default();
+        let message = Message::TokenIsHere {
+            token,
+            digest,
+            data: b"",
+            beat: None,
+        };
+        let frame = Frame {
+            destination: MacAddr::BROADCAST,
+            author: mac(0),
+            message,
+            profile: None,
+            card: None,
+        };
+        checks.told(1, 0, &frame, &durable);
+        checks.violations.first().map(|broken| broken.rule)
+    };
+    let stored = |known, my_token_number| Durable {
+        my_token_number,
+        known,
+        stamp: None,
+    };
+    let five = token(5, 0, 3);
+    assert_eq!(told(five, stored(Some(five), 3)), None);
+    assert_eq!(told(five, stored(None, 3)), Some(Rule::Stored));
+    assert_eq!(
+        told(five, stored(Some(token(4, 0, 3)), 3)),
+        Some(Rule::Stored)
+    );
+    assert_eq!(told(five, stored(Some(five), 2)), Some(Rule::Stored));
+    let of_another = token(5, 1, 9);
+    assert_eq!(told(of_another, stored(Some(of_another), 0)), None);
+}
+
+#[test]
+fn a_third_reply_is_found() {
+    let replies = |count| {
+        let mut checks = Checks::default();
+        checks.replies(1, 0, count);
+        checks.violations.len()
+    };
+    assert_eq!((replies(2), replies(3)), (0, 1));
+}
+
+#[test]
+fn tables_out_of_order_or_too_large_are_found() {
+    let table = |members| {
+        let mut checks = Checks::default();
+        checks.table(1, 0, members, 4);
+        checks.violations.len()
+    };
+    assert_eq!((table(Some(5)), table(Some(6)), table(None)), (0, 1, 1));
+}
+
+/// What is broken if a node that `knew` this progress is elected, after a tenure of some other.
+fn elected(knew: u64, after: u64, progress: u64) -> Vec<Rule> {
+    let mut checks = Checks::default();
+    checks.tenure(7, 1, &token(after, 1, 1), None, || None);
+    let durable = Durable {
+        known: Some(token(progress, 0, 1)),
+        ..BLANK
+    };
+    checks.elected(8, 0, knew, &durable);
+    checks.violations.iter().map(|broken| broken.rule).collect()
+}
+
+#[test]
+fn a_clock_takes_a_token_thirty_days_further_than_any_was_if_its_node_knows_of_one() {
+    let (strongest, days) = (CLOCKED + 7, 30 * 24 * 60 * 60 * 1_000_000_000);
+    assert_eq!(elected(CLOCKED, strongest, strongest + days), []);
+    let far = strongest + days + 2 * ELECTIONS;
+    assert_eq!(elected(CLOCKED, strongest, far), [Rule::Clock]);
+    assert_eq!(elected(1, strongest, far), []);
+    assert_eq!(elected(1, strongest, LATEST + 2 * ELECTIONS), [Rule::Clock]);
+}

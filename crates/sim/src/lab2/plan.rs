@@ -1,0 +1,500 @@
+//! A run written down: whatever goes wrong in it, when, and the seed for the rest.
+
+use std::time::Duration;
+
+use ring_proto::lab2::Constants;
+use ring_proto::time::nanos;
+use serde::{Deserialize, Serialize};
+
+use super::notation::CARDS;
+use super::settings::FaultKind;
+use crate::kernel::schedule::{self, Fault as _};
+
+/// No time of a schedule is longer.
+const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
+/// Nothing that lasts is longer.
+const MAX_SPAN_US: u64 = 60 * 1_000_000;
+/// The promises count on clocks whose rates differ by no more, in millionths.
+const MAX_RATE: u32 = 10_000;
+/// Clocks that break that run faster or slower by no more.
+pub(super) const MAX_DRIFT: u32 = 200_000;
+/// Wall clocks are set by no more: all dates stay within those that 64 bits of nanoseconds have.
+const MAX_STEP_US: u64 = 100 * MAX_TIME_US;
+
+/// The MTU of every interface at first, and the largest.
+pub(super) const MTU: u16 = 1_500;
+/// The smallest that the kernel allows: an offer fits it and a heartbeat without data, but no promise.
+pub(super) const MIN_MTU: u16 = 68;
+/// All but tables and data fits it.
+pub(super) const SMALL_MTU: u16 = 128;
+/// The shortest payloads that are all that gets through: an offer does, a heartbeat with its profile does not.
+pub(super) const NARROWEST: u16 = 68;
+
+/// A complete run, as it is replayed, shrunk and kept in a file. Times are in microseconds of the
+/// world's time, nodes are numbered from 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// What it shows, for the reader.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Decides the fate of single frames.
+    pub seed: u64,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// How long the faults last.
+    pub time_us: u64,
+    /// IDLE_HOLD of the ring.
+    pub idle_hold_us: u64,
+    /// HEART_BEAT_PERIOD of the ring.
+    #[serde(default = "usual_heartbeat")]
+    pub heartbeat_us: u64,
+    /// TAKE_TIMEOUT of the ring.
+    #[serde(default = "usual_take_timeout")]
+    pub take_timeout_us: u64,
+    /// TAKE_ATTEMPTS of the ring.
+    #[serde(default = "usual_take_attempts")]
+    pub take_attempts: u32,
+    /// For how long a silent member stays in the tables.
+    #[serde(default = "usual_forget")]
+    pub forget_us: u64,
+    /// How long a frame takes on a clear segment: at least, and how much longer at most.
+    pub latency_us: (u64, u64),
+    /// Nodes that are not started again when the faults end, if they are dead by then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stay_dead: Vec<usize>,
+    /// What goes wrong when the other faults have ended, while members want the token: frames that are to reach
+    /// one node do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasting: Option<Fault>,
+    /// What goes wrong, in order of time.
+    pub actions: Vec<Action>,
+}
+
+/// HEART_BEAT_PERIOD where a schedule does not say otherwise.
+pub(super) fn usual_heartbeat() -> u64 {
+    nanos(Constants::default().heartbeat) / 1_000
+}
+
+/// TAKE_TIMEOUT where a schedule does not say otherwise.
+pub(super) fn usual_take_timeout() -> u64 {
+    nanos(Constants::default().take_timeout) / 1_000
+}
+
+/// How long silent members are remembered where a schedule does not say otherwise.
+pub(super) fn usual_forget() -> u64 {
+    Constants::default().forget.map_or(0, nanos) / 1_000
+}
+
+/// TAKE_ATTEMPTS where a schedule does not say otherwise.
+pub(super) fn usual_take_attempts() -> u32 {
+    Constants::default().take_attempts
+}
+
+impl Schedule {
+    /// The constants of the ring.
+    #[must_use]
+    pub fn constants(&self) -> Constants {
+        let default = Constants::for_heartbeat(Duration::from_micros(self.heartbeat_us));
+        Constants {
+            idle_hold: Duration::from_micros(self.idle_hold_us),
+            take_timeout: Duration::from_micros(self.take_timeout_us),
+            take_attempts: self.take_attempts,
+            // Room for the phantoms that a lying table lists, too.
+            max_members: default.max_members.max(2 * self.nodes),
+            expect: Some(self.nodes),
+            forget: Some(Duration::from_micros(self.forget_us)),
+            ..default
+        }
+    }
+
+    /// Whether a world can be made from it.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        if !(1..=1 << 16).contains(&self.nodes) {
+            return Err(format!("{} nodes: give 1 to 65,536", self.nodes));
+        }
+        let mut times = self.actions.iter().map(|action| action.at_us);
+        if times.any(|at| at > MAX_TIME_US) || self.time_us > MAX_TIME_US {
+            return Err("a time of more than a year".into());
+        }
+        let (least, spread) = self.latency_us;
+        if least.max(spread) > MAX_SPAN_US {
+            return Err("a frame takes more than a minute".into());
+        }
+        if let Some(fault) = &self.lasting
+            && !matches!(
+                fault,
+                Fault::Cut { .. } | Fault::Broadcast { .. } | Fault::Slow { .. }
+            )
+        {
+            return Err("what lasts is to be 'cut', 'broadcast' or 'slow'".into());
+        }
+        let bad = |action: &&Action| !action.fault.is_possible();
+        if let Some(action) = self.actions.iter().find(bad) {
+            let what = serde_json::to_string(action).unwrap_or_default();
+            return Err(format!("{what}: out of range"));
+        }
+        self.constants().check().map_err(|error| error.to_string())
+    }
+
+    /// The file's text: JSON with a line for each action.
+    ///
+    /// # Errors
+    /// Never for a schedule that was read or made by this program.
+    pub fn to_text(&self) -> serde_json::Result<String> {
+        let mut head = self.clone();
+        head.actions.clear();
+        let head = serde_json::to_string_pretty(&head)?;
+        let mut lines = Vec::with_capacity(self.actions.len());
+        for action in &self.actions {
+            lines.push(format!("\n    {}", serde_json::to_string(action)?));
+        }
+        let end = if lines.is_empty() { "" } else { "\n  " };
+        let actions = format!("\"actions\": [{}{end}]", lines.join(","));
+        Ok(head.replace("\"actions\": []", &actions) + "\n")
+    }
+
+    /// How long the faults last.
+    #[must_use]
+    pub const fn time(&self) -> Duration {
+        Duration::from_micros(self.time_us)
+    }
+}
+
+impl schedule::Schedule for Schedule {
+    type Fault = Fault;
+
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    fn time_us(&self) -> u64 {
+        self.time_us
+    }
+
+    fn set_time_us(&mut self, time_us: u64) {
+        self.time_us = time_us;
+    }
+
+    fn actions(&self) -> &[Action] {
+        &self.actions
+    }
+
+    fn actions_mut(&mut self) -> &mut Vec<Action> {
+        &mut self.actions
+    }
+
+    fn without(&self, gone: usize) -> Self {
+        let mut fewer = self.clone();
+        fewer.nodes -= 1;
+        schedule::take_out(&mut fewer.stay_dead, gone);
+        fewer.lasting.take_if(|fault| !fault.take_out(gone));
+        fewer
+            .actions
+            .retain_mut(|action| action.fault.take_out(gone));
+        fewer
+    }
+
+    fn start_all_again(&mut self) {
+        self.stay_dead.clear();
+    }
+}
+
+/// Something that goes wrong, or is wanted, at a time.
+pub type Action = schedule::Action<Fault>;
+
+/// What goes wrong, or is wanted. A rate holds until another is set; when the faults end all of
+/// them are undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+#[allow(
+    missing_docs,
+    reason = "node: whose fault it is; of_1000: how often in a thousand"
+)]
+pub enum Fault {
+    /// Frames are lost.
+    Drop { of_1000: u16 },
+    /// Frames come twice.
+    Duplicate { of_1000: u16 },
+    /// Copies of frames come up to so much later than the frame would.
+    Reorder { of_1000: u16, by_us: u64 },
+    /// All frames take longer by so much, and up to the jitter more.
+    Delay { by_us: u64, jitter_us: u64 },
+    /// Bits of frames flip.
+    Corrupt { of_1000: u16 },
+    /// What one node sends does not get to another.
+    Cut { from: usize, to: usize },
+    /// It does again.
+    Mend { from: usize, to: usize },
+    /// Only nodes of the same group hear each other; a node without a group is in group 0.
+    Part { groups: Vec<u8> },
+    /// The process stands still.
+    Pause { node: usize },
+    /// It goes on.
+    Resume { node: usize },
+    /// The process dies.
+    Crash { node: usize },
+    /// The process dies and its state file is lost.
+    Forget { node: usize },
+    /// A dead process is started.
+    Start { node: usize },
+    /// The monotonic clock runs faster by so many millionths.
+    Rate { node: usize, millionths: i32 },
+    /// The wall clock is set forward, or back.
+    Wall { node: usize, by_us: i64 },
+    /// Every turn takes so long.
+    Slow { node: usize, turn_us: u64 },
+    /// The send queue refuses frames.
+    Refuse { node: usize, of_1000: u16 },
+    /// The node gets the MAC address of another.
+    Twin { node: usize, of: usize },
+    /// It gets its own back.
+    Untwin { node: usize },
+    /// So many frames captured earlier are sent again.
+    Replay { frames: u16 },
+    /// A station that is not in the ring sends so many wrong frames.
+    Stranger { frames: u16 },
+    /// The node is started anew with a heartbeat of so many hundredths of the ring's, and all
+    /// that follows from that; 100: with the ring's constants.
+    Constants {
+        node: usize,
+        percent: u16,
+        /// It expects so many members, if no other node is told another number than the ring has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expect: Option<usize>,
+    },
+    /// The node wants the token, for so much work.
+    Want {
+        node: usize,
+        work_us: u64,
+        /// The work needs a quorum.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        quorum: bool,
+    },
+    /// The node sets the token's data, if it is the owner.
+    Data { node: usize, len: u16 },
+    /// The node is asked to shut down.
+    Leave { node: usize },
+    /// The node's ip changes to one of this number; 0: it no longer has one.
+    Address { node: usize, ip: u8 },
+    /// The node is told to hand the token over to that one, or, if that is itself, to the next.
+    Yield { node: usize, to: usize },
+    /// The node is told to take part, but to own nothing.
+    HoldOff { node: usize },
+    /// It may own again.
+    HoldAgain { node: usize },
+    /// The node's link goes down.
+    Unplug { node: usize },
+    /// It is up again.
+    Plug { node: usize },
+    /// The node wants to run the job of this number, for so much work, unless it has run in its period: at
+    /// grade quorum, or at any.
+    Once {
+        node: usize,
+        job: u8,
+        quorum: bool,
+        work_us: u64,
+    },
+    /// The node gets the MAC address of its network card of this number; it began with number 0.
+    Card { node: usize, card: u8 },
+    /// From now on, for good, a station outside the ring says WANT_TOKEN all the time and takes nothing.
+    Unresponsive,
+    /// The node's state file cannot be written, or can again.
+    Disk { node: usize, full: bool },
+    /// The node's interface sends and receives payloads of so many bytes at most. It stays so when the
+    /// faults end.
+    Mtu { node: usize, mtu: u16 },
+    /// Nothing reaches the node, or all does again.
+    Deaf { node: usize, deaf: bool },
+    /// Frames to a single station are lost if the node has sent them, or is to receive them, or neither; or
+    /// its interface refuses them.
+    Unicast {
+        node: usize,
+        sent: bool,
+        received: bool,
+        #[serde(default)]
+        refused: bool,
+    },
+    /// Frames to all do not reach the node, or do again.
+    Broadcast { node: usize, lost: bool },
+    /// Nothing reaches the node, and nobody gets what it sends; or all does again.
+    Aside { node: usize, aside: bool },
+    /// Payloads of more bytes than that are lost on their way.
+    Narrow { mtu: u16 },
+    /// A clock's rate is off by more than the promises allow; 0: it is right again.
+    Drift { node: usize, millionths: i32 },
+    /// A process dies; its state file is as it was some writes before.
+    Rollback { node: usize },
+    /// So many stations that are gone, from that number on, are told of by one of them, or have spoken once
+    /// each.
+    Dead { first: u16, count: u16, spoke: bool },
+}
+
+impl Fault {
+    /// The kind that it belongs to.
+    #[must_use]
+    pub const fn kind(&self) -> FaultKind {
+        match self {
+            Self::Drop { .. } => FaultKind::Drop,
+            Self::Duplicate { .. } => FaultKind::Duplicate,
+            Self::Reorder { .. } => FaultKind::Reorder,
+            Self::Delay { .. } => FaultKind::Delay,
+            Self::Corrupt { .. } => FaultKind::Corrupt,
+            Self::Cut { .. } | Self::Mend { .. } => FaultKind::Oneway,
+            Self::Part { .. } => FaultKind::Partition,
+            Self::Pause { .. } | Self::Resume { .. } => FaultKind::Pause,
+            Self::Crash { .. } | Self::Start { .. } => FaultKind::Crash,
+            Self::Forget { .. } => FaultKind::Forget,
+            Self::Rate { .. } | Self::Wall { .. } => FaultKind::Clock,
+            Self::Slow { .. } => FaultKind::Slow,
+            Self::Refuse { .. } => FaultKind::Refuse,
+            Self::Twin { .. } | Self::Untwin { .. } => FaultKind::Twin,
+            Self::Replay { .. } => FaultKind::Replay,
+            Self::Stranger { .. } => FaultKind::Stranger,
+            Self::Constants { .. } => FaultKind::Constants,
+            Self::Want { .. } | Self::Data { .. } => FaultKind::Work,
+            Self::Leave { .. } => FaultKind::Leave,
+            Self::Address { .. } => FaultKind::Address,
+            Self::Yield { .. } => FaultKind::Yield,
+            Self::HoldOff { .. } | Self::HoldAgain { .. } => FaultKind::HoldOff,
+            Self::Unplug { .. } | Self::Plug { .. } => FaultKind::Link,
+            Self::Card { .. } => FaultKind::Card,
+            Self::Unresponsive => FaultKind::Unresponsive,
+            Self::Disk { .. } => FaultKind::Disk,
+            Self::Mtu { .. } => FaultKind::Mtu,
+            Self::Once { .. } => FaultKind::Once,
+            Self::Deaf { .. } => FaultKind::Deaf,
+            Self::Unicast { .. } => FaultKind::Unicast,
+            Self::Narrow { .. } => FaultKind::Narrow,
+            Self::Dead { .. } => FaultKind::Dead,
+            Self::Broadcast { .. } => FaultKind::Broadcast,
+            Self::Drift { .. } => FaultKind::Drift,
+            Self::Rollback { .. } => FaultKind::Rollback,
+            Self::Aside { .. } => FaultKind::Aside,
+        }
+    }
+
+    /// Whether it is within what the world can play and the promises allow.
+    fn is_possible(&self) -> bool {
+        match *self {
+            Self::Drop { of_1000 }
+            | Self::Duplicate { of_1000 }
+            | Self::Corrupt { of_1000 }
+            | Self::Refuse { of_1000, .. } => of_1000 <= 1_000,
+            Self::Reorder { of_1000, by_us } => of_1000 <= 1_000 && by_us <= MAX_SPAN_US,
+            Self::Delay { by_us, jitter_us } => by_us.max(jitter_us) <= MAX_SPAN_US,
+            Self::Rate { millionths, .. } => millionths.unsigned_abs() <= MAX_RATE,
+            Self::Wall { by_us, .. } => by_us.unsigned_abs() <= MAX_STEP_US,
+            Self::Drift { millionths, .. } => millionths.unsigned_abs() <= MAX_DRIFT,
+            Self::Slow { turn_us, .. } => turn_us <= MAX_SPAN_US,
+            Self::Want { work_us, .. } | Self::Once { work_us, .. } => work_us <= MAX_SPAN_US,
+            Self::Constants {
+                percent, expect, ..
+            } => (1..=10_000).contains(&percent) && expect != Some(0) && expect <= Some(1 << 16),
+            Self::Card { card, .. } => card < CARDS,
+            Self::Mtu { mtu, .. } => (MIN_MTU..=MTU).contains(&mtu),
+            Self::Narrow { mtu } => (NARROWEST..=MTU).contains(&mtu),
+            _ => true,
+        }
+    }
+}
+
+impl schedule::Fault for Fault {
+    fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
+        match self {
+            Self::Cut { from, to } | Self::Mend { from, to } => [Some(from), Some(to)],
+            Self::Twin { node, of: other } | Self::Yield { node, to: other } => {
+                [Some(node), Some(other)]
+            }
+            Self::Pause { node }
+            | Self::Resume { node }
+            | Self::Crash { node }
+            | Self::Forget { node }
+            | Self::Start { node }
+            | Self::Rate { node, .. }
+            | Self::Wall { node, .. }
+            | Self::Slow { node, .. }
+            | Self::Refuse { node, .. }
+            | Self::Untwin { node }
+            | Self::Broadcast { node, .. }
+            | Self::Constants { node, .. }
+            | Self::Want { node, .. }
+            | Self::Data { node, .. }
+            | Self::Leave { node }
+            | Self::HoldOff { node }
+            | Self::HoldAgain { node }
+            | Self::Unplug { node }
+            | Self::Plug { node }
+            | Self::Card { node, .. }
+            | Self::Disk { node, .. }
+            | Self::Mtu { node, .. }
+            | Self::Once { node, .. }
+            | Self::Deaf { node, .. }
+            | Self::Unicast { node, .. }
+            | Self::Drift { node, .. }
+            | Self::Rollback { node }
+            | Self::Aside { node, .. }
+            | Self::Address { node, .. } => [Some(node), None],
+            Self::Drop { .. }
+            | Self::Duplicate { .. }
+            | Self::Reorder { .. }
+            | Self::Delay { .. }
+            | Self::Corrupt { .. }
+            | Self::Part { .. }
+            | Self::Replay { .. }
+            | Self::Stranger { .. }
+            | Self::Narrow { .. }
+            | Self::Dead { .. }
+            | Self::Unresponsive => [None, None],
+        }
+    }
+
+    fn groups_mut(&mut self) -> Option<&mut Vec<u8>> {
+        match self {
+            Self::Part { groups } => Some(groups),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_is_read_as_it_was_written() {
+        let schedule = Schedule {
+            about: "a made-up one".into(),
+            seed: 7,
+            nodes: 2,
+            time_us: 1_000_000,
+            idle_hold_us: 0,
+            heartbeat_us: 100_000,
+            take_timeout_us: 30_000,
+            take_attempts: 5,
+            forget_us: 15_000_000,
+            latency_us: (10, 20),
+            stay_dead: vec![1],
+            lasting: Some(Fault::Cut { from: 0, to: 1 }),
+            actions: vec![
+                Action {
+                    at_us: 5,
+                    fault: Fault::Part { groups: vec![0, 1] },
+                },
+                Action {
+                    at_us: 9,
+                    fault: Fault::Wall { node: 1, by_us: -3 },
+                },
+            ],
+        };
+        let text = schedule.to_text().unwrap();
+        let line = r#"{"at_us":9,"do":"wall","node":1,"by_us":-3}"#;
+        assert!(text.lines().any(|l| l.trim() == line), "{text}");
+        assert_eq!(serde_json::from_str::<Schedule>(&text).unwrap(), schedule);
+        assert_eq!(schedule.constants().idle_hold, Duration::ZERO);
+        assert_eq!(schedule.constants().check(), Ok(()));
+    }
+}

@@ -1,0 +1,84 @@
+//! The coordinated ring and its database in the simulated world: every promise kept whatever goes wrong, every fault met,
+//! and nothing excused but what the page allows.
+
+mod schedules;
+
+use std::time::Duration;
+
+use ring_sim::andrews::{Excuse, FaultKind, Faults, Settings, Stats, run};
+
+fn settings(seed: u64, faults: Faults) -> Settings {
+    Settings {
+        seed,
+        nodes: None,
+        time: Duration::from_secs(3),
+        faults,
+    }
+}
+
+#[test]
+fn whatever_goes_wrong_the_promises_are_kept() {
+    let mut all = Stats::default();
+    for seed in 0..150 {
+        let outcome = run(&settings(seed, Faults::all()));
+        assert_eq!(outcome.violations, [], "seed {seed}");
+        all.add(&outcome.stats);
+    }
+    for kind in FaultKind::ALL {
+        assert!(all.met(*kind) > 0, "{kind:?} is never met");
+    }
+    for excuse in Excuse::ALL {
+        assert!(all.excused(excuse) > 0, "{excuse:?} is never met");
+    }
+    for (what, counts) in [
+        ("datagrams", &all.sent[..]),
+        ("transactions", &all.jobs[..2]),
+        ("answers", &all.answers[..]),
+        ("tokens", &all.tokens[..]),
+        ("claims, removals and insertions", &all.topology[..]),
+        ("elections", &all.elections[..]),
+    ] {
+        assert!(counts.iter().all(|&count| count > 0), "{what}: {counts:?}");
+    }
+}
+
+#[test]
+fn every_kind_of_fault_is_met_alone_and_survived() {
+    for &kind in FaultKind::ALL {
+        let mut all = Stats::default();
+        for seed in 0..6 {
+            let outcome = run(&settings(seed, Faults::only(kind)));
+            assert_eq!(outcome.violations, [], "{kind:?}, seed {seed}");
+            all.add(&outcome.stats);
+        }
+        assert!(all.met(kind) > 0, "{kind:?}");
+    }
+}
+
+#[test]
+fn without_faults_nothing_is_excused_and_every_request_is_done() {
+    let life = [FaultKind::Post, FaultKind::Listen].into_iter().collect();
+    for seed in 0..20 {
+        let outcome = run(&settings(seed, life));
+        assert_eq!(outcome.violations, [], "seed {seed}");
+        let stats = outcome.stats;
+        for excuse in [Excuse::Unknown, Excuse::TwoTokens] {
+            assert_eq!(stats.excused(excuse), 0, "seed {seed}: {excuse:?}");
+        }
+        let [_, _, database, unknown, _] = stats.answers;
+        assert_eq!((database, unknown), (0, 0), "seed {seed}");
+        assert_eq!(stats.overflowed, 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_seed_makes_one_run() {
+    let settings = settings(7, Faults::all());
+    let (one, again) = (run(&settings), run(&settings));
+    assert_eq!(one, again);
+    let other = run(&Settings {
+        seed: 8,
+        ..settings
+    });
+    assert_ne!(one.stats.fingerprint, other.stats.fingerprint);
+}

@@ -1,0 +1,24 @@
+//! Schedules that once showed a fault in the machine, the page or the world, each a test of its own. To add one: put the
+//! file that `ring-sim --system andrews` has written into `schedules/` and its name here.
+
+use ring_sim::andrews::{Schedule, replay};
+
+use crate::kept::schedules;
+
+schedules! {
+    a_crowd_of_strangers_keeps_no_predecessor_out,
+    a_token_does_not_lead_into_the_next_term,
+    a_token_is_not_passed_into_the_next_term,
+    a_token_that_its_next_holder_has_used_is_not_lost,
+    crowds_that_come_one_after_the_other_keep_no_predecessor_out,
+    one_of_two_tokens_that_follow_one_another_goes_no_further,
+    proof_from_before_the_cut_counts_for_a_loss_before_it,
+    who_wants_a_token_looks_at_the_beat_before_it_claims,
+}
+
+fn holds(text: &str) {
+    let schedule: Schedule = serde_json::from_str(text).expect("a schedule");
+    schedule.check().expect("a sound one");
+    let outcome = replay(&schedule);
+    assert_eq!(outcome.violations, [], "{}", schedule.about);
+}

@@ -1,0 +1,74 @@
+//! The token service in the simulated world: every promise kept whatever goes wrong, every fault met, and nothing
+//! excused but what the page allows.
+
+mod schedules;
+
+use std::time::Duration;
+
+use ring_sim::ftn::{Excuse, FaultKind, Faults, Settings, Stats, run};
+
+fn settings(seed: u64, faults: Faults) -> Settings {
+    Settings {
+        seed,
+        servers: None,
+        clients: None,
+        time: Duration::from_secs(20),
+        faults,
+    }
+}
+
+#[test]
+fn whatever_goes_wrong_the_promises_are_kept() {
+    let mut all = Stats::default();
+    for seed in 0..200 {
+        let outcome = run(&settings(seed, Faults::all()));
+        assert_eq!(outcome.violations, [], "seed {seed}");
+        all.add(&outcome.stats);
+    }
+    for kind in FaultKind::ALL {
+        assert!(all.met(*kind) > 0, "{kind:?} is never met");
+    }
+    assert!(all.excused(Excuse::ServerLost) > 0 && all.excused(Excuse::TwoLeaders) > 0);
+    assert!(all.sent.iter().all(|&sent| sent > 0), "{:?}", all.sent);
+    assert!(all.grants > 1_000 && all.updates > 1_000 && all.resets > 10);
+}
+
+#[test]
+fn every_kind_of_fault_is_met_alone_and_survived() {
+    for &kind in FaultKind::ALL {
+        let mut all = Stats::default();
+        let life = [FaultKind::Run, FaultKind::Hold];
+        let faults: Faults = life.into_iter().chain([kind]).collect();
+        for seed in 0..4 {
+            let outcome = run(&settings(seed, faults));
+            assert_eq!(outcome.violations, [], "{kind:?}, seed {seed}");
+            all.add(&outcome.stats);
+        }
+        assert!(all.met(kind) > 0, "{kind:?}");
+    }
+}
+
+#[test]
+fn without_faults_nothing_is_excused_but_updates_of_the_server_that_is_killed() {
+    for seed in 0..20 {
+        let outcome = run(&settings(seed, Faults::NONE));
+        assert_eq!(outcome.violations, [], "seed {seed}");
+        let stats = outcome.stats;
+        assert_eq!((stats.resets, stats.conflicts, stats.overflowed), (0, 0, 0));
+        for excuse in Excuse::ALL {
+            assert!(excuse == Excuse::ServerLost || stats.excused(excuse) == 0);
+        }
+    }
+}
+
+#[test]
+fn a_seed_makes_one_run() {
+    let settings = settings(7, Faults::all());
+    let (one, again) = (run(&settings), run(&settings));
+    assert_eq!(one, again);
+    let other = run(&Settings {
+        seed: 8,
+        ..settings
+    });
+    assert_ne!(one.stats.fingerprint, other.stats.fingerprint);
+}

@@ -1,0 +1,74 @@
+//! Each kind of fault really happens, and breaks nothing by itself.
+
+use std::time::Duration;
+
+use ring_proto::lab2::Lab2;
+use ring_sim::lab2::{FaultKind, Faults, Settings, run};
+
+fn settings(seed: u64, faults: Faults) -> Settings {
+    Settings {
+        seed,
+        nodes: 4,
+        time: Duration::from_secs(20),
+        faults,
+        idle_hold: Some(Duration::from_millis(10)),
+    }
+}
+
+/// What belongs to a kind of fault: who is cut off is so in both directions, and somebody works meanwhile.
+fn comes_with(kind: FaultKind) -> &'static [FaultKind] {
+    match kind {
+        FaultKind::Aside => &[FaultKind::Oneway, FaultKind::Link, FaultKind::Work],
+        _ => &[],
+    }
+}
+
+#[test]
+fn every_kind_of_fault_is_met_alone_and_survived() {
+    for &kind in FaultKind::ALL {
+        let runs: Vec<_> = (0..3)
+            .map(|seed| run::<Lab2>(&settings(seed, Faults::only(kind))))
+            .collect();
+        for (seed, outcome) in runs.iter().enumerate() {
+            assert_eq!(outcome.violations, [], "{kind:?}, seed {seed}");
+            let is_other = |it: &&FaultKind| **it != kind && !comes_with(kind).contains(it);
+            for other in FaultKind::ALL.iter().filter(is_other) {
+                assert_eq!(outcome.stats.met(*other), 0, "{other:?} under {kind:?}");
+            }
+        }
+        let met: u64 = runs.iter().map(|outcome| outcome.stats.met(kind)).sum();
+        assert!(met > 0, "{kind:?}");
+    }
+}
+
+#[test]
+fn without_faults_there_is_one_election_and_no_other_trouble() {
+    let outcome = run::<Lab2>(&settings(1, Faults::NONE));
+    assert_eq!(outcome.violations, []);
+    let stats = outcome.stats;
+    assert_eq!(stats.sent[0] + stats.overflowed + stats.exempted, 0);
+    // The second is for the owner that is killed in the end.
+    assert_eq!(stats.elections, 2);
+    assert_eq!((stats.dropped, stats.expired_leases), (0, 0));
+    assert!(stats.replaced_after.is_some() && stats.tables_equal_after.is_some());
+}
+
+#[test]
+fn a_few_seeds_of_everything_at_once() {
+    for seed in 0..4 {
+        let outcome = run::<Lab2>(&settings(seed, Faults::all()));
+        assert_eq!(outcome.violations, [], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_seed_makes_one_run() {
+    let settings = settings(7, Faults::all());
+    let (one, again) = (run::<Lab2>(&settings), run::<Lab2>(&settings));
+    assert_eq!(one, again);
+    let other = run::<Lab2>(&Settings {
+        seed: 8,
+        ..settings
+    });
+    assert_ne!(one.stats.fingerprint, other.stats.fingerprint);
+}

@@ -1,0 +1,361 @@
+//! Each assumption that a node can see broken is broken here, and told of, and told to be over.
+
+use std::time::Duration;
+
+use ring_proto::lab2::{Constants, Lab2, Trouble};
+use ring_sim::lab2::{Fault, World};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A ring that has formed.
+fn ring(nodes: usize) -> World<Lab2> {
+    let mut world = World::<Lab2>::new(nodes, Constants::default(), 1);
+    world.start_all();
+    world.run(3_000 * MS);
+    world
+}
+
+/// Whether a node tells of such a trouble just now.
+fn tells(world: &World<Lab2>, at: usize, such: fn(&Trouble) -> bool) -> bool {
+    let machine = world.machine(at).expect("it runs");
+    machine.troubles().any(|trouble| such(&trouble))
+}
+
+fn is_quiet(world: &World<Lab2>) -> bool {
+    world.live().all(|at| !tells(world, at, |_| true))
+}
+
+#[test]
+fn a_deaf_member_is_told_of_by_all_that_hear_it() {
+    let mut world = ring(4);
+    assert!(is_quiet(&world));
+    let deaf = |deaf| Fault::Deaf { node: 2, deaf };
+    world.act(&deaf(true));
+    world.run(3_000 * MS);
+    for at in [0, 1, 3] {
+        let such = |it: &Trouble| matches!(it, Trouble::MemberDeaf { .. });
+        assert!(tells(&world, at, such), "n{at}");
+    }
+    world.act(&deaf(false));
+    world.run(2_000 * MS);
+    assert!(is_quiet(&world));
+}
+
+#[test]
+fn an_owner_that_one_member_does_not_hear_is_told_of_by_that_one() {
+    let mut world = ring(4);
+    let work_us = 60_000_000;
+    world.act(&Fault::Want {
+        node: 0,
+        work_us,
+        quorum: false,
+    });
+    world.run(1_000 * MS);
+    world.act(&Fault::Cut { from: 0, to: 2 });
+    world.run(5_000 * MS);
+    let such = |it: &Trouble| matches!(it, Trouble::OwnerUnheard { .. });
+    let told: Vec<_> = (0..4).filter(|&at| tells(&world, at, such)).collect();
+    assert_eq!((told, world.owner()), (vec![2], Some(0)));
+    world.act(&Fault::Mend { from: 0, to: 2 });
+    world.run(1_000 * MS);
+    assert!(is_quiet(&world));
+}
+
+#[test]
+fn answers_that_take_longer_than_offers_last_are_told_of() {
+    let mut world = ring(3);
+    let by_us = 20_000;
+    let jitter_us = 0;
+    world.act(&Fault::Delay { by_us, jitter_us });
+    world.run(2_000 * MS);
+    let such = |it: &Trouble| matches!(it, Trouble::AnswerLate { .. });
+    assert!(world.live().any(|at| tells(&world, at, such)));
+}
+
+/// Its acknowledgements leave when their givers may have minted.
+#[test]
+fn a_member_that_is_too_slow_to_say_in_time_that_it_took_the_token_tells_of_itself() {
+    let mut world = ring(3);
+    let slow = |turn_us| Fault::Slow { node: 1, turn_us };
+    let such = |it: &Trouble| matches!(it, Trouble::TakenLate { .. });
+    world.act(&slow(2_000));
+    world.run(2_000 * MS);
+    assert!(is_quiet(&world), "slow, and in time");
+    world.act(&slow(8_000));
+    world.run(2_000 * MS);
+    assert!(tells(&world, 1, such));
+    assert!(![0, 2].iter().any(|&at| tells(&world, at, such)));
+}
+
+/// The parts of their tables are longer than what is between them carries.
+#[test]
+fn tables_that_cannot_become_equal_are_told_of() {
+    let mut world = ring(4);
+    world.kill(3);
+    let (first, count, spoke) = (0, 100, false);
+    world.act(&Fault::Dead {
+        first,
+        count,
+        spoke,
+    });
+    world.run(2_000 * MS);
+    world.act(&Fault::Narrow { mtu: 300 });
+    world.start(3);
+    world.run(30_000 * MS);
+    assert!(tells(&world, 3, |it| matches!(
+        it,
+        Trouble::TablesDiffer { .. }
+    )));
+    world.act(&Fault::Narrow { mtu: 1_500 });
+    world.run(5_000 * MS);
+    // The stations that are gone are members still.
+    let mends = |it: &Trouble| !matches!(it, Trouble::NoQuorum { .. });
+    assert!(!world.live().any(|at| tells(&world, at, mends)));
+    assert!(world.common_digest().is_some());
+}
+
+#[test]
+fn a_node_that_can_send_nothing_tells_of_itself() {
+    let mut world = ring(4);
+    let refuse = |of_1000| Fault::Refuse { node: 2, of_1000 };
+    let such = |it: &Trouble| matches!(it, Trouble::CannotSend);
+    world.act(&refuse(500));
+    world.run(2_000 * MS);
+    assert!(!tells(&world, 2, such), "some frames leave");
+    world.act(&refuse(1_000));
+    world.run(2_000 * MS);
+    assert!(tells(&world, 2, such));
+    world.act(&refuse(0));
+    world.run(2_000 * MS);
+    // What happened at one moment is remembered.
+    let lasts = |it: &Trouble| !matches!(it, Trouble::TakenLate { .. });
+    assert!(world.live().all(|at| !tells(&world, at, lasts)));
+}
+
+#[test]
+fn a_node_that_no_broadcast_reaches_tells_of_itself_and_is_named_by_the_others() {
+    let mut world = ring(4);
+    let lose = |lost| Fault::Broadcast { node: 2, lost };
+    world.act(&lose(true));
+    // Its own tenures count for nothing: each member says something to all in that time.
+    world.run(16_000 * MS);
+    assert!(tells(&world, 2, |it| matches!(
+        it,
+        Trouble::BroadcastsUnheard
+    )));
+    for at in [0, 1, 3] {
+        let such = |it: &Trouble| matches!(it, Trouble::MemberUnreached { .. });
+        assert!(tells(&world, at, such), "n{at}");
+    }
+    world.act(&lose(false));
+    world.run(2_000 * MS);
+    assert!(is_quiet(&world));
+}
+
+#[test]
+fn a_member_whose_times_are_far_from_the_rings_is_told_of_by_all() {
+    for percent in [1, 10_000] {
+        let mut world = ring(4);
+        let (node, expect) = (2, None);
+        let start = |percent| Fault::Constants {
+            node,
+            percent,
+            expect,
+        };
+        world.act(&start(percent));
+        world.run(3_000 * MS);
+        for at in 0..4 {
+            let such = |it: &Trouble| matches!(it, Trouble::Apart { .. });
+            assert!(tells(&world, at, such), "n{at}, {percent} hundredths");
+        }
+        world.act(&start(100));
+        world.run(2_000 * MS);
+        assert!(is_quiet(&world));
+    }
+}
+
+#[test]
+fn a_ring_in_which_no_quorum_is_possible_says_so() {
+    let constants = Constants {
+        expect: Some(4),
+        ..Constants::default()
+    };
+    let mut world = World::<Lab2>::new(4, constants, 1);
+    world.start_all();
+    world.run(3_000 * MS);
+    assert!(is_quiet(&world));
+    world.kill(2);
+    world.kill(3);
+    world.run(15_000 * MS);
+    for at in [0, 1] {
+        let such = |it: &Trouble| matches!(it, Trouble::NoQuorum { present: 2, silent, .. } if silent.count() == 2);
+        assert!(tells(&world, at, such), "n{at}");
+    }
+    world.start(3);
+    world.run(2_000 * MS);
+    let such = |it: &Trouble| matches!(it, Trouble::NoQuorum { .. });
+    assert!(!world.live().any(|at| tells(&world, at, such)));
+}
+
+#[test]
+fn an_interface_that_no_promise_fits_is_told_of_by_all() {
+    let mut world = ring(4);
+    let set = |mtu| Fault::Mtu { node: 2, mtu };
+    world.act(&set(68));
+    world.run(3_000 * MS);
+    for at in 0..4 {
+        let such = |it: &Trouble| matches!(it, Trouble::MtuTooSmall { .. });
+        assert!(tells(&world, at, such), "n{at}");
+    }
+    world.act(&set(1_500));
+    world.run(3_000 * MS);
+    assert!(is_quiet(&world));
+}
+
+/// It hears an answer now and then: it must not stand for election beside the owner, be it late.
+#[test]
+fn a_node_that_no_broadcast_reaches_destroys_nobodys_token() {
+    let constants = Constants {
+        idle_hold: ring_proto::lab2::FOREVER,
+        ..Constants::default()
+    };
+    let mut world = World::<Lab2>::new(4, constants, 1);
+    world.start_all();
+    world.run(3_000 * MS);
+    let owner = world.owner().expect("there is one");
+    let node = (owner + 2) % 4;
+    let before = world.stats().elections;
+    let lost = true;
+    world.act(&Fault::Broadcast { node, lost });
+    for _ in 0..40 {
+        // It is late by a heartbeat and more.
+        world.act(&Fault::Pause { node });
+        world.run(230 * MS);
+        world.act(&Fault::Resume { node });
+        world.run(370 * MS);
+    }
+    assert_eq!(world.stats().elections, before);
+    assert_eq!((world.owner(), world.violations()), (Some(owner), &[][..]));
+}
+
+/// The two take each other's frames for their own; the rest names them by their ips.
+#[test]
+fn an_address_of_two_stations_is_told_of_by_both_and_by_others() {
+    let mut world = ring(4);
+    world.act(&Fault::Twin { node: 3, of: 2 });
+    world.run(3_000 * MS);
+    for at in 0..4 {
+        let such = |it: &Trouble| matches!(it, Trouble::AddressShared { .. });
+        assert!(tells(&world, at, such), "n{at}");
+    }
+}
+
+#[test]
+fn a_wrong_clock_is_told_of_where_it_is_and_where_its_token_comes() {
+    let mut world = ring(3);
+    let owner = world.owner().expect("a ring has one");
+    let others: Vec<usize> = (0..3).filter(|&at| at != owner).collect();
+    let [wrong, right] = others[..] else {
+        unreachable!("three nodes, one of them the owner")
+    };
+    let by_us = 90 * 24 * 60 * 60 * 1_000_000;
+    world.act(&Fault::Wall { node: wrong, by_us });
+    // Nobody else can be the next owner.
+    world.kill(owner);
+    world.kill(right);
+    world.run(3_000 * MS);
+    assert_eq!(world.owner(), Some(wrong));
+    let such = |it: &Trouble| matches!(it, Trouble::ClockAhead { .. });
+    assert!(tells(&world, wrong, such));
+    world.start(right);
+    world.run(2_000 * MS);
+    let such = |it: &Trouble| matches!(it, Trouble::TokenAhead { .. });
+    assert!(tells(&world, right, such) && !tells(&world, wrong, such));
+}
+
+#[test]
+fn data_that_give_way_are_told_of() {
+    let mut world = ring(3);
+    world.act(&Fault::Data {
+        node: 0,
+        len: 1_000,
+    });
+    let work_us = 1_000;
+    world.act(&Fault::Want {
+        node: 0,
+        work_us,
+        quorum: false,
+    });
+    world.run(1_000 * MS);
+    world.act(&Fault::Mtu { node: 2, mtu: 576 });
+    world.run(2_000 * MS);
+    let such = |it: &Trouble| matches!(it, Trouble::DataDropped { .. });
+    assert!(world.live().any(|at| tells(&world, at, such)));
+}
+
+#[test]
+fn a_mute_node_learns_from_the_others_that_they_do_not_hear_it() {
+    let mut world = ring(4);
+    let others = [0, 1, 3];
+    for to in others {
+        world.act(&Fault::Cut { from: 2, to });
+    }
+    world.run(20_000 * MS);
+    let by_all = |it: &Trouble| matches!(it, Trouble::Unheard { by } if by.count() == 3);
+    let by_any = |it: &Trouble| matches!(it, Trouble::Unheard { .. });
+    assert!(tells(&world, 2, by_all));
+    assert!(!others.iter().any(|&at| tells(&world, at, by_any)));
+    for to in others {
+        world.act(&Fault::Mend { from: 2, to });
+    }
+    world.run(5_000 * MS);
+    assert!(is_quiet(&world));
+}
+
+/// The tests above by what they break.
+const BY: [&str; 14] = [
+    "a_deaf_member_is_told_of_by_all_that_hear_it",
+    "answers_that_take_longer_than_offers_last_are_told_of",
+    "an_owner_that_one_member_does_not_hear_is_told_of_by_that_one",
+    "tables_that_cannot_become_equal_are_told_of",
+    "a_node_that_can_send_nothing_tells_of_itself",
+    "an_address_of_two_stations_is_told_of_by_both_and_by_others",
+    "a_wrong_clock_is_told_of_where_it_is_and_where_its_token_comes",
+    "data_that_give_way_are_told_of",
+    "a_node_that_no_broadcast_reaches_tells_of_itself_and_is_named_by_the_others",
+    "an_interface_that_no_promise_fits_is_told_of_by_all",
+    "a_member_that_is_too_slow_to_say_in_time_that_it_took_the_token_tells_of_itself",
+    "a_member_whose_times_are_far_from_the_rings_is_told_of_by_all",
+    "a_ring_in_which_no_quorum_is_possible_says_so",
+    "a_mute_node_learns_from_the_others_that_they_do_not_hear_it",
+];
+
+/// A trouble that is added does not compile before it has a test.
+const fn broken_by(trouble: &Trouble) -> &'static str {
+    match trouble {
+        Trouble::MemberDeaf { .. } => BY[0],
+        Trouble::AnswerLate { .. } => BY[1],
+        Trouble::OwnerUnheard { .. } => BY[2],
+        Trouble::TablesDiffer { .. } => BY[3],
+        Trouble::CannotSend => BY[4],
+        Trouble::AddressShared { .. } => BY[5],
+        Trouble::TokenAhead { .. } | Trouble::ClockAhead { .. } => BY[6],
+        Trouble::DataDropped { .. } => BY[7],
+        Trouble::BroadcastsUnheard | Trouble::MemberUnreached { .. } => BY[8],
+        Trouble::MtuTooSmall { .. } => BY[9],
+        Trouble::TakenLate { .. } => BY[10],
+        Trouble::Apart { .. } => BY[11],
+        Trouble::NoQuorum { .. } => BY[12],
+        Trouble::Unheard { .. } => BY[13],
+    }
+}
+
+#[test]
+fn each_trouble_is_broken_by_a_test_of_this_file() {
+    let tests = include_str!("troubles.rs");
+    for name in BY {
+        let declared = format!("#[test]\nfn {name}()");
+        assert!(tests.contains(&declared), "{name} is gone");
+    }
+    assert_eq!(broken_by(&Trouble::CannotSend), BY[4]);
+}

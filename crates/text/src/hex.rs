@@ -1,0 +1,45 @@
+//! Bytes as hexadecimal digits, as they are in a line of JSON.
+
+use std::fmt::Write;
+
+/// The digits of `bytes`.
+#[must_use]
+pub fn encode(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // A string takes all that is written to it.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The bytes of `digits`; `None`: there is something else among them.
+#[must_use]
+pub fn decode(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    pairs
+        .map(|pair| {
+            let pair = str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+            let is_hex = pair.bytes().all(|digit| digit.is_ascii_hexdigit());
+            is_hex.then(|| u8::from_str_radix(pair, 16).ok()).flatten()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{decode, encode};
+
+    #[test]
+    fn all_bytes_survive() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        assert_eq!(decode(&encode(&bytes)), Some(bytes));
+        assert_eq!(encode(&[0, 0xab]), "00ab");
+    }
+
+    #[test]
+    fn what_is_not_hexadecimal_is_refused() {
+        for wrong in ["0", "0g", "+1", "é"] {
+            assert_eq!(decode(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,9 +1,0 @@
-//! The simulated world, as those see it who use it: the same run for the same seed, every fault
-//! met, every schedule that once failed kept.
-
-mod andrews;
-mod command;
-mod ftn;
-mod jitterbug;
-mod kept;
-mod lab2;
