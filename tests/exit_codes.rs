@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const RINGD: &str = env!("CARGO_BIN_EXE_ringd");
-const RINGCTL: &str = env!("CARGO_BIN_EXE_ringctl");
 
 /// The exit code of a program whose standard error takes nothing, as on a full disk.
 fn code_unheard(program: &str, arguments: &[&str]) -> Option<i32> {
@@ -25,7 +24,10 @@ fn an_error_that_cannot_be_printed_still_has_its_code() {
     let socket = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no.sock");
     let socket = socket.to_str().expect("a readable path");
     assert_eq!(
-        code_unheard(RINGCTL, &["--socket", socket, "status"]),
+        code_unheard(
+            ring_segment::program("ringctl"),
+            &["--socket", socket, "status"]
+        ),
         Some(3)
     );
 }

@@ -20,7 +20,7 @@ use ring_runtime::driver::{
     Driver, Environment, Link, ReceiveBatch, Refused, Store, TransmitBatch, datagrams,
 };
 use ring_runtime::net::{UdpLink, UdpOptions};
-use ringd::observe::lab2::{Log, Observers, Tally};
+use ringd::system::lab2::observe::{Log, Observers, Tally};
 
 thread_local! {
     /// How often this thread has asked for memory.

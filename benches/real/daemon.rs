@@ -78,7 +78,7 @@ impl Daemon {
     /// # Errors
     /// With ringctl's own words.
     pub fn status<S: DeserializeOwned>(&self) -> Result<S> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ringctl"));
+        let mut command = Command::new(ring_segment::program("ringctl"));
         command.arg("--socket").arg(control(self.folder.path()));
         let output = command.args(["status", "--json"]).output()?;
         // The exit code tells of some states, in which there is a status all the same.

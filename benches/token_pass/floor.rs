@@ -14,8 +14,8 @@ use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, 
 use pnet::datalink::{self, ChannelType, NetworkInterface};
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, ETHERTYPE, Frame, MAX_FRAME_LEN, Message, Token};
+use ring_host::observe::Latency;
 use ring_runtime::wait::{Interest, Poller};
-use ringd::observe::Latency;
 use serde::{Deserialize, Serialize};
 
 use crate::figures::Figures;

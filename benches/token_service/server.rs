@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
+use ring_client::token::read_servers;
 use ring_proto::ftn::Servers;
-use ringd::token::read_servers;
 use tempfile::TempDir;
 
 use super::resident::resident;

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::{Display, Path, PathBuf};
 
-use ringd::host::SystemError;
+use ring_host::SystemError;
 use thiserror::Error;
 
 use crate::options::{DATABASE, EARLIER};
@@ -83,7 +83,7 @@ mod tests {
     use std::io::{self, ErrorKind};
     use std::path::PathBuf;
 
-    use ringd::host::SystemError;
+    use ring_host::SystemError;
 
     use super::Error;
 

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use ring_board::options::Options;
+use ring_host::observe::goes_to_journal;
 use ring_process::stand_in_as_process_1;
-use ringd::observe::goes_to_journal;
 
 fn main() -> ExitCode {
     if let Some(code) = stand_in_as_process_1() {

@@ -8,9 +8,9 @@ use clap::Parser;
 use clap::ValueEnum;
 use ring_codec::andrews::Method;
 use ring_control::{NodeName, control_dir};
+use ring_host::LogFormat;
 use ring_proto::andrews;
 use ring_text::{parse_bytes, parse_duration};
-use ringd::host::LogFormat;
 
 use crate::database::Url;
 use crate::http::parse_name;

@@ -103,7 +103,7 @@ def build() -> str:
     os.environ["PATH"] += os.pathsep + os.path.expanduser("~/.cargo/bin")
     if not shutil.which("cargo"):
         raise SystemExit(fail("cargo is not installed", "see https://rustup.rs, or give --bin DIR"))
-    command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "ringd", "--bins"]
+    command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "ringd", "-p", "ringctl", "--bins"]
     if subprocess.run(command, cwd=ROOT, check=False).returncode:
         raise SystemExit(fail("the build failed"))
     return os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target")), "release")

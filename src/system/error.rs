@@ -3,11 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use ring_host::SystemError;
 use ring_process::{LockError, owned};
 use ring_runtime::net::OpenError;
 use thiserror::Error;
-
-use crate::host::SystemError;
 
 /// Why a node does not start. The text is a sentence for the operator: what failed, on what, what to do.
 #[derive(Debug, Error)]
@@ -93,7 +92,7 @@ fn listed(existing: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Error, LockError, OpenError};
-    use crate::host::SystemError;
+    use ring_host::SystemError;
     use ring_process::Holder;
     use std::io;
     use std::path::PathBuf;

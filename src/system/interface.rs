@@ -1,11 +1,11 @@
 //! The interface of a node, before the node starts.
 
+use ring_host::observe::log_early;
+use ring_host::{LogFormat, Prelude};
 use ring_runtime::net::{Interface, InterfaceWatch};
 use tracing::info;
 
 use super::Error;
-use crate::host::{self, LogFormat, Prelude};
-use crate::observe::log_early;
 
 /// What a node is told of its interface.
 #[derive(Debug, Clone, Copy)]
@@ -23,13 +23,13 @@ impl Wanted<'_> {
     ///
     /// # Errors
     /// There is no such interface, or the kernel does not list them.
-    pub fn find(self) -> Result<String, host::Error> {
-        let watching = host::Error::system("watch the interfaces");
+    pub fn find(self) -> Result<String, ring_host::Error> {
+        let watching = ring_host::Error::system("watch the interfaces");
         let mut watch = InterfaceWatch::new().map_err(watching)?;
         let mut prelude = None;
         loop {
             let found = Interface::name_of(self.name);
-            if let Some(found) = found.map_err(host::Error::system("list the interfaces"))? {
+            if let Some(found) = found.map_err(ring_host::Error::system("list the interfaces"))? {
                 self.say_found(&found);
                 return Ok(found);
             }
@@ -38,7 +38,7 @@ impl Wanted<'_> {
             }
             let prelude = prelude.get_or_insert_with(|| self.begin_to_wait());
             let waited = prelude.wait_at(&watch).and_then(|()| watch.drain());
-            waited.map_err(host::Error::system("wait for the interface"))?;
+            waited.map_err(ring_host::Error::system("wait for the interface"))?;
         }
     }
 

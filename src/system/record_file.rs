@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ring_host::{Contents, TwoSlots};
 use ring_process::runtime_directory;
 use ring_proto::Stored;
 use rustix::fs::{FlockOperation, flock};
@@ -13,7 +14,6 @@ use tracing::warn;
 
 use super::Error;
 use super::placed_file::PlacedFile;
-use crate::host::{Contents, TwoSlots};
 
 /// Where the slots begin: each in a disk sector of its own, so that no torn sector hits both.
 pub const SLOTS: [u64; 2] = [0, 512];

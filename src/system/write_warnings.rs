@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use ring_host::observe::RateLimit;
 use ring_proto::time::Instant;
 use tracing::warn;
 
 use super::record_file::WriteFailures;
-use crate::observe::RateLimit;
 
 /// The time between two warnings.
 const PAUSE: Duration = Duration::from_secs(60);

@@ -51,7 +51,7 @@ fn keeps_its_promises() -> Result<u64> {
         fs::remove_dir_all(&folder)?;
     }
     let script = Script {
-        binaries: binaries!(),
+        binaries: binaries(),
         lasts: LASTS,
         faults: FAULTS,
         seed: SEED,

@@ -6,11 +6,10 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
-    Binaries, Daemon, Layout, PATIENCE, Ring, Segment, SmallDisk, Test, Timing, binaries, tests,
+    Daemon, Layout, PATIENCE, Ring, Segment, SmallDisk, Test, Timing, binaries, tests,
 };
 use serde_json::Value;
 
-const BINARIES: Binaries = binaries!();
 /// A member counts as silent after 3.2 s.
 const HEARTBEAT: Duration = Duration::from_millis(25);
 /// Part of the warning of an overloaded machine.
@@ -39,7 +38,7 @@ fn timing() -> Timing {
 
 fn form(count: usize) -> Result<Ring> {
     let segment = Layout::new(count).bridge()?;
-    let ring = Ring::start(segment, count, timing(), BINARIES)?;
+    let ring = Ring::start(segment, count, timing(), binaries())?;
     ring.wait_until_formed()?;
     Ok(ring)
 }
@@ -115,7 +114,7 @@ fn a_healthy_ring_says_so_and_names_its_quorum_on_every_member() -> Result<()> {
 
 fn a_machine_that_is_alone_and_expects_others_is_critical() -> Result<()> {
     let segment = Segment::bridge(1)?;
-    let alone = segment.node(0).ringd(BINARIES).timing(&timing());
+    let alone = segment.node(0).ringd(binaries()).timing(&timing());
     let alone = alone.option("--expect", "5").spawn()?;
     let words = "no quorum is possible: 1 of 5 members are there, 3 are needed";
     becomes(&alone, "critical", words)?;
@@ -164,7 +163,7 @@ fn machines_that_were_stopped_on_purpose_are_missed_by_nobody() -> Result<()> {
 fn a_machine_that_is_expected_and_missing_needs_attention() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let start = |at: usize| {
-        let daemon = segment.node(at).ringd(BINARIES).timing(&timing());
+        let daemon = segment.node(at).ringd(binaries()).timing(&timing());
         daemon.option("--expect", "3").spawn()
     };
     let (first, _second) = (start(0)?, start(1)?);
@@ -186,7 +185,7 @@ fn a_dead_member_needs_attention_on_every_other() -> Result<()> {
 
 fn a_machine_that_nobody_hears_learns_it_from_the_others() -> Result<()> {
     let segment = Layout::new(3).switch(1)?;
-    let ring = Ring::start(segment, 3, timing(), BINARIES)?;
+    let ring = Ring::start(segment, 3, timing(), binaries())?;
     ring.wait_until_formed()?;
     let blocked = |ways: HashSet<(usize, usize)>| {
         ring.segment.rules().set(|rules| {
@@ -226,10 +225,14 @@ fn a_full_disk_is_critical() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let folder = tempfile::tempdir()?;
     let disk = SmallDisk::new(&folder.path().join("state"))?;
-    let node = segment.node(0).ringd(BINARIES).timing(&timing());
+    let node = segment.node(0).ringd(binaries()).timing(&timing());
     let daemon = node.option("--state-dir", disk.path()).spawn()?;
     // The token goes from one to the other, so that there is something to write.
-    let _other = segment.node(1).ringd(BINARIES).timing(&timing()).spawn()?;
+    let _other = segment
+        .node(1)
+        .ringd(binaries())
+        .timing(&timing())
+        .spawn()?;
     recovers(&daemon)?;
     disk.fill("eth0.state")?;
     becomes(&daemon, "critical", "the state file cannot be written")?;
@@ -249,9 +252,13 @@ fn a_port_of_a_bridge_is_named() -> Result<()> {
         "-ec",
         "mount -t sysfs sysfs /sys; exec \"$0\" \"$@\"",
     ];
-    let start = || node.ringd(BINARIES).timing(&timing()).through(own_files);
+    let start = || node.ringd(binaries()).timing(&timing()).through(own_files);
     let daemon = start().spawn()?;
-    let other = segment.node(1).ringd(BINARIES).timing(&timing()).spawn()?;
+    let other = segment
+        .node(1)
+        .ringd(binaries())
+        .timing(&timing())
+        .spawn()?;
     recovers(&daemon)?;
     recovers(&other)?;
     node.ns()

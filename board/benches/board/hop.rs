@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use ring_codec::andrews::{Frame, Message};
-use ring_process::nice;
+use ring_runtime::nice;
 
 use super::nodes::{Kind, Ring, address, tokens};
 use super::real::fabric::{Fabric, Kind as Wire};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ring_host::Task;
 use ring_proto::andrews::{Command, Job, Outcome, Work};
-use ringd::host::Task;
-use ringd::host::worker::Bell;
+use ring_runtime::worker::Bell;
 use tracing::{info, warn};
 
 use super::file::Anchor;

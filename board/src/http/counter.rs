@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
 use ring_proto::andrews::{Answer, Request};
-use ringd::host::worker::Bell;
+use ring_runtime::worker::Bell;
 use tokio::sync::oneshot;
 
 use super::{Clients, Listeners};

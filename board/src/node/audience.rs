@@ -1,9 +1,9 @@
 //! Who sees a node's events: the log, and those who watch.
 
+use ring_host::{History, Priority};
 use ring_proto::andrews::Event;
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
-use ringd::host::{History, Priority};
 
 use crate::http::Replies;
 use crate::observe::{Keys, Log, describe, is_routine, print};

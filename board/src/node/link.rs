@@ -4,9 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use ring_host::UdpSlot;
 use ring_runtime::driver::{Connections, Joined};
 use ring_runtime::net::{TcpNetwork, TcpOptions, UdpOptions};
-use ringd::host::UdpSlot;
 
 /// 16 that have not said hello, the two of the ring and what replaces them, four that look for proof of the network, and those
 /// whose last bytes are still to be written: the machine needs 22.

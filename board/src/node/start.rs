@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use ring_host::{History, Host, NodeHealth, Onlookers, Program};
 use ring_process::{rights, runtime_directory};
 use ring_proto::andrews::{Andrews, OptionsError};
 use ring_runtime::driver::{Driver, NoStore, datagrams};
 use ring_runtime::random;
-use ringd::host::{self, History, Host, NodeHealth, Onlookers, Program};
 use tracing::info;
 
 use super::audience::Audience;
@@ -37,12 +37,12 @@ const ROOM: usize = datagrams::MAX_DATAGRAM;
 ///
 /// # Errors
 /// It could not start, or a system call failed that does not fail on a healthy system.
-pub fn run(options: &Options) -> Result<(), host::Error> {
+pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     if options.database.has_password() {
-        return Err(host::Error::Usage(PASSWORD.to_owned()));
+        return Err(ring_host::Error::Usage(PASSWORD.to_owned()));
     }
     let list = List::read(&options.nodes);
-    let list = list.map_err(|error| host::Error::Usage(error.to_string()))?;
+    let list = list.map_err(|error| ring_host::Error::Usage(error.to_string()))?;
     let own = options.of_machine();
     own.check(list.nodes()).map_err(unusable)?;
     let place = list.line(options.id);
@@ -69,15 +69,10 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
             source,
         })?;
     try_file(options)?;
-    let seed = random().map_err(|source| host::Error::System {
-        what: "draw a random number",
-        source,
-    })?;
+    let seed = random().map_err(ring_host::Error::system("draw a random number"))?;
     let machine = Andrews::new(own, list.nodes().clone(), seed).map_err(unusable)?;
-    rights::keep(rights::PORTS | rights::FILES).map_err(|source| host::Error::System {
-        what: "give up capabilities",
-        source,
-    })?;
+    rights::keep(rights::PORTS | rights::FILES)
+        .map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         &options.control_path(),
@@ -118,8 +113,8 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     host.run(Driver::with_batches(machine, received, transmit), node)
 }
 
-fn unusable(error: OptionsError) -> host::Error {
-    host::Error::Usage(format!("{error}; ring-board --help says more"))
+fn unusable(error: OptionsError) -> ring_host::Error {
+    ring_host::Error::Usage(format!("{error}; ring-board --help says more"))
 }
 
 /// A file that cannot be used now never can be: better to say so than to wait for it. A server may come.

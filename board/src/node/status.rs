@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ring_codec::andrews::Kind;
 use ring_control::{Finding, Health, NodeStatus, Verdict};
+use ring_host::Drops;
 use ring_proto::andrews::{Andrews, Counters, Reason};
-use ringd::host::Drops;
 use serde::Serialize;
 
 use super::troubles;

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ring_control::{NoRequest, NodeStatus, Reply, Request};
+use ring_host::{Answer, Error, LateLimits, NodeHealth, Onlookers, Server, ShutDown, System};
+use ring_process::Client;
 use ring_proto::andrews::{Andrews, Command, Listening};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::{Environment, NoStore};
-use ringd::host::{
-    Answer, Client, Error, LINK, LateLimits, NodeHealth, Onlookers, Server, ShutDown, System,
-    Waiting,
-};
+use ring_runtime::wait::{LINK, Waiting};
 use tracing::info;
 
 use super::audience::Audience;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Receiver};
 
+use ring_host::{Error, SYSTEM};
 use ring_proto::andrews::Command;
 use ring_proto::time::Instant;
-use ringd::host::worker::Bell;
-use ringd::host::{Error, SYSTEM, Waiting};
+use ring_runtime::wait::Waiting;
+use ring_runtime::worker::Bell;
 
 use crate::http::{self, Asked, Clients, Counter, Listeners, Replies};
 use crate::posts::Desk;
@@ -74,10 +75,8 @@ impl Web {
         let Some((listener, counter)) = self.server.take() else {
             return Ok(());
         };
-        http::start(listener, counter).map_err(|source| Error::System {
-            what: "start the thread that serves the page",
-            source,
-        })
+        http::start(listener, counter)
+            .map_err(Error::system("start the thread that serves the page"))
     }
 
     /// The bell has rung.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use ring_host::observe::{Line, RateLimit};
+use ring_host::print_line;
 use ring_proto::andrews::Event;
 use ring_proto::time::Instant;
-use ringd::observe::{Line, RateLimit};
-use ringd::print_line;
 
 use super::telling::{Keys, is_routine};
 

@@ -16,7 +16,7 @@ pub struct Keys {
     pub sequence: Option<String>,
 }
 
-type Line = ringd::observe::Line<Keys>;
+type Line = ring_host::observe::Line<Keys>;
 
 /// Whether it happens with each turn of the token, or whenever a stranger pleases.
 pub const fn is_routine(event: &Event) -> bool {

@@ -12,10 +12,10 @@ use nix::unistd::Pid;
 use ring_board::database::{Complaint, Fault, Kind, Nodes, Setting, Url, Worker, run};
 use ring_board::list::Line;
 use ring_board::posts::Desk;
+use ring_host::Task;
 use ring_proto::andrews::{Command, Job, Outcome, Request, Work, Write};
+use ring_runtime::worker::Bell;
 use ring_segment::PostgreSql;
-use ringd::host::Task;
-use ringd::host::worker::Bell;
 
 use crate::place::{Nobody, Place, TIMEOUT, lines, look, query, work};
 use crate::pooler::Pooler;

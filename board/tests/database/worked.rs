@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use ring_board::database::{Complaint, Setting, Url, Worker};
 use ring_board::posts::Desk;
+use ring_host::Task;
 use ring_proto::andrews::{Command, Job, Outcome, Work};
-use ringd::host::Task;
-use ringd::host::worker::Bell;
+use ring_runtime::worker::Bell;
 
 use crate::place::{Nobody, Place, TIMEOUT, lines};
 use crate::{Test, named};

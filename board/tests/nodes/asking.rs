@@ -9,7 +9,6 @@ use nix::sys::signal::Signal;
 use ring_board::database::{Kind as Transaction, Url};
 use ring_segment::{Test, tests};
 
-use super::ringctl;
 use super::stand::{Kind, Stand};
 
 /// `ringctl`'s exit code when the node has ended.
@@ -68,7 +67,7 @@ fn ringctl_shows_a_node_as_a_page_and_in_its_exit_code() -> Result<()> {
 fn ringctl_watches_a_ring_lose_a_node_until_its_own_ends() -> Result<()> {
     let mut stand = Stand::new(3, Kind::Sqlite, &[])?;
     stand.wait_for_ring(&[1, 2, 3])?;
-    let mut command = Command::new(ringctl::PATH);
+    let mut command = Command::new(ring_segment::program("ringctl"));
     command.arg("--socket").arg(stand.node(3).control());
     command.arg("watch");
     let mut watch = (command.stdout(Stdio::piped()).stderr(Stdio::piped())).spawn()?;

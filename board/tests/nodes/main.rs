@@ -12,7 +12,6 @@ mod lists;
 mod load;
 mod pages;
 mod refusals;
-mod ringctl;
 mod rings;
 mod service;
 mod stand;
@@ -21,16 +20,6 @@ mod web;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Some(code) = ringctl::run_if_asked() {
-        return code;
-    }
-    // Those that run single tests find it there. Each of them has the same process number, in a world of its own.
-    if ring_segment::is_runner()
-        && let Err(error) = ringctl::link()
-    {
-        eprintln!("{error:#}");
-        return ExitCode::FAILURE;
-    }
     // Those with long tests come first.
     let parts = [
         web::tests(),

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{Container, Layout, PATIENCE, Test, tests};
 use serde_json::Value;
 
-use super::stand::BINARIES;
+use super::stand::binaries;
 
 const UNIT: &str = "ring-board@1";
 /// The page of record.
@@ -22,7 +22,7 @@ pub fn tests() -> Vec<Test> {
 fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()> {
     let segment = Layout::new(1).addresses().bridge()?;
     let ip = segment.node(0).ip().context("it has an address")?;
-    let container = Container::boot(segment.node(0), BINARIES)?;
+    let container = Container::boot(segment.node(0), binaries())?;
     container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")?;
     let recipe = PAGE.split("```sh\n").find(|it| it.starts_with(RECIPE));
     let recipe = recipe.and_then(|it| it.split("```").next());

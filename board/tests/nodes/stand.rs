@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Binaries, Daemon, Layout, PATIENCE, PostgreSql, Ringd, Segment};
+use ring_segment::{Binaries, Daemon, Layout, PATIENCE, PostgreSql, Ringd, Segment, program};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::ringctl;
-
 /// The node, and what asks it.
-pub const BINARIES: Binaries = Binaries {
-    ringd: env!("CARGO_BIN_EXE_ring-board"),
-    ringctl: ringctl::PATH,
-};
+pub fn binaries() -> Binaries {
+    Binaries {
+        ringd: env!("CARGO_BIN_EXE_ring-board"),
+        ringctl: program("ringctl"),
+    }
+}
 /// Where nodes listen to one another.
 pub const PORT: u16 = 7400;
 
@@ -93,7 +93,7 @@ impl Stand {
         let node = self.segment.node(id - 1);
         node.wait_for_link()?;
         let mut ringd = node
-            .ringd(BINARIES)
+            .ringd(binaries())
             .subcommand(&format!("--id={id}"))
             .without_state()
             .option("--nodes", self.list())

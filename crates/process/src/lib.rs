@@ -5,6 +5,7 @@
 
 #![deny(unsafe_code)]
 
+mod backstop;
 pub mod broken_pipe;
 mod cgroup;
 pub mod child;
@@ -17,15 +18,17 @@ pub mod inherited;
 mod init;
 mod lifeline;
 mod lock;
-pub mod nice;
 pub mod owned;
 pub mod rights;
 pub mod runtime_directory;
 mod tree;
+mod who;
 
+pub use backstop::Backstops;
 pub use cgroup::{Hierarchy, KillFile};
 pub use ignored::IgnoredSignals;
 pub use init::stand_in_as_process_1;
 pub use lifeline::{KeptLine, Lifeline, Tied};
 pub use lock::{FileLock, FileLockError, Holder, LockError, RingLock};
 pub use tree::{Killed, Survivor, Tree};
+pub use who::{Client, ClientId};

@@ -6,9 +6,15 @@
 #![deny(unsafe_code)]
 
 pub mod clock;
+mod cycle;
 pub mod driver;
+mod errand;
 pub mod net;
+pub mod nice;
 mod random;
 pub mod wait;
+pub mod worker;
 
+pub use cycle::Cycle;
+pub use errand::{Errand, Step};
 pub use random::random;

@@ -4,13 +4,13 @@ use std::io;
 use std::mem;
 use std::net::SocketAddr;
 
+use ring_client::token::{Hosts, RESOLVED_EVERY, Resolution};
+use ring_host::{SendFailures, UdpSlot};
 use ring_proto::ftn::Servers;
+use ring_runtime::worker::Repeated;
 use tracing::{info, warn};
 
-use crate::host::worker::Repeated;
-use crate::host::{SendFailures, UdpSlot};
-use crate::observe::ftn::Names;
-use crate::token::{Hosts, RESOLVED_EVERY, Resolution};
+use crate::system::ftn::observe::Names;
 
 /// The addresses of the servers, and what is wrong with them.
 #[derive(Debug)]

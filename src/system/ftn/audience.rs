@@ -1,11 +1,11 @@
 //! Who sees a server's events: the log, and those who watch.
 
+use ring_host::{History, Priority};
 use ring_proto::ftn::server::Event;
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-use crate::host::{History, Priority};
-use crate::observe::ftn::{Admitted, Keys, Log, News, print};
+use crate::system::ftn::observe::{Admitted, Keys, Log, News, print};
 
 /// All observers of events.
 #[derive(Debug)]
@@ -59,8 +59,8 @@ mod tests {
     use ring_proto::time::{Instant, Now};
 
     use super::{Audience, Log, News};
-    use crate::host::History;
-    use crate::observe::ftn::Names;
+    use crate::system::ftn::observe::Names;
+    use ring_host::History;
     use ring_runtime::driver::Observe;
 
     #[test]

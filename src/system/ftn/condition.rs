@@ -4,7 +4,7 @@ use std::fmt;
 
 use ring_proto::ftn::server::{RoleKind, Standing};
 
-use crate::observe::ftn::state_name;
+use crate::system::ftn::observe::state_name;
 
 /// A server's condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

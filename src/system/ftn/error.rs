@@ -4,11 +4,11 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use ring_client::token::ServersError;
+use ring_host::SystemError;
 use thiserror::Error;
 
-use crate::host::SystemError;
 use crate::system;
-use crate::token::ServersError;
 
 /// Why a server does not start. The text is a sentence for the operator: what failed, on what, what to do.
 #[derive(Debug, Error)]
@@ -107,8 +107,8 @@ mod tests {
     use std::path::PathBuf;
 
     use super::Error;
-    use crate::host::SystemError;
     use crate::system;
+    use ring_host::SystemError;
 
     #[test]
     fn each_says_what_to_do_and_has_its_code() {

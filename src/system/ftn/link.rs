@@ -3,9 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use ring_host::UdpSlot;
 use ring_runtime::net::UdpOptions;
-
-use crate::host::UdpSlot;
 
 /// What the kernel is asked to keep for each client, in bytes: after a change of leader all of them send two
 /// datagrams at once. The kernel keeps twice what it is asked for, and counts 1,280 bytes for a short datagram.

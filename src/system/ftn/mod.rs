@@ -8,6 +8,7 @@ mod error;
 mod health;
 mod link;
 mod node;
+mod observe;
 mod options;
 mod report;
 mod start;

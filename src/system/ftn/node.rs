@@ -6,9 +6,14 @@ use std::time::Duration;
 
 use ring_control::ftn::Status;
 use ring_control::{Finding, NoRequest, NodeStatus, Reply, Request};
+use ring_host::{
+    Answer, Error, LateLimits, NoTask, NodeHealth, Onlookers, Server, ShutDown, System, UdpSlot,
+};
+use ring_process::Client;
 use ring_proto::ftn::server::{Command, LEAVING_MAX, Net, Server as Machine};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Environment;
+use ring_runtime::wait::{LINK, Waiting};
 use tracing::info;
 
 use super::addresses::Addresses;
@@ -18,11 +23,7 @@ use super::health::judge;
 use super::report;
 use super::state_file::StateFile;
 use super::status::{Around, status};
-use crate::host::{
-    Answer, Client, Error, LINK, LateLimits, NoTask, NodeHealth, Onlookers, Server, ShutDown,
-    System, UdpSlot, Waiting,
-};
-use crate::observe::ftn::{Names, other_options};
+use crate::system::ftn::observe::{Names, other_options};
 use crate::system::record_file::warn_unless_synced;
 use crate::system::write_warnings::WriteWarnings;
 

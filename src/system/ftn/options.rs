@@ -7,10 +7,10 @@ use std::time::Duration;
 use clap::Parser;
 use ring_control::ftn::SYSTEM;
 use ring_control::{NodeName, control_dir};
+use ring_host::LogFormat;
 use ring_proto::ftn::server::{self, majority, most_clients};
 use ring_text::{parse_bytes, parse_duration};
 
-use crate::host::LogFormat;
 use crate::system::values::parse_count;
 
 const EXAMPLES: &str = "\

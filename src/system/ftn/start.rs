@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use ring_client::token::{ServerList, ServersError, read_list};
+use ring_host::{History, Host, NodeHealth, Onlookers, UdpSlot};
 use ring_process::rights;
 use ring_proto::ftn::server::{Durable, OptionsError, Server};
 use ring_proto::ftn::{LONGEST, Servers};
@@ -19,12 +21,10 @@ use super::link;
 use super::node::Node;
 use super::options;
 use super::state_file::{Record, StateFile};
-use crate::host::{self, History, Host, NodeHealth, Onlookers, UdpSlot};
-use crate::observe::ftn::{Log, Names, News};
+use crate::system::ftn::observe::{Log, Names, News};
 use crate::system::record_file::Found;
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{PROGRAM, STATE_DIR};
-use crate::token::{ServerList, ServersError, read_list};
 
 /// What is said to clients who ask for more than a server of tokens tells.
 const REFUSAL: &str = "a server of the token service is asked for its status and its events alone; for tokens ask by \
@@ -34,7 +34,7 @@ const REFUSAL: &str = "a server of the token service is asked for its status and
 ///
 /// # Errors
 /// It could not start, or a system call failed that does not fail on a healthy system.
-pub fn run(options: &Options) -> Result<(), host::Error> {
+pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let index = options.index;
     let ServerList {
         names,
@@ -62,10 +62,10 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     let durable = Durable {
         configuration: found.or(fresh).configuration,
     };
-    let seed = random().map_err(host::Error::system("draw a random number"))?;
+    let seed = random().map_err(ring_host::Error::system("draw a random number"))?;
     let machine = Server::new(own, servers.clone(), index, durable, seed);
     let machine = machine.map_err(|error| unusable(&error))?;
-    rights::keep(rights::PORTS).map_err(host::Error::system("give up capabilities"))?;
+    rights::keep(rights::PORTS).map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         &options.control_path(),
@@ -75,7 +75,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     let mut doubts = doubts(&own, count);
     let names = Names::new(names, index);
     let addresses = Addresses::of(&servers, hosts, address_doubts, options.bind.is_none());
-    let addresses = addresses.map_err(host::Error::system("start a thread for names"))?;
+    let addresses = addresses.map_err(ring_host::Error::system("start a thread for names"))?;
     say_start(&names, index, &link);
     say_stored(&store, found, ssig);
     for doubt in &doubts {
@@ -128,7 +128,7 @@ fn own_address(
     names: &[Box<str>],
     servers: &Servers,
     doubts: &[String],
-) -> Result<SocketAddr, host::Error> {
+) -> Result<SocketAddr, ring_host::Error> {
     let (index, count) = (options.index, servers.len());
     let name = names.get(index).ok_or_else(|| {
         let servers = count;
@@ -171,13 +171,13 @@ fn same_family(own: SocketAddr, servers: &Servers) -> Result<SocketAddr, String>
     }
 }
 
-fn unusable_bind(options: &Options, why: &str) -> host::Error {
+fn unusable_bind(options: &Options, why: &str) -> ring_host::Error {
     let list = options.servers.display();
-    host::Error::Usage(format!("{why}; the servers are those of {list}"))
+    ring_host::Error::Usage(format!("{why}; the servers are those of {list}"))
 }
 
-fn unusable(error: &OptionsError) -> host::Error {
-    host::Error::Usage(format!("{error}; ringd ftn --help says more"))
+fn unusable(error: &OptionsError) -> ring_host::Error {
+    ring_host::Error::Usage(format!("{error}; ringd ftn --help says more"))
 }
 
 fn say_start(names: &Names, index: usize, link: &UdpSlot) {

@@ -2,7 +2,7 @@
 //! list: a larger number than one's own list has reached does no harm, and after a change of the list numbers,
 //! and with them fencing numbers, go on from where they were.
 //!
-//! A record has 64 bytes, kept twice ([`TwoSlots`](crate::host::TwoSlots)):
+//! A record has 64 bytes, kept twice ([`TwoSlots`](ring_host::TwoSlots)):
 //!
 //! ```text
 //! 16  configuration   u64
@@ -16,13 +16,13 @@ use std::io;
 use std::path::Path;
 
 use ring_control::NodeName;
+use ring_host::array_at;
 use ring_proto::Stored;
 use ring_proto::ftn::MAX_NUMBER;
 use ring_proto::ftn::server::Durable;
 use ring_runtime::driver::Store;
 
 use super::error::Error;
-use crate::host::array_at;
 use crate::system::record_file::{Format, Found, RecordFile, WriteFailures};
 
 const LEN: usize = 64;

@@ -2,11 +2,11 @@
 
 use ring_control::Health;
 use ring_control::ftn::{ServerStatus, SessionStatus, Status};
+use ring_host::{Drops, UdpSlot};
 use ring_proto::ftn::server::Server;
 use ring_proto::time::{Now, nanos};
 
-use crate::host::{Drops, UdpSlot};
-use crate::observe::ftn::{Names, state_name};
+use crate::system::ftn::observe::{Names, state_name};
 
 /// What a status tells of a server's surroundings.
 #[derive(Debug)]

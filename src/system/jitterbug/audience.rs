@@ -1,5 +1,6 @@
 //! Who sees a node's events: the log, those who watch, hooks, and the lock.
 
+use ring_host::Priority;
 use ring_proto::jitterbug::{Acceptance, Event};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
@@ -8,8 +9,7 @@ use tracing::{info, warn};
 
 use super::history::History;
 use super::starvation::{News, Starvation};
-use crate::host::Priority;
-use crate::observe::jitterbug::{Log, describe, is_turn, print};
+use crate::system::jitterbug::observe::{Log, describe, is_turn, print};
 
 /// All observers of events.
 #[derive(Debug)]

@@ -1,8 +1,7 @@
 //! The changes that hooks get.
 
+use ring_host::hooks::{self, Head};
 use ring_proto::jitterbug::State;
-
-use crate::host::hooks::{self, Head};
 
 /// A change, and how things were after it. Small: each turn of the token is two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +58,7 @@ mod tests {
     use ring_proto::jitterbug::State;
 
     use super::Change;
-    use crate::host::hooks::{Change as _, event};
+    use ring_host::hooks::{Change as _, event};
 
     #[test]
     fn two_changes_become_one_from_the_first_state_to_the_last() {

@@ -2,9 +2,8 @@
 
 use std::io::{self, ErrorKind};
 
+use ring_host::SystemError;
 use thiserror::Error;
-
-use crate::host::SystemError;
 
 /// Why a node does not start. The text is a sentence for the operator: what failed, on what, what to do.
 #[derive(Debug, Error)]
@@ -70,7 +69,7 @@ mod tests {
     use std::io::{self, ErrorKind};
 
     use super::Error;
-    use crate::host::SystemError;
+    use ring_host::SystemError;
 
     #[test]
     fn each_says_what_to_do_and_has_its_code() {

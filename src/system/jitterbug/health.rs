@@ -5,7 +5,7 @@ use ring_control::{Finding, Verdict};
 use ring_proto::jitterbug::{NodeStatus, Snapshot, State};
 
 use super::starvation::{News, Starvation};
-use crate::observe::jitterbug::difference;
+use crate::system::jitterbug::observe::difference;
 
 /// After so many failed passes to a node, less those that were done, something is wrong with it.
 const FAILURES: u32 = 3;

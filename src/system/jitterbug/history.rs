@@ -2,14 +2,15 @@
 
 use std::net::IpAddr;
 
+use ring_host::hooks::{Changes, event};
+use ring_host::observe::Line;
+use ring_host::{Entry, Priority, Recent};
 use ring_proto::jitterbug::State;
 use ring_proto::time::Now;
 use serde::{Serialize, Serializer};
 
 use super::change::Change;
-use crate::host::hooks::{Changes, event};
-use crate::host::{self, Entry, Priority, Recent};
-use crate::observe::{Line, jitterbug};
+use super::observe::Keys as LineKeys;
 
 /// The keys of an event that are this system's own, with the node's state after it.
 #[derive(Debug, Serialize)]
@@ -45,7 +46,7 @@ fn name<S: Serializer>(state: &State, serializer: S) -> Result<S::Ok, S::Error> 
 /// Retains events and the node's state after the latest.
 #[derive(Debug)]
 pub struct History {
-    events: host::History<Keys>,
+    events: ring_host::History<Keys>,
     state: State,
     token_id: u32,
 }
@@ -54,7 +55,7 @@ impl History {
     /// No events yet.
     pub fn new(now: Now) -> Self {
         Self {
-            events: host::History::new(now),
+            events: ring_host::History::new(now),
             state: State::Orphan,
             token_id: 0,
         }
@@ -71,13 +72,7 @@ impl History {
     }
 
     /// The node has entered a state.
-    pub fn enter(
-        &mut self,
-        now: Now,
-        to: (State, u32),
-        line: Line<jitterbug::Keys>,
-        priority: Priority,
-    ) {
+    pub fn enter(&mut self, now: Now, to: (State, u32), line: Line<LineKeys>, priority: Priority) {
         let from = std::mem::replace(&mut self.state, to.0);
         self.token_id = to.1;
         let keys = Keys {
@@ -90,7 +85,7 @@ impl History {
     }
 
     /// Something else happened.
-    pub fn remember(&mut self, now: Now, line: Line<jitterbug::Keys>, priority: Priority) {
+    pub fn remember(&mut self, now: Now, line: Line<LineKeys>, priority: Priority) {
         let keys = Keys {
             node: line.keys.node,
             ..self.keys()
@@ -179,7 +174,7 @@ impl Changes for History {
     }
 
     fn change_since(&self, number: u64) -> Option<Change> {
-        use crate::host::hooks::Change as _;
+        use ring_host::hooks::Change as _;
         let changes = (number..=self.latest()).filter_map(|number| self.change(number));
         changes.reduce(|earlier, later| later.after(earlier))
     }
@@ -208,9 +203,9 @@ mod tests {
     use ring_proto::time::{Instant, Now};
 
     use super::History;
-    use crate::host::Priority;
-    use crate::host::hooks::Changes;
-    use crate::observe::jitterbug::describe;
+    use crate::system::jitterbug::observe::describe;
+    use ring_host::Priority;
+    use ring_host::hooks::Changes;
 
     const NOW: Now = Now {
         monotonic: Instant::from_nanos(0),

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
+use ring_host::{Complaints, Drops, REBIND_PAUSE, WorkBudget};
 use ring_proto::jitterbug::{Net, Network};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
@@ -13,7 +14,6 @@ use ring_runtime::net::{
 use tracing::{info, warn};
 
 use super::error::Error;
-use crate::host::{self, Complaints, Drops, REBIND_PAUSE, WorkBudget};
 use crate::system;
 
 /// 16 inbound connections, what replaces them, the own pass, and those whose last bytes are still to be written.
@@ -67,9 +67,10 @@ impl SegmentLink {
     ///
     /// # Errors
     /// There is no such interface, or a port cannot be used.
-    pub fn open(name: &str, udp_port: u16, tcp_port: u16) -> Result<Self, host::Error> {
-        let watch = InterfaceWatch::new().map_err(host::Error::system("watch the interfaces"))?;
-        let list = host::Error::system("list the interfaces");
+    pub fn open(name: &str, udp_port: u16, tcp_port: u16) -> Result<Self, ring_host::Error> {
+        let watch =
+            InterfaceWatch::new().map_err(ring_host::Error::system("watch the interfaces"))?;
+        let list = ring_host::Error::system("list the interfaces");
         let Some(interface) = Interface::find(name).map_err(list)? else {
             let existing = Interface::names().unwrap_or_default();
             let name = name.to_owned();

@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use ring_control::jitterbug::{LockRequest, LossReason, RefusalReason};
+use ring_host::{LockQueue, NOTICE, NotQueued};
+use ring_process::{Client, ClientId};
 use ring_proto::jitterbug::Command;
 use ring_proto::time::Instant;
-
-use crate::host::{Client, ClientId, LockQueue, NOTICE, NotQueued};
 
 /// The machine's state, as far as the queue depends on it.
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,12 @@
 use std::time::Duration;
 
 use ring_control::jitterbug::{LockRequest, LossReason, RefusalReason};
+use ring_host::{MAX_WAITING, NOTICE};
+use ring_process::{Client, ClientId};
 use ring_proto::jitterbug::Command;
 use ring_proto::time::Instant;
 
 use super::{Locks, MachineState, Notice};
-use crate::host::{Client, ClientId, MAX_WAITING, NOTICE};
 
 const LEASE: Duration = Duration::from_millis(500);
 const WAY: Duration = Duration::from_secs(3);

@@ -10,6 +10,7 @@ mod history;
 mod link;
 mod locks;
 mod node;
+mod observe;
 mod options;
 mod programs;
 mod report;

@@ -5,9 +5,13 @@ use std::os::fd::OwnedFd;
 
 use ring_control::jitterbug::{JitterbugRequest, Status};
 use ring_control::{NodeStatus, Request};
+use ring_host::hooks::Hooks;
+use ring_host::{Answer, Error, LateLimits, NETWORK, NodeHealth, Server, ShutDown, System};
+use ring_process::Client;
 use ring_proto::jitterbug::{Command, Jitterbug, Net};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::{Environment, NoStore};
+use ring_runtime::wait::{LINK, Waiting};
 use tracing::info;
 
 use super::audience::Audience;
@@ -18,10 +22,6 @@ use super::programs::Programs;
 use super::report;
 use super::service::Service;
 use super::status::status;
-use crate::host::hooks::Hooks;
-use crate::host::{
-    Answer, Client, Error, LINK, LateLimits, NETWORK, NodeHealth, Server, ShutDown, System, Waiting,
-};
 
 /// A node of a Jitterbug ring, but for its machine.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl System for Node {
 
     /// The sockets come with the first look at the network.
     fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
-        waiting.add(self.link.watch(), NETWORK)
+        Ok(waiting.add(self.link.watch(), NETWORK)?)
     }
 
     fn network_readable(&mut self) -> Result<(), Error> {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use clap::Parser;
 use ring_control::jitterbug::SYSTEM;
 use ring_control::{NodeName, control_dir};
+use ring_host::LogFormat;
 use ring_proto::jitterbug::{self, Compute, Decide, policy};
 use ring_text::parse_duration;
 
-use crate::host::LogFormat;
 use crate::system::interface::Wanted;
 use crate::system::values::{parse_count, parse_hook_timeout, parse_size};
 

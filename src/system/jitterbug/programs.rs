@@ -6,15 +6,14 @@ use std::path::Path;
 use std::process::Command as Process;
 use std::time::{Duration, Instant};
 
+use ring_host::Task;
+use ring_host::observe::RateLimit;
+use ring_host::program::{self, End, Terms};
 use ring_proto::jitterbug::{Command, Job, Outcome, Work};
 use ring_runtime::clock;
+use ring_runtime::worker::Bell;
 use ring_text::format_duration;
 use tracing::warn;
-
-use crate::host::Task;
-use crate::host::worker::Bell;
-use crate::host::worker::program::{self, End, Terms};
-use crate::observe::RateLimit;
 
 /// The exit code of a decision for the own data.
 const OWN: i32 = 1;
@@ -177,8 +176,8 @@ mod tests {
     use ring_proto::jitterbug::{Command, Job, Outcome, Work};
 
     use super::Programs;
-    use crate::host::Task;
-    use crate::host::worker::Bell;
+    use ring_host::Task;
+    use ring_runtime::worker::Bell;
 
     const PATIENCE: Duration = Duration::from_secs(60);
 

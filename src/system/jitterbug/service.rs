@@ -4,15 +4,15 @@ use std::os::fd::OwnedFd;
 
 use ring_control::jitterbug::{JitterbugRequest, LockRequest, LossReason, RefusalReason};
 use ring_control::{Grant, Loss, MAX_LABEL, OwnJson, Refusal, Renewal, Reply, Request, TokenData};
+use ring_host::{Entry, HeldLock, LockLog, Reaction, Server, Watchers, lease_clock};
+use ring_process::Backstops;
+use ring_process::{Client, ClientId};
 use ring_proto::jitterbug::{Command, Jitterbug, State};
 use ring_proto::time::{Instant, Now};
 use ring_text::hex;
 
 use super::history::{History, Keys};
 use super::locks::{Locks, MachineState, Notice};
-use crate::host::{
-    Backstops, Client, ClientId, Entry, HeldLock, LockLog, Reaction, Server, Watchers, lease_clock,
-};
 
 /// The most data that a holder is told with its grant: an environment has no room for more.
 const DATA_OF_GRANT: usize = 1024;

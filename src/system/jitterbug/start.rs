@@ -1,5 +1,7 @@
 //! Starts a node.
 
+use ring_host::hooks::{self, Hooks};
+use ring_host::{Host, NodeHealth};
 use ring_process::rights;
 use ring_proto::jitterbug::{Compute, Decide, Jitterbug, OptionsError};
 use ring_runtime::driver::{Driver, NoStore, datagrams};
@@ -15,10 +17,8 @@ use super::node::Node;
 use super::programs::Programs;
 use super::service::Service;
 use super::starvation::Starvation;
-use crate::host::hooks::{self, Hooks};
-use crate::host::{self, Host, NodeHealth};
-use crate::observe::jitterbug::Log;
 use crate::system::PROGRAM;
+use crate::system::jitterbug::observe::Log;
 
 /// Room for a datagram: far more than the longest message, so that what goes on after its message is told from what
 /// was cut.
@@ -28,13 +28,14 @@ const ROOM: usize = 2048;
 ///
 /// # Errors
 /// It could not start, or a system call failed that does not fail on a healthy system.
-pub fn run(options: &Options) -> Result<(), host::Error> {
+pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let own = options.of_machine();
     own.check().map_err(|error| unusable(&error))?;
-    commands::check(options.compute.as_deref(), &options.decide).map_err(host::Error::Usage)?;
+    commands::check(options.compute.as_deref(), &options.decide)
+        .map_err(ring_host::Error::Usage)?;
     let options = &options.with_interface(options.wanted().find()?);
     let link = SegmentLink::open(&options.interface, options.udp_port, options.tcp_port)?;
-    let seed = random().map_err(host::Error::system("draw a random number"))?;
+    let seed = random().map_err(ring_host::Error::system("draw a random number"))?;
     let machine = Jitterbug::new(own, seed).map_err(|error| unusable(&error))?;
     let has_programs = own.compute == Compute::Program || own.decide == Decide::Program;
     let needed = if has_programs || has_hooks(options) {
@@ -42,7 +43,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     } else {
         rights::PORTS
     };
-    rights::keep(needed).map_err(host::Error::system("give up capabilities"))?;
+    rights::keep(needed).map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         &options.control_path(),
@@ -74,8 +75,8 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     host.run(Driver::with_batches(machine, received, transmit), node)
 }
 
-fn unusable(error: &OptionsError) -> host::Error {
-    host::Error::Usage(format!("{error}; ringd jitterbug --help says more"))
+fn unusable(error: &OptionsError) -> ring_host::Error {
+    ring_host::Error::Usage(format!("{error}; ringd jitterbug --help says more"))
 }
 
 const fn has_hooks(options: &Options) -> bool {
@@ -86,7 +87,7 @@ const fn has_hooks(options: &Options) -> bool {
 fn start_hooks(
     options: &Options,
     history: &History,
-) -> Result<Option<Hooks<super::change::Change>>, host::Error> {
+) -> Result<Option<Hooks<super::change::Change>>, ring_host::Error> {
     if !has_hooks(options) {
         return Ok(None);
     }
@@ -100,7 +101,7 @@ fn start_hooks(
     };
     Hooks::start(settings, clock::now(), history)
         .map(Some)
-        .map_err(host::Error::system("start the thread that runs hooks"))
+        .map_err(ring_host::Error::system("start the thread that runs hooks"))
 }
 
 fn say_start(options: &Options) {

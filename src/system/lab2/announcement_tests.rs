@@ -9,6 +9,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, RunOutcome, Token};
 use ring_control::lab2::RingEvent;
 use ring_control::{Health, Verdict};
+use ring_host::hooks::Changes;
 use ring_proto::lab2::{
     Constants, DataLimit, Difference, DropReason, Event, Grade, JobName, Reason, SilentMembers,
     Stamp, State, Terms, Trouble,
@@ -19,8 +20,7 @@ use ring_runtime::driver::Observe;
 use super::health::findings;
 use super::history::History;
 use super::status;
-use crate::host::hooks::Changes;
-use crate::observe::lab2::Log;
+use crate::system::lab2::observe::Log;
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 7]);
 const TOKEN: Token = Token {

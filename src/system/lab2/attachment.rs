@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use ring_control::NodeName;
+use ring_host::{Complaints, WorkBudget};
 use ring_process::{Holder, LockError};
 use ring_proto::LinkState;
 use ring_proto::time::Instant;
@@ -11,7 +12,6 @@ use ring_runtime::clock;
 use ring_runtime::net::{Interface, InterfaceWatch, OpenError, PacketSocket, user_of_rival};
 use tracing::{info, warn};
 
-use crate::host::{self, Complaints, WorkBudget};
 use crate::system::Error;
 
 /// The time after a failure until the next look at the interface, unless the kernel reports a change.
@@ -96,9 +96,10 @@ impl Attachment {
     ///
     /// # Errors
     /// There is no such interface, it is not Ethernet, or the process lacks the right.
-    pub fn open(name: &str, ethertype: u16) -> Result<Self, host::Error> {
-        let watch = InterfaceWatch::new().map_err(host::Error::system("watch the interfaces"))?;
-        let list = host::Error::system("list the interfaces");
+    pub fn open(name: &str, ethertype: u16) -> Result<Self, ring_host::Error> {
+        let watch =
+            InterfaceWatch::new().map_err(ring_host::Error::system("watch the interfaces"))?;
+        let list = ring_host::Error::system("list the interfaces");
         let Some(interface) = Interface::find(name).map_err(list)? else {
             let existing = Interface::names().unwrap_or_default();
             let name = name.to_owned();
@@ -329,7 +330,7 @@ impl Attachment {
 
     fn up(&self, is: &str) -> LinkState {
         let Interface { mac, ip, mtu, .. } = self.interface;
-        let ip_text = crate::observe::lab2::Ip(ip);
+        let ip_text = crate::system::lab2::observe::Ip(ip);
         info!(
             event = "link_up", %mac, ip = %ip_text, mtu,
             "{} {is} MAC {mac}, ip {ip_text}, MTU {mtu}", self.name

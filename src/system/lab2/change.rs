@@ -1,13 +1,13 @@
 //! The changes that hooks get.
 
+use ring_client::fencing::FencingToken;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
+use ring_host::hooks::{self, Head, event};
 
 use ring_proto::lab2::{Grade, Reason, State};
 
-use crate::fencing::FencingToken;
-use crate::host::hooks::{self, Head, event};
-use crate::observe::lab2::text;
+use crate::system::lab2::observe::text;
 
 /// The names of [`Change::event`] that are this system's own.
 pub mod own_event {
@@ -98,8 +98,8 @@ mod tests {
     use ring_proto::lab2::{Grade, Reason, State};
 
     use super::{Change, own_event};
-    use crate::host::hooks::{Queue, WAITING, event};
-    use crate::host::worker::Inbox as _;
+    use ring_host::hooks::{Queue, WAITING, event};
+    use ring_runtime::worker::Inbox as _;
 
     const STATES: [State; 3] = [State::Looser, State::Waiter, State::Owner];
 

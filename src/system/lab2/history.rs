@@ -4,14 +4,14 @@ mod entry;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
+use ring_host::hooks::{Change as _, Changes, event};
+use ring_host::{Priority, Recent};
 use ring_proto::lab2::{Event, Grade, JobName, Reason, State};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
 use super::change::{Change, own_event};
-use crate::host::hooks::{Change as _, Changes, event};
-use crate::host::{Priority, Recent};
-use crate::observe::lab2::{Differs, Routine, TooLong, Wrong};
+use crate::system::lab2::observe::{Differs, Routine, TooLong, Wrong};
 pub use entry::Entry;
 use entry::EventKind;
 
@@ -329,10 +329,10 @@ mod tests {
     use ring_proto::time::{Instant, Now};
 
     use super::History;
-    use crate::host::REMEMBERED;
-    use crate::host::hooks::{Change as _, Changes};
     use ring_codec::MacAddr;
     use ring_codec::lab2::Token;
+    use ring_host::REMEMBERED;
+    use ring_host::hooks::{Change as _, Changes};
     use ring_runtime::driver::Observe;
     use std::iter;
     use std::time::Duration;

@@ -3,10 +3,9 @@
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
+use ring_host::note_addresses;
 use ring_proto::lab2::{Event, Lab2};
 use ring_proto::time::Instant;
-
-use crate::host::note_addresses;
 
 /// A ring of thousands that forms is told of as often as this.
 const PERIOD: Duration = Duration::from_millis(200);

@@ -11,6 +11,7 @@ mod lock_totals;
 mod locks;
 mod member_addresses;
 mod node;
+pub mod observe;
 mod options;
 mod pausing;
 mod report;

@@ -5,12 +5,16 @@ use std::os::fd::OwnedFd;
 
 use ring_control::lab2::RingRequest;
 use ring_control::{NodeStatus, Request};
+use ring_host::hooks::Hooks;
+use ring_host::{Answer, Error, LateLimits, NETWORK, NoTask, Server, ShutDown, System};
+use ring_process::Client;
 use ring_process::RingLock;
 use ring_proto::LinkState;
 use ring_proto::lab2::{Command, Lab2};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Environment;
 use ring_runtime::net::PacketSocket;
+use ring_runtime::wait::{LINK, Waiting};
 use tracing::info;
 
 use super::attachment::Step;
@@ -20,10 +24,6 @@ use super::report;
 use super::service::Service;
 use super::state_file::StateFile;
 use super::surroundings::{Audience, Surroundings};
-use crate::host::hooks::Hooks;
-use crate::host::{
-    Answer, Client, Error, LINK, LateLimits, NETWORK, NoTask, Server, ShutDown, System, Waiting,
-};
 use crate::system::record_file::warn_unless_synced;
 
 /// A node of a ring, but for its machine.
@@ -71,7 +71,7 @@ impl System for Node {
 
     /// The link comes with the first look at the network.
     fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
-        waiting.add(self.around.attachment.watch(), NETWORK)
+        Ok(waiting.add(self.around.attachment.watch(), NETWORK)?)
     }
 
     fn network_readable(&mut self) -> Result<(), Error> {

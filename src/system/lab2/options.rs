@@ -6,10 +6,10 @@ use std::time::Duration;
 use clap::Parser;
 use ring_control::lab2::{parse_ethertype, ring_name};
 use ring_control::{CONTROL_DIR, NodeName};
+use ring_host::LogFormat;
 use ring_proto::lab2::{Constants, FOREVER};
 use ring_text::parse_duration;
 
-use crate::host::LogFormat;
 use crate::system::STATE_DIR;
 use crate::system::interface::Wanted;
 use crate::system::values::{parse_count, parse_hook_timeout};
@@ -258,8 +258,8 @@ mod tests {
     use ring_proto::lab2::{Constants, FOREVER};
 
     use super::Options;
-    use crate::host::LogFormat;
     use clap::{CommandFactory, Parser};
+    use ring_host::LogFormat;
     use std::path::Path;
     use std::time::Duration;
 

@@ -2,9 +2,8 @@
 
 use ring_control::lab2::PendingReason;
 use ring_control::{Pending, Reply};
+use ring_process::{Client, ClientId};
 use ring_proto::time::Instant;
-
-use crate::host::{Client, ClientId};
 
 /// How far a pause has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,9 +127,9 @@ mod tests {
     use ring_proto::time::Instant;
 
     use super::{Pausing, Progress, Step};
-    use crate::host::Client;
     use ring_control::lab2::PendingReason;
     use ring_control::{Pending, Reply};
+    use ring_process::Client;
 
     fn told(pausing: &mut Pausing, now: u64, progress: Progress) -> Vec<(u64, Reply)> {
         let mut told = Vec::new();

@@ -8,7 +8,7 @@ use ring_codec::lab2::Token;
 use ring_control::harmless;
 use ring_control::lab2::{ClientStatus, Counters, MemberStatus, Status};
 
-use crate::observe::lab2::KnownToken;
+use crate::system::lab2::observe::KnownToken;
 use crate::system::status_lines;
 
 /// Maximum members named, and maximum clients.

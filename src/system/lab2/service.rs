@@ -6,9 +6,13 @@ mod requests;
 
 use std::time::Duration;
 
+use ring_client::fencing::FencingToken;
 use ring_codec::lab2::Token;
 use ring_control::lab2::{ClientStatus, LockRequest, LockTotals, PendingReason, RefusalReason};
 use ring_control::{OwnJson, Refusal, Reply};
+use ring_host::{LockLog, Watchers};
+use ring_process::Backstops;
+use ring_process::ClientId;
 use ring_proto::lab2::{JobName, Lab2, RunEnd, RunView, State};
 use ring_proto::time::{Instant, Now};
 
@@ -19,8 +23,6 @@ use super::runs::LostRuns;
 use super::status::token_status;
 use super::stored_pause::StoredPause;
 use super::verdict::Scene;
-use crate::fencing::FencingToken;
-use crate::host::{Backstops, ClientId, LockLog, Watchers};
 use crate::system::Error;
 
 /// What a request has changed.

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use ring_codec::lab2::Version;
 use ring_control::CONTROL_DIR;
+use ring_host::hooks::{self, Hooks};
+use ring_host::{Host, NodeHealth};
 use ring_process::{LockError, RingLock, rights};
 use ring_proto::lab2::{ConstantError, Constants, Lab2};
 use ring_runtime::clock;
@@ -23,9 +25,7 @@ use super::shortest::Shortest;
 use super::state_file::{FRESH, StateFile};
 use super::stored_pause::StoredPause;
 use super::surroundings::{Audience, Surroundings};
-use crate::host::hooks::{self, Hooks};
-use crate::host::{self, Host, NodeHealth};
-use crate::observe::lab2::{Log, Observers, Tally};
+use crate::system::lab2::observe::{Log, Observers, Tally};
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{Error, PROGRAM};
 
@@ -36,14 +36,14 @@ const CALM: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// It could not start, or a system call failed that does not fail on a healthy system.
-pub fn run(options: &Options) -> Result<(), host::Error> {
+pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let constants = options.constants();
     constants.check().map_err(|error| unusable(&error))?;
     let options = &options.with_interface(options.wanted().find()?);
     let attachment = Attachment::open(&options.interface, constants.ethertype)?;
     let shortest = Shortest::measure(attachment.interface());
     let check = shortest.check(&options.interface, &constants);
-    check.map_err(host::Error::Usage)?;
+    check.map_err(ring_host::Error::Usage)?;
     let ring = options.ring();
     let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string());
     if !matches!(lock, Err(LockError::Held { .. })) {
@@ -52,7 +52,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     let lock = lock.map_err(Error::Lock)?;
     let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
     rights::keep(rights::FRAMES | programs(options))
-        .map_err(host::Error::system("give up capabilities"))?;
+        .map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         &options.control_path(),
@@ -73,7 +73,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         clock::now(),
         &audience.history,
     );
-    let hooks = hooks.map_err(host::Error::system("start the thread that runs hooks"))?;
+    let hooks = hooks.map_err(ring_host::Error::system("start the thread that runs hooks"))?;
     let heartbeat = constants.heartbeat;
     let machine = Lab2::new(constants, found.or(FRESH))
         .with_stamps(store.take_stamps())
@@ -121,7 +121,7 @@ fn programs(options: &Options) -> CapabilitySet {
     }
 }
 
-fn unusable(error: &ConstantError) -> host::Error {
+fn unusable(error: &ConstantError) -> ring_host::Error {
     let remedy = match error {
         ConstantError::HandOverOutlastsWaiters { .. } => {
             "give fewer --take-attempts, a shorter --take-timeout, a longer --heartbeat or more \
@@ -132,7 +132,7 @@ fn unusable(error: &ConstantError) -> host::Error {
         }
         _ => "ringd --help has the defaults",
     };
-    host::Error::Usage(format!("{error}; {remedy}"))
+    ring_host::Error::Usage(format!("{error}; {remedy}"))
 }
 
 fn hook_settings(options: &Options, idle_hold: Duration) -> hooks::Settings {

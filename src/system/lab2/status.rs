@@ -2,6 +2,7 @@
 
 use std::net::Ipv6Addr;
 
+use ring_client::fencing::FencingToken;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{NO_IP, RunOutcome, Token};
 use ring_control::Health;
@@ -13,8 +14,7 @@ use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, Loss};
 use super::service::Service;
-use crate::fencing::FencingToken;
-use crate::observe::lab2::{Differs, Tally, Wrong};
+use crate::system::lab2::observe::{Differs, Tally, Wrong};
 
 /// Returns the ring's status as this node, started at `started`, sees it at `now`.
 pub fn status(

@@ -2,6 +2,7 @@
 
 use ring_control::Finding;
 use ring_control::lab2::Status;
+use ring_host::NodeHealth;
 use ring_proto::lab2::{Event, Lab2};
 use ring_proto::time::Now;
 use ring_runtime::driver::{Environment, Observe};
@@ -14,8 +15,7 @@ use super::member_addresses::MemberAddresses;
 use super::service::Service;
 use super::state_file::StateFile;
 use super::status::status;
-use crate::host::NodeHealth;
-use crate::observe::lab2::Observers;
+use crate::system::lab2::observe::Observers;
 use crate::system::write_warnings::WriteWarnings;
 
 /// The machine's surroundings.

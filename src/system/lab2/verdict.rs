@@ -9,7 +9,7 @@ use ring_proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes, Work};
 use ring_proto::time::Instant;
 use ring_text::format_duration;
 
-use crate::observe::lab2::Absent;
+use crate::system::lab2::observe::Absent;
 
 /// What the sentences are made of.
 #[derive(Debug)]

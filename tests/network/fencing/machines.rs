@@ -9,11 +9,10 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Binaries, Layout, SharedRing, Timing, binaries};
-use ringd::fencing::FencingToken;
+use ring_client::fencing::FencingToken;
+use ring_segment::{Layout, SharedRing, Timing, binaries};
 use tempfile::TempDir;
 
-const BINARIES: Binaries = binaries!();
 /// What `ringctl guard` exits with, and recipes do.
 const STALE: i32 = 76;
 
@@ -32,7 +31,7 @@ impl Machines {
     /// With programs from another folder than those of PATH.
     pub fn with(tools: PathBuf) -> Result<Self> {
         let timing = Timing::forbearing(Duration::from_millis(100));
-        let ring = SharedRing::on(Layout::new(2).addresses(), timing, BINARIES, &[])?;
+        let ring = SharedRing::on(Layout::new(2).addresses(), timing, binaries(), &[])?;
         for node in ring.segment.nodes() {
             // By which a machine talks to itself.
             node.ns().ip("link set lo up\n")?;
@@ -40,7 +39,7 @@ impl Machines {
         let folder = tempfile::tempdir()?;
         // A `ringctl` that knows its machine, which in reality has but one daemon.
         for (n, daemon) in ring.daemons.iter().enumerate() {
-            let (program, socket) = (BINARIES.ringctl, daemon.control());
+            let (program, socket) = (binaries().ringctl, daemon.control());
             let text = format!(
                 "#!/bin/sh\nexec {program} --socket {} \"$@\"\n",
                 socket.display()

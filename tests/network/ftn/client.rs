@@ -125,7 +125,7 @@ fn a_command_that_waits_for_its_own_token_is_told_so() -> Result<()> {
     let stand = serve(1)?;
     let list = stand.list();
     let list = list.to_str().context("a plain path")?;
-    let ringctl = env!("CARGO_BIN_EXE_ringctl");
+    let ringctl = ring_segment::program("ringctl");
     for (outer, inner, code) in [
         (&["run"][..], "get t", 1),
         (&["run"], "run t -- true", 1),
@@ -233,7 +233,7 @@ fn a_holder_is_named_with_its_machine_its_label_and_its_process() -> Result<()> 
 fn watch_shows_a_grant_and_a_return_of_a_token() -> Result<()> {
     let stand = serve(1)?;
     stand.ends_with(0, &["set", "press", ""])?;
-    let mut watch = Command::new(env!("CARGO_BIN_EXE_ringctl"));
+    let mut watch = Command::new(ring_segment::program("ringctl"));
     watch.arg("--socket").arg(stand.file("ftn-0.sock"));
     let mut watch = Running::start(watch.arg("watch"))?;
     ensure!(!watch.line().is_empty(), "{}", watch.errors());

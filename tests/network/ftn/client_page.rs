@@ -37,7 +37,7 @@ fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
     let script = stand.file("cached");
     fs::write(&script, text)?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
-    let programs = Path::new(env!("CARGO_BIN_EXE_ringctl")).parent();
+    let programs = Path::new(ring_segment::program("ringctl")).parent();
     let programs = programs.context("it is in a directory")?.display();
     let path = format!("{programs}:{}", std::env::var("PATH")?);
     let cached = |arguments: &[&str]| {
@@ -78,7 +78,7 @@ fn a_shell_completes_the_names_of_tokens() -> Result<()> {
     for name in ["build/cache", "build/docs", "nightly"] {
         stand.ends_with(0, &["set", name, "x"])?;
     }
-    let programs = Path::new(env!("CARGO_BIN_EXE_ringctl")).parent();
+    let programs = Path::new(ring_segment::program("ringctl")).parent();
     let programs = programs.context("it is in a directory")?.display();
     let source = block(FTN, "source <(RINGCTL_COMPLETE=bash ringctl)")?;
     let list = stand.list();

@@ -94,7 +94,11 @@ impl Stand {
     pub fn token_of(&self, list: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new("env");
         command
-            .args(["--default-signal", env!("CARGO_BIN_EXE_ringctl"), "token"])
+            .args([
+                "--default-signal",
+                ring_segment::program("ringctl"),
+                "token",
+            ])
             .arg("--servers")
             .arg(list)
             .arg("--client-timeout")

@@ -60,7 +60,7 @@ impl Crowd {
         let work = "echo b $RINGD_TOKEN >>$0; sleep 0.01; echo e $RINGD_TOKEN >>$0";
         let again = format!(
             "while :; do {} token --servers {} --client-timeout {CLIENT_TIMEOUT} run -w 60 t -- sh -c '{work}' {}; done",
-            env!("CARGO_BIN_EXE_ringctl"),
+            ring_segment::program("ringctl"),
             stand.list().display(),
             log.display()
         );

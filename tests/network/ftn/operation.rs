@@ -23,7 +23,7 @@ pub fn tests() -> Vec<Test> {
 
 /// `ringctl token` on the node of a stand, run to its end.
 fn token(stand: &Stand, node: usize, arguments: &[&str]) -> Result<std::process::Output> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ringctl"));
+    let mut command = Command::new(ring_segment::program("ringctl"));
     command
         .arg("token")
         .arg("--servers")

@@ -1,13 +1,12 @@
 //! The unit, as the page has it installed, under a live systemd.
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Binaries, Container, Layout, PATIENCE, Segment, Test, binaries, tests};
+use ring_segment::{Container, Layout, PATIENCE, Segment, Test, binaries, tests};
 use serde_json::Value;
 
 use super::stand::PORT;
 use crate::recipes::pages::{FTN, block};
 
-const BINARIES: Binaries = binaries!();
 const UNIT: &str = "ringd-ftn@0";
 const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
 
@@ -31,7 +30,7 @@ struct Scene {
 impl Scene {
     fn new(options: &str) -> Result<Self> {
         let segment = Layout::new(1).addresses().bridge()?;
-        let container = Container::boot(segment.node(0), BINARIES)?;
+        let container = Container::boot(segment.node(0), binaries())?;
         container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")?;
         let recipe = block(FTN, "sudo install -m 644 systemd/ringd.sysusers")?;
         let ip = segment.node(0).ip().context("it has an address")?;

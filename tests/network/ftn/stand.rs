@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use ring_segment::{Binaries, Daemon, Layout, PATIENCE, Ringd, Segment, binaries};
+use ring_segment::{Daemon, Layout, PATIENCE, Ringd, Segment, binaries};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const BINARIES: Binaries = binaries!();
 /// Where servers listen.
 pub const PORT: u16 = 7301;
 /// HB of a stand that was told nothing else.
@@ -68,7 +67,7 @@ impl Stand {
         node.wait_for_link()?;
         let (heartbeat, timeout) = (HEARTBEAT.as_millis(), SERVER_TIMEOUT.as_millis());
         Ok(node
-            .ringd(BINARIES)
+            .ringd(binaries())
             .subcommand("ftn")
             .option("--servers", self.list())
             .option("--index", index.to_string())

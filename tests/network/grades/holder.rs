@@ -14,10 +14,10 @@ use nix::sys::signal::SigSet;
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
-use ring_segment::Daemon;
+use ring_segment::{Daemon, binaries};
 use tempfile::TempDir;
 
-use crate::grades::{BINARIES, PATIENCE};
+use crate::grades::PATIENCE;
 
 /// In the environment of the command: the file for its signs of life.
 const FILE: &str = "GRADES_SIGNS";
@@ -68,7 +68,7 @@ impl Holder {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("signs");
         File::create(&file)?;
-        let mut command = Command::new(BINARIES.ringctl);
+        let mut command = Command::new(binaries().ringctl);
         command.arg("--socket").arg(daemon.control());
         command.arg("run").args(options).arg("--");
         command.arg(env::current_exe()?).env(FILE, &file);

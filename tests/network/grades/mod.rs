@@ -10,14 +10,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Binaries, Daemon, Layout, PATIENCE, Ring, Ringd, Segment, SharedRing, Test, Timing, WAIT,
-    binaries,
+    Daemon, Layout, PATIENCE, Ring, Ringd, Segment, SharedRing, Test, Timing, WAIT, binaries,
 };
 
 use holder::Holder;
 pub use holder::work_if_asked;
 
-const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// `ringctl run` has lost the token.
 const LOST: i32 = 75;
@@ -47,7 +45,7 @@ fn timing_alone() -> Timing {
 fn shared_ring(count: usize) -> Result<SharedRing> {
     let layout = Layout::new(count).addresses();
     let expect = [("--expect", count.to_string())];
-    SharedRing::on(layout, timing(), BINARIES, &expect)
+    SharedRing::on(layout, timing(), binaries(), &expect)
 }
 
 /// The same for a test of its own.
@@ -71,7 +69,7 @@ fn form_by(
     timing: Timing,
     options: fn(Ringd) -> Ringd,
 ) -> Result<Ring> {
-    let ring = Ring::start_with(segment, count, timing, BINARIES, options)?;
+    let ring = Ring::start_with(segment, count, timing, binaries(), options)?;
     ring.wait_until_formed()?;
     Ok(ring)
 }
@@ -82,7 +80,7 @@ fn bridge(count: usize) -> Result<Segment> {
 
 /// `ringctl` with its arguments, for a daemon.
 fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Result<Output> {
-    let mut command = Command::new(BINARIES.ringctl);
+    let mut command = Command::new(binaries().ringctl);
     command.arg("--socket").arg(daemon.control());
     command.args(arguments).stdin(Stdio::null());
     Ok(command.output()?)

@@ -5,13 +5,11 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Daemon, Message, Ring, Seen, Test, WAIT, is_claim, now, tests};
+use ring_segment::{Daemon, Message, Ring, Seen, Test, WAIT, binaries, is_claim, now, tests};
 use serde_json::Value;
 
 use super::holder::boottime;
-use super::{
-    BINARIES, Holder, LOST, PATIENCE, bridge, form_with, ringctl, says, shared_ring, timing,
-};
+use super::{Holder, LOST, PATIENCE, bridge, form_with, ringctl, says, shared_ring, timing};
 
 /// The exit code of a pause that is not complete.
 const PENDING: i32 = 6;
@@ -129,7 +127,7 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
     );
     let quiet = ends_with(&ring.daemons[0], &["pause", "-q", "-w", "0.1"], PENDING)?;
     ensure!(quiet.is_empty(), "{quiet}");
-    let mut command = Command::new(BINARIES.ringctl);
+    let mut command = Command::new(binaries().ringctl);
     command.arg("--socket").arg(ring.daemons[0].control());
     let waits = command
         .args(["pause", "--wait"])
@@ -179,7 +177,7 @@ struct Watch {
 impl Watch {
     /// It has begun.
     fn of(daemon: &Daemon) -> Result<Self> {
-        let mut command = Command::new(BINARIES.ringctl);
+        let mut command = Command::new(binaries().ringctl);
         command.arg("--socket").arg(daemon.control());
         command.args(["watch", "--json"]).stdin(Stdio::null());
         let mut child = command.stdout(Stdio::piped()).spawn()?;

@@ -4,12 +4,12 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Daemon, Test, WAIT, tests};
+use ring_segment::{Daemon, Test, WAIT, binaries, tests};
 use serde_json::Value;
 
 use super::{
-    BINARIES, Holder, PATIENCE, QUORUM, bridge, form, form_with, no_quorum, ringctl, says,
-    shared_ring, timing,
+    Holder, PATIENCE, QUORUM, bridge, form, form_with, no_quorum, ringctl, says, shared_ring,
+    timing,
 };
 
 pub fn tests() -> Vec<Test> {
@@ -41,7 +41,7 @@ struct Watch(Child, BufReader<std::process::ChildStdout>);
 impl Watch {
     /// From the snapshot on.
     fn start(daemon: &Daemon) -> Result<Self> {
-        let mut command = Command::new(BINARIES.ringctl);
+        let mut command = Command::new(binaries().ringctl);
         command.arg("--socket").arg(daemon.control());
         let arguments = ["watch", "--json", "--turns"];
         command.args(arguments).stdout(Stdio::piped());

@@ -2,10 +2,10 @@
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Daemon, Segment, Timing};
+use ring_segment::{Daemon, Segment, Timing, binaries};
 use serde_json::Value;
 
-use crate::hooks::place::{BINARIES, HEARTBEAT, PATIENCE, Place, Watch, at_rest, value};
+use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, Watch, at_rest, value};
 
 /// All that is told, in a line.
 const TELL: &str = "echo event=$RINGD_EVENT number=$RINGD_EVENT_NUMBER time=$RINGD_TIME_MS \
@@ -32,7 +32,7 @@ pub fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
     let mut daemon = place.ringd(segment.node(0), &timing).spawn()?;
     let watch = Watch::start(&daemon, &place)?;
     place.wait_for_line(|line| line.contains(" state=OWNER "))?;
-    let other = segment.node(1).ringd(BINARIES).timing(&timing).spawn()?;
+    let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
     daemon.wait_for_status(PATIENCE, |status| {
         status["members"]
             .as_array()
@@ -104,7 +104,7 @@ pub fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state() -> Re
     let timing = Timing::forbearing(HEARTBEAT);
     let daemon = place.ringd(segment.node(0), &timing).spawn()?;
     let watch = Watch::start(&daemon, &place)?;
-    let mut other = segment.node(1).ringd(BINARIES).timing(&timing).spawn()?;
+    let mut other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
     let merged = |line: &&String| line.starts_with("begin ") && !line.ends_with("merged=0");
     place.wait_for(|lines| (lines.iter().filter(merged).count() >= 3).then_some(()))?;
     other.signal(Signal::SIGTERM)?;
@@ -175,7 +175,7 @@ pub fn a_drop_in_needs_no_restart() -> Result<()> {
     let timing = at_rest();
     let daemon = place.ringd(segment.node(0), &timing).spawn()?;
     daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
-    let other = segment.node(1).ringd(BINARIES).timing(&timing).spawn()?;
+    let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
     daemon.wait_for_status(PATIENCE, |status| {
         status["members"]
             .as_array()

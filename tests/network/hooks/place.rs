@@ -8,12 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-pub use ring_segment::PATIENCE;
-use ring_segment::{Binaries, Daemon, FOR_GOOD, Node, Ringd, Timing, binaries};
+use ring_segment::{Daemon, FOR_GOOD, Node, Ringd, Timing};
+pub use ring_segment::{PATIENCE, binaries};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub const BINARIES: Binaries = binaries!();
 pub const HEARTBEAT: Duration = Duration::from_millis(100);
 
 /// A token that stays where it is, and takes its time until it does: an owner that a busy machine
@@ -72,7 +71,7 @@ impl Place {
 
     /// A daemon that runs these hooks.
     pub fn ringd(&self, node: &Node, timing: &Timing) -> Ringd {
-        let ringd = node.ringd(BINARIES).timing(timing);
+        let ringd = node.ringd(binaries()).timing(timing);
         ringd.option("--hooks-dir", self.hooks())
     }
 
@@ -119,7 +118,7 @@ impl Watch {
         let start = place.wait_for_line(|line| line.contains(" old=none "))?;
         let first = value(&start, "number")?.parse::<u64>()? + 1;
         let path = place.path("watched");
-        let mut command = Command::new(BINARIES.ringctl);
+        let mut command = Command::new(binaries().ringctl);
         command.arg("--socket").arg(daemon.control());
         command.args(["watch", "--json", "--turns", "--from", &first.to_string()]);
         command.stdout(File::create(&path)?).stderr(Stdio::null());

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{PATIENCE, Test, WAIT, tests};
+use ring_segment::{PATIENCE, Test, WAIT, binaries, tests};
 use serde_json::Value;
 
 use super::stand::{Kind, Stand, count, counter};
@@ -310,7 +310,7 @@ fn what_does_not_apply_is_refused_in_words() -> Result<()> {
     for (arguments, words) in cases {
         let nested = format!(
             "{} --socket {} run -n -- true",
-            env!("CARGO_BIN_EXE_ringctl"),
+            ring_segment::program("ringctl"),
             stand.node(0).control().display()
         );
         let arguments: Vec<String> = arguments
@@ -370,7 +370,7 @@ fn what_cannot_start_says_why() -> Result<()> {
     refused(&[("--", "eth1")], 2, "'eth1' is one word too many")?;
     let node = stand.segment().node(0);
     let nowhere = node
-        .ringd(super::stand::BINARIES)
+        .ringd(binaries())
         .subcommand("jitterbug")
         .without_state();
     let mut nowhere = nowhere.flag("eth7").spawn()?;

@@ -1,10 +1,10 @@
 //! The unit, as the page has it installed, under a live systemd.
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Container, Layout, PATIENCE, Test, tests};
+use ring_segment::{Container, Layout, PATIENCE, Test, binaries, tests};
 use serde_json::Value;
 
-use super::stand::{BINARIES, UDP_PORT};
+use super::stand::UDP_PORT;
 use crate::recipes::pages::{JITTERBUG, block};
 
 const UNIT: &str = "ringd-jitterbug@eth0";
@@ -16,7 +16,7 @@ pub fn tests() -> Vec<Test> {
 /// Costs three seconds: a boot.
 fn the_unit_leads_without_any_right_and_ends_when_it_is_stopped() -> Result<()> {
     let segment = Layout::new(1).addresses().bridge()?;
-    let container = Container::boot(segment.node(0), BINARIES)?;
+    let container = Container::boot(segment.node(0), binaries())?;
     container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")?;
     let recipe = block(JITTERBUG, "sudo install -m 644 systemd/ringd.sysusers")?;
     container.sh(recipe.trim_end())?;

@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Binaries, Daemon, Layout, Node, PATIENCE, Ringd, Segment, binaries};
+use ring_segment::{Daemon, Layout, Node, PATIENCE, Ringd, Segment, binaries};
 use serde_json::Value;
 
 use super::judge::{Seen, judge, number};
 use crate::record::Record;
 
-pub const BINARIES: Binaries = binaries!();
 /// Where nodes speak.
 pub const UDP_PORT: u16 = 57_700;
 /// Times of a stand that was told nothing else: a restore takes 180 ms, and a stall 150 ms.
@@ -80,7 +79,7 @@ impl Stand {
         let node = self.segment.node(index);
         node.wait_for_link()?;
         let mut ringd = node
-            .ringd(BINARIES)
+            .ringd(binaries())
             .subcommand("jitterbug")
             .without_state()
             .flag("eth0");

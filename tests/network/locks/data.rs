@@ -35,7 +35,7 @@ fn start(daemon: &Daemon, arguments: &[&str]) -> Result<Running> {
 
 /// A line for the shell under the lock, in which `ringctl` is that of this daemon.
 fn under_the_lock(daemon: &Daemon, line: &str) -> Result<Running> {
-    let (ringctl, socket) = (crate::locks::BINARIES.ringctl, daemon.control());
+    let (ringctl, socket) = (crate::locks::binaries().ringctl, daemon.control());
     let function = format!(
         "ringctl() {{ {ringctl} --socket {} \"$@\"; }}",
         socket.display()

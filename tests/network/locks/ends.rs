@@ -204,7 +204,7 @@ fn where_it_is_called_south(ip: &str, daemon: &Daemon, arguments: &[&str]) -> Re
     command
         .args(["--mount", "sh", "-c", line])
         .arg(hosts.path());
-    command.arg(crate::locks::BINARIES.ringctl);
+    command.arg(crate::locks::binaries().ringctl);
     command.arg("--socket").arg(daemon.control());
     Ok(command.args(arguments).output()?)
 }

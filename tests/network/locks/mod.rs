@@ -22,13 +22,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use ring_segment::{
-    Binaries, Daemon, Layout, PATIENCE, Ring, SharedRing, Test, Timing, WAIT, binaries, tests,
+    Daemon, Layout, PATIENCE, Ring, SharedRing, Test, Timing, WAIT, binaries, tests,
 };
 use serde_json::{Value, json};
 
 pub(crate) use client::Client;
 
-const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// The exit code of a `ringctl` that has lost the token.
 const LOST: i32 = 75;
@@ -63,7 +62,7 @@ fn timing() -> Timing {
 /// For a test that harms no daemon.
 fn shared_ring(count: usize) -> Result<SharedRing> {
     let layout = Layout::new(count).addresses();
-    SharedRing::on(layout, timing(), BINARIES, &[])
+    SharedRing::on(layout, timing(), binaries(), &[])
 }
 
 fn form(count: usize) -> Result<Ring> {
@@ -72,7 +71,7 @@ fn form(count: usize) -> Result<Ring> {
 
 fn form_with(count: usize, timing: Timing) -> Result<Ring> {
     let segment = Layout::new(count).addresses().bridge()?;
-    let ring = Ring::start(segment, count, timing, BINARIES)?;
+    let ring = Ring::start(segment, count, timing, binaries())?;
     ring.wait_until_formed()?;
     Ok(ring)
 }
@@ -86,7 +85,7 @@ fn connect(daemon: &Daemon) -> Result<Client> {
 /// is inherited.
 fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Command {
     let mut command = Command::new("env");
-    command.arg("--default-signal").arg(BINARIES.ringctl);
+    command.arg("--default-signal").arg(binaries().ringctl);
     command.arg("--socket").arg(daemon.control());
     command.args(arguments).stdin(Stdio::null());
     command

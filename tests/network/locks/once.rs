@@ -5,12 +5,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Daemon, Layout, Message, Ring, Test, tests};
+use ring_segment::{Daemon, Layout, Message, Ring, Test, binaries, tests};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::locks::program::Running;
-use crate::locks::{BINARIES, PATIENCE, form, ringctl, shared_ring, timing, wait_until_held};
+use crate::locks::{PATIENCE, form, ringctl, shared_ring, timing, wait_until_held};
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -329,7 +329,7 @@ fn a_machine_that_was_away_learns_what_has_run() -> Result<()> {
 
 fn a_part_without_a_quorum_runs_nothing_that_requires_one() -> Result<()> {
     let segment = Layout::new(3).addresses().bridge()?;
-    let ring = Ring::start_with(segment, 3, timing(), BINARIES, |ringd| {
+    let ring = Ring::start_with(segment, 3, timing(), binaries(), |ringd| {
         ringd.option("--expect", "3")
     })?;
     ring.wait_until_formed()?;

@@ -7,13 +7,13 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use ring_segment::limit::is_readable;
-use ring_segment::{Daemon, Test, tests};
+use ring_segment::{Daemon, Test, binaries, tests};
 use rustix::process::{PidfdFlags, pidfd_open};
 use serde_json::Value;
 
 use crate::locks::program::Running;
 use crate::locks::scene::{Scene, find, holder, wait_until_queued};
-use crate::locks::{BINARIES, LOST, PATIENCE, clients, ringctl, shared_ring};
+use crate::locks::{LOST, PATIENCE, clients, ringctl, shared_ring};
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -139,7 +139,7 @@ fn scripts_get_the_lock_in_the_order_in_which_they_came() -> Result<()> {
 
 /// `sh` with a script, in which `ringctl` is that of this daemon.
 fn shell(daemon: &Daemon, script: &str) -> Result<Running> {
-    let (ringctl, socket) = (BINARIES.ringctl, daemon.control());
+    let (ringctl, socket) = (binaries().ringctl, daemon.control());
     let function = format!(
         "ringctl() {{ {ringctl} --socket {} \"$@\"; }}",
         socket.display()
@@ -152,7 +152,7 @@ fn shell(daemon: &Daemon, script: &str) -> Result<Running> {
 
 /// The script in the help of `ringctl lock` that stands below this line.
 fn script_of_the_help(below: &str) -> Result<String> {
-    let mut help = Command::new(BINARIES.ringctl);
+    let mut help = Command::new(binaries().ringctl);
     let help = help.args(["lock", "--help"]).output()?;
     let help = String::from_utf8(help.stdout)?;
     let (_, rest) = help.split_once(below).context("it is in the help")?;
@@ -278,7 +278,7 @@ fn who_is_called_from_outside_is_told_to_name_a_process() -> Result<()> {
     let ring = shared_ring(2)?;
     for arguments in [&["lock"][..], &["lock", "--check"], &["unlock"]] {
         let mut command = Command::new("unshare");
-        command.args(["--pid", "--fork", BINARIES.ringctl, "--socket"]);
+        command.args(["--pid", "--fork", binaries().ringctl, "--socket"]);
         command.arg(ring.daemons[0].control()).args(arguments);
         let mut lock = Running::start(command.stdin(Stdio::null()))?;
         let said = lock.errors();

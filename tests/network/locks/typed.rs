@@ -4,11 +4,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Daemon, Layout, Message, Ring, Test, Timing, WAIT, tests};
+use ring_segment::{Daemon, Layout, Message, Ring, Test, Timing, WAIT, binaries, tests};
 
 use crate::locks::program::Running;
 use crate::locks::scene::{Scene, wait_until_queued};
-use crate::locks::{BINARIES, LOST, PATIENCE, connect, ringctl, shared_ring, wait_until_told};
+use crate::locks::{LOST, PATIENCE, connect, ringctl, shared_ring, wait_until_told};
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -66,7 +66,7 @@ fn a_lost_request_is_repeated_for_who_does_not_want_to_wait() -> Result<()> {
     const HEARTBEAT: Duration = Duration::from_millis(500);
     let timing = Timing::patient(HEARTBEAT).idle_hold(100 * HEARTBEAT);
     let segment = Layout::new(2).addresses().switch(1)?;
-    let ring = Ring::start(segment, 2, timing, BINARIES)?;
+    let ring = Ring::start(segment, 2, timing, binaries())?;
     ring.wait_until_formed()?;
     let waiter = |daemon: &Daemon| Ok::<_, anyhow::Error>(daemon.status()?["state"] == "WAITER");
     let at = usize::from(!waiter(&ring.daemons[0])?);
@@ -213,7 +213,7 @@ fn what_runs_under_the_token_is_told_that_it_would_wait_for_itself() -> Result<(
 /// `ringctl` for this daemon, as a script has it.
 fn own(daemon: &Daemon) -> String {
     let socket = daemon.control();
-    format!("{} --socket {}", BINARIES.ringctl, socket.display())
+    format!("{} --socket {}", binaries().ringctl, socket.display())
 }
 
 fn input_and_output_pass_through_a_pipeline() -> Result<()> {

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ring_segment::{Daemon, Test, Timing, tests};
+use ring_segment::{Daemon, Test, Timing, binaries, tests};
 use serde_json::Value;
 
 use crate::locks::program::Running;
-use crate::locks::{BINARIES, PATIENCE, connect, form_with, ringctl, shared_ring};
+use crate::locks::{PATIENCE, connect, form_with, ringctl, shared_ring};
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -99,7 +99,7 @@ fn sigterm_ends_every_wait_also_that_of_a_first_process() -> Result<()> {
     for arguments in &waits[..5] {
         let mut command = Command::new("unshare");
         command.args(["--pid", "--fork", "--kill-child"]);
-        command.arg(BINARIES.ringctl).arg("--socket");
+        command.arg(binaries().ringctl).arg("--socket");
         command.arg(daemon.control()).args(*arguments);
         let mut container = Running::start(&mut command)?;
         let first = child_of(container.pid())?;

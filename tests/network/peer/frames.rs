@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Binaries, ETHERTYPE, FOR_GOOD, MacAddr, Message, PATIENCE, Seen, Segment, Stand, Test, Timing,
-    Token, binaries, frame, holds, is_heartbeat, offers, tests,
+    ETHERTYPE, FOR_GOOD, MacAddr, Message, PATIENCE, Seen, Segment, Stand, Test, Timing, Token,
+    binaries, frame, holds, is_heartbeat, offers, tests,
 };
 
-const BINARIES: Binaries = binaries!();
 /// So long that the daemon says nothing of its own accord while a test listens to its answer.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const ANSWER: Duration = Duration::from_millis(150);
@@ -22,7 +21,7 @@ pub fn tests() -> Vec<Test> {
 }
 
 fn stand() -> Result<Stand> {
-    Stand::new(BINARIES, Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD))
+    Stand::new(binaries(), Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD))
 }
 
 fn counter(stand: &Stand, reason: &str) -> Result<u64> {
@@ -57,7 +56,7 @@ fn invalid_frames(author: MacAddr) -> Vec<(&'static str, MacAddr, Vec<u8>)> {
 fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
     // The kernel's bridge lets no frame by whose source is no station. The tests' switch does.
     let timing = Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD);
-    let stand = Stand::on(Segment::switch(3, 1)?, BINARIES, timing, |ringd| ringd)?;
+    let stand = Stand::on(Segment::switch(3, 1)?, binaries(), timing, |ringd| ringd)?;
     let token = stand.elect()?;
     // The peer is greeted before, so that a greeting is not mistaken for an answer.
     stand.high.broadcast(&Message::WhereIsToken)?;

@@ -6,12 +6,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
-    Binaries, Digest, FOR_GOOD, MacAddr, Member, Message, PATIENCE, Seen, Stand, Test, Timing,
-    Token, binaries, holds, is_claim, is_heartbeat, offers, tests,
+    Digest, FOR_GOOD, MacAddr, Member, Message, PATIENCE, Seen, Stand, Test, Timing, Token,
+    binaries, holds, is_claim, is_heartbeat, offers, tests,
 };
 use serde_json::Value;
 
-const BINARIES: Binaries = binaries!();
 /// A peer has as long to give the daemon a token before that elects itself, twice over.
 const HEARTBEAT: Duration = Duration::from_millis(300);
 
@@ -31,7 +30,7 @@ fn timing() -> Timing {
 }
 
 fn stand() -> Result<Stand> {
-    Stand::new(BINARIES, timing())
+    Stand::new(binaries(), timing())
 }
 
 fn late_wake_ups(status: &Value) -> Option<u64> {
@@ -96,7 +95,7 @@ fn chains_are_numbered_on_after_a_restart() -> Result<()> {
 
 /// A stand whose daemon holds a token and knows both peers.
 fn with_members(timing: Timing) -> Result<(Stand, Token)> {
-    let stand = Stand::new(BINARIES, timing)?;
+    let stand = Stand::new(binaries(), timing)?;
     stand.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
     stand.high.send(stand.mac(), &Message::WhereIsToken)?;
     let token = stand.give()?;
@@ -124,7 +123,7 @@ fn ends(
 fn a_waiter_leaves_with_a_word() -> Result<()> {
     // Nothing but the signal makes it speak.
     let eternal = Timing::patient(Duration::from_secs(600)).idle_hold(FOR_GOOD);
-    let mut stand = Stand::new(BINARIES, eternal)?;
+    let mut stand = Stand::new(binaries(), eternal)?;
     stand.follow()?;
     let mark = stand.mark();
     stand.daemon.signal(Signal::SIGTERM)?;

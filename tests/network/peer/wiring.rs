@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Binaries, FOR_GOOD, Message, PATIENCE, Seen, Stand, Test, Timing, binaries, is_heartbeat,
-    offers, tests,
+    FOR_GOOD, Message, PATIENCE, Seen, Stand, Test, Timing, binaries, is_heartbeat, offers, tests,
 };
 
-const BINARIES: Binaries = binaries!();
 /// A peer has as long to give the daemon a token before that elects itself, twice over.
 const HEARTBEAT: Duration = Duration::from_millis(300);
 const SOME: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
@@ -27,7 +25,7 @@ fn timing() -> Timing {
 }
 
 fn stand() -> Result<Stand> {
-    Stand::new(BINARIES, timing())
+    Stand::new(binaries(), timing())
 }
 
 fn a_lone_nodes_token_has_the_wall_clocks_time() -> Result<()> {
@@ -62,7 +60,7 @@ fn an_owner_sends_a_heartbeat_every_period() -> Result<()> {
 
 fn a_waiter_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
     let eternal = Timing::patient(Duration::from_secs(600)).idle_hold(FOR_GOOD);
-    let stand = Stand::new(BINARIES, eternal)?;
+    let stand = Stand::new(binaries(), eternal)?;
     let mut offered = stand.follow()?;
     let mut delays = Vec::new();
     for _ in 0..9 {

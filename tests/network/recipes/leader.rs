@@ -5,10 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use ring_segment::{Container, Segment, Test, tests};
+use ring_segment::{Container, Segment, Test, binaries, tests};
 
 use super::pages::{HOOKS, block};
-use super::{BINARIES, PATIENCE, check_apart, runs, with_reports, with_sudo};
+use super::{PATIENCE, check_apart, runs, with_reports, with_sudo};
 
 const POLL: Duration = Duration::from_millis(50);
 const UNIT: &str = "reports";
@@ -35,7 +35,7 @@ impl Pair {
         let segment = Segment::bridge(2)?;
         let mut machines = Vec::new();
         for at in 0..2 {
-            let machine = Container::boot(segment.node(at), BINARIES)?;
+            let machine = Container::boot(segment.node(at), binaries())?;
             machine.install_service()?;
             with_reports(&machine)?;
             install(&machine)?;

@@ -8,9 +8,8 @@ pub mod record;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Binaries, Container, Daemon, PATIENCE, Segment, Test, Timing, binaries};
+use ring_segment::{Container, Daemon, PATIENCE, Segment, Test, Timing, binaries};
 
-const BINARIES: Binaries = binaries!();
 /// The unit's default.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
@@ -31,10 +30,10 @@ struct Scene {
 impl Scene {
     fn new() -> Result<Self> {
         let segment = Segment::bridge(2)?;
-        let container = Container::boot(segment.node(0), BINARIES)?;
+        let container = Container::boot(segment.node(0), binaries())?;
         with_sudo(&container)?;
         let timing = Timing::patient(HEARTBEAT);
-        let other = segment.node(1).ringd(BINARIES).timing(&timing).spawn()?;
+        let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
         Ok(Self {
             container,
             other,

@@ -7,11 +7,10 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::invariants::{check_one_owner, owner_changes, tenures};
 use ring_segment::{
-    Binaries, Case, FOR_GOOD, Layout, Message, PATIENCE, Ring, SLACK, Seen, Segment, Test, Timing,
-    binaries, is_claim, is_heartbeat, now, side_by_side, tests,
+    Case, FOR_GOOD, Layout, Message, PATIENCE, Ring, SLACK, Seen, Segment, Test, Timing, binaries,
+    is_claim, is_heartbeat, now, side_by_side, tests,
 };
 
-const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
 pub fn tests() -> Vec<Test> {
@@ -46,7 +45,7 @@ fn with_resting_token(segment: Segment) -> Result<(Ring, usize)> {
 
 fn resting(segment: Segment, timing: Timing) -> Result<(Ring, usize)> {
     let count = segment.nodes().len();
-    let ring = Ring::start(segment, count, timing.idle_hold(FOR_GOOD), BINARIES)?;
+    let ring = Ring::start(segment, count, timing.idle_hold(FOR_GOOD), binaries())?;
     ring.wait_until_formed()?;
     let owner = ring.owner()?;
     Ok((ring, owner))
@@ -54,7 +53,7 @@ fn resting(segment: Segment, timing: Timing) -> Result<(Ring, usize)> {
 
 fn with_rotating_token(count: usize, timing: Timing) -> Result<Ring> {
     let segment = Layout::new(count).addresses().bridge()?;
-    let ring = Ring::start(segment, count, timing, BINARIES)?;
+    let ring = Ring::start(segment, count, timing, binaries())?;
     ring.wait_until_formed()?;
     Ok(ring)
 }
@@ -283,7 +282,7 @@ fn two_rings_merge_and_the_weaker_token_is_destroyed() -> Result<()> {
 
 fn two_halves_of_a_ring_merge() -> Result<()> {
     let segment = Layout::new(4).addresses().switch(11)?;
-    let ring = Ring::start(segment, 4, brisk(), BINARIES)?;
+    let ring = Ring::start(segment, 4, brisk(), binaries())?;
     ring.wait_until_formed()?;
     ring.segment
         .rules()

@@ -9,11 +9,10 @@ use ring_segment::invariants::{
     check_all, check_fair_rotation, check_one_owner, owner_changes, tenures,
 };
 use ring_segment::{
-    Binaries, FOR_GOOD, Layout, MacAddr, Message, PATIENCE, Ring, SLACK, Seen, Segment, SharedRing,
-    Test, Timing, binaries, is_claim, is_heartbeat, now, tests,
+    FOR_GOOD, Layout, MacAddr, Message, PATIENCE, Ring, SLACK, Seen, Segment, SharedRing, Test,
+    Timing, binaries, is_claim, is_heartbeat, now, tests,
 };
 
-const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// How often a busy machine may come between a ring and its judgement.
 const WINDOWS: usize = 6;
@@ -44,7 +43,7 @@ fn form(count: usize) -> Result<Ring> {
 
 fn form_with(count: usize, timing: Timing) -> Result<Ring> {
     let segment = Layout::new(count).addresses().bridge()?;
-    let ring = Ring::start(segment, count, timing, BINARIES)?;
+    let ring = Ring::start(segment, count, timing, binaries())?;
     ring.wait_until_formed()?;
     Ok(ring)
 }
@@ -91,7 +90,7 @@ fn a_ring_forms_with_the_defaults() -> Result<()> {
     let segment = Segment::bridge(3)?;
     let nodes = segment.nodes().iter();
     let daemons = nodes
-        .map(|node| node.ringd(BINARIES).spawn())
+        .map(|node| node.ringd(binaries()).spawn())
         .collect::<Result<Vec<_>>>()?;
     let every = |frames: &[_]| {
         let owners = owner_changes(frames, Duration::ZERO);
@@ -108,7 +107,7 @@ fn a_ring_forms_with_the_defaults() -> Result<()> {
 fn a_ring_forms_with_a_heartbeat_of_one_millisecond() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let start =
-        |node: &ring_segment::Node| node.ringd(BINARIES).option("--heartbeat", "1ms").spawn();
+        |node: &ring_segment::Node| node.ringd(binaries()).option("--heartbeat", "1ms").spawn();
     let _daemons = segment
         .nodes()
         .iter()
@@ -148,7 +147,7 @@ fn undisturbed(
 
 fn rotates_fairly(count: usize) -> Result<()> {
     let layout = Layout::new(count).addresses();
-    let ring = SharedRing::on(layout, Timing::forbearing(HEARTBEAT), BINARIES, &[])?;
+    let ring = SharedRing::on(layout, Timing::forbearing(HEARTBEAT), binaries(), &[])?;
     let rounds = 10;
     let turns = (rounds + 2) * count;
     let (frames, mark) = undisturbed(&ring, |mark| {
@@ -170,7 +169,7 @@ fn the_token_goes_round_fairly_among_eight() -> Result<()> {
 
 fn the_token_goes_to_the_next_larger_mac() -> Result<()> {
     let segment = Layout::new(5).random_macs(7).bridge()?;
-    let ring = Ring::start(segment, 5, Timing::forbearing(HEARTBEAT), BINARIES)?;
+    let ring = Ring::start(segment, 5, Timing::forbearing(HEARTBEAT), binaries())?;
     ring.wait_until_formed()?;
     let mut order = ring.macs();
     order.sort_unstable();
@@ -202,7 +201,7 @@ fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
     // All that such a ring sends in a fifth of a heartbeat has room in the capture's socket ten times
     // over, however late the test wakes up. What it sends until it has formed has not.
     segment.capture().record_broadcasts()?;
-    let ring = Ring::start(segment, 3, timing, BINARIES)?;
+    let ring = Ring::start(segment, 3, timing, binaries())?;
     ring.wait_for_one_owner(now())?;
     let table = format!("{:016x}", ring.digest().hash);
     for daemon in &ring.daemons {
@@ -228,7 +227,7 @@ fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
 
 fn a_node_joins_in_mid_rotation() -> Result<()> {
     let segment = Layout::new(4).addresses().bridge()?;
-    let mut ring = Ring::start(segment, 3, Timing::forbearing(HEARTBEAT), BINARIES)?;
+    let mut ring = Ring::start(segment, 3, Timing::forbearing(HEARTBEAT), binaries())?;
     ring.wait_until_formed()?;
     let joined = now();
     ring.join()?;
@@ -271,7 +270,7 @@ fn all_restart_at_once() -> Result<()> {
 
 fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
     let timing = Timing::forbearing(HEARTBEAT).idle_hold(FOR_GOOD);
-    let mut ring = Ring::start(Segment::bridge(3)?, 3, timing, BINARIES)?;
+    let mut ring = Ring::start(Segment::bridge(3)?, 3, timing, binaries())?;
     ring.wait_until_formed()?;
     let (owner, left) = (ring.owner()?, now());
     ring.daemons[owner].signal(Signal::SIGTERM)?;
@@ -298,7 +297,7 @@ fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
 /// It tries one member that takes the token at once.
 fn a_leaving_owner_ends_in_time() -> Result<()> {
     let timing = Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD);
-    let mut ring = Ring::start(Segment::bridge(2)?, 2, timing, BINARIES)?;
+    let mut ring = Ring::start(Segment::bridge(2)?, 2, timing, binaries())?;
     ring.wait_until_formed()?;
     let (owner, asked) = (ring.owner()?, Instant::now());
     ring.daemons[owner].signal(Signal::SIGTERM)?;
@@ -344,7 +343,7 @@ fn rings_of_two_ethertypes_share_a_segment() -> Result<()> {
     let timing = Timing::patient(HEARTBEAT);
     let start = |node: &ring_segment::Node| {
         let ethertype = if node.index() < 2 { "0x9000" } else { "0x88b5" };
-        node.ringd(BINARIES)
+        node.ringd(binaries())
             .timing(&timing)
             .option("--ethertype", ethertype)
             .spawn()

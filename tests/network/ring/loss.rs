@@ -7,11 +7,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use ring_segment::invariants::{check_one_owner, tenures};
 use ring_segment::{
-    Binaries, ETHERTYPE, Layout, MacAddr, PATIENCE, Peer, Ring, Rng, Rules, Seen, Test, Timing,
-    binaries, frame, now, tests,
+    ETHERTYPE, Layout, MacAddr, PATIENCE, Peer, Ring, Rng, Rules, Seen, Test, Timing, binaries,
+    frame, now, tests,
 };
 
-const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
 const TROUBLE: Duration = Duration::from_secs(5);
 
@@ -33,7 +32,7 @@ fn timing() -> Timing {
 /// A ring in trouble is safe all the time, goes on if it can, and recovers when the trouble ends.
 fn survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules)) -> Result<()> {
     let segment = Layout::new(4).addresses().switch(seed)?;
-    let ring = Ring::start(segment, 4, timing(), BINARIES)?;
+    let ring = Ring::start(segment, 4, timing(), binaries())?;
     ring.wait_until_formed()?;
     let mut harmless = None;
     ring.segment.rules().set(|rules| {
@@ -80,7 +79,7 @@ fn frames_are_lost_doubled_and_overtaken() -> Result<()> {
 
 fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
     let segment = Layout::new(4).addresses().bridge()?;
-    let ring = Ring::start(segment, 3, timing(), BINARIES)?;
+    let ring = Ring::start(segment, 3, timing(), binaries())?;
     ring.wait_until_formed()?;
     let before = ring
         .daemons

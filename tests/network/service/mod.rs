@@ -3,12 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{
-    Binaries, Container, Daemon, PATIENCE, Segment, Test, Timing, ask, binaries, tests,
-};
+use ring_segment::{Container, Daemon, PATIENCE, Segment, Test, Timing, ask, binaries, tests};
 use serde_json::{Value, json};
 
-const BINARIES: Binaries = binaries!();
 const UNIT: &str = "ringd@eth0";
 /// The unit's default.
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -52,13 +49,13 @@ impl Scene {
 
     fn before_the_start(lines: &str) -> Result<Self> {
         let segment = Segment::bridge(2)?;
-        let container = Container::boot(segment.node(0), BINARIES)?;
+        let container = Container::boot(segment.node(0), binaries())?;
         container.install_service()?;
         if !lines.is_empty() {
             container.edit(&format!("{UNIT}.service"), lines)?;
         }
         let timing = Timing::patient(HEARTBEAT);
-        let other = segment.node(1).ringd(BINARIES).timing(&timing).spawn()?;
+        let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
         Ok(Self {
             container,
             other,

@@ -3,13 +3,13 @@
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
-    Daemon, Layout, Node, PATIENCE, Ring, Seen, Segment, SharedRing, Test, Timing, tests,
+    Daemon, Layout, Node, PATIENCE, Ring, Seen, Segment, SharedRing, Test, Timing, binaries, tests,
 };
 use serde_json::Value;
 use std::fs::{self};
 use std::thread;
 
-use super::surroundings::{BINARIES, HEARTBEAT, timed};
+use super::surroundings::{HEARTBEAT, timed};
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -28,7 +28,7 @@ pub fn tests() -> Vec<Test> {
 
 /// Runs `ringctl` without a socket, and gives its exit code and all that it prints.
 fn ringctl(node: &Node, arguments: &[&str]) -> Result<(Option<i32>, String)> {
-    let mut command = std::process::Command::new(BINARIES.ringctl);
+    let mut command = std::process::Command::new(binaries().ringctl);
     let streams = [std::process::Stdio::piped(), std::process::Stdio::piped()];
     let [stdout, stderr] = streams;
     let child = node
@@ -94,7 +94,7 @@ fn monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring() -> Resul
 /// It owns a token, and is alone, though others are there.
 fn monitoring_learns_that_a_machine_is_cut_off() -> Result<()> {
     let timing = Timing::patient(HEARTBEAT);
-    let mut ring = Ring::start(Segment::bridge(3)?, 3, timing, BINARIES)?;
+    let mut ring = Ring::start(Segment::bridge(3)?, 3, timing, binaries())?;
     ring.wait_until_formed()?;
     ring.segment.cut(2)?;
     let alone = |status: &Value| status["state"] == "OWNER" && status["deaf"] == true;
@@ -149,7 +149,7 @@ fn of_several_daemons_the_only_one_that_can_do_it_is_asked() -> Result<()> {
     node.ns()
         .ip("addr add 192.0.2.1/24 dev eth0\nlink set lo up\n")?;
     fs::write(list, "192.0.2.1:7301\n")?;
-    let server = node.ringd(BINARIES).subcommand("ftn");
+    let server = node.ringd(binaries()).subcommand("ftn");
     let server = server.option("--servers", list).option("--index", "0");
     let server = server.option("--grace", "0s").default_places().spawn()?;
     server.wait_for_line(PATIENCE, |line| line.contains("leader"))?;
@@ -213,7 +213,7 @@ fn a_hanging_client_does_not_stop_the_ring() -> Result<()> {
     use std::os::unix::net::UnixStream;
 
     let timing = Timing::forbearing(HEARTBEAT);
-    let ring = SharedRing::on(Layout::new(2), timing, BINARIES, &[])?;
+    let ring = SharedRing::on(Layout::new(2), timing, binaries(), &[])?;
     let path = ring.daemons[0].control();
     // Some say nothing, some say half of something, some never read, and some talk nonsense.
     let mut clients = Vec::new();
@@ -266,7 +266,12 @@ fn json_lines_are_json() -> Result<()> {
 }
 
 fn a_change_gets_a_line() -> Result<()> {
-    let ring = Ring::start(Segment::bridge(2)?, 2, Timing::patient(HEARTBEAT), BINARIES)?;
+    let ring = Ring::start(
+        Segment::bridge(2)?,
+        2,
+        Timing::patient(HEARTBEAT),
+        binaries(),
+    )?;
     ring.wait_until_formed()?;
     let other = ring.macs()[1].to_string();
     let first = &ring.daemons[0];

@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Binaries, Daemon, PATIENCE, Segment, Test, Timing, binaries, is_claim, is_heartbeat, tests,
+    Daemon, PATIENCE, Segment, Test, Timing, binaries, is_claim, is_heartbeat, tests,
 };
 
-const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// The kernel's unit of processor time, as `/proc` has it.
 const TICK: Duration = Duration::from_millis(10);
@@ -74,7 +73,7 @@ fn rests(daemon: &Daemon, segment: &Segment) -> Result<()> {
 
 fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
     let segment = Segment::bridge(2)?;
-    let start = |at: usize| segment.node(at).ringd(BINARIES).timing(&timing());
+    let start = |at: usize| segment.node(at).ringd(binaries()).timing(&timing());
     let limited = start(0).through(["prlimit", "--nofile=96:96"]).spawn()?;
     let other = start(1).spawn()?;
     for daemon in [&limited, &other] {
@@ -102,7 +101,7 @@ fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
 
 fn who_cannot_open_a_file_rests_and_serves_again_later() -> Result<()> {
     let segment = Segment::bridge(2)?;
-    let start = |at: usize| segment.node(at).ringd(BINARIES).timing(&timing());
+    let start = |at: usize| segment.node(at).ringd(binaries()).timing(&timing());
     let (limited, other) = (start(0).spawn()?, start(1).spawn()?);
     other.wait_for_status(PATIENCE, |status| {
         status["members"]

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{PATIENCE, Segment, Test, limit, tests};
+use ring_segment::{PATIENCE, Segment, Test, binaries, limit, tests};
 use serde_json::Value;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -10,7 +10,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::surroundings::{BINARIES, ends, timed};
+use super::surroundings::{ends, timed};
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -183,7 +183,7 @@ fn a_stale_socket_of_another_user_is_refused_where_others_may_make_files() -> Re
     let daemon = start().spawn()?;
     let is_owner = |status: &Value| status["state"] == "OWNER";
     daemon.wait_for_line(PATIENCE, |line| line.contains("-> OWNER"))?;
-    let mut status = Command::new(BINARIES.ringctl);
+    let mut status = Command::new(binaries().ringctl);
     status.arg("--socket").arg(&path).args(["status", "--json"]);
     // A busy machine may lose the token for a moment.
     limit::until("it owns the token", || {

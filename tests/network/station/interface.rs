@@ -5,11 +5,10 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
-    Binaries, FOR_GOOD, MacAddr, Message, PATIENCE, Ring, Seen, Segment, Test, Timing, binaries,
-    is_claim, now, tests,
+    FOR_GOOD, MacAddr, Message, PATIENCE, Ring, Seen, Segment, Test, Timing, binaries, is_claim,
+    now, tests,
 };
 
-const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
 /// How often a socket is made to fail until it is seen to.
@@ -33,7 +32,7 @@ fn timing() -> Timing {
 }
 
 fn ring() -> Result<Ring> {
-    let ring = Ring::start(Segment::bridge(3)?, 3, timing(), BINARIES)?;
+    let ring = Ring::start(Segment::bridge(3)?, 3, timing(), binaries())?;
     ring.wait_until_formed()?;
     Ok(ring)
 }
@@ -155,7 +154,7 @@ fn a_new_mac_is_a_new_member() -> Result<()> {
 
 fn a_new_mtu_and_address_do_not_disturb() -> Result<()> {
     let timing = Timing::forbearing(HEARTBEAT).idle_hold(FOR_GOOD);
-    let ring = Ring::start(Segment::bridge(2)?, 2, timing, BINARIES)?;
+    let ring = Ring::start(Segment::bridge(2)?, 2, timing, binaries())?;
     ring.wait_until_formed()?;
     let owner = ring.owner()?;
     let (from, mark) = (now(), ring.segment.capture().mark());

@@ -5,13 +5,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use nix::unistd::{getpid, getuid};
 use ring_segment::{
-    Binaries, Daemon, Layout, PATIENCE, Ring, Segment, SharedRing, Test, Timing, binaries, tests,
+    Daemon, Layout, PATIENCE, Ring, Segment, SharedRing, Test, Timing, binaries, tests,
 };
 use serde_json::{Value, json};
 
 use crate::locks::Client;
 
-const BINARIES: Binaries = binaries!();
 /// More than a daemon remembers.
 const MANY: u64 = 1100;
 
@@ -34,7 +33,7 @@ fn timing() -> Timing {
 }
 
 fn shared_ring() -> Result<SharedRing> {
-    SharedRing::on(Layout::new(2), timing(), BINARIES, &[])
+    SharedRing::on(Layout::new(2), timing(), binaries(), &[])
 }
 
 /// How many events there have been.
@@ -90,7 +89,7 @@ fn a_token_that_goes_round_is_no_news() -> Result<()> {
 /// However many programs work meanwhile.
 fn an_election_is_remembered_beside_many_locks() -> Result<()> {
     let segment = Segment::bridge(1)?;
-    let ring = Ring::start(segment, 1, timing(), BINARIES)?;
+    let ring = Ring::start(segment, 1, timing(), binaries())?;
     ring.wait_until_formed()?;
     let daemon = &ring.daemons[0];
     let from = latest(daemon)? + 1;
@@ -140,7 +139,7 @@ fn an_election_is_remembered_beside_many_locks() -> Result<()> {
 fn an_idle_ring_of_four_has_no_news() -> Result<()> {
     let heartbeat = Duration::from_millis(250);
     let timing = Timing::patient(heartbeat).idle_hold(heartbeat);
-    let ring = SharedRing::on(Layout::new(4), timing, BINARIES, &[])?;
+    let ring = SharedRing::on(Layout::new(4), timing, binaries(), &[])?;
     let turns = |status: &Value| status["counters"]["hand_overs"].as_u64().unwrap_or(0);
     let go_round = |rounds: u64| -> Result<()> {
         let before = turns(&ring.daemons[0].status()?);
@@ -215,7 +214,7 @@ fn the_journal_is_given_priorities() -> Result<()> {
     let segment = Segment::bridge(1)?;
     // As systemd says where the standard output goes.
     let told = "JOURNAL_STREAM=$(stat -L -c %d:%i /proc/$$/fd/1) exec \"$@\"";
-    let ring = Ring::start_with(segment, 1, timing(), BINARIES, |ringd| {
+    let ring = Ring::start_with(segment, 1, timing(), binaries(), |ringd| {
         ringd
             .through(["sh", "-c", told, "sh"])
             .option("--log-format", "json")

@@ -5,10 +5,9 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use ring_segment::{Binaries, Daemon, Node, PATIENCE, Segment, Test, Timing, binaries, tests};
+use ring_segment::{Daemon, Node, PATIENCE, Segment, Test, Timing, binaries, tests};
 use serde_json::Value;
 
-const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// The usual EtherType, and another.
 const TYPES: [&str; 2] = ["0x88b5", "0x88b6"];
@@ -23,7 +22,9 @@ pub fn tests() -> Vec<Test> {
 }
 
 fn start(node: &Node, ethertype: &str) -> Result<Daemon> {
-    let ringd = node.ringd(BINARIES).timing(&Timing::forbearing(HEARTBEAT));
+    let ringd = node
+        .ringd(binaries())
+        .timing(&Timing::forbearing(HEARTBEAT));
     let ringd = ringd.option("--ethertype", ethertype);
     // One node has the world's default places.
     let ringd = match node.index() {
@@ -34,7 +35,7 @@ fn start(node: &Node, ethertype: &str) -> Result<Daemon> {
 }
 
 fn ringctl(node: &Node, arguments: &[&str]) -> Result<Output> {
-    let mut command = Command::new(BINARIES.ringctl);
+    let mut command = Command::new(binaries().ringctl);
     command.args(arguments).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = node.ns().spawn(&mut command)?;
@@ -81,7 +82,7 @@ fn two_rings_share_an_interface() -> Result<()> {
     }
     // A lock of each, one within the other.
     let [first, second] = NAMES;
-    let inner = [BINARIES.ringctl, "-i", second, "run", "--", "true"];
+    let inner = [binaries().ringctl, "-i", second, "run", "--", "true"];
     let both = ringctl(node, &[&["-i", first, "run", "--"][..], &inner].concat())?;
     ensure!(both.status.success(), "{both:?}");
     // Which one is meant has to be said.

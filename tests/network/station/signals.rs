@@ -10,10 +10,9 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::openpty;
 use nix::sys::signal::Signal;
 use nix::unistd::ttyname;
-use ring_segment::{Binaries, Daemon, FOR_GOOD, PATIENCE, Segment, Test, Timing, binaries, tests};
+use ring_segment::{Daemon, FOR_GOOD, PATIENCE, Segment, Test, Timing, binaries, tests};
 use serde_json::Value;
 
-const BINARIES: Binaries = binaries!();
 /// Two of them are longer than a daemon that is there stays unheard, be it stalled: then there is one
 /// election, and none after it.
 const HEARTBEAT: Duration = Duration::from_millis(300);
@@ -70,7 +69,7 @@ impl Pair {
     fn new(through: impl IntoIterator<Item = String>) -> Result<Self> {
         let segment = Segment::bridge(2)?;
         let timing = Timing::forbearing(HEARTBEAT).idle_hold(FOR_GOOD);
-        let start = |at: usize| segment.node(at).ringd(BINARIES).timing(&timing);
+        let start = |at: usize| segment.node(at).ringd(binaries()).timing(&timing);
         let owner = start(0).through(through).spawn()?;
         owner.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
         let waiter = start(1).spawn()?;
@@ -171,10 +170,10 @@ fn the_status_is_logged_on_demand() -> Result<()> {
 /// Whoever asked for it was told that it had failed.
 fn what_nobody_waits_for_is_not_done() -> Result<()> {
     let segment = Segment::bridge(1)?;
-    let daemon = segment.node(0).ringd(BINARIES).spawn()?;
+    let daemon = segment.node(0).ringd(binaries()).spawn()?;
     daemon.wait_for_line(PATIENCE, |line| line.contains("is up:"))?;
     daemon.signal(Signal::SIGSTOP)?;
-    let mut pause = Command::new(BINARIES.ringctl);
+    let mut pause = Command::new(binaries().ringctl);
     pause.arg("--socket").arg(daemon.control()).arg("pause");
     let said = pause.output()?;
     let text = String::from_utf8_lossy(&said.stderr);

@@ -1,9 +1,7 @@
 //! What a user meets: bad surroundings get a sentence and an exit code of their own.
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{
-    Binaries, Daemon, Node, PATIENCE, Ringd, Segment, Test, Timing, binaries, tests,
-};
+use ring_segment::{Daemon, Node, PATIENCE, Ringd, Segment, Test, Timing, binaries, tests};
 use serde_json::json;
 use std::fs::{self};
 use std::os::linux::net::SocketAddrExt;
@@ -13,7 +11,6 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub const BINARIES: Binaries = binaries!();
 pub const HEARTBEAT: Duration = Duration::from_millis(100);
 
 pub fn tests() -> Vec<Test> {
@@ -35,7 +32,7 @@ pub fn tests() -> Vec<Test> {
 }
 
 pub fn timed(node: &Node) -> Ringd {
-    node.ringd(BINARIES).timing(&Timing::patient(HEARTBEAT))
+    node.ringd(binaries()).timing(&Timing::patient(HEARTBEAT))
 }
 
 /// Waits for the daemon's end and checks its exit code, what it says, and that it is no panic.
@@ -228,7 +225,7 @@ fn constants_that_cannot_work_are_refused() -> Result<()> {
         (&["--max-members", "1"], "max-members"),
     ];
     for (arguments, word) in cases {
-        let ringd = segment.node(0).ringd(BINARIES);
+        let ringd = segment.node(0).ringd(binaries());
         let ringd = arguments
             .iter()
             .fold(ringd, |ringd, argument| ringd.flag(argument));
@@ -246,7 +243,7 @@ fn wrong_usage_is_refused() -> Result<()> {
         "--frequency=1ms",
         "--ethertype=zz",
     ] {
-        let mut daemon = segment.node(0).ringd(BINARIES).flag(argument).spawn()?;
+        let mut daemon = segment.node(0).ringd(binaries()).flag(argument).spawn()?;
         let option = argument.split('=').next().unwrap_or(argument);
         ends(&mut daemon, 2, &[option]).with_context(|| argument.to_owned())?;
     }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Daemon, Layout, Message, Node, Seen, Segment, Test, WAIT, tests};
+use ring_segment::{Daemon, Layout, Message, Node, Seen, Segment, Test, WAIT, binaries, tests};
 
 use super::watcher::Watcher;
-use super::{BINARIES, PATIENCE, ringctl};
+use super::{PATIENCE, ringctl};
 
 /// The shortest with which a stall of half a second is no failure.
 const HEARTBEAT: &str = "250ms";
@@ -28,7 +28,7 @@ pub fn tests() -> Vec<Test> {
 }
 
 fn start(node: &Node, folder: &Path, heartbeat: &str) -> Result<Daemon> {
-    let ringd = node.ringd(BINARIES).option("--heartbeat", heartbeat);
+    let ringd = node.ringd(binaries()).option("--heartbeat", heartbeat);
     ringd
         .option("--control", folder.join("control"))
         .option("--state-dir", folder.join("state"))
@@ -52,7 +52,7 @@ fn says_of(daemon: &Daemon, other: &Daemon, what: &str) -> Result<()> {
 
 fn a_slow_owner_beside_fast_members_stays_the_only_one() -> Result<()> {
     let segment = Layout::new(3).bridge()?;
-    let at = |place: usize| segment.node(place).ringd(BINARIES);
+    let at = |place: usize| segment.node(place).ringd(binaries());
     let quick = |place: usize| at(place).option("--heartbeat", HEARTBEAT).spawn();
     let fast = [quick(0)?, quick(1)?];
     let mut watchers = Watcher::of_all_up(&fast)?;
@@ -84,7 +84,7 @@ fn a_slow_owner_beside_fast_members_stays_the_only_one() -> Result<()> {
 fn who_expects_another_number_is_named() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let at = |place: usize| {
-        let ringd = segment.node(place).ringd(BINARIES);
+        let ringd = segment.node(place).ringd(binaries());
         ringd.option("--heartbeat", HEARTBEAT)
     };
     let one = at(0).option("--expect", "2").spawn()?;
@@ -113,7 +113,7 @@ fn who_expects_another_number_is_named() -> Result<()> {
 fn two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none() -> Result<()> {
     let segment = Segment::bridge(3)?;
     let at = |place: usize| {
-        let ringd = segment.node(place).ringd(BINARIES);
+        let ringd = segment.node(place).ringd(binaries());
         ringd.option("--heartbeat", HEARTBEAT)
     };
     let three = at(0).option("--expect", "3").spawn()?;
@@ -159,7 +159,7 @@ impl Jobs {
         );
         let line = format!(
             "while :; do {} --socket {} run -w 2 -- sh -c '{job}'; done",
-            BINARIES.ringctl,
+            binaries().ringctl,
             folder.join("control").display()
         );
         let child = Command::new("sh")
@@ -231,7 +231,7 @@ fn a_heartbeat_is_changed_on_one_machine_after_the_other() -> Result<()> {
 fn a_member_whose_times_are_far_from_the_rings_owns_nothing_and_all_say_so() -> Result<()> {
     let segment = Segment::bridge(3)?;
     let start = |place: usize, heartbeat: &str| {
-        let ringd = segment.node(place).ringd(BINARIES);
+        let ringd = segment.node(place).ringd(binaries());
         ringd
             .option("--heartbeat", heartbeat)
             .option("--expect", "3")

@@ -6,11 +6,11 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
     Daemon, Digest, FOR_GOOD, Layout, MacAddr, Member, Message, Peer, Ring, Test, Timing, WAIT,
-    tests,
+    binaries, tests,
 };
 use serde_json::Value;
 
-use super::{BINARIES, HEARTBEAT, PATIENCE, ringctl, timing};
+use super::{HEARTBEAT, PATIENCE, ringctl, timing};
 use crate::locks::Client;
 
 /// So many stations are gone.
@@ -73,7 +73,7 @@ fn works(daemon: &Daemon) -> Result<()> {
 
 fn thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten() -> Result<()> {
     let segment = Layout::new(4).bridge()?;
-    let ring = Ring::start(segment, 3, timing(), BINARIES)?;
+    let ring = Ring::start(segment, 3, timing(), binaries())?;
     ring.wait_until_formed()?;
     let peer = ring.segment.node(3).peer()?;
     tell_of_dead(&ring, &peer, DEAD)?;
@@ -107,7 +107,7 @@ fn thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten() 
 fn a_member_that_is_killed_is_told_of_and_when_it_is_back() -> Result<()> {
     let timing = Timing::forbearing(HEARTBEAT / 4).idle_hold(FOR_GOOD);
     let segment = Layout::new(3).bridge()?;
-    let mut ring = Ring::start(segment, 3, timing, BINARIES)?;
+    let mut ring = Ring::start(segment, 3, timing, binaries())?;
     ring.wait_until_formed()?;
     let gone = ring.daemons[2].node().mac();
     ring.daemons[2].kill()?;
@@ -125,14 +125,14 @@ fn a_member_that_is_killed_is_told_of_and_when_it_is_back() -> Result<()> {
     says("silent: nothing of it has come for")?;
     let silent = state_of(&left[0].status()?, gone);
     ensure!(silent.as_deref() == Some("silent"), "{silent:?}");
-    let back = ring.segment.node(2).ringd(BINARIES).timing(&timing);
+    let back = ring.segment.node(2).ringd(binaries()).timing(&timing);
     let _back = back.spawn()?;
     says("heard again")
 }
 
 fn a_member_that_was_stopped_in_order_has_left() -> Result<()> {
     let segment = Layout::new(3).bridge()?;
-    let mut ring = Ring::start(segment, 3, timing(), BINARIES)?;
+    let mut ring = Ring::start(segment, 3, timing(), binaries())?;
     ring.wait_until_formed()?;
     let gone = ring.daemons[2].node().mac();
     ring.daemons[2].signal(Signal::SIGTERM)?;
@@ -181,7 +181,7 @@ fn pace(ring: &Ring) -> Result<(Duration, usize)> {
 /// Measured beside the same ring without them: the rest is the machine's.
 fn a_full_table_of_dead_members_costs_the_live_ones_nothing() -> Result<()> {
     let segment = Layout::new(4).bridge()?;
-    let ring = Ring::start(segment, 3, timing(), BINARIES)?;
+    let ring = Ring::start(segment, 3, timing(), binaries())?;
     ring.wait_until_formed()?;
     let (before, hops_before) = pace(&ring)?;
     let peer = ring.segment.node(3).peer()?;

@@ -6,11 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use ring_segment::{Daemon, FOR_GOOD, Layout, Ring, Test, WAIT, tests};
+use ring_segment::{Daemon, FOR_GOOD, Layout, Ring, Test, WAIT, binaries, tests};
 use serde_json::Value;
 
 use super::watcher::{Watcher, shows, watch};
-use super::{BINARIES, PATIENCE, forbearing, form, form_behind_a_switch, ringctl};
+use super::{PATIENCE, forbearing, form, form_behind_a_switch, ringctl};
 use crate::locks::Client;
 
 pub fn tests() -> Vec<Test> {
@@ -98,7 +98,7 @@ fn a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on() -> Result<(
 
 fn a_node_that_hears_nobody_from_its_start_is_named_too() -> Result<()> {
     let segment = Layout::new(3).switch(1)?;
-    let mut ring = Ring::start(segment, 2, forbearing(), BINARIES)?;
+    let mut ring = Ring::start(segment, 2, forbearing(), binaries())?;
     ring.wait_until_formed()?;
     let clients = [watch(&ring.daemons[0])?, watch(&ring.daemons[1])?];
     deafen(&ring, 2);
@@ -338,7 +338,7 @@ fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()
 fn a_holder_that_no_broadcast_reaches_is_asked_alone_for_a_token_that_rests_without_end()
 -> Result<()> {
     let segment = Layout::new(3).bridge()?;
-    let ring = Ring::start(segment, 3, forbearing().idle_hold(FOR_GOOD), BINARIES)?;
+    let ring = Ring::start(segment, 3, forbearing().idle_hold(FOR_GOOD), binaries())?;
     ring.wait_until_formed()?;
     locks(&ring.daemons[2])?;
     lose_broadcasts_to(&ring, 2)?;

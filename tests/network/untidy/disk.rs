@@ -1,10 +1,10 @@
 //! A disk that is full.
 
 use anyhow::{Result, ensure};
-use ring_segment::{Segment, SmallDisk, Test, tests};
+use ring_segment::{Segment, SmallDisk, Test, binaries, tests};
 
 use super::watcher::Watcher;
-use super::{BINARIES, PATIENCE, forbearing, ringctl};
+use super::{PATIENCE, forbearing, ringctl};
 
 pub fn tests() -> Vec<Test> {
     tests![a_node_that_cannot_store_its_state_owns_nothing_until_it_can]
@@ -16,11 +16,11 @@ fn a_node_that_cannot_store_its_state_owns_nothing_until_it_can() -> Result<()> 
     let disk = SmallDisk::new(&folder.path().join("state"))?;
     let with_disk = segment
         .node(0)
-        .ringd(BINARIES)
+        .ringd(binaries())
         .timing(&forbearing())
         .option("--state-dir", disk.path());
     let one = with_disk.spawn()?;
-    let other = segment.node(1).ringd(BINARIES).timing(&forbearing());
+    let other = segment.node(1).ringd(binaries()).timing(&forbearing());
     let other = other.spawn()?;
     let runs = |daemon, wait| ringctl(daemon, &["run", "-w", wait, "--", "true"]);
     for daemon in [&one, &other] {

@@ -11,9 +11,8 @@ mod watcher;
 use std::time::Duration;
 
 use anyhow::Result;
-use ring_segment::{Binaries, Daemon, Layout, PATIENCE, Ring, Test, Timing, binaries};
+use ring_segment::{Daemon, Layout, PATIENCE, Ring, Test, Timing, binaries};
 
-const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
 pub fn tests() -> Vec<Test> {
@@ -35,7 +34,7 @@ fn timing() -> Timing {
 /// A ring with an owner and equal tables.
 fn form(count: usize) -> Result<Ring> {
     let segment = Layout::new(count).bridge()?;
-    let ring = Ring::start(segment, count, timing(), BINARIES)?;
+    let ring = Ring::start(segment, count, timing(), binaries())?;
     ring.wait_until_formed()?;
     Ok(ring)
 }
@@ -48,7 +47,7 @@ fn forbearing() -> Timing {
 /// The same behind a switch that loses frames on demand.
 fn form_behind_a_switch(count: usize) -> Result<Ring> {
     let segment = Layout::new(count).switch(1)?;
-    let ring = Ring::start(segment, count, forbearing(), BINARIES)?;
+    let ring = Ring::start(segment, count, forbearing(), binaries())?;
     ring.wait_until_formed()?;
     Ok(ring)
 }

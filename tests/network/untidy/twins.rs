@@ -1,11 +1,11 @@
 //! Two stations with one MAC address.
 
 use anyhow::{Result, ensure};
-use ring_segment::{Daemon, Layout, Test, now, tests};
+use ring_segment::{Daemon, Layout, Test, binaries, now, tests};
 use serde_json::Value;
 
 use super::watcher::Watcher;
-use super::{BINARIES, HEARTBEAT, PATIENCE, timing};
+use super::{HEARTBEAT, PATIENCE, timing};
 
 pub fn tests() -> Vec<Test> {
     tests![two_stations_with_one_address_are_named_once]
@@ -20,7 +20,7 @@ fn two_stations_with_one_address_are_named_once() -> Result<()> {
         .ip(&format!("link set eth0 address {shared}\n"))?;
     let daemons = nodes
         .iter()
-        .map(|node| node.ringd(BINARIES).spawn())
+        .map(|node| node.ringd(binaries()).spawn())
         .collect::<Result<Vec<_>>>()?;
     let mut watchers = Watcher::of_all_up(&daemons[..1])?;
     let names = |line: &str| line.contains("two stations have the MAC") && line.contains(&shared);

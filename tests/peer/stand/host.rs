@@ -7,7 +7,7 @@ use ring_proto::lab2::{Command, Constants, Durable, Lab2};
 use ring_proto::{LinkState, Stored};
 use ring_runtime::driver::{Driver, Environment, Store};
 use ring_segment::Timing;
-use ringd::observe::lab2::{Log, Observers, Tally};
+use ringd::system::lab2::observe::{Log, Observers, Tally};
 
 use super::clock;
 use super::segment::{DAEMON, Port, Segment, mac};

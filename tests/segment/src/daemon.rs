@@ -30,24 +30,13 @@ const POLL: Duration = Duration::from_millis(5);
 /// The exit code of `ringctl status` if the node is in no ring.
 const NOT_IN_RING: i32 = 5;
 
-/// Where the programs under test are. The macro [`binaries!`](crate::binaries) knows.
+/// Where the programs under test are. [`binaries`](crate::binaries) finds them.
 #[derive(Debug, Clone, Copy)]
 pub struct Binaries {
     /// `ringd`.
     pub ringd: &'static str,
     /// `ringctl`.
     pub ringctl: &'static str,
-}
-
-/// The programs that cargo has built for the test or benchmark that this stands in.
-#[macro_export]
-macro_rules! binaries {
-    () => {
-        $crate::Binaries {
-            ringd: env!("CARGO_BIN_EXE_ringd"),
-            ringctl: env!("CARGO_BIN_EXE_ringctl"),
-        }
-    };
 }
 
 /// A daemon that is to be started. Its state and control socket lie in a folder of its own.

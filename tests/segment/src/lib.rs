@@ -15,7 +15,7 @@
 //! use ring_segment::{Binaries, Message, Segment, invariants};
 //!
 //! fn two_daemons_agree() -> anyhow::Result<()> {
-//!     let binaries = Binaries { ringd: "ringd", ringctl: "ringctl" }; // or binaries!()
+//!     let binaries = Binaries { ringd: "ringd", ringctl: "ringctl" }; // or binaries()
 //!     let segment = Segment::bridge(3)?;
 //!     let daemons = [0, 1].map(|n| segment.node(n).ringd(binaries).option("--heartbeat", "50ms").spawn());
 //!     let heartbeat = segment.capture().wait_for(Duration::from_secs(5), |seen| {
@@ -64,6 +64,7 @@ mod node;
 mod pcap;
 mod peer;
 mod postgresql;
+mod programs;
 mod raw;
 mod ring;
 mod runner;
@@ -89,6 +90,7 @@ pub use node::Node;
 pub use peer::Peer;
 pub use pnet::util::MacAddr;
 pub use postgresql::PostgreSql;
+pub use programs::{binaries, program};
 pub use ring::Ring;
 pub use runner::{Test, Turn, is_runner, main};
 pub use segment::{Layout, Segment};

@@ -2,6 +2,8 @@
 
 mod alarm;
 mod poller;
+mod waiting;
 
 pub use alarm::Alarm;
 pub use poller::{Interest, Poller, Ready};
+pub use waiting::{Failure, LINK, ReadyKeys, Waiting};

@@ -9,7 +9,7 @@ use ring_control::{EventHead, EventMessage};
 use ring_proto::lab2::{Grade, JobName, Reason, State};
 
 use super::super::status::token_status;
-use crate::observe::lab2::text;
+use crate::system::lab2::observe::text;
 
 /// A kind of event, with what belongs to it.
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@ use ring_control::lab2::Grade;
 use ring_proto::lab2::{Command, RunEnd};
 use ring_proto::time::Instant;
 
+use super::client::Asks;
 use super::{ClientId, Locks, MachineState};
 
 /// The members are asked about a job.

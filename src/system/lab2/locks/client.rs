@@ -7,8 +7,6 @@ use ring_control::lab2::{ClientStatus, Grade};
 use ring_proto::lab2;
 use ring_proto::time::{Instant, nanos};
 
-use crate::host;
-
 /// A job that is to run once in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Job {
@@ -21,18 +19,26 @@ pub struct Job {
 }
 
 /// A client that waits, perhaps for a job.
-pub(super) type Waiter = host::Waiter<Grade, Option<Job>>;
+pub(super) type Waiter = ring_host::Waiter<Grade, Option<Job>>;
 /// The client that has the token.
-type Holder = host::Holder<Grade, Option<Job>, Token>;
+type Holder = ring_host::Holder<Grade, Option<Job>, Token>;
 
-impl Waiter {
+/// What Lab2 asks of a client that waits.
+pub(super) trait Asks {
     /// The grade that it requires.
-    pub(super) fn requires(&self) -> Grade {
+    fn requires(&self) -> Grade;
+    /// Returns what to ask the machine for the job.
+    fn once(&self) -> Option<lab2::OnceRequest>;
+    /// Returns it as status shows it.
+    fn status(&self, now: Instant) -> ClientStatus;
+}
+
+impl Asks for Waiter {
+    fn requires(&self) -> Grade {
         self.request.require.unwrap_or(Grade::Alone)
     }
 
-    /// Returns what to ask the machine for the job.
-    pub(super) fn once(&self) -> Option<lab2::OnceRequest> {
+    fn once(&self) -> Option<lab2::OnceRequest> {
         let job = self.own?;
         Some(lab2::OnceRequest {
             id: self.client.id,
@@ -47,7 +53,7 @@ impl Waiter {
         })
     }
 
-    pub(super) fn status(&self, now: Instant) -> ClientStatus {
+    fn status(&self, now: Instant) -> ClientStatus {
         let require = self.requires();
         ClientStatus {
             label: self.request.label.clone(),
@@ -59,12 +65,11 @@ impl Waiter {
     }
 }
 
-impl Holder {
-    pub(super) fn status(&self, now: Instant) -> ClientStatus {
-        ClientStatus {
-            holds: true,
-            since_ns: nanos(now.since(self.since)),
-            ..self.asked.status(now)
-        }
+/// Returns the holder as status shows it.
+pub(super) fn holder_status(holder: &Holder, now: Instant) -> ClientStatus {
+    ClientStatus {
+        holds: true,
+        since_ns: nanos(now.since(holder.since)),
+        ..holder.asked.status(now)
     }
 }

@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 
 use ring_codec::lab2::Token;
 use ring_control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
+use ring_host::NOTICE;
+use ring_process::ClientId;
 use ring_proto::lab2::{Command, Reason, State};
 use ring_proto::time::Instant;
 
-use super::client::Waiter;
+use super::client::{Asks, Waiter};
 use super::{Availability, Locks, MachineState, Notice, Yielding};
-use crate::host::{ClientId, NOTICE};
 
 impl Locks {
     /// Tells the clients what has become of what they asked for, and returns what the machine is to do. To be

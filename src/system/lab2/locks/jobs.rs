@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 
 use ring_codec::lab2::Token;
 use ring_control::lab2::{LockRequest, RefusalReason};
+use ring_process::ClientId;
 use ring_proto::lab2::{Command, OnceRequest, OnceStanding, RunEnd, RunView};
 use ring_proto::time::Instant;
 
+use super::client::Asks;
 use super::{Locks, MachineState, Notice};
-use crate::host::ClientId;
 
 impl Locks {
     /// Tells those who wait to run a job that has run elsewhere.

@@ -18,11 +18,13 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 use ring_control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
+use ring_host::{LockQueue, NotQueued};
+use ring_process::{Client, ClientId};
 use ring_proto::lab2::{OnceRequest, RunView};
 use ring_proto::time::Instant;
 
-use crate::host::{Client, ClientId, LockQueue, NotQueued};
 use asking::Asking;
+use client::Asks;
 pub use client::Job;
 use confirmation::Confirmation;
 pub use machine_state::MachineState;
@@ -252,7 +254,9 @@ impl Locks {
     /// Who holds the token here, then who waits for it, in order.
     pub fn clients(&self, now: Instant) -> impl Iterator<Item = ClientStatus> {
         let (holder, waiting) = (&self.queue.holder, &self.queue.waiting);
-        let holder = holder.iter().map(move |holder| holder.status(now));
+        let holder = holder
+            .iter()
+            .map(move |holder| client::holder_status(holder, now));
         holder.chain(waiting.iter().map(move |waiter| waiter.status(now)))
     }
 }

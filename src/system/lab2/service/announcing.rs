@@ -1,10 +1,11 @@
 //! Tells the ring's members which program of this machine holds the token.
 
+use ring_host::HeldLock;
+use ring_process::ClientId;
 use ring_proto::lab2::{Command, Work};
 use ring_proto::time::{Instant, Now};
 
 use super::Service;
-use crate::host::{ClientId, HeldLock};
 
 impl Service {
     /// Returns when the members are to be told of the program that holds the token: one that holds it for less than a

@@ -3,6 +3,8 @@
 use ring_codec::MacAddr;
 use ring_control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 use ring_control::{Grant, Loss, Refusal, Renewal, Reply};
+use ring_host::{HeldLock, Server, lease_clock};
+use ring_process::{Client, ClientId};
 use ring_proto::lab2::{self, Command, Lab2};
 use ring_proto::time::{Now, nanos};
 use ring_text::format_duration;
@@ -14,7 +16,6 @@ use super::super::locks::{MachineState, Notice};
 use super::super::pausing::Step;
 use super::super::runs::{has_run, say_end};
 use super::{Done, Service, fencing, refused, shown};
-use crate::host::{Client, ClientId, HeldLock, Server, lease_clock};
 
 impl Service {
     /// Serves all clients. Returns the next command for the machine; the caller calls again after it.

@@ -7,6 +7,8 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_control::lab2::{LockRequest, OnceRequest, PauseRequest, RefusalReason, RingRequest};
 use ring_control::{MAX_LABEL, Reply, Request, TokenData};
+use ring_host::Reaction;
+use ring_process::{Client, ClientId};
 use ring_proto::lab2::{Command, JobName, Lab2, Presence, RunEnd};
 use ring_proto::time::Now;
 use ring_text::format_duration;
@@ -16,8 +18,7 @@ use tracing::info;
 use super::super::history::History;
 use super::super::locks::Job;
 use super::{Done, Service, refused, shown};
-use crate::host::{Client, ClientId, Reaction};
-use crate::observe::lab2::Limit;
+use crate::system::lab2::observe::Limit;
 
 impl Service {
     /// Returns how to answer a request. Takes those of its descriptors that it keeps; the others stay in the

@@ -1,4 +1,4 @@
-//! What the state file's record says: 64 bytes, kept twice ([`TwoSlots`](crate::host::TwoSlots)).
+//! What the state file's record says: 64 bytes, kept twice ([`TwoSlots`](ring_host::TwoSlots)).
 //!
 //! ```text
 //! 16  my_token_number    u32
@@ -14,9 +14,9 @@
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_PROGRESS, Token};
+use ring_host::{array_at, u64_at};
 use ring_proto::lab2::Durable;
 
-use crate::host::{array_at, u64_at};
 use crate::system::record_file::Format;
 
 /// Bytes of a record.

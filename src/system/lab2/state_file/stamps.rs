@@ -21,10 +21,10 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ring_host::{Contents, TwoSlots, array_at, u64_at};
 use ring_proto::lab2::{JobName, MAX_STAMPS, Stamp, StoredStamp};
 use ring_proto::time::nanos;
 
-use crate::host::{Contents, TwoSlots, array_at, u64_at};
 use crate::system::placed_file::PlacedFile;
 use ring_codec::MacAddr;
 use ring_codec::lab2::RunOutcome;

@@ -1,5 +1,6 @@
 use ring_control::NodeName;
 use ring_control::lab2::parse_ring_name;
+use ring_host::SystemError;
 use ring_proto::Stored;
 use ring_proto::lab2::Durable;
 use ring_runtime::driver::Store;
@@ -7,7 +8,6 @@ use ring_text::hex;
 
 use super::StateFile;
 use super::record::{self, LEN};
-use crate::host::SystemError;
 use crate::system::Error;
 use crate::system::record_file::{Found, SLOTS};
 use ring_codec::MacAddr;

@@ -75,7 +75,11 @@ fn broken(outcome: &Outcome, rule: Rule) -> Option<String> {
 /// A schedule that is kept as a test of the machines that ship.
 macro_rules! kept {
     ($name:literal) => {
-        include_str!(concat!("../../../../crates/sim/tests/sim/ftn/schedules/", $name, ".json"))
+        include_str!(concat!(
+            "../../../../crates/sim/tests/sim/ftn/schedules/",
+            $name,
+            ".json"
+        ))
     };
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::RunOutcome;
 use ring_control::lab2::{LockRequest, RefusalReason};
+use ring_process::{Client, ClientId};
 use ring_proto::lab2::{Command, JobName, OnceStanding, RunEnd, RunView, Stamp, State};
 
 use super::super::{Job, Notice};
 use super::{HEARTBEAT, LEASE, Rig, token};
-use crate::host::{Client, ClientId};
 
 const HOUR: Duration = Duration::from_secs(3600);
 

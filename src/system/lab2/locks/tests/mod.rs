@@ -14,11 +14,11 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 use ring_control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
+use ring_host::MAX_WAITING;
 use ring_proto::lab2::{Command, Reason, State};
 use ring_proto::time::Instant;
 
 use super::{Client, ClientId, Locks, MachineState, Notice};
-use crate::host::MAX_WAITING;
 
 const LEASE: Duration = Duration::from_millis(400);
 const HEARTBEAT: Duration = Duration::from_millis(100);

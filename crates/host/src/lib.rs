@@ -1,0 +1,85 @@
+//! Any system as a daemon: the one loop, and what it wires together. No protocol decisions.
+
+#![forbid(unsafe_code)]
+
+mod clock_rate;
+mod complaints;
+mod connection;
+mod descriptors;
+mod endpoint;
+mod error;
+mod history;
+pub mod hooks;
+mod jobs;
+mod keys;
+mod lease_clock;
+mod lock_log;
+mod lock_queue;
+mod loop_health;
+mod machine_names;
+mod node_health;
+mod notify;
+pub mod observe;
+mod onlookers;
+mod prelude;
+pub mod program;
+mod reaction;
+mod recent;
+mod run;
+mod send_failures;
+mod server;
+mod signals;
+mod system;
+mod two_slots;
+mod udp_slot;
+mod watchers;
+
+mod work_budget;
+
+use clock_rate::ClockRate;
+pub use complaints::Complaints;
+pub use error::{Error, SystemError};
+pub use history::{Entry, History};
+pub use jobs::{NoTask, Task};
+pub use keys::{NETWORK, SYSTEM};
+pub use lease_clock::lease_clock;
+pub use lock_log::{HeldLock, LockLog};
+pub use lock_queue::{Holder, LockQueue, MAX_WAITING, NOTICE, NotQueued, Waiter};
+pub use machine_names::note_addresses;
+pub use node_health::NodeHealth;
+pub use onlookers::Onlookers;
+pub use prelude::Prelude;
+pub use reaction::Reaction;
+pub use recent::{Priority, REMEMBERED, Recent};
+pub use run::Host;
+pub use send_failures::SendFailures;
+pub use server::Server;
+pub use system::{Answer, LateLimits, ShutDown, System};
+pub use two_slots::{Contents, TwoSlots, array_at, u64_at};
+pub use udp_slot::REBIND_PAUSE;
+pub use udp_slot::{Drops, UdpSlot};
+pub use watchers::Watchers;
+pub use work_budget::WorkBudget;
+
+use std::fmt;
+
+use clap::ValueEnum;
+
+/// The name of the program that the host runs in, as its operator and its clients know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Program(pub &'static str);
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// How log lines are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// A sentence a line, for people.
+    Text,
+    /// A JSON object a line, for machines.
+    Json,
+}

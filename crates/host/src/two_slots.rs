@@ -1,0 +1,291 @@
+//! A record in a file, stored in two slots that are written in turn, one `pwrite` each. Whenever the process
+//! dies, the other slot holds the previous record.
+//!
+//! Each record proves itself:
+//!
+//! ```text
+//!  0      magic and format   six bytes, and two digits; a greater number is a newer version's
+//!  8      sequence           u64, big-endian; the larger of two valid records is the newer
+//! 16      the body
+//! LEN - 8 XXH3-64 of all before it, big-endian
+//! ```
+//!
+//! The record of fencing tokens (`crates/client/src/fencing/slots.rs`) has two slots with checksums as well, and shares nothing with
+//! this one, since each needs what would be wrong in the other. Here a sequence says which slot is the newer one and
+//! which is written next, and a damaged slot gives way to the other: a node that has lost its last step starts from
+//! the one before. There the tokens themselves say which is newer, a slot is a line of text that people and other
+//! programs can read, and a single damaged byte makes the whole record say nothing: the token that was lost may have been the
+//! one that would have kept a stale holder off. What is left in common is one call of a hash function.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Where a record's body begins.
+pub const BODY: usize = 16;
+/// The length of the checksum in bytes.
+const SUM: usize = 8;
+
+/// Both slots of a record of `LEN` bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TwoSlots<const LEN: usize> {
+    /// The first bytes of a record; the last two are digits, its format.
+    magic: [u8; 8],
+    /// Where the slots begin.
+    slots: [u64; 2],
+    /// The sequence of the record that was read or written last.
+    sequence: u64,
+}
+
+/// What both slots hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contents<T> {
+    /// Records of this version, or none.
+    Known {
+        /// The newest record, decoded.
+        newest: Option<T>,
+        /// How many slots hold something that is no record.
+        damaged: usize,
+    },
+    /// Bytes that are none of a record of any version: another program's file, most likely.
+    Foreign,
+    /// A record of this newer format, which this version does not know.
+    Newer(u8),
+}
+
+/// What one slot holds.
+enum Slot<T> {
+    Blank,
+    Foreign,
+    Damaged,
+    Newer(u8),
+    Valid(u64, T),
+}
+
+impl<const LEN: usize> TwoSlots<LEN> {
+    /// Reads both slots. `read` decodes a record's bytes, whose format is that of `magic` or an older one; it returns `None` for
+    /// values that cannot be.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn open<T>(
+        file: &File,
+        magic: [u8; 8],
+        slots: [u64; 2],
+        read: impl Fn(&[u8; LEN]) -> Option<T>,
+    ) -> io::Result<(Self, Contents<T>)> {
+        let mut both = Self {
+            magic,
+            slots,
+            sequence: 0,
+        };
+        let (mut newest, mut damaged, mut foreign) = (None, 0, 0);
+        for at in slots {
+            match both.look(file, at, &read)? {
+                Slot::Blank => {}
+                Slot::Foreign => foreign += 1,
+                Slot::Damaged => damaged += 1,
+                Slot::Newer(format) => return Ok((both, Contents::Newer(format))),
+                Slot::Valid(sequence, record) => {
+                    if newest.is_none() || both.sequence <= sequence {
+                        both.sequence = sequence;
+                        newest = Some(record);
+                    }
+                }
+            }
+        }
+        let contents = if newest.is_none() && damaged == 0 && foreign > 0 {
+            Contents::Foreign
+        } else {
+            let damaged = damaged + foreign;
+            Contents::Known { newest, damaged }
+        };
+        Ok((both, contents))
+    }
+
+    fn look<T>(
+        &self,
+        file: &File,
+        at: u64,
+        read: impl Fn(&[u8; LEN]) -> Option<T>,
+    ) -> io::Result<Slot<T>> {
+        // Bytes past the end of the file count as zeros, like those in its gaps.
+        let mut bytes = [0; LEN];
+        match file.read_exact_at(&mut bytes, at) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {}
+            Err(error) => return Err(error),
+        }
+        let known = format(&self.magic, self.magic);
+        Ok(match (format(&bytes, self.magic), known) {
+            (Some(found), Some(known)) if found <= known && is_summed(&bytes) => {
+                match read(&bytes) {
+                    Some(record) => Slot::Valid(u64_at(&bytes, 8), record),
+                    None => Slot::Damaged,
+                }
+            }
+            // A newer format may have another checksum.
+            (Some(found), Some(known)) if found > known => Slot::Newer(found),
+            _ if bytes == [0; LEN] => Slot::Blank,
+            (None, _) => Slot::Foreign,
+            _ => Slot::Damaged,
+        })
+    }
+
+    /// Writes a record with this body over the older one of the two.
+    ///
+    /// # Errors
+    /// The file cannot be written; the newest record is still the one before.
+    pub fn write(&mut self, file: &File, mut bytes: [u8; LEN]) -> io::Result<()> {
+        let next = self.sequence.wrapping_add(1);
+        self.put(file, &mut bytes, next)?;
+        self.sequence = next;
+        Ok(())
+    }
+
+    /// Writes the newest record once more, in place.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn rewrite(&self, file: &File, mut bytes: [u8; LEN]) -> io::Result<()> {
+        self.put(file, &mut bytes, self.sequence)
+    }
+
+    fn put(&self, file: &File, bytes: &mut [u8; LEN], sequence: u64) -> io::Result<()> {
+        bytes[..8].copy_from_slice(&self.magic);
+        bytes[8..BODY].copy_from_slice(&sequence.to_be_bytes());
+        let sum = xxh3_64(&bytes[..LEN - SUM]);
+        bytes[LEN - SUM..].copy_from_slice(&sum.to_be_bytes());
+        file.write_all_at(bytes, self.slots[usize::from(sequence % 2 == 1)])
+    }
+}
+
+/// Returns the format of a record whose first six bytes are those of `magic`.
+fn format(bytes: &[u8], magic: [u8; 8]) -> Option<u8> {
+    let digits = bytes.strip_prefix(&magic[..6])?.get(..2)?;
+    let [tens, ones] = [digits[0], digits[1]].map(|digit| char::from(digit).to_digit(10));
+    u8::try_from(tens? * 10 + ones?).ok()
+}
+
+fn is_summed<const LEN: usize>(bytes: &[u8; LEN]) -> bool {
+    u64_at(bytes, LEN - SUM) == xxh3_64(&bytes[..LEN - SUM])
+}
+
+/// Returns the big-endian number at an offset.
+#[must_use]
+pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_be_bytes(array_at(bytes, at))
+}
+
+/// Returns the bytes at an offset.
+#[must_use]
+pub fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(&bytes[at..at + N]);
+    array
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::{BODY, Contents, TwoSlots, array_at};
+
+    const LEN: usize = 32;
+    const MAGIC: [u8; 8] = *b"RINGXX03";
+    const SLOTS: [u64; 2] = [0, 512];
+
+    fn body(bytes: &[u8; LEN]) -> Option<u8> {
+        (bytes[BODY] < 100).then_some(bytes[BODY])
+    }
+
+    fn record(of: u8) -> [u8; LEN] {
+        let mut bytes = [0; LEN];
+        bytes[BODY] = of;
+        bytes
+    }
+
+    fn open(file: &std::fs::File) -> (TwoSlots<LEN>, Contents<u8>) {
+        TwoSlots::open(file, MAGIC, SLOTS, body).expect("the file can be read")
+    }
+
+    const fn known(newest: Option<u8>, damaged: usize) -> Contents<u8> {
+        Contents::Known { newest, damaged }
+    }
+
+    #[test]
+    fn the_newest_is_found_and_any_changed_byte_of_it_leaves_the_one_before() {
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(open(&file).1, known(None, 0));
+        for last in 1..=4 {
+            let (mut pair, _) = open(&file);
+            pair.write(&file, record(last)).unwrap();
+            let before = (last > 1).then_some(last - 1);
+            let at = SLOTS[usize::from(last) % 2];
+            for byte in 0..LEN as u64 {
+                let mut old = [0];
+                file.read_exact_at(&mut old, at + byte).unwrap();
+                file.write_all_at(&[old[0] ^ 0x10], at + byte).unwrap();
+                // With its first bytes the only record there is has lost what it is known by.
+                let expected = match before {
+                    None if byte < MAGIC.len() as u64 => Contents::Foreign,
+                    _ => known(before, 1),
+                };
+                assert_eq!(open(&file).1, expected, "byte {byte}");
+                file.write_all_at(&old, at + byte).unwrap();
+            }
+            assert_eq!(open(&file).1, known(Some(last), 0));
+        }
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_is_damaged_however_well_it_is_summed() {
+        let file = tempfile::tempfile().unwrap();
+        open(&file).0.write(&file, record(100)).unwrap();
+        assert_eq!(open(&file).1, known(None, 1));
+    }
+
+    #[test]
+    fn a_newer_format_is_known_as_such_in_either_slot_and_an_older_one_is_damage() {
+        for slot in SLOTS {
+            for (digits, format) in [(*b"04", 4), (*b"10", 10), (*b"99", 99)] {
+                let file = tempfile::tempfile().unwrap();
+                open(&file).0.write(&file, record(1)).unwrap();
+                let newer: [u8; 8] = array_at(&[&b"RINGXX"[..], &digits].concat(), 0);
+                file.write_all_at(&newer, slot).unwrap();
+                assert_eq!(open(&file).1, Contents::Newer(format));
+            }
+            let file = tempfile::tempfile().unwrap();
+            file.write_all_at(b"RINGXX02", slot).unwrap();
+            assert_eq!(open(&file).1, known(None, 1));
+        }
+    }
+
+    #[test]
+    fn what_no_version_has_written_is_foreign_unless_a_record_is_beside_it() {
+        for slot in SLOTS {
+            let file = tempfile::tempfile().unwrap();
+            file.write_all_at(b"another program's", slot).unwrap();
+            assert_eq!(open(&file).1, Contents::Foreign);
+            let other = SLOTS[usize::from(slot == SLOTS[0])];
+            file.write_all_at(&MAGIC, other).unwrap();
+            assert_eq!(open(&file).1, known(None, 2));
+        }
+    }
+
+    #[test]
+    fn one_slot_is_written_at_a_time() {
+        let file = tempfile::tempfile().unwrap();
+        let (mut pair, _) = open(&file);
+        pair.write(&file, record(1)).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), SLOTS[1] + LEN as u64);
+        let mut other = [0; LEN];
+        file.read_exact_at(&mut other, SLOTS[0]).unwrap();
+        assert_eq!(other, [0; LEN]);
+        pair.rewrite(&file, record(2)).unwrap();
+        file.read_exact_at(&mut other, SLOTS[0]).unwrap();
+        assert_eq!((other, open(&file).1), ([0; LEN], known(Some(2), 0)));
+    }
+}

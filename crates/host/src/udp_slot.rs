@@ -1,0 +1,262 @@
+//! A UDP socket at one address: bound, lost, and bound again.
+
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Add;
+use std::time::Duration;
+
+use ring_proto::time::{Instant, Now};
+use ring_runtime::driver::{Link, Quota, ReceiveBatch, Refused, TransmitBatch};
+use ring_runtime::net::{UdpLink, UdpOptions};
+use tracing::{info, warn};
+
+use super::SendFailures;
+use super::complaints::Complaints;
+
+/// The time between two attempts to bind an address anew.
+pub const REBIND_PAUSE: Duration = Duration::from_secs(1);
+
+/// Datagrams that the machine never saw.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// They came faster than this process reads.
+    pub kernel: u64,
+    /// They were longer than any message.
+    pub cut: u64,
+}
+
+impl Drops {
+    /// What a socket has dropped since it was bound.
+    pub fn of(socket: &mut UdpLink) -> Self {
+        Self {
+            // Receiving shows that a socket is broken.
+            kernel: socket.kernel_drops().unwrap_or(0),
+            cut: socket.cut(),
+        }
+    }
+}
+
+impl Add for Drops {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            kernel: self.kernel + other.kernel,
+            cut: self.cut + other.cut,
+        }
+    }
+}
+
+/// The socket at an address. While it is lost nothing comes of it, and nothing can be sent.
+#[derive(Debug)]
+pub struct UdpSlot {
+    address: SocketAddr,
+    options: UdpOptions,
+    /// `None`: it was lost.
+    socket: Option<UdpLink>,
+    /// The loop does not wait for it yet.
+    is_new: bool,
+    retry: Option<Instant>,
+    complaints: Complaints,
+    /// What sockets before this one have dropped.
+    earlier: Drops,
+    failures: SendFailures,
+}
+
+impl UdpSlot {
+    /// Binds an address.
+    ///
+    /// # Errors
+    /// Those of [`UdpLink::bind`].
+    pub fn bind(address: SocketAddr, options: UdpOptions) -> io::Result<Self> {
+        let socket = UdpLink::bind(address, &options)?;
+        Ok(Self {
+            address,
+            options,
+            socket: Some(socket),
+            is_new: true,
+            retry: None,
+            complaints: Complaints::default(),
+            earlier: Drops::default(),
+            failures: SendFailures::default(),
+        })
+    }
+
+    /// Its address.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// To whom nothing can be sent.
+    #[must_use]
+    pub const fn failures(&self) -> &SendFailures {
+        &self.failures
+    }
+
+    /// The address is another one from now on, if that can be bound; otherwise it stays, and that is logged once.
+    pub fn move_to(&mut self, address: SocketAddr) {
+        if address == self.address {
+            return;
+        }
+        match UdpLink::bind(address, &self.options) {
+            Ok(socket) => {
+                info!(event = "link_moved", %address, "this server is at {address} now, not at {}", self.address);
+                self.earlier = self.drops();
+                self.address = address;
+                self.socket = Some(socket);
+                self.is_new = true;
+                self.retry = None;
+                self.complaints.forget();
+            }
+            Err(error) => {
+                let text = format!(
+                    "the name of this server is at {address} now, which this machine cannot use: {error}; staying at {}",
+                    self.address
+                );
+                if self.complaints.is_new(&text) {
+                    warn!(event = "move_failed", %address, "{text}");
+                }
+            }
+        }
+    }
+
+    /// The socket, while there is one.
+    pub const fn socket(&mut self) -> Option<&mut UdpLink> {
+        self.socket.as_mut()
+    }
+
+    /// Whether datagrams can be sent and received.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        self.socket.is_some()
+    }
+
+    /// How many bytes of received datagrams the kernel keeps, and how many it was asked to keep; `None`: as many.
+    #[must_use]
+    pub fn shortage(&self) -> Option<(usize, usize)> {
+        let (has, _) = self.socket.as_ref()?.buffers().ok()?;
+        let asked = self.options.receive_buffer?;
+        (has < asked).then_some((has, asked))
+    }
+
+    /// What was dropped before the machine saw it.
+    pub fn drops(&mut self) -> Drops {
+        let now = self.socket.as_mut().map(Drops::of).unwrap_or_default();
+        self.earlier + now
+    }
+
+    /// Receiving has failed: closes the socket, to bind the address anew after a pause.
+    pub fn fail(&mut self, now: Instant, error: &io::Error) {
+        let address = self.address;
+        warn!(
+            event = "link_failed", %address,
+            "cannot receive at {address}: {error}; trying again every {REBIND_PAUSE:?}"
+        );
+        self.earlier = self.drops();
+        self.socket = None;
+        self.is_new = false;
+        self.retry = Some(now + REBIND_PAUSE);
+    }
+
+    /// When to call [`look`](Self::look) at the latest.
+    #[must_use]
+    pub const fn deadline(&self) -> Option<Instant> {
+        self.retry
+    }
+
+    /// Binds the address anew if it is time. Returns a socket for which the loop does not wait yet.
+    pub fn look(&mut self, now: Instant) -> Option<&UdpLink> {
+        if self.retry.is_some_and(|retry| retry <= now) {
+            self.rebind(now);
+        }
+        if !std::mem::take(&mut self.is_new) {
+            return None;
+        }
+        self.socket.as_ref()
+    }
+
+    fn rebind(&mut self, now: Instant) {
+        let address = self.address;
+        match UdpLink::bind(address, &self.options) {
+            Ok(socket) => {
+                info!(event = "link_up", %address, "{address} can be used again");
+                self.socket = Some(socket);
+                self.is_new = true;
+                self.retry = None;
+                self.complaints.forget();
+            }
+            Err(error) => {
+                self.retry = Some(now + REBIND_PAUSE);
+                let text = format!("cannot use {address}: {error}");
+                if self.complaints.is_new(&text) {
+                    warn!(event = "bind_failed", %address, "{text}; trying again every {REBIND_PAUSE:?}");
+                }
+            }
+        }
+    }
+}
+
+impl Link<SocketAddr> for UdpSlot {
+    const QUOTA: Quota = <UdpLink as Link<SocketAddr>>::QUOTA;
+
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<SocketAddr>) -> io::Result<()> {
+        self.socket.receive(now, batch)
+    }
+
+    fn send(&mut self, batch: &TransmitBatch<SocketAddr>) -> Result<usize, Refused> {
+        let sent = self.socket.send(batch);
+        match &sent {
+            Ok(accepted) if !self.failures.is_empty() => {
+                for (_, to) in batch.iter().take(*accepted) {
+                    self.failures.accepted(to);
+                }
+            }
+            Ok(_) => {}
+            Err(refused) => {
+                if let Some((_, to)) = batch.iter().next() {
+                    self.failures.refused(to, &refused.as_error());
+                }
+            }
+        }
+        sent
+    }
+
+    fn left_by(&self, now: Now) -> Now {
+        self.socket.left_by(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::net::{Ipv4Addr, UdpSocket};
+
+    use ring_proto::time::Instant;
+
+    use super::{REBIND_PAUSE, UdpSlot};
+    use ring_runtime::net::UdpOptions;
+
+    #[test]
+    fn a_socket_that_fails_is_bound_again_after_a_pause_as_soon_as_that_can_be() {
+        let any = (Ipv4Addr::LOCALHOST, 0).into();
+        let mut slot = UdpSlot::bind(any, UdpOptions::default()).unwrap();
+        // The port that the kernel has chosen, so that another can take it.
+        slot.address = slot.socket().unwrap().address().unwrap();
+        let at = Instant::default() + REBIND_PAUSE;
+        assert!(slot.look(at).is_some(), "it is told once");
+        assert!(slot.look(at).is_none() && slot.is_up() && slot.deadline().is_none());
+        slot.fail(at, &io::Error::from(io::ErrorKind::NetworkDown));
+        assert!(!slot.is_up() && slot.look(at).is_none());
+        assert_eq!(slot.deadline(), Some(at + REBIND_PAUSE));
+        let other = UdpSocket::bind(slot.address()).unwrap();
+        assert!(
+            slot.look(at + REBIND_PAUSE).is_none(),
+            "somebody has the port"
+        );
+        drop(other);
+        assert_eq!(slot.deadline(), Some(at + REBIND_PAUSE * 2));
+        assert!(slot.look(at + REBIND_PAUSE * 2).is_some() && slot.is_up());
+        assert_eq!(slot.deadline(), None);
+    }
+}

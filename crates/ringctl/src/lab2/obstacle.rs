@@ -1,0 +1,112 @@
+//! Why the token does not come.
+
+use std::time::Duration;
+
+use ring_control::harmless;
+use ring_control::lab2::Status;
+use ring_text::format_duration;
+
+use super::super::systems::Obstacle;
+
+/// Returns why the token does not come at once.
+pub(super) fn obstacle(status: &Status, requires_quorum: bool) -> Obstacle {
+    if let Some(why) = own_obstacle(status, requires_quorum) {
+        return Obstacle::lasting(why);
+    }
+    let holder = status.clients.iter().find(|client| client.holds);
+    match (&status.owner, holder) {
+        (_, Some(holder)) => {
+            let label = harmless(&holder.label);
+            Obstacle::passing(format!("held by {label} on this machine"))
+        }
+        (Some(owner), None) if *owner == status.mac => Obstacle::passing(format!(
+            "this node owns the token, and may not grant it yet; its grade is {}",
+            status.grade
+        )),
+        (Some(owner), None) => match &status.holder {
+            Some(holder) => Obstacle {
+                since: format!(
+                    " for {}",
+                    format_duration(Duration::from_nanos(holder.since_ns))
+                ),
+                ..Obstacle::passing(format!("held by {} on {owner}", harmless(&holder.program)))
+            },
+            None => Obstacle::passing(format!("{owner} owns the token")),
+        },
+        (None, None) if status.deaf => {
+            Obstacle::lasting("no owner is known: this node hears nobody")
+        }
+        (None, None) => Obstacle::lasting("no owner is known"),
+    }
+}
+
+/// Returns what keeps this node from owning the token until somebody does something.
+fn own_obstacle(status: &Status, requires_quorum: bool) -> Option<String> {
+    let quorum = &status.quorum;
+    Some(if status.link != "up" {
+        format!("{} has no link", status.interface)
+    } else if !status.stored {
+        "ringd cannot write its state file, and this node owns nothing until it can".to_owned()
+    } else if status.paused {
+        "this node is paused; ringctl resume ends that".to_owned()
+    } else if status.unfit {
+        "no member takes the token from this node, which therefore owns nothing; ringctl resume ends that".to_owned()
+    } else if status.apart {
+        "the times of this node differ from the ring's by a factor of more than 10, and it owns nothing; start ringd with the \
+         options of the other members"
+            .to_owned()
+    } else if requires_quorum && quorum.present < quorum.needed {
+        format!(
+            "no quorum is possible: {} of {} members are there, {} are needed",
+            quorum.present, quorum.ring, quorum.needed
+        )
+    } else {
+        return None;
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Obstacle, obstacle};
+    use crate::render::lab2::tests::example;
+    use ring_control::lab2::{HolderStatus, Status};
+
+    /// Changes what a status shows.
+    type Change = fn(&mut Status);
+
+    #[test]
+    fn what_keeps_the_token_from_its_user_is_said() {
+        let of: [(Change, &str); 11] = [
+            (|it| it.link = "is down".to_owned(), "eth0 has no link"),
+            (|it| it.stored = false, "cannot write its state file"),
+            (|it| it.paused = true, "paused; ringctl resume"),
+            (|it| it.unfit = true, "no member takes the token"),
+            (|it| it.apart = true, "the options of the other members"),
+            (|it| it.quorum.present = 1, "no quorum is possible: 1 of"),
+            (
+                |it| it.owner = Some(it.mac.clone()),
+                "this node owns the token, and may not grant it yet; its grade is alone",
+            ),
+            (|_| {}, "02:00:00:00:00:02 owns the token"),
+            (
+                |it| {
+                    it.holder = Some(HolderStatus {
+                        program: "backup".to_owned(),
+                        since_ns: 61_000_000_000,
+                    });
+                },
+                "held by backup on 02:00:00:00:00:02 for 1m 1s",
+            ),
+            (|it| (it.owner, it.deaf) = (None, true), "hears nobody"),
+            (|it| it.owner = None, "no owner is known"),
+        ];
+        for (is_so, part) in of {
+            let mut status = example();
+            status.clients.clear();
+            is_so(&mut status);
+            let Obstacle { text, since, .. } = obstacle(&status, true);
+            let said = text + &since;
+            assert!(said.contains(part), "{said}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+use ring_control::NodeStatus;
+use ring_control::ftn::Status;
+use serde_json::{Value, json};
+
+use super::{ServerView, size};
+use crate::systems::View;
+
+fn example() -> Value {
+    json!({
+        "ringd": "0.1.0", "up_ns": 185_400_000_000_u64, "index": 1, "ssig": -77, "quorum": 1,
+        "servers": [
+            {"name": "a.example:7301", "state": "READY"},
+            {"name": "b.example:7301", "state": "READY"},
+            {"name": "c.example:7301", "state": "DOWN"},
+        ],
+        "role": "follower", "state": "READY", "leader": 0, "configuration": 12, "round": 1,
+        "authority": true, "grace_ns": 0, "survey": null,
+        "sessions": [{"id": 1_048_577, "address": "192.0.2.9:40000"}],
+        "tokens": 3, "held": 2, "waiting": 1, "memory_bytes": 1_258_291, "max_memory_bytes": 268_435_456,
+        "health": "degraded",
+        "troubles": ["both sides of a cut may grant the same token"],
+        "counters": {"grants": 7, "received.STATE": 40},
+    })
+}
+
+fn view(status: &Value) -> ServerView {
+    let status: Status = serde_json::from_value(status.clone()).unwrap();
+    ServerView::of(NodeStatus::from(&status)).unwrap()
+}
+
+fn page(status: &Value) -> String {
+    let mut out = Vec::new();
+    view(status).show(&mut out).unwrap();
+    let page = String::from_utf8(out).unwrap();
+    let lines: Vec<_> = page.lines().map(str::trim_end).collect();
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn the_page_shows_servers_leader_tokens_and_what_is_wrong() {
+    let expected = "\
+Daemon       ringd 0.1.0, up 3m 5s
+Server       1 of the list with signature -77
+Health       degraded
+Role         follower, with authority, configuration 12
+State        READY, serves its tokens
+Quorum       1 of 3
+Tokens       3, 2 held; requests waiting: 1
+Memory       1.1 MiB of 256 MiB
+
+Servers (3)
+  N  SERVER          STATE
+  0  a.example:7301  READY  leader
+  1  b.example:7301  READY  this server
+  2  c.example:7301  DOWN
+  Warning: both sides of a cut may grant the same token
+
+Sessions (1)
+  1048577     192.0.2.9:40000
+
+Counters (those that are not 0)
+                grants                             7
+                received.STATE                    40
+";
+    assert_eq!(page(&example()), expected);
+    let line = "follower READY leader 0 configuration 12 sessions 1 tokens 3";
+    assert_eq!(view(&example()).line(), line);
+}
+
+#[test]
+fn a_server_that_serves_nothing_says_what_it_waits_for() {
+    for (key, value) in [("state", json!("BOOTING")), ("authority", json!(false))] {
+        let mut status = example();
+        status[key] = value;
+        assert!(page(&status).contains("serves nothing"), "{key}");
+    }
+    let mut status = example();
+    status["state"] = json!("BOOTING");
+    status["grace_ns"] = json!(2_000_000_000);
+    status["survey"] = json!([1_048_577]);
+    let page = page(&status);
+    assert!(page.contains("Grace        2s left"), "{page}");
+    assert!(
+        page.contains("Survey       asking what is held: clients awaited: 1"),
+        "{page}"
+    );
+}
+
+#[test]
+fn what_others_have_chosen_does_nothing_to_a_terminal_and_a_long_list_is_cut() {
+    let mut status = example();
+    status["servers"][0]["name"] = json!("a\u{1b}[2J:1");
+    let sessions = (0..140).map(|id| json!({"id": id, "address": "192.0.2.9:1"}));
+    status["sessions"] = sessions.collect();
+    let page = page(&status);
+    assert!(!page.contains('\u{1b}'), "{page}");
+    assert!(
+        page.contains("Sessions (140)") && page.contains("and 40 more: ringctl"),
+        "{page}"
+    );
+}
+
+#[test]
+fn sizes_have_the_largest_unit_that_fits() {
+    let shown = [0, 1023, 1024, 1536, 1 << 20, 3 << 30].map(size);
+    assert_eq!(
+        shown,
+        ["0 B", "1023 B", "1 KiB", "1.5 KiB", "1 MiB", "3 GiB"]
+    );
+}

@@ -1,0 +1,172 @@
+//! The status of a node of a Jitterbug ring as people want to read it.
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+
+use comfy_table::{ContentArrangement, Table, presets};
+use ring_control::jitterbug::{LEADER, Status, WAITER};
+use ring_control::{NodeStatus, Verdict, harmless};
+use ring_text::format_bytes;
+
+use super::super::systems::{Obstacle, View};
+use super::{LISTED, group, troubles};
+
+/// The most characters of data that are shown.
+const SHOWN: usize = 64;
+
+/// The status of a node.
+pub(crate) struct NodeView {
+    status: Status,
+    whole: NodeStatus,
+}
+
+impl NodeView {
+    /// Reads a status.
+    ///
+    /// # Errors
+    /// It is none of such a node.
+    pub(crate) fn of(whole: NodeStatus) -> serde_json::Result<Self> {
+        let mut status: Status = whole.json().read()?;
+        status.troubles = whole.verdict().troubles;
+        Ok(Self { status, whole })
+    }
+}
+
+impl View for NodeView {
+    fn verdict(&self) -> Verdict {
+        self.whole.verdict()
+    }
+
+    fn json(&self) -> NodeStatus {
+        self.whole.clone()
+    }
+
+    fn show(&self, output: &mut dyn Write) -> io::Result<()> {
+        let status = &self.status;
+        head(status, output)?;
+        writeln!(
+            output,
+            "\nNodes ({}, in the order of the token)",
+            status.nodes.len()
+        )?;
+        writeln!(output, "{}", nodes(status).trim_fmt())?;
+        more(status.nodes.len(), output)?;
+        troubles(&status.troubles, output)?;
+        if !status.to_add.is_empty() {
+            writeln!(output, "\nTo be added ({})", status.to_add.len())?;
+            for node in status.to_add.iter().take(LISTED) {
+                writeln!(output, "  {:<40}{}", harmless(&node.address), node.port)?;
+            }
+            more(status.to_add.len(), output)?;
+        }
+        writeln!(output, "\nCounters (those that are not 0)")?;
+        group("", &status.counters.plain, output)?;
+        group("dropped", &status.counters.dropped, output)
+    }
+
+    fn line(&self) -> String {
+        let status = &self.status;
+        format!(
+            "{} token_id {} nodes {} data {}",
+            harmless(&status.state),
+            status.token_id,
+            status.nodes.len(),
+            data(status)
+        )
+    }
+
+    fn obstacle(&self, _: bool) -> Option<Obstacle> {
+        Some(match self.status.state.as_str() {
+            LEADER => Obstacle::passing(
+                "this node has the token: a program of this machine works with it, or it is being handed on",
+            ),
+            WAITER => Obstacle::passing("the token is at another node, and comes round"),
+            _ if self.status.address.is_none() => Obstacle::lasting(format!(
+                "{} has no address",
+                harmless(&self.status.interface)
+            )),
+            _ => Obstacle::lasting("this node has no ring: it looks for a leader"),
+        })
+    }
+}
+
+fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
+    let state = match status.state.as_str() {
+        LEADER => "leader: it has the token",
+        WAITER => "waiter: the token is at another node",
+        _ if status.address.is_none() => "orphan: it waits for an address",
+        _ => "orphan: it looks for a leader",
+    };
+    let address = match (&status.address, status.tcp_port) {
+        (Some(address), Some(port)) => format!("{}, TCP port {port}", harmless(address)),
+        (Some(address), None) => harmless(address),
+        (None, _) => "none".to_owned(),
+    };
+    let lines = [
+        ("Interface", harmless(&status.interface)),
+        (
+            "Address",
+            format!("{address}, UDP port {}", status.udp_port),
+        ),
+        ("Health", status.health.name().to_owned()),
+        ("State", state.to_owned()),
+        ("Token", format!("id {}", status.token_id)),
+        ("List", format!("hash {}", status.node_list_hash)),
+        (
+            "Data",
+            format!("{}, {}", format_bytes(status.data_len), data(status)),
+        ),
+    ];
+    for (name, value) in lines {
+        writeln!(out, "{name:<13}{value}")?;
+    }
+    Ok(())
+}
+
+/// Data as text where it is text, else in digits; cut.
+fn data(status: &Status) -> String {
+    let text = match &status.data {
+        _ if status.data_len == 0 => return "none".to_owned(),
+        Some(text) => harmless(text),
+        None => format!("hexadecimal {}", harmless(&status.data_hex)),
+    };
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
+fn nodes(status: &Status) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header([" ADDRESS", "PORT", "PENALTY", ""]);
+    for node in status.nodes.iter().take(LISTED) {
+        let own = status.address.as_ref() == Some(&node.address);
+        let penalty = match (node.penalty.threshold, node.penalty.count) {
+            (0, 0) => String::new(),
+            (threshold, count) => format!("{threshold} ({count} skipped)"),
+        };
+        table.add_row([
+            format!(" {}", harmless(&node.address)),
+            node.port.to_string(),
+            penalty,
+            if own { "this node" } else { "" }.to_owned(),
+        ]);
+    }
+    table
+}
+
+/// How many of so many are not shown.
+fn more(all: usize, out: &mut dyn Write) -> io::Result<()> {
+    match all.saturating_sub(LISTED) {
+        0 => Ok(()),
+        more => writeln!(
+            out,
+            "  and {more} more: ringctl status --json lists them all"
+        ),
+    }
+}

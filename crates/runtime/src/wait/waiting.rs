@@ -1,0 +1,100 @@
+//! What a loop waits for.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use ring_proto::time::Instant;
+use thiserror::Error;
+
+use super::{Alarm, Interest, Poller};
+
+/// The key for messages, and for anything else that the link must be driven for. Keys from 1 to 62 are free.
+pub const LINK: u64 = 0;
+const ALARM: u64 = 63;
+
+/// A system call failed that does not fail on a healthy system.
+#[derive(Debug, Error)]
+#[error("cannot {what}: {source}")]
+pub struct Failure {
+    what: &'static str,
+    source: io::Error,
+}
+
+impl Failure {
+    /// For `map_err`: a system call that was to do `what` failed.
+    pub fn to(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self { what, source }
+    }
+}
+
+/// The keys of the descriptors that a wait has found ready, each below 64.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReadyKeys(u64);
+
+impl ReadyKeys {
+    /// Whether the descriptor with this key is ready.
+    #[must_use]
+    pub const fn has(self, key: u64) -> bool {
+        key < 64 && self.0 & (1 << key) != 0
+    }
+}
+
+/// Waits for any registered descriptor, or a deadline.
+#[derive(Debug)]
+pub struct Waiting {
+    poller: Poller,
+    /// Ends a wait at the deadline.
+    alarm: Alarm,
+}
+
+impl Waiting {
+    /// Waits for nothing yet.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn new() -> Result<Self, Failure> {
+        let poller = Poller::new().map_err(Failure::to("make a poller"))?;
+        let alarm = Alarm::new().map_err(Failure::to("make a timer"))?;
+        let waiting = Self { poller, alarm };
+        waiting.add(&waiting.alarm, ALARM)?;
+        Ok(waiting)
+    }
+
+    /// Registers a descriptor: waits end when it is readable.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn add(&self, fd: impl AsFd, key: u64) -> Result<(), Failure> {
+        debug_assert!(key <= ALARM, "a key that no wait can tell");
+        let added = self.poller.add(fd, key, Interest::Read);
+        added.map_err(Failure::to("wait for a descriptor"))
+    }
+
+    /// Removes a descriptor.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn remove(&self, fd: impl AsFd) -> Result<(), Failure> {
+        let removed = self.poller.remove(fd);
+        removed.map_err(Failure::to("leave a descriptor alone"))
+    }
+
+    /// Waits until a descriptor is ready, or until `deadline`.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> Result<ReadyKeys, Failure> {
+        let set = self.alarm.by(deadline);
+        set.map_err(Failure::to("set the timer"))?;
+        self.poller.wait(None).map_err(Failure::to("wait"))?;
+        let mut ready = ReadyKeys::default();
+        for found in self.poller.ready() {
+            if found.key == ALARM {
+                self.alarm.went_off();
+            }
+            ready.0 |=
+                u32::try_from(found.key).map_or(0, |key| 1_u64.checked_shl(key).unwrap_or(0));
+        }
+        Ok(ready)
+    }
+}

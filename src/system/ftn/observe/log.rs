@@ -1,0 +1,106 @@
+//! A log line an event.
+
+use std::time::Duration;
+
+use ring_host::observe::{Line, RateLimit};
+use ring_host::print_line;
+use ring_proto::ftn::server::Event;
+use ring_proto::time::Instant;
+use tracing::field::display;
+
+use super::holdings::Holdings;
+use super::telling::Keys;
+
+/// Sessions that begin and end in order.
+const TURNS: RateLimit = RateLimit::new(200, Duration::from_millis(10));
+/// Sessions that ended by silence: after a cut thousands may, and a few lines say so.
+const SESSIONS: RateLimit = RateLimit::new(10, Duration::from_secs(3));
+/// Names of sessions, as often as grants that get a line.
+const INTRODUCTIONS: RateLimit = RateLimit::new(100, Duration::from_secs(1));
+/// Senders with another list.
+const STRANGERS: RateLimit = RateLimit::new(5, Duration::from_secs(10));
+/// Dropped datagrams.
+const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
+
+/// Prints a line an event through `tracing`, and limits how many.
+#[derive(Debug)]
+pub struct Log {
+    verbose: bool,
+    turns: RateLimit,
+    sessions: RateLimit,
+    introductions: RateLimit,
+    strangers: RateLimit,
+    drops: RateLimit,
+    holdings: Holdings,
+}
+
+/// A line is to be printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admitted {
+    /// Number of lines suppressed before this one.
+    pub hidden: u64,
+    /// Duration of the hold that this event ends.
+    pub held: Option<Duration>,
+}
+
+impl Log {
+    /// If `verbose`, sessions that begin and end are told too, and why datagrams are dropped.
+    #[must_use]
+    pub fn new(verbose: bool) -> Self {
+        Self {
+            verbose,
+            turns: TURNS,
+            sessions: SESSIONS,
+            introductions: INTRODUCTIONS,
+            strangers: STRANGERS,
+            drops: DROPS,
+            holdings: Holdings::new(),
+        }
+    }
+
+    /// Returns whether a line is to be printed for an event: a line that is not printed need not be formatted.
+    pub fn admit(&mut self, now: Instant, event: &Event) -> Option<Admitted> {
+        if let Ok(admitted) = self.holdings.admit(now, event) {
+            return admitted;
+        }
+        let admitted = |hidden| Admitted { hidden, held: None };
+        let limit = match event {
+            Event::Dropped { .. } => self.verbose.then_some(&mut self.drops)?,
+            Event::SessionBegun { .. }
+            | Event::SessionAdopted { .. }
+            | Event::SessionLoggedOut { .. } => self.verbose.then_some(&mut self.turns)?,
+            Event::SessionExpired { .. } => &mut self.sessions,
+            Event::SessionIntroduced { .. } => &mut self.introductions,
+            Event::OtherList { .. } | Event::Misplaced { .. } => &mut self.strangers,
+            _ => return Some(admitted(0)),
+        };
+        limit.allow(now).then(|| admitted(limit.take_refused()))
+    }
+}
+
+/// Prints the line of an event, `hidden` being how many before it were not printed.
+pub fn print(line: &Line<Keys>, hidden: u64) {
+    let Keys {
+        configuration,
+        server,
+        session,
+        address,
+        ref token,
+        ref program,
+        ref fencing_number,
+        held_ns,
+    } = line.keys;
+    let address = address.map(display);
+    print_line!(
+        line,
+        hidden,
+        configuration,
+        server,
+        session,
+        address,
+        token,
+        program,
+        fencing_number,
+        held_ns
+    );
+}

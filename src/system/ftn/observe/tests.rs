@@ -1,0 +1,201 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ring_codec::ftn::ServerState::{Booting, Down, Ready};
+use ring_host::observe::Line;
+use ring_proto::ftn::server::{Difference, Event, Holding, Reason, RoleKind, Setting};
+use ring_proto::time::Instant;
+use tracing::Level;
+
+use super::{Keys, Log, Names, News};
+
+fn news() -> News {
+    let names: [Box<str>; 3] = ["a:1".into(), "b:2".into(), "c:3".into()];
+    News::new(Names::new(names, 1))
+}
+
+fn client() -> SocketAddr {
+    ([192, 0, 2, 9], 4000).into()
+}
+
+fn describe(event: &Event) -> Line<Keys> {
+    news().describe(event, None)
+}
+
+#[test]
+fn a_configuration_names_the_servers_that_have_changed_and_warns_of_those_that_are_down() {
+    let mut news = news();
+    let mut change = |configuration, states: [_; 3]| {
+        let states = Box::new(states);
+        let changed = Event::ConfigurationChanged {
+            configuration,
+            states,
+        };
+        news.describe(&changed, None)
+    };
+    let first = change(4, [Down, Booting, Ready]);
+    let text = "configuration 4: this server is BOOTING, server 2 (c:3) is READY";
+    assert_eq!((&*first.text, first.level), (text, Level::INFO));
+    assert_eq!(first.keys.configuration, Some(4));
+    let second = change(7, [Down, Ready, Down]);
+    let text = "configuration 7: this server is READY, server 2 (c:3) is DOWN";
+    assert_eq!((&*second.text, second.level), (text, Level::WARN));
+    assert!(change(10, [Down, Ready, Down]).text.ends_with("as before"));
+}
+
+#[test]
+fn who_leads_is_named() {
+    let role = |role, leader| describe(&Event::RoleChanged { role, leader });
+    let follows = role(RoleKind::Follower, Some(2));
+    assert_eq!(follows.text, "server 2 (c:3) leads");
+    assert_eq!(follows.keys.server, Some(2));
+    assert_eq!(role(RoleKind::Leader, Some(1)).text, "this server leads");
+    assert!(role(RoleKind::Electing, None).text.contains("looking"));
+}
+
+#[test]
+fn a_server_with_other_options_is_named_with_them() {
+    let differences = Box::new([Difference {
+        option: "--client-timeout",
+        own: Setting::Time(Duration::from_secs(15)),
+        theirs: Setting::Time(Duration::from_secs(5)),
+    }]);
+    let line = describe(&Event::OptionsCompared {
+        server: 2,
+        differences,
+    });
+    assert_eq!((line.event, line.level), ("options_differ", Level::WARN));
+    let text = "server 2 (c:3) has other options: --client-timeout 5 s there, 15 s here";
+    assert!(line.text.starts_with(text), "{}", line.text);
+    let none = Event::OptionsCompared {
+        server: 2,
+        differences: Box::new([]),
+    };
+    assert_eq!(describe(&none).level, Level::INFO);
+}
+
+#[test]
+fn a_server_that_leaves_says_how_many_data_are_lost() {
+    let left = |left_behind| describe(&Event::ShutDown { left_behind });
+    assert_eq!(left(0).level, Level::INFO);
+    let lost = left(3);
+    assert_eq!(lost.level, Level::WARN);
+    assert!(lost.text.contains("the data of 3 tokens"), "{}", lost.text);
+}
+
+#[test]
+fn a_survey_is_news_if_it_asks_anybody() {
+    let mut news = news();
+    for (sessions, level) in [(0, Level::DEBUG), (3, Level::INFO)] {
+        let begun = Event::SurveyBegun {
+            configuration: 4,
+            sessions,
+        };
+        assert_eq!(news.describe(&begun, None).level, level);
+        let ended = news.describe(&Event::SurveyEnded { configuration: 4 }, None);
+        assert_eq!((ended.level, ended.keys.configuration), (level, Some(4)));
+    }
+}
+
+#[test]
+fn what_loses_something_is_a_warning_and_what_a_client_has_named_does_nothing_to_a_terminal() {
+    let heir = describe(&Event::TookOverTokens {
+        server: Some(0),
+        held: 1,
+    });
+    assert_eq!(heir.level, Level::WARN);
+    assert!(
+        heir.text.contains("server 0 (a:1)") && heir.text.contains("hold 1 token of it"),
+        "{heir:?}"
+    );
+    let name = [b"\x1b[2J'".to_vec(), vec![b'x'; 100]].concat();
+    let conflict = describe(&Event::Conflict { name: name.into() });
+    assert_eq!(conflict.level, Level::ERROR);
+    assert!(
+        !conflict.text.contains('\x1b') && conflict.text.contains("(105 bytes)"),
+        "{conflict:?}"
+    );
+    assert!(conflict.text.contains("--quorum majority"), "{conflict:?}");
+}
+
+#[test]
+fn what_happens_with_every_datagram_or_client_is_limited_or_for_the_verbose() {
+    let dropped = Event::Dropped {
+        from: client(),
+        kind: None,
+        reason: Reason::Malformed,
+    };
+    let begun = Event::SessionBegun {
+        id: 7,
+        address: client(),
+    };
+    let expired = Event::SessionExpired {
+        id: 7,
+        address: client(),
+    };
+    let at = Instant::default() + Duration::from_secs(100);
+    let mut log = Log::new(false);
+    assert_eq!(log.admit(at, &dropped), None);
+    assert_eq!(log.admit(at, &begun), None);
+    let shown = (0..1000)
+        .filter(|_| log.admit(at, &expired).is_some())
+        .count();
+    assert_eq!(shown, 10);
+    let later = log.admit(at + Duration::from_secs(3), &expired);
+    let hidden = later.map(|it| it.hidden);
+    assert_eq!(hidden, Some(990), "those that were not shown are counted");
+    let mut log = Log::new(true);
+    assert!(log.admit(at, &begun).is_some());
+    assert!(log.admit(at, &dropped).is_some());
+    assert_eq!(log.admit(at, &dropped), None);
+    let text = describe(&dropped).text;
+    assert_eq!(
+        text,
+        "dropped a datagram of 192.0.2.9:4000: it is no message of the protocol"
+    );
+}
+
+#[test]
+fn a_grant_and_its_end_name_the_program_the_number_and_how_long_the_token_was_held() {
+    let holding = |number: u128| {
+        let name = match number {
+            41 => "press".to_owned(),
+            other => format!("token {other}"),
+        };
+        Box::new(Holding {
+            name: name.into_bytes().into(),
+            session: 7,
+            address: client(),
+            program: Some("backup (process 12 of root on north)".into()),
+            number,
+        })
+    };
+    let at = Instant::default() + Duration::from_secs(100);
+    let later = at + Duration::from_secs(63);
+    let mut log = Log::new(false);
+    let granted = Event::TokenGranted(holding(41));
+    let admitted = log.admit(at, &granted).expect("it is the first");
+    let line = news().describe(&granted, admitted.held);
+    let who = "session 7 of 192.0.2.9:4000 (backup (process 12 of root on north))";
+    let which = "the token 'press' with number 41";
+    assert_eq!(line.text, format!("{who} holds {which}"));
+    assert_eq!(line.level, Level::INFO);
+    let returned = Event::TokenReturned(holding(41));
+    let admitted = log.admit(later, &returned).expect("its grant was shown");
+    let line = news().describe(&returned, admitted.held);
+    assert_eq!(line.text, format!("{who} has returned {which} after 1m 3s"));
+    assert_eq!(line.keys.held_ns, Some(63_000_000_000));
+    // Of a flood only some are shown, each with its end.
+    let flood: Vec<u128> = (0..1_000).collect();
+    let shown = flood.iter().filter(|&&number| {
+        let granted = Event::TokenGranted(holding(number));
+        log.admit(at, &granted).is_some()
+    });
+    let shown = shown.count();
+    assert!((90..=100).contains(&shown), "{shown}");
+    let ended = flood.iter().filter(|&&number| {
+        let lost = Event::TokenLost(holding(number));
+        log.admit(at, &lost).is_some()
+    });
+    assert_eq!(ended.count(), shown);
+}

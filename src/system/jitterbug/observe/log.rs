@@ -1,0 +1,82 @@
+//! A log line an event.
+
+use std::time::Duration;
+
+use ring_host::observe::{Line, RateLimit};
+use ring_host::print_line;
+use ring_proto::jitterbug::{Acceptance, Event, State};
+use ring_proto::time::Instant;
+use tracing::field::display;
+
+use super::telling::{Keys, is_turn};
+
+/// What goes on failing turn after turn.
+const FAILURES: RateLimit = RateLimit::new(5, Duration::from_secs(10));
+/// Nodes of a list, which may come by the thousand.
+const NODES: RateLimit = RateLimit::new(20, Duration::from_millis(500));
+/// Turns of the token.
+const TURNS: RateLimit = RateLimit::new(200, Duration::from_millis(10));
+/// What was dropped.
+const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
+
+/// Prints a line an event through `tracing`, and limits how many.
+#[derive(Debug)]
+pub struct Log {
+    verbose: bool,
+    passes: RateLimit,
+    programs: RateLimit,
+    nodes: RateLimit,
+    refusals: RateLimit,
+    turns: RateLimit,
+    drops: RateLimit,
+}
+
+impl Log {
+    /// If `verbose`, turns of the token are told too, and why datagrams and exchanges are dropped.
+    #[must_use]
+    pub const fn new(verbose: bool) -> Self {
+        Self {
+            verbose,
+            passes: FAILURES,
+            programs: FAILURES,
+            nodes: NODES,
+            refusals: FAILURES,
+            turns: TURNS,
+            drops: DROPS,
+        }
+    }
+
+    /// Whether a line is to be printed for an event, after the state `before`, and how many before it were not. Who prints
+    /// none formats none.
+    pub fn admit(&mut self, now: Instant, event: &Event, before: State) -> Option<u64> {
+        let limit = match event {
+            Event::Dropped { .. } => self.verbose.then_some(&mut self.drops)?,
+            Event::StateChanged { state, .. } if is_turn(before, *state) => {
+                self.verbose.then_some(&mut self.turns)?
+            }
+            Event::UseChanged { .. }
+            | Event::Passed { .. }
+            | Event::PassAborted { .. }
+            | Event::DataChanged { .. }
+            | Event::Accepted {
+                how: Acceptance::Taken,
+                ..
+            } => self.verbose.then_some(&mut self.turns)?,
+            Event::PassFailed { .. } => &mut self.passes,
+            Event::ComputeFailed | Event::DecideFailed | Event::DataDropped => &mut self.programs,
+            Event::NodeAdded { .. } | Event::NodeForgotten { .. } => &mut self.nodes,
+            Event::NodeRefused { .. } | Event::ListCut { .. } | Event::NodeDiffers { .. } => {
+                &mut self.refusals
+            }
+            _ => return Some(0),
+        };
+        limit.allow(now).then(|| limit.take_refused())
+    }
+}
+
+/// Prints the line of an event, `hidden` being how many before it were not printed.
+pub fn print(line: &Line<Keys>, hidden: u64) {
+    let Keys { token_id, node } = line.keys;
+    let node = node.map(display);
+    print_line!(line, hidden, token_id, node);
+}

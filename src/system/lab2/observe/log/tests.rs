@@ -1,0 +1,409 @@
+use ring_host::observe::{Style, Taker, subscriber};
+use ring_proto::lab2::{DropReason, Event, Grade, Reason, State, Trouble};
+use ring_proto::time::{Instant, Now};
+use ring_runtime::driver::Observe;
+
+use super::Log;
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+const ONE: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const TWO: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+
+#[derive(Clone, Default)]
+struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The lines that the events give, each at its time in ms; without time stamps if text.
+fn lines(style: Style, events: &[(u64, Event)]) -> Vec<String> {
+    let captured = Captured::default();
+    let writer = captured.clone();
+    tracing::subscriber::with_default(subscriber(style, move || writer.clone()), || {
+        let mut log = Log::new(style.verbose, Duration::from_millis(400));
+        for (ms, event) in events {
+            let monotonic = Instant::from_nanos((60_000 + ms) * 1_000_000);
+            log.observe(Now { monotonic, wall: 0 }, event);
+        }
+    });
+    let bytes = captured.0.lock().unwrap().clone();
+    let text = String::from_utf8(bytes).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn text(verbose: bool, events: &[(u64, Event)]) -> Vec<String> {
+    let style = Style {
+        json: false,
+        verbose,
+        taker: Taker::Stream,
+    };
+    let without_time = |line: String| line.split_once(' ').unwrap().1.trim().to_owned();
+    lines(style, events).into_iter().map(without_time).collect()
+}
+
+fn token(progress: u64) -> Token {
+    Token {
+        progress,
+        author: ONE,
+        number: 3,
+    }
+}
+
+fn changed(from: State, to: State, reason: Reason, progress: u64) -> Event {
+    let token = Some(token(progress));
+    Event::StateChanged {
+        from,
+        to,
+        reason,
+        token,
+    }
+}
+
+/// Some turns of the plain rotation: each 10 ms the token is taken, 5 ms later handed over.
+fn rotation(turns: u64) -> Vec<(u64, Event)> {
+    (0..turns)
+        .flat_map(|turn| {
+            let (taken, over) = (Reason::TokenTaken, Reason::TokenHandedOver);
+            [
+                (
+                    turn * 10,
+                    changed(State::Waiter, State::Owner, taken, 2 * turn),
+                ),
+                (
+                    turn * 10 + 5,
+                    changed(State::Owner, State::Waiter, over, 2 * turn + 1),
+                ),
+            ]
+        })
+        .collect()
+}
+
+#[test]
+fn a_change_is_a_sentence_with_token_and_members() {
+    let events = [
+        (
+            0,
+            Event::MemberAdded {
+                mac: TWO,
+                members: 4,
+            },
+        ),
+        (
+            1,
+            changed(State::Generating, State::Owner, Reason::Elected, 17),
+        ),
+    ];
+    assert_eq!(
+        text(false, &events),
+        [
+            "INFO member 02:00:00:00:00:02 added; 4 members",
+            "INFO GENERATING -> OWNER: elected, generated a new token; \
+             token 17-02:00:00:00:00:01-3, 4 members",
+        ]
+    );
+}
+
+#[test]
+fn json_has_the_same_in_fields() {
+    let style = Style {
+        json: true,
+        verbose: false,
+        taker: Taker::Stream,
+    };
+    let events = [(
+        1,
+        changed(State::Looser, State::Waiter, Reason::TokenHeard, 17),
+    )];
+    let lines = lines(style, &events);
+    let line: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
+    assert_eq!(line["level"], "INFO");
+    assert_eq!(line["event"], "state_changed");
+    assert_eq!(line["from"], "LOOSER");
+    assert_eq!(line["to"], "WAITER");
+    assert_eq!(line["reason"], "token_heard");
+    assert_eq!(line["token"], "17-02:00:00:00:00:01-3");
+    assert!(
+        line["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("LOOSER -> WAITER: ")
+    );
+}
+
+#[test]
+fn plain_rotation_is_told_in_full_or_not_at_all() {
+    assert_eq!(text(false, &rotation(250)), [""; 0]);
+    let shown = text(true, &rotation(250));
+    assert_eq!(shown.len(), 500);
+    assert!(shown[0].starts_with("DEBUG WAITER -> OWNER: took the token; token 0-"));
+}
+
+#[test]
+fn grades_that_come_and_go_with_the_turns_are_told_when_they_are_others() {
+    let mut events = Vec::new();
+    for (turn, grade) in [Grade::Quorum, Grade::Quorum, Grade::View, Grade::Quorum]
+        .into_iter()
+        .enumerate()
+    {
+        let at = turn as u64 * 100;
+        let begun = changed(State::Waiter, State::Owner, Reason::TokenTaken, at);
+        let token = token(at);
+        events.push((at, begun));
+        events.push((at + 1, Event::GradeChanged { grade, token }));
+    }
+    let shown = text(false, &events);
+    let grades = shown
+        .iter()
+        .map(|line| line.strip_prefix("INFO grade is ").unwrap());
+    let grades: Vec<_> = grades.map(|rest| rest.split(';').next().unwrap()).collect();
+    assert_eq!(grades, ["quorum", "view", "quorum"]);
+}
+
+#[test]
+fn a_grade_that_no_later_tenure_reaches_is_missed() {
+    let grade = Grade::Quorum;
+    let kind = ring_codec::lab2::Kind::TokenIsHere;
+    let mut events = vec![
+        (
+            0,
+            changed(State::Generating, State::Owner, Reason::Elected, 1),
+        ),
+        (
+            1,
+            Event::GradeChanged {
+                grade,
+                token: token(1),
+            },
+        ),
+    ];
+    let minted = token(3);
+    events.push((
+        500,
+        Event::HandOverFailed {
+            to: TWO,
+            in_a_row: 1,
+            minted: Some(minted),
+        },
+    ));
+    events.extend((6..30).map(|beat| (beat * 100, Event::Transmitted { kind })));
+    let shown = text(false, &events);
+    assert_eq!(shown.len(), 4, "{shown:#?}");
+    assert!(
+        shown[3].contains("grade is alone: no member has confirmed the token for 1s"),
+        "{}",
+        shown[3]
+    );
+}
+
+#[test]
+fn the_journal_gets_a_priority_for_each_line_and_no_time() {
+    let events = [
+        (0, Event::MemberLeft { mac: TWO }),
+        (
+            1,
+            changed(State::Owner, State::Waiter, Reason::StrongerToken, 9),
+        ),
+    ];
+    let style = |json| Style {
+        json,
+        verbose: false,
+        taker: Taker::Journal,
+    };
+    let sentences = lines(style(false), &events);
+    assert!(sentences[0].starts_with("<6>member 02:"), "{sentences:?}");
+    assert!(
+        sentences[1].starts_with("<4>OWNER -> WAITER: "),
+        "{sentences:?}"
+    );
+    for (line, priority) in lines(style(true), &events).iter().zip(["<6>", "<4>"]) {
+        let line: serde_json::Value =
+            serde_json::from_str(line.strip_prefix(priority).unwrap()).unwrap();
+        assert!(
+            line["event"].is_string() && line["timestamp"].is_null(),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn the_journal_s_socket_gets_the_fields_of_each_line() {
+    let events = [(0, Event::MemberLeft { mac: TWO })];
+    let style = Style {
+        json: false,
+        verbose: false,
+        taker: Taker::Entries,
+    };
+    let mut entry = lines(style, &events);
+    entry.sort_unstable();
+    let expected = [
+        "MESSAGE=member 02:00:00:00:00:02 is leaving",
+        "PRIORITY=6",
+        "RINGD_EVENT=member_left",
+        "RINGD_MAC=02:00:00:00:00:02",
+    ];
+    assert_eq!(entry, expected);
+}
+
+#[test]
+fn other_changes_are_shown_in_mid_rotation() {
+    let mut events = rotation(50);
+    events.push((
+        500,
+        changed(State::Owner, State::Waiter, Reason::StrongerToken, 9),
+    ));
+    let minted = token(99);
+    events.push((
+        501,
+        Event::HandOverFailed {
+            to: TWO,
+            in_a_row: 1,
+            minted: Some(minted),
+        },
+    ));
+    events.push((502, Event::MemberLeft { mac: TWO }));
+    events.push((
+        503,
+        Event::OwnerChanged {
+            owner: None,
+            token: None,
+        },
+    ));
+    let shown = text(false, &events);
+    assert_eq!(
+        shown,
+        [
+            "WARN OWNER -> WAITER: met a stronger token and destroyed its own; \
+             token 9-02:00:00:00:00:01-3, 0 members",
+            "WARN 02:00:00:00:00:02 did not take the token, failure 1 in a row; \
+             minted token 99-02:00:00:00:00:01-3 in its place",
+            "INFO member 02:00:00:00:00:02 is leaving",
+            "INFO owner is unknown; token 99-02:00:00:00:00:01-3",
+        ]
+    );
+}
+
+#[test]
+fn an_owner_of_the_same_chain_is_plain_rotation_and_of_a_generated_one_is_not() {
+    let owner = |owner, token| Event::OwnerChanged {
+        owner: Some(owner),
+        token: Some(token),
+    };
+    let generated = Token {
+        number: 4,
+        ..token(1_700_000_000_000_000_000)
+    };
+    let events = [
+        (0, owner(TWO, token(1))),
+        (1, owner(ONE, token(2))),
+        (2, owner(TWO, token(3))),
+        (3, owner(ONE, generated)),
+    ];
+    assert_eq!(
+        text(false, &events),
+        [
+            "INFO owner is 02:00:00:00:00:02; token 1-02:00:00:00:00:01-3",
+            "INFO owner is 02:00:00:00:00:01; \
+             token 1700000000000000000-02:00:00:00:00:01-4",
+        ]
+    );
+}
+
+#[test]
+fn an_owner_does_not_say_twice_that_it_is_one() {
+    let owner = Some(ONE);
+    let events = [
+        (
+            0,
+            changed(State::Generating, State::Owner, Reason::Elected, 1),
+        ),
+        (
+            0,
+            Event::OwnerChanged {
+                owner,
+                token: Some(token(1)),
+            },
+        ),
+    ];
+    assert_eq!(text(false, &events).len(), 1);
+}
+
+#[test]
+fn a_storm_of_changes_is_limited() {
+    let moved = Event::MemberMoved {
+        mac: TWO,
+        ip: std::net::Ipv4Addr::new(10, 0, 0, 1)
+            .to_ipv6_mapped()
+            .octets(),
+    };
+    let events: Vec<_> = (0..10_000).map(|at| (at / 100, moved)).collect();
+    let shown = text(false, &events);
+    assert_eq!(shown.len(), 20);
+    assert_eq!(shown[0], "INFO member 02:00:00:00:00:02 has ip 10.0.0.1");
+}
+
+#[test]
+fn dropped_frames_are_shown_only_if_verbose_and_never_many() {
+    let dropped = Event::Dropped {
+        reason: DropReason::Truncated,
+    };
+    let events: Vec<_> = (0..3000).map(|ms| (ms, dropped)).collect();
+    assert!(text(false, &events).is_empty());
+    let shown = text(true, &events);
+    assert_eq!(
+        shown,
+        [
+            "DEBUG dropped a frame: shorter than its kind needs",
+            "DEBUG dropped a frame: shorter than its kind needs (and 999 more like this were not shown)",
+            "DEBUG dropped a frame: shorter than its kind needs (and 999 more like this were not shown)",
+        ]
+    );
+}
+
+#[test]
+fn a_full_table_is_said_but_not_for_every_frame() {
+    let full = Event::TableFull { author: TWO };
+    let events: Vec<_> = (0..3000).map(|ms| (ms, full)).collect();
+    let shown = text(false, &events);
+    assert_eq!(shown.len(), 20);
+    assert!(shown[0].contains("02:00:00:00:00:02 is not remembered"));
+}
+
+#[test]
+fn what_happens_with_every_frame_prints_nothing() {
+    let kind = ring_codec::lab2::Kind::TakeToken;
+    let latency = Duration::from_micros(30);
+    let events = [
+        (0, Event::Received { kind }),
+        (0, Event::Transmitted { kind }),
+        (0, Event::TransmitFailed { kind }),
+        (0, Event::HandedOver { to: TWO, latency }),
+    ];
+    assert!(text(false, &events).is_empty());
+}
+
+#[test]
+fn lateness_warns_from_a_quarter_of_the_failure_timeout_on() {
+    let late = |after_ms| Event::Trouble {
+        trouble: Trouble::AnswerLate {
+            mac: TWO,
+            after: Duration::from_millis(after_ms),
+        },
+        over: false,
+    };
+    let lines = text(false, &[(0, late(99)), (1, late(100))]);
+    let levels: Vec<_> = lines.iter().map(|line| &line[..4]).collect();
+    assert_eq!(levels, ["INFO", "WARN"], "{lines:?}");
+}

@@ -1,0 +1,249 @@
+//! Counts every event. Fixed arrays: counting allocates nothing.
+
+use std::collections::BTreeMap;
+
+use ring_codec::lab2::Kind;
+use ring_control::lab2::Counters;
+use ring_host::observe::Latency;
+use ring_proto::lab2::{Event, State};
+use ring_proto::time::Now;
+use ring_runtime::driver::Observe;
+
+use super::text::{DROP_REASONS, REASONS, drop_reason, reason};
+
+/// The key in `dropped` of frames that the kernel dropped because its queue was full.
+const KERNEL_QUEUE_FULL: &str = "kernel_queue_full";
+
+/// How often each thing has happened since the start.
+#[derive(Debug)]
+pub struct Tally {
+    received: [u64; Kind::ALL.len()],
+    sent: [u64; Kind::ALL.len()],
+    send_failed: [u64; Kind::ALL.len()],
+    dropped: [u64; DROP_REASONS.len()],
+    state_changes: [[u64; State::ALL.len()]; State::ALL.len()],
+    reasons: [u64; REASONS.len()],
+    hand_overs: u64,
+    hand_overs_failed: u64,
+    table_full: u64,
+    late_wake_ups: u64,
+    latency: Latency,
+}
+
+impl Tally {
+    /// All zero. All memory is taken here.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            received: [0; Kind::ALL.len()],
+            sent: [0; Kind::ALL.len()],
+            send_failed: [0; Kind::ALL.len()],
+            dropped: [0; DROP_REASONS.len()],
+            state_changes: [[0; State::ALL.len()]; State::ALL.len()],
+            reasons: [0; REASONS.len()],
+            hand_overs: 0,
+            hand_overs_failed: 0,
+            table_full: 0,
+            late_wake_ups: 0,
+            latency: Latency::new(),
+        }
+    }
+
+    /// The loop found itself late at a wake-up.
+    pub fn late_wake_up(&mut self) {
+        self.late_wake_ups += 1;
+    }
+
+    /// The counters as they are shown, with `kernel_drops` frames lost before they were received.
+    #[must_use]
+    pub fn counters(&self, kernel_drops: u64) -> Counters {
+        let drop_keys = DROP_REASONS.iter().map(|&why| drop_reason(why).0);
+        let mut dropped = named(drop_keys, &self.dropped);
+        dropped.insert(KERNEL_QUEUE_FULL.to_owned(), kernel_drops);
+        let kinds = || Kind::ALL.iter().map(|kind| kind.name());
+        Counters {
+            received: named(kinds(), &self.received),
+            sent: named(kinds(), &self.sent),
+            send_failed: named(kinds(), &self.send_failed),
+            dropped,
+            state_changes: self.state_changes(),
+            state_change_reasons: named(REASONS.iter().map(|&why| reason(why).0), &self.reasons),
+            hand_overs: self.hand_overs,
+            hand_overs_failed: self.hand_overs_failed,
+            hand_over_latency: self.latency.percentiles(),
+            table_full: self.table_full,
+            late_wake_ups: self.late_wake_ups,
+        }
+    }
+
+    fn state_changes(&self) -> BTreeMap<String, u64> {
+        let mut changes = BTreeMap::new();
+        for from in State::ALL {
+            for to in State::ALL.into_iter().filter(|&to| to != from) {
+                let count = self.state_changes[from as usize][to as usize];
+                changes.insert(format!("{}->{}", from.name(), to.name()), count);
+            }
+        }
+        changes
+    }
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Observe<Event> for Tally {
+    fn observe(&mut self, _now: Now, event: &Event) {
+        match *event {
+            Event::Received { kind } => self.received[kind as usize - 1] += 1,
+            Event::Transmitted { kind } => self.sent[kind as usize - 1] += 1,
+            Event::TransmitFailed { kind } => self.send_failed[kind as usize - 1] += 1,
+            Event::Dropped { reason } => self.dropped[reason as usize] += 1,
+            Event::StateChanged {
+                from, to, reason, ..
+            } => {
+                self.state_changes[from as usize][to as usize] += 1;
+                self.reasons[reason as usize] += 1;
+            }
+            Event::HandedOver { latency, .. } => {
+                self.hand_overs += 1;
+                self.latency.record(latency);
+            }
+            Event::HandOverFailed { .. } => self.hand_overs_failed += 1,
+            Event::TableFull { .. } => self.table_full += 1,
+            Event::OwnerChanged { .. }
+            | Event::GradeChanged { .. }
+            | Event::ProgressExhausted
+            | Event::DataRefused { .. }
+            | Event::TooLong { .. }
+            | Event::StorageChanged { .. }
+            | Event::MemberAdded { .. }
+            | Event::MemberMoved { .. }
+            | Event::MemberLeft { .. }
+            | Event::MemberSilent { .. }
+            | Event::MemberAlive { .. }
+            | Event::MemberDiffers { .. }
+            | Event::MemberAgrees { .. }
+            | Event::RunStamped { .. }
+            | Event::MemberForgotten { .. }
+            | Event::HearingChanged { .. }
+            | Event::Trouble { .. }
+            | Event::FitnessChanged { .. } => {}
+        }
+    }
+}
+
+fn named<'a>(keys: impl Iterator<Item = &'a str>, counts: &[u64]) -> BTreeMap<String, u64> {
+    keys.map(str::to_owned)
+        .zip(counts.iter().copied())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::lab2::{DropReason, Event, Reason, State};
+    use ring_proto::time::{Instant, Now};
+
+    use super::Tally;
+    use crate::system::lab2::observe::text::{DROP_REASONS, REASONS};
+    use ring_codec::MacAddr;
+    use ring_codec::lab2::Kind;
+    use ring_runtime::driver::Observe;
+    use std::time::Duration;
+
+    fn tally(events: &[Event]) -> Tally {
+        let now = Now {
+            monotonic: Instant::from_nanos(0),
+            wall: 0,
+        };
+        let mut tally = Tally::new();
+        for event in events {
+            tally.observe(now, event);
+        }
+        tally
+    }
+
+    #[test]
+    fn every_key_is_there_from_the_start() {
+        let counters = tally(&[]).counters(0);
+        for map in [&counters.received, &counters.sent, &counters.send_failed] {
+            let names: Vec<_> = map.keys().map(String::as_str).collect();
+            let mut kinds: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+            kinds.sort_unstable();
+            assert_eq!(names, kinds);
+        }
+        assert_eq!(counters.dropped.len(), DROP_REASONS.len() + 1);
+        assert_eq!(counters.state_change_reasons.len(), REASONS.len());
+        assert_eq!(counters.state_changes.len(), 12);
+        assert_eq!(counters.dropped["kernel_queue_full"], 0);
+    }
+
+    #[test]
+    fn the_page_of_the_status_names_every_key() {
+        let page = include_str!("../../../../docs/status.md");
+        let protocol = include_str!("../../../../docs/protocol.md");
+        let counters = tally(&[]).counters(0);
+        let shown = serde_json::to_value(&counters).unwrap();
+        let keys = shown.as_object().unwrap().keys();
+        for key in keys.chain(counters.state_change_reasons.keys()) {
+            assert!(page.contains(&format!("`{key}`")), "{key}");
+        }
+        for reason in counters.dropped.keys() {
+            let reason = format!("`{reason}`");
+            assert!(
+                page.contains(&reason) || protocol.contains(&reason),
+                "{reason}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_kind_and_reason_is_counted_under_its_own_key() {
+        for kind in Kind::ALL {
+            let events = [
+                Event::Received { kind },
+                Event::Received { kind },
+                Event::Transmitted { kind },
+                Event::TransmitFailed { kind },
+            ];
+            let counters = tally(&events).counters(0);
+            assert_eq!(counters.received[kind.name()], 2);
+            assert_eq!(counters.received.values().sum::<u64>(), 2);
+            assert_eq!(counters.sent[kind.name()], 1);
+            assert_eq!(counters.send_failed[kind.name()], 1);
+        }
+        let dropped = Event::Dropped {
+            reason: DropReason::StaleOffer,
+        };
+        let counters = tally(&[dropped]).counters(5);
+        assert_eq!(counters.dropped["stale_offer"], 1);
+        assert_eq!(counters.dropped["kernel_queue_full"], 5);
+        assert_eq!(counters.dropped.values().sum::<u64>(), 6);
+    }
+
+    #[test]
+    fn state_changes_and_hand_overs_are_counted() {
+        let mut tally = tally(&[
+            Event::StateChanged {
+                from: State::Waiter,
+                to: State::Owner,
+                reason: Reason::TokenTaken,
+                token: None,
+            },
+            Event::HandedOver {
+                to: MacAddr([2, 0, 0, 0, 0, 1]),
+                latency: Duration::from_micros(20),
+            },
+        ]);
+        tally.late_wake_up();
+        let counters = tally.counters(0);
+        assert_eq!(counters.state_changes["WAITER->OWNER"], 1);
+        assert_eq!(counters.state_changes.values().sum::<u64>(), 1);
+        assert_eq!(counters.state_change_reasons["token_taken"], 1);
+        assert_eq!(counters.hand_overs, 1);
+        assert!(counters.hand_over_latency.p50_ns.abs_diff(20_000) < 1_000);
+        assert_eq!(counters.late_wake_ups, 1);
+    }
+}

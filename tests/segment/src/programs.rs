@@ -1,0 +1,74 @@
+//! The programs under test, where cargo has put them.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::Binaries;
+
+/// Returns `ringd` and `ringctl`, as [`program`] finds them.
+#[must_use]
+pub fn binaries() -> Binaries {
+    Binaries {
+        ringd: program("ringd"),
+        ringctl: program("ringctl"),
+    }
+}
+
+/// Returns the path of a program of this workspace. It lies in the folder in which cargo has built the running test or
+/// benchmark.
+///
+/// # Panics
+/// It is not there, or a source that it is made of was changed since: `cargo test` builds the programs of a package
+/// only with the tests of that package.
+#[must_use]
+pub fn program(name: &str) -> &'static str {
+    static FOUND: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(path) = found.get(name) {
+        return path;
+    }
+    let path = folder().join(name);
+    assert!(
+        path.exists(),
+        "{} is missing: run cargo build --workspace --bins",
+        path.display()
+    );
+    if let Some(source) = newer_source(&path) {
+        panic!(
+            "{} is older than {}: run cargo build --workspace --bins",
+            path.display(),
+            source.display()
+        );
+    }
+    let path: &'static str = Box::leak(path.display().to_string().into_boxed_str());
+    found.insert(name.to_owned(), path);
+    path
+}
+
+/// The folder of programs that belongs to the running test: that of a test is `deps` in it.
+fn folder() -> PathBuf {
+    let own = env::current_exe().expect("a process can find its program");
+    let folder = own.parent().expect("a program lies in a folder");
+    match folder.parent() {
+        Some(above) if folder.ends_with("deps") => above.to_owned(),
+        _ => folder.to_owned(),
+    }
+}
+
+/// Returns a source that was changed after the program was built, as far as that can be seen. Cargo lists the sources
+/// beside the program.
+fn newer_source(program: &Path) -> Option<PathBuf> {
+    let built = fs::metadata(program).and_then(|it| it.modified()).ok()?;
+    let listed = fs::read_to_string(program.with_extension("d")).ok()?;
+    let (_, sources) = listed.split_once(": ")?;
+    sources
+        .split_whitespace()
+        .map(PathBuf::from)
+        .find(|source| {
+            let changed = fs::metadata(source).and_then(|it| it.modified());
+            changed.is_ok_and(|changed| changed > built)
+        })
+}
