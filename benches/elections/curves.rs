@@ -16,7 +16,7 @@ const METHODS: [(Method, &str); 3] = [
 ];
 
 /// Draws all curves into a folder.
-pub fn draw(all: &[Measured], folder: &Path) -> Result<()> {
+pub(crate) fn draw(all: &[Measured], folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     for (file, what, start) in [
         ("elections-one.svg", "messages, one starts", Start::One),

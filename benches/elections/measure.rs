@@ -13,7 +13,7 @@ const ORDERS: u64 = 30;
 
 /// Who starts an election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub(crate) enum Start {
     /// One node: each in turn.
     One,
     /// All in the same instant, in several orders.
@@ -21,9 +21,9 @@ pub enum Start {
 }
 
 impl Start {
-    pub const BOTH: [Self; 2] = [Self::One, Self::All];
+    pub(crate) const BOTH: [Self; 2] = [Self::One, Self::All];
 
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::One => "one",
             Self::All => "all",
@@ -33,10 +33,10 @@ impl Start {
 
 /// The least, the mean and the most.
 #[derive(Debug, Clone, Copy)]
-pub struct Spread(pub [f64; 3]);
+pub(crate) struct Spread(pub [f64; 3]);
 
 impl Spread {
-    pub const NAMES: [&'static str; 3] = ["best", "mean", "worst"];
+    pub(crate) const NAMES: [&'static str; 3] = ["best", "mean", "worst"];
 
     /// The extremes of all, and the mean of those that were drawn.
     #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
@@ -49,7 +49,7 @@ impl Spread {
 
 /// What elections of one method cost in rings of one size.
 #[derive(Debug)]
-pub struct Measured {
+pub(crate) struct Measured {
     pub method: Method,
     pub start: Start,
     pub nodes: usize,
@@ -58,7 +58,7 @@ pub struct Measured {
     pub time: Spread,
 }
 
-pub fn all(nodes: usize) -> Result<Vec<Measured>> {
+pub(crate) fn all(nodes: usize) -> Result<Vec<Measured>> {
     let mut all = Vec::new();
     for method in [Method::RingBased, Method::ChangRoberts, Method::Bully] {
         for start in Start::BOTH {

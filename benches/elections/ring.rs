@@ -24,7 +24,7 @@ use ring_sim::kernel::system::{Count, Moment, Route, System};
 use ring_sim::kernel::world;
 
 /// A hop, of a datagram or on a connection.
-pub const HOP: Duration = Duration::from_millis(1);
+pub(crate) const HOP: Duration = Duration::from_millis(1);
 /// A transaction, in nanoseconds: starts in one instant are less than a hop apart.
 const TRANSACTION: u64 = 100_000;
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -42,7 +42,7 @@ type World = world::World<Segment>;
 
 /// What one election has come to.
 #[derive(Debug, Clone, Copy)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// Of all kinds, until nobody sends any more.
     pub messages: u64,
     /// From the first start until the last node has heard the result.
@@ -50,11 +50,11 @@ pub struct Cost {
 }
 
 /// Nodes in a ring, at rest.
-pub struct Ring(World);
+pub(crate) struct Ring(World);
 
 impl Ring {
     /// One of nodes with these ids, each the predecessor of the next.
-    pub fn new(method: Method, ids: &[u32]) -> Result<Self> {
+    pub(crate) fn new(method: Method, ids: &[u32]) -> Result<Self> {
         let places = || ids.iter().enumerate();
         let node = |(at, _)| Node::new(address(at), LONGEST, 1_000_000_000);
         let nodes = places().map(node).collect();
@@ -85,7 +85,7 @@ impl Ring {
     }
 
     /// The node at a place in the ring starts one election.
-    pub fn start_at(&mut self, place: usize) -> Result<Cost> {
+    pub(crate) fn start_at(&mut self, place: usize) -> Result<Cost> {
         let segment = &mut self.0.system;
         let id = segment.ids[place];
         segment.rows.seat = Seat {
@@ -97,7 +97,7 @@ impl Ring {
     }
 
     /// All start one in the same instant.
-    pub fn start_at_all(&mut self) -> Result<Cost> {
+    pub(crate) fn start_at_all(&mut self) -> Result<Cost> {
         self.0.system.gathered = Some(Vec::new());
         self.cost()
     }

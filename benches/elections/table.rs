@@ -9,7 +9,7 @@ use super::page::grouped;
 use super::textbook;
 
 /// A method as the page calls it.
-pub const fn name(method: Method) -> &'static str {
+pub(crate) const fn name(method: Method) -> &'static str {
     match method {
         Method::RingBased => "RING_BASED",
         Method::ChangRoberts => "CHANG_ROBERTS",
@@ -18,7 +18,7 @@ pub const fn name(method: Method) -> &'static str {
 }
 
 /// Messages, the textbook's beside them, and time.
-pub fn table(all: &[Measured]) -> String {
+pub(crate) fn table(all: &[Measured]) -> String {
     let mut text = String::new();
     for start in Start::BOTH {
         let _ = writeln!(

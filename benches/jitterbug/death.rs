@@ -16,7 +16,7 @@ const NODES: usize = 3;
 /// `renew_timeout` + D, with the defaults.
 const BOUND: Duration = Duration::from_millis(2_600);
 
-pub fn measure(deaths: usize) -> Result<()> {
+pub(crate) fn measure(deaths: usize) -> Result<()> {
     let mut times = Vec::new();
     for _ in 0..deaths {
         times.push(death()?);

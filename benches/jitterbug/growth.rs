@@ -18,7 +18,7 @@ const IDLE: Duration = Duration::from_secs(10);
 
 /// What rings of one size cost.
 #[derive(Debug)]
-pub struct Growth {
+pub(crate) struct Growth {
     nodes: usize,
     form: Cost,
     fail_over: Cost,
@@ -39,7 +39,7 @@ type Curve = (&'static str, fn(&Growth) -> f64);
 /// A file, what its ordinate shows, and the curves in it.
 type Chart<'a> = (&'a str, &'a str, &'a [Curve]);
 
-pub fn measure(nodes: usize) -> Result<Growth> {
+pub(crate) fn measure(nodes: usize) -> Result<Growth> {
     let mut ring = Ring::new(nodes, Options::default());
     let start = (ring.now(), Count::default());
     ring.leader(LIMIT).context("nobody is elected")?;
@@ -87,7 +87,7 @@ impl Cost {
     }
 }
 
-pub fn table(all: &[Growth]) -> String {
+pub(crate) fn table(all: &[Growth]) -> String {
     let mut text = "| | nodes | restores | datagrams to all | to one | time |\n".to_owned();
     text += "|---|---:|---:|---:|---:|---:|\n";
     let feats: [Feat; 2] = [
@@ -127,7 +127,7 @@ pub fn table(all: &[Growth]) -> String {
 
 /// Draws the curves into a folder.
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
-pub fn draw(all: &[Growth], folder: &Path) -> Result<()> {
+pub(crate) fn draw(all: &[Growth], folder: &Path) -> Result<()> {
     let charts: [Chart<'_>; 3] = [
         (
             "jitterbug-datagrams.svg",

@@ -10,7 +10,7 @@ use super::nodes::{self, Token, address_all, listener};
 use super::real::fabric::{Fabric, Kind};
 use super::resident::resident;
 
-pub fn measure() -> Result<()> {
+pub(crate) fn measure() -> Result<()> {
     let fabric = Fabric::new(Kind::Pair, 2)?;
     address_all(&fabric.places)?;
     let node = nodes::start(1, &fabric.places[1], &[])?;

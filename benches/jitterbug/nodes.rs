@@ -14,12 +14,12 @@ use super::real::start::Start;
 
 const TP2: u8 = 0x31;
 
-pub fn address(at: usize) -> Ipv4Addr {
+pub(crate) fn address(at: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, u8::try_from(at + 1).expect("there are few"))
 }
 
 /// Gives places their addresses.
-pub fn address_all(places: &[Place]) -> Result<()> {
+pub(crate) fn address_all(places: &[Place]) -> Result<()> {
     for (at, place) in places.iter().enumerate() {
         place
             .ns
@@ -29,7 +29,7 @@ pub fn address_all(places: &[Place]) -> Result<()> {
 }
 
 /// A node, as it ships.
-pub fn start(at: usize, place: &Place, options: &[&str]) -> Result<Daemon> {
+pub(crate) fn start(at: usize, place: &Place, options: &[&str]) -> Result<Daemon> {
     let ringd = Path::new(env!("CARGO_BIN_EXE_ringd"));
     Daemon::run(&Start::default(), at, place, ringd, |command, _| {
         command.args(["jitterbug", "eth0"]).args(options);
@@ -37,12 +37,12 @@ pub fn start(at: usize, place: &Place, options: &[&str]) -> Result<Daemon> {
 }
 
 /// Waits until a node leads.
-pub fn wait_for_leader(node: &Daemon) -> Result<Value> {
+pub(crate) fn wait_for_leader(node: &Daemon) -> Result<Value> {
     node.wait_for("nobody leads", |status: &Value| status["state"] == "leader")
 }
 
 /// Where a node takes the token.
-pub fn listener(status: &Value, at: usize) -> Result<SocketAddr> {
+pub(crate) fn listener(status: &Value, at: usize) -> Result<SocketAddr> {
     let port = status["tcp_port"].as_u64().context("no port")?;
     Ok((address(at), u16::try_from(port)?).into())
 }
@@ -54,14 +54,14 @@ fn encode(message: &Message<'_>) -> Vec<u8> {
 }
 
 /// A token as a giver has it.
-pub struct Token {
+pub(crate) struct Token {
     offer: Vec<u8>,
     list: Vec<u8>,
     last: Vec<u8>,
 }
 
 impl Token {
-    pub fn new(id: u32, list: &[Node], data: &[u8]) -> Self {
+    pub(crate) fn new(id: u32, list: &[Node], data: &[u8]) -> Self {
         let token_id = TokenId::new(id, true).expect("it is legal");
         Self {
             offer: encode(&Message::Tp1 {
@@ -76,7 +76,7 @@ impl Token {
     }
 
     /// A whole pass.
-    pub fn give(&self, to: SocketAddr) -> Result<()> {
+    pub(crate) fn give(&self, to: SocketAddr) -> Result<()> {
         let mut stream = TcpStream::connect(to)?;
         stream.set_nodelay(true)?;
         stream.write_all(&self.offer)?;
@@ -90,7 +90,7 @@ impl Token {
     }
 
     /// The same bytes, all at once, to who only reads them.
-    pub fn send(&self, to: SocketAddr) -> Result<()> {
+    pub(crate) fn send(&self, to: SocketAddr) -> Result<()> {
         let mut stream = TcpStream::connect(to)?;
         stream.set_nodelay(true)?;
         stream.write_all(&[&self.offer[..], &self.last].concat())?;
@@ -107,7 +107,7 @@ fn acknowledged(mut stream: TcpStream) -> Result<()> {
 
 /// The floor: takes connections, reads each to its end, and closes it. If it `answers`, it does so with a byte after
 /// TP1, as a candidate does.
-pub fn read_all(listener: &TcpListener, answers: bool) -> std::io::Result<()> {
+pub(crate) fn read_all(listener: &TcpListener, answers: bool) -> std::io::Result<()> {
     const OFFER: usize = 9;
     let mut room = vec![0; 1 << 16];
     loop {

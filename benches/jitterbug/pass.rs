@@ -17,7 +17,7 @@ const TURNS: usize = 5;
 /// How long a ring of two passes its token.
 const TIME: Duration = Duration::from_secs(3);
 
-pub fn measure(passes: usize) -> Result<()> {
+pub(crate) fn measure(passes: usize) -> Result<()> {
     println!("| data | pass, p50 | floor, p50 | ÷ | floor with an answer, p50 | ÷ |");
     println!("|---:|---:|---:|---:|---:|---:|");
     for len in [1, 1 << 10, 1 << 16] {

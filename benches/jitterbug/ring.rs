@@ -42,7 +42,7 @@ fn node_of(address: SocketAddr) -> Option<usize> {
 
 /// What has been sent.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Count {
+pub(crate) struct Count {
     /// Datagrams to all and to one.
     pub broadcast: u64,
     pub unicast: u64,
@@ -51,10 +51,10 @@ pub struct Count {
 }
 
 /// Nodes that are started in the same instant.
-pub struct Ring(World<Segment>);
+pub(crate) struct Ring(World<Segment>);
 
 impl Ring {
-    pub fn new(count: usize, options: Options) -> Self {
+    pub(crate) fn new(count: usize, options: Options) -> Self {
         let node = |at| Node::new(address(at), LONGEST, 1_000_000_000);
         let nodes = (0..count).map(node).collect();
         let rng = Rng::new(1, Stream::World);
@@ -77,11 +77,11 @@ impl Ring {
         Self(world)
     }
 
-    pub fn now(&self) -> Duration {
+    pub(crate) fn now(&self) -> Duration {
         self.0.now()
     }
 
-    pub fn count(&self) -> Count {
+    pub(crate) fn count(&self) -> Count {
         let [broadcast, unicast] = self.0.system.datagrams;
         let mut count = Count {
             broadcast,
@@ -99,25 +99,25 @@ impl Ring {
         self.0.live().filter_map(|at| self.0.machine(at))
     }
 
-    pub fn has_state(&self, state: State) -> usize {
+    pub(crate) fn has_state(&self, state: State) -> usize {
         let all = self.machines();
         all.filter(|machine| machine.standing().state == state)
             .count()
     }
 
-    pub fn run(&mut self, time: Duration) {
+    pub(crate) fn run(&mut self, time: Duration) {
         self.0.run(time);
     }
 
     /// Waits for a node that leads and may use its token.
-    pub fn leader(&mut self, limit: Duration) -> Option<usize> {
+    pub(crate) fn leader(&mut self, limit: Duration) -> Option<usize> {
         self.0
             .run_until(limit, |world| !world.system.leaders.is_empty())?;
         self.0.system.leaders.first().copied()
     }
 
     /// The process dies, and the kernel resets its connections.
-    pub fn kill(&mut self, at: usize) {
+    pub(crate) fn kill(&mut self, at: usize) {
         self.0.end(at);
         self.0.system.leaders.remove(&at);
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 /// A program's way to a lock.
-pub trait Lock: Send {
+pub(crate) trait Lock: Send {
     /// Waits until it has it.
     fn lock(&mut self) -> Result<()>;
     /// Gives it back.
@@ -16,7 +16,7 @@ pub trait Lock: Send {
 
 /// What a contest comes to.
 #[derive(Debug)]
-pub struct Contest {
+pub(crate) struct Contest {
     /// From a release to the next grant, where that is another client's, the shortest first.
     pub hand_overs: Vec<Duration>,
     /// Grants a second.
@@ -28,7 +28,7 @@ pub struct Contest {
 }
 
 /// Each client takes and releases without a pause.
-pub fn contend<L: Lock>(clients: Vec<L>, time: Duration) -> Result<Contest> {
+pub(crate) fn contend<L: Lock>(clients: Vec<L>, time: Duration) -> Result<Contest> {
     let over = AtomicBool::new(false);
     let began = Instant::now();
     let grants: Vec<Vec<Instant>> = thread::scope(|scope| {
@@ -61,7 +61,7 @@ pub fn contend<L: Lock>(clients: Vec<L>, time: Duration) -> Result<Contest> {
 
 /// One client takes and releases without a pause, and nobody else does: how long each grant took,
 /// the shortest first, and grants a second.
-pub fn alone<L: Lock>(client: &mut L, time: Duration) -> Result<(Vec<Duration>, f64)> {
+pub(crate) fn alone<L: Lock>(client: &mut L, time: Duration) -> Result<(Vec<Duration>, f64)> {
     let mut took = Vec::new();
     let began = Instant::now();
     while began.elapsed() < time {
@@ -99,21 +99,21 @@ fn hand_overs(grants: &[Vec<Instant>]) -> Vec<Duration> {
 }
 
 /// In nanoseconds, of times in order.
-pub fn percentile(sorted: &[Duration], percent: usize) -> Result<f64> {
+pub(crate) fn percentile(sorted: &[Duration], percent: usize) -> Result<f64> {
     let at = sorted.get(sorted.len() * percent / 100);
     at.map(|time| time.as_secs_f64() * 1e9)
         .context("nothing was measured")
 }
 
 /// Of some value of each.
-pub fn median<T>(samples: &[T], value: fn(&T) -> f64) -> f64 {
+pub(crate) fn median<T>(samples: &[T], value: fn(&T) -> f64) -> f64 {
     let mut values: Vec<f64> = samples.iter().map(value).collect();
     values.sort_unstable_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
 /// Nanoseconds for people.
-pub fn micros(nanos: f64) -> String {
+pub(crate) fn micros(nanos: f64) -> String {
     format!("{:.1} µs", nanos / 1e3)
 }
 

@@ -9,7 +9,7 @@ use ring_runtime::wait::{Interest, Poller};
 
 /// A connection to a daemon.
 #[derive(Debug)]
-pub struct Client {
+pub(crate) struct Client {
     reader: BufReader<UnixStream>,
     /// Waits for it as `ringctl` does. A read that blocks is also woken up when the daemon has read what
     /// was asked, for nothing.
@@ -18,7 +18,7 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn connect(socket: &Path) -> Result<Self> {
+    pub(crate) fn connect(socket: &Path) -> Result<Self> {
         let stream = UnixStream::connect(socket)?;
         let poller = Poller::new()?;
         poller.add(&stream, 0, Interest::Read)?;
@@ -29,25 +29,25 @@ impl Client {
         })
     }
 
-    pub fn ask(&mut self) -> Result<()> {
+    pub(crate) fn ask(&mut self) -> Result<()> {
         Ok(self
             .reader
             .get_mut()
             .write_all(b"{\"request\":\"lock\"}\n")?)
     }
 
-    pub fn granted(&mut self) -> Result<()> {
+    pub(crate) fn granted(&mut self) -> Result<()> {
         self.hears("{\"granted\"")
     }
 
-    pub fn release(&mut self) -> Result<()> {
+    pub(crate) fn release(&mut self) -> Result<()> {
         Ok(self
             .reader
             .get_mut()
             .write_all(b"{\"request\":\"unlock\"}\n")?)
     }
 
-    pub fn unlocked(&mut self) -> Result<()> {
+    pub(crate) fn unlocked(&mut self) -> Result<()> {
         self.hears("{\"unlocked\"")
     }
 

@@ -22,7 +22,7 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// A daemon. It is killed when this is dropped.
 #[derive(Debug)]
-pub struct Daemon {
+pub(crate) struct Daemon {
     /// Its process.
     pub process: Child,
     folder: TempDir,
@@ -33,7 +33,7 @@ impl Daemon {
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(
+    pub(crate) fn start(
         start: &Start,
         at: usize,
         place: &Place,
@@ -50,7 +50,7 @@ impl Daemon {
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn run(
+    pub(crate) fn run(
         start: &Start,
         at: usize,
         place: &Place,
@@ -69,7 +69,7 @@ impl Daemon {
 
     /// Its control socket.
     #[allow(dead_code, reason = "not every bench talks to it")]
-    pub fn control(&self) -> PathBuf {
+    pub(crate) fn control(&self) -> PathBuf {
         control(self.folder.path())
     }
 
@@ -77,7 +77,7 @@ impl Daemon {
     ///
     /// # Errors
     /// With ringctl's own words.
-    pub fn status<S: DeserializeOwned>(&self) -> Result<S> {
+    pub(crate) fn status<S: DeserializeOwned>(&self) -> Result<S> {
         let mut command = Command::new(ring_segment::program("ringctl"));
         command.arg("--socket").arg(control(self.folder.path()));
         let output = command.args(["status", "--json"]).output()?;
@@ -91,7 +91,7 @@ impl Daemon {
     /// # Errors
     /// With ringctl's own words.
     #[allow(dead_code, reason = "not every bench wants to know when")]
-    pub fn look(&self) -> Result<(Status, Instant)> {
+    pub(crate) fn look(&self) -> Result<(Status, Instant)> {
         let before = Instant::now();
         let status = self.status()?;
         Ok((status, before + before.elapsed() / 2))
@@ -101,7 +101,7 @@ impl Daemon {
     ///
     /// # Errors
     /// It does not come to that.
-    pub fn wait_for<S: DeserializeOwned + Debug>(
+    pub(crate) fn wait_for<S: DeserializeOwned + Debug>(
         &self,
         missing: &str,
         is_so: impl Fn(&S) -> bool,
@@ -123,7 +123,7 @@ impl Daemon {
     /// # Errors
     /// It does not come to that.
     #[allow(dead_code, reason = "not every bench has a ring of Lab2")]
-    pub fn wait_until_joined(&self, members: usize) -> Result<()> {
+    pub(crate) fn wait_until_joined(&self, members: usize) -> Result<()> {
         let joined =
             |status: &Status| status.members.len() == members && status.counters.hand_overs > 0;
         self.wait_for("the ring does not form", joined).map(drop)

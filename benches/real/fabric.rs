@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_millis(5);
 /// What joins the stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "not every bench needs both")]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A cable between two.
     Pair,
     /// The kernel's bridge.
@@ -35,7 +35,7 @@ impl fmt::Display for Kind {
 
 /// A place for one station.
 #[derive(Debug)]
-pub struct Place {
+pub(crate) struct Place {
     /// Its `eth0`'s address.
     pub mac: MacAddr,
     /// Where its `eth0` is.
@@ -44,7 +44,7 @@ pub struct Place {
 
 /// A segment.
 #[derive(Debug)]
-pub struct Fabric {
+pub(crate) struct Fabric {
     /// The stations' places, in ring order.
     pub places: Vec<Place>,
     _hub: NetNs,
@@ -55,7 +55,7 @@ impl Fabric {
     ///
     /// # Errors
     /// The kernel has no veth devices or no bridge, or refuses.
-    pub fn new(kind: Kind, stations: usize) -> Result<Self> {
+    pub(crate) fn new(kind: Kind, stations: usize) -> Result<Self> {
         let hub = NetNs::new()?;
         if kind == Kind::Bridge {
             let bridge = "link add br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n\

@@ -1,7 +1,7 @@
 //! Real daemons in network namespaces, and nothing that looks at their frames.
 
 #[allow(dead_code, reason = "not every bench wants the token")]
-pub mod client;
-pub mod daemon;
-pub mod fabric;
-pub mod start;
+pub(crate) mod client;
+pub(crate) mod daemon;
+pub(crate) mod fabric;
+pub(crate) mod start;

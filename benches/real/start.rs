@@ -15,7 +15,7 @@ use super::fabric::Place;
 
 /// How the stations are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Placement {
+pub(crate) enum Placement {
     /// Neighbours on different CPUs: every hop wakes another CPU up, as it does between machines.
     Apart,
     /// All on one CPU: every hop is a change of process, and the least of kernel and hardware is
@@ -45,7 +45,7 @@ impl Placement {
 
 /// How stations are started.
 #[derive(Debug, Default)]
-pub struct Start {
+pub(crate) struct Start {
     /// On which CPUs; `None`: as the kernel likes.
     pub placement: Option<Placement>,
     /// Through which command, if any.
@@ -54,7 +54,7 @@ pub struct Start {
 
 impl Start {
     /// Starts `program` as the process of `station`, on its CPU and in its place.
-    pub fn spawn(
+    pub(crate) fn spawn(
         &self,
         station: usize,
         place: &Place,

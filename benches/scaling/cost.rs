@@ -11,7 +11,7 @@ use ring_codec::lab2::Kind;
 
 /// What a ring goes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Feat {
+pub(crate) enum Feat {
     /// All start at once, until there is one owner and all tables are equal.
     Form,
     /// One more starts, until it is in all tables and has them all.
@@ -25,7 +25,7 @@ pub enum Feat {
 }
 
 impl Feat {
-    pub const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Form,
         Self::Join,
         Self::FailOver,
@@ -33,7 +33,7 @@ impl Feat {
         Self::Idle,
     ];
 
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Form => "form",
             Self::Join => "join",
@@ -46,7 +46,7 @@ impl Feat {
 
 /// The cost of one feat in a ring of one size.
 #[derive(Debug, Clone)]
-pub struct Cost {
+pub(crate) struct Cost {
     pub feat: Feat,
     pub nodes: usize,
     pub time: Duration,
@@ -57,13 +57,13 @@ pub struct Cost {
 
 impl Cost {
     /// Frames of all kinds.
-    pub fn frames(&self) -> u64 {
+    pub(crate) fn frames(&self) -> u64 {
         self.unicast.iter().chain(&self.broadcast).sum()
     }
 
     /// Frames a second.
     #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
-    pub fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.frames() as f64 / self.time.as_secs_f64()
     }
 
@@ -102,11 +102,11 @@ impl Cost {
 
 /// All that was measured.
 #[derive(Debug, Default)]
-pub struct Costs(pub Vec<Cost>);
+pub(crate) struct Costs(pub Vec<Cost>);
 
 impl Costs {
     /// What earlier runs have measured; nothing if there is no file.
-    pub fn read(file: &Path) -> Result<Self> {
+    pub(crate) fn read(file: &Path) -> Result<Self> {
         let text = match fs::read_to_string(file) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             text => text.with_context(|| format!("cannot read {}", file.display()))?,
@@ -116,7 +116,7 @@ impl Costs {
         costs.collect::<Result<_>>().map(Self)
     }
 
-    pub fn write(&self, file: &Path) -> Result<()> {
+    pub(crate) fn write(&self, file: &Path) -> Result<()> {
         let mut text = "feat\tmembers\tnanoseconds".to_owned();
         for kind in Kind::ALL {
             let _ = write!(text, "\t{} to one+all", kind.name());
@@ -128,21 +128,21 @@ impl Costs {
     }
 
     /// Puts the costs of one size in the place of what is known of it.
-    pub fn replace(&mut self, nodes: usize, costs: Vec<Cost>) {
+    pub(crate) fn replace(&mut self, nodes: usize, costs: Vec<Cost>) {
         self.0.retain(|cost| cost.nodes != nodes);
         self.0.extend(costs);
         self.0.sort_by_key(|cost| cost.nodes);
     }
 
     /// The costs of one feat by size.
-    pub fn of(&self, feat: Feat) -> impl Iterator<Item = &Cost> {
+    pub(crate) fn of(&self, feat: Feat) -> impl Iterator<Item = &Cost> {
         self.0.iter().filter(move |cost| cost.feat == feat)
     }
 
     /// How a value grows with the size: the exponent of the power that fits best, by least squares of
     /// the logarithms. `None` if fewer than two sizes are known.
     #[allow(clippy::cast_precision_loss, reason = "few points, and small numbers")]
-    pub fn exponent(&self, feat: Feat, value: fn(&Cost) -> f64) -> Option<f64> {
+    pub(crate) fn exponent(&self, feat: Feat, value: fn(&Cost) -> f64) -> Option<f64> {
         let points: Vec<(f64, f64)> = self
             .of(feat)
             .map(|cost| ((cost.nodes as f64).ln(), value(cost).ln()))
@@ -161,11 +161,11 @@ impl Costs {
 
 /// Frames as a number to calculate with.
 #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
-pub fn frames(cost: &Cost) -> f64 {
+pub(crate) fn frames(cost: &Cost) -> f64 {
     cost.frames() as f64
 }
 
 /// Seconds.
-pub fn seconds(cost: &Cost) -> f64 {
+pub(crate) fn seconds(cost: &Cost) -> f64 {
     cost.time.as_secs_f64()
 }

@@ -12,7 +12,7 @@ type Chart<'a> = (&'a str, &'a str, &'a [Feat], fn(&Cost) -> f64);
 
 /// Draws all curves into a folder.
 #[allow(clippy::cast_precision_loss, reason = "rings of far fewer than 2^52")]
-pub fn draw(costs: &Costs, folder: &Path) -> Result<()> {
+pub(crate) fn draw(costs: &Costs, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let feats = [Feat::Form, Feat::Join, Feat::FailOver, Feat::Merge];
     let charts: [Chart<'_>; 3] = [

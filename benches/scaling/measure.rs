@@ -20,7 +20,7 @@ type Ring = World<Lab2>;
 
 /// Every feat in a ring of `nodes` members, with the default constants. Two worlds, each with a
 /// thread of its own.
-pub fn all(nodes: usize) -> Vec<Cost> {
+pub(crate) fn all(nodes: usize) -> Vec<Cost> {
     thread::scope(|scope| {
         let merged = scope.spawn(|| merge(nodes));
         let mut costs = form_and_live(nodes);

@@ -8,7 +8,7 @@ use super::cost::{Costs, Feat, frames, seconds};
 use super::page::grouped;
 
 /// Frames and time of every feat by size, and how they grow; then the frames by kind.
-pub fn table(costs: &Costs) -> String {
+pub(crate) fn table(costs: &Costs) -> String {
     let mut text = "| | members | frames | to one | to all | time |\n".to_owned();
     text += "|---|---:|---:|---:|---:|---:|\n";
     for feat in Feat::ALL {

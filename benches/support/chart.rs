@@ -19,7 +19,7 @@ const LINE: i32 = 16;
 /// How a curve is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "not every bench draws all of them")]
-pub enum Marks {
+pub(crate) enum Marks {
     Both,
     Line,
     Points,
@@ -27,7 +27,7 @@ pub enum Marks {
 
 /// A curve: its name, which stands at its end, its colour by number, and its points.
 #[derive(Debug)]
-pub struct Curve {
+pub(crate) struct Curve {
     pub name: String,
     pub colour: usize,
     pub points: Vec<(f64, f64)>,
@@ -37,7 +37,7 @@ pub struct Curve {
 impl Curve {
     /// One that is drawn with line and points.
     #[allow(dead_code, reason = "not every bench draws such")]
-    pub fn new(name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
+    pub(crate) fn new(name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
         Self {
             name: name.to_owned(),
             colour,
@@ -48,7 +48,7 @@ impl Curve {
 }
 
 /// Draws curves into a file, with what their axes show.
-pub fn draw(
+pub(crate) fn draw(
     file: &Path,
     axes: [&str; 2],
     curves: &[Curve],

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The median.
-pub fn median(mut times: Vec<Duration>) -> Duration {
+pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
 }

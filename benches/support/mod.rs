@@ -9,10 +9,10 @@ use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, Sent, Stored, Transmit};
 
 /// The measured machine's address.
-pub const ME: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+pub(crate) const ME: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
 /// A frame's bytes.
-pub fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>) -> Vec<u8> {
+pub(crate) fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>) -> Vec<u8> {
     let frame = Frame {
         destination,
         author,
@@ -28,7 +28,7 @@ pub fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>) -> Ve
 }
 
 /// A machine with everything that its driver would lend it.
-pub struct Node {
+pub(crate) struct Node {
     pub machine: Lab2,
     pub now: Now,
     buf: Box<[u8; MAX_FRAME_LEN]>,
@@ -36,7 +36,7 @@ pub struct Node {
 
 impl Node {
     /// A machine whose link has just come up.
-    pub fn new(constants: Constants) -> Self {
+    pub(crate) fn new(constants: Constants) -> Self {
         let fresh = Durable {
             my_token_number: 0,
             known: None,
@@ -62,14 +62,14 @@ impl Node {
     }
 
     /// A frame comes in, and everything that follows from it goes out.
-    pub fn frame(&mut self, bytes: &[u8]) -> usize {
+    pub(crate) fn frame(&mut self, bytes: &[u8]) -> usize {
         self.machine
             .handle_message(self.now, (), bytes, Duration::ZERO);
         self.drain()
     }
 
     /// Drains the machine as the contract says, and gives the length of all frames in bytes.
-    pub fn drain(&mut self) -> usize {
+    pub(crate) fn drain(&mut self) -> usize {
         let mut sent = 0;
         loop {
             if std::hint::black_box(self.machine.poll_durable()).is_some() {

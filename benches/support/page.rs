@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 /// Puts the tables of a bench into the page, in the place of those that are there.
-pub fn update(tables: &str, bench: &str, page: &Path) -> Result<()> {
+pub(crate) fn update(tables: &str, bench: &str, page: &Path) -> Result<()> {
     let text =
         fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
     let begin = format!("<!-- made by benches/{bench}: begin -->\n");
@@ -22,7 +22,7 @@ pub fn update(tables: &str, bench: &str, page: &Path) -> Result<()> {
 }
 
 /// 12,345 for 12345.
-pub fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// The table's head, as `docs/latency-budget.md` has it.
-pub const HEAD: &str = "\
+pub(crate) const HEAD: &str = "\
 | segment | floor p50 | floor p99 | hop p50 | hop p99 | hop ÷ floor, p50 | least to most | p99 | mean |
 |---|---|---|---|---|---|---|---|---|";
 
 /// How long something takes, in nanoseconds.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Figures {
+pub(crate) struct Figures {
     /// Half are faster.
     pub p50: f64,
     /// 99 % are faster.
@@ -22,7 +22,7 @@ pub struct Figures {
 
 impl Figures {
     /// Of `count` rotations that took `all` together.
-    pub fn new(p50_ns: u64, p99_ns: u64, all: Duration, count: u64) -> Self {
+    pub(crate) fn new(p50_ns: u64, p99_ns: u64, all: Duration, count: u64) -> Self {
         Self {
             p50: float(p50_ns),
             p99: float(p99_ns),
@@ -31,7 +31,7 @@ impl Figures {
     }
 
     /// A hop's figures from a rotation's.
-    pub fn per_hop(self, stations: usize) -> Self {
+    pub(crate) fn per_hop(self, stations: usize) -> Self {
         let stations = float(stations as u64);
         Self {
             p50: self.p50 / stations,
@@ -43,7 +43,7 @@ impl Figures {
 
 /// One line of the table.
 #[derive(Debug)]
-pub struct Row {
+pub(crate) struct Row {
     floor: [f64; 2],
     ring: [f64; 2],
     ratio: [f64; 3],
@@ -52,7 +52,7 @@ pub struct Row {
 
 impl Row {
     /// Medians over the pairs of floor and ring.
-    pub fn new(pairs: &[(Figures, Figures)]) -> Self {
+    pub(crate) fn new(pairs: &[(Figures, Figures)]) -> Self {
         let over = |value: fn(&(Figures, Figures)) -> f64| median(pairs.iter().map(value));
         let p50s = || pairs.iter().map(|(floor, ring)| ring.p50 / floor.p50);
         Self {
@@ -71,7 +71,7 @@ impl Row {
     }
 
     /// The line.
-    pub fn line(&self, name: &str) -> String {
+    pub(crate) fn line(&self, name: &str) -> String {
         let us = |[p50, p99]: [f64; 2]| format!("{:.2} µs | {:.2} µs", p50 / 1000.0, p99 / 1000.0);
         let [p50, p99, mean] = self.ratio;
         let [least, most] = self.least_to_most;

@@ -32,7 +32,7 @@ const WARM_UP: Duration = Duration::from_millis(200);
 
 /// One station, a process of its own.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Station {
+pub(crate) struct Station {
     mac: [u8; 6],
     next: [u8; 6],
     /// The first one starts the frame, reads the clock once a rotation, and ends it all.
@@ -46,7 +46,12 @@ pub struct Station {
 ///
 /// # Errors
 /// A station could not be started.
-pub fn measure(fabric: &Fabric, start: &Start, time: Duration, rest: Duration) -> Result<Figures> {
+pub(crate) fn measure(
+    fabric: &Fabric,
+    start: &Start,
+    time: Duration,
+    rest: Duration,
+) -> Result<Figures> {
     let places = &fabric.places;
     let mut stations = Vec::with_capacity(places.len());
     // The first comes last: all the others are there when it starts the frame.
@@ -106,7 +111,7 @@ impl Station {
     ///
     /// # Errors
     /// It was told nonsense.
-    pub fn from_env() -> Result<Option<Self>> {
+    pub(crate) fn from_env() -> Result<Option<Self>> {
         let told = env::var(STATION).ok();
         let station = told.map(|told| serde_json::from_str(&told));
         station.transpose().context("not a station's orders")
@@ -116,7 +121,7 @@ impl Station {
     ///
     /// # Errors
     /// The kernel refused something.
-    pub fn run(&self) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<()> {
         let socket = packet_socket()?;
         let mut poller = Poller::new()?;
         poller.add(&socket, 0, Interest::Read)?;

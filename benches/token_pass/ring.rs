@@ -15,7 +15,12 @@ use crate::real::start::Start;
 ///
 /// # Errors
 /// A daemon could not be started, or the ring does not form.
-pub fn measure(fabric: &Fabric, start: &Start, ringd: &Path, time: Duration) -> Result<Figures> {
+pub(crate) fn measure(
+    fabric: &Fabric,
+    start: &Start,
+    ringd: &Path,
+    time: Duration,
+) -> Result<Figures> {
     let mut daemons = Vec::with_capacity(fabric.places.len());
     for (at, place) in fabric.places.iter().enumerate() {
         daemons.push(Daemon::start(

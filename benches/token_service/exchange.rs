@@ -13,7 +13,7 @@ use super::median::median;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A client's connection.
-pub trait Exchange {
+pub(crate) trait Exchange {
     /// Asks for a name, for this client alone.
     fn request(&mut self, name: &str) -> Result<()>;
 
@@ -37,7 +37,7 @@ pub trait Exchange {
 }
 
 /// What clients came to.
-pub struct Figures {
+pub(crate) struct Figures {
     /// Grants in all.
     pub grants: u64,
     /// In what time.
@@ -47,7 +47,7 @@ pub struct Figures {
 }
 
 /// Has all of them request and release names of their own, again and again.
-pub fn measure<E: Exchange>(clients: &mut [E], time: Duration) -> Result<Figures> {
+pub(crate) fn measure<E: Exchange>(clients: &mut [E], time: Duration) -> Result<Figures> {
     let names: Vec<String> = (0..clients.len()).map(|at| format!("key{at:05}")).collect();
     let began = Instant::now();
     // When each has requested its name; `None`: it gives it back.
@@ -123,10 +123,10 @@ impl Stream {
 }
 
 /// `SET name … NX` and `DEL name`.
-pub struct Redis(Stream);
+pub(crate) struct Redis(Stream);
 
 impl Redis {
-    pub fn connect(to: SocketAddr) -> Result<Self> {
+    pub(crate) fn connect(to: SocketAddr) -> Result<Self> {
         Ok(Self(Stream::connect(to)?))
     }
 }
@@ -157,10 +157,10 @@ impl Exchange for Redis {
 
 /// A transaction that puts a key that is not there, and its deletion, by the gateway for HTTP. Names are of letters and
 /// digits, a multiple of four: so they are Base64 of something.
-pub struct Etcd(Stream);
+pub(crate) struct Etcd(Stream);
 
 impl Etcd {
-    pub fn connect(to: SocketAddr) -> Result<Self> {
+    pub(crate) fn connect(to: SocketAddr) -> Result<Self> {
         Ok(Self(Stream::connect(to)?))
     }
 
@@ -184,7 +184,7 @@ impl Etcd {
     }
 
     /// Whether this member leads.
-    pub fn leads(&mut self) -> Result<bool> {
+    pub(crate) fn leads(&mut self) -> Result<bool> {
         self.post("maintenance/status", "{}")?;
         let began = Instant::now();
         loop {

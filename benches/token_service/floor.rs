@@ -12,7 +12,7 @@ use super::median::median;
 use super::raw::REQUEST_LEN;
 
 /// The median time of an exchange.
-pub fn round_trip(time: Duration) -> Result<Duration> {
+pub(crate) fn round_trip(time: Duration) -> Result<Duration> {
     let echo = UdpSocket::bind("127.0.0.1:0")?;
     let own = UdpSocket::bind("127.0.0.1:0")?;
     own.connect(echo.local_addr()?)?;

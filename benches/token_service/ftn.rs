@@ -8,14 +8,14 @@ use super::raw::Session;
 use super::server::Running;
 
 /// REQUEST and RETURN of a token.
-pub struct Ftn {
+pub(crate) struct Ftn {
     session: Session,
     /// Its token, by the name that it was asked for.
     token: Option<String>,
 }
 
 impl Ftn {
-    pub fn connect(servers: &Running) -> Result<Self> {
+    pub(crate) fn connect(servers: &Running) -> Result<Self> {
         let session = Session::log_in(servers)?;
         Ok(Self {
             session,

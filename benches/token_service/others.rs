@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const MEMBERS: usize = 3;
 
 /// Processes that end with this, and where they are spoken to.
-pub struct Service {
+pub(crate) struct Service {
     processes: Vec<Child>,
     /// Where each of them listens.
     pub addresses: Vec<SocketAddr>,
@@ -52,7 +52,7 @@ fn spawn(command: &mut Command) -> Result<Child> {
 }
 
 /// One Redis; `durable`: it answers when the write is on its disk.
-pub fn redis(durable: bool) -> Result<Service> {
+pub(crate) fn redis(durable: bool) -> Result<Service> {
     let folder = tempfile::tempdir()?;
     let addresses = free(1)?;
     let (on, sync) = if durable {
@@ -78,7 +78,7 @@ pub fn redis(durable: bool) -> Result<Service> {
 }
 
 /// Three members of an etcd. The first address is that of their leader.
-pub fn etcd() -> Result<Service> {
+pub(crate) fn etcd() -> Result<Service> {
     let folder = tempfile::tempdir()?;
     let (clients, peers) = (free(MEMBERS)?, free(MEMBERS)?);
     let members: Vec<String> = (peers.iter().enumerate())

@@ -23,7 +23,7 @@ struct Member {
 }
 
 /// The clients.
-pub struct Pool {
+pub(crate) struct Pool {
     servers: Servers,
     members: Vec<Member>,
     buf: Vec<u8>,
@@ -36,7 +36,7 @@ pub struct Pool {
 
 impl Pool {
     /// So many, which log in.
-    pub fn new(running: &Running, count: usize) -> Result<Self> {
+    pub(crate) fn new(running: &Running, count: usize) -> Result<Self> {
         let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
         setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
         let mut members = Vec::with_capacity(count);
@@ -63,7 +63,7 @@ impl Pool {
     }
 
     /// Drives all of them until something is so, and returns how long that took.
-    pub fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Result<Duration> {
+    pub(crate) fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Result<Duration> {
         let began = Instant::now();
         while !is_so(self) {
             ensure!(began.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
@@ -114,7 +114,7 @@ impl Pool {
     }
 
     /// Each requests a token of its own, by its number.
-    pub fn request(&mut self, number: usize) {
+    pub(crate) fn request(&mut self, number: usize) {
         for (at, member) in self.members.iter_mut().enumerate() {
             let name = format!("{at}/{number}");
             request(&mut member.client, &name);
@@ -122,12 +122,12 @@ impl Pool {
     }
 
     /// The first requests this token.
-    pub fn request_one(&mut self, name: &str) {
+    pub(crate) fn request_one(&mut self, name: &str) {
         request(&mut self.members[0].client, name);
     }
 
     /// A server that does not lead.
-    pub fn a_follower(&self) -> Result<usize> {
+    pub(crate) fn a_follower(&self) -> Result<usize> {
         let configuration = self.configuration().context("there is a session")?;
         Ok((configuration.leader() + 1) % self.servers.len())
     }
@@ -138,7 +138,7 @@ impl Pool {
     }
 
     /// A name that this server is responsible for.
-    pub fn name_of(&self, server: usize) -> String {
+    pub(crate) fn name_of(&self, server: usize) -> String {
         let all = self.configuration().expect("there is a session");
         (0..1_000_000)
             .map(|number| format!("free {number}"))

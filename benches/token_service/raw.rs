@@ -17,7 +17,7 @@ use super::median::median;
 use super::server::Running;
 
 /// About as long as a REQUEST and a GRANT of the round trip.
-pub const REQUEST_LEN: usize = 28;
+pub(crate) const REQUEST_LEN: usize = 28;
 /// How many tokens of a session are on their way at a time.
 const WINDOW: usize = 32;
 /// Longer than any datagram here.
@@ -26,7 +26,7 @@ const LEN: usize = 256;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A session, driven with one server.
-pub struct Session {
+pub(crate) struct Session {
     link: UdpLink,
     server: SocketAddr,
     header: Header,
@@ -39,7 +39,7 @@ pub struct Session {
 
 impl Session {
     /// Logs in, by the client's machine.
-    pub fn log_in(running: &Running) -> Result<Self> {
+    pub(crate) fn log_in(running: &Running) -> Result<Self> {
         let socket = UdpSocket::bind("127.0.0.1:0")?;
         socket.set_read_timeout(Some(Duration::from_millis(5)))?;
         let address = socket.local_addr()?;
@@ -94,7 +94,7 @@ impl Session {
     }
 
     /// A name that begins like this and belongs to the server.
-    pub fn name_like(&self, name: &str) -> String {
+    pub(crate) fn name_like(&self, name: &str) -> String {
         let names = (0..1_000).map(|number| format!("{name}/{number}"));
         let (servers, all) = (&self.servers, &self.configuration);
         let mut its = names.filter(|name| servers.responsible(name.as_bytes(), all) == Some(0));
@@ -113,7 +113,7 @@ impl Session {
     }
 
     /// Sends what was queued.
-    pub fn send(&mut self) -> Result<()> {
+    pub(crate) fn send(&mut self) -> Result<()> {
         while !self.outgoing.is_empty() {
             let sent = self.link.send(&self.outgoing)?;
             self.outgoing.drop_first(sent);
@@ -123,7 +123,7 @@ impl Session {
     }
 
     /// Queues a REQUEST.
-    pub fn request(&mut self, name: &[u8]) -> Result<()> {
+    pub(crate) fn request(&mut self, name: &[u8]) -> Result<()> {
         self.msgnum += 1;
         let (msgnum, access) = (self.msgnum, Access::Exclusive);
         let token = Token { name, data: b"" };
@@ -135,7 +135,7 @@ impl Session {
     }
 
     /// Queues a RETURN.
-    pub fn give_back(&mut self, name: &[u8], data: &[u8], flags: Flags) -> Result<()> {
+    pub(crate) fn give_back(&mut self, name: &[u8], data: &[u8], flags: Flags) -> Result<()> {
         self.msgnum += 1;
         let (msgnum, token) = (self.msgnum, Token { name, data });
         self.queue(Message::Return {
@@ -146,7 +146,7 @@ impl Session {
     }
 
     /// Receives what has come, and calls with each.
-    pub fn receive(&mut self, mut call: impl FnMut(&Message<'_>)) -> Result<usize> {
+    pub(crate) fn receive(&mut self, mut call: impl FnMut(&Message<'_>)) -> Result<usize> {
         self.link.receive(clock::now(), &mut self.incoming)?;
         let mut count = 0;
         for (bytes, ..) in self.incoming.iter() {
@@ -157,7 +157,7 @@ impl Session {
     }
 
     /// The median time from REQUEST to GRANT.
-    pub fn round_trip(&mut self, time: Duration) -> Result<Duration> {
+    pub(crate) fn round_trip(&mut self, time: Duration) -> Result<Duration> {
         let (mut times, began) = (Vec::new(), Instant::now());
         while began.elapsed() < time {
             let at = Instant::now();
@@ -193,7 +193,7 @@ impl Session {
     }
 
     /// Makes so many tokens with data, and returns what their names and data take.
-    pub fn fill(&mut self, tokens: u64) -> Result<u64> {
+    pub(crate) fn fill(&mut self, tokens: u64) -> Result<u64> {
         let mut text = 0;
         for first in (0..tokens).step_by(WINDOW) {
             let names: Vec<String> = (first..tokens.min(first + WINDOW as u64))
@@ -232,7 +232,7 @@ impl Session {
 
 /// Has all sessions request and return tokens of their own as fast as the server answers. Returns the grants, and in
 /// what time.
-pub fn flood(sessions: &mut [Session], time: Duration) -> Result<(u64, Duration)> {
+pub(crate) fn flood(sessions: &mut [Session], time: Duration) -> Result<(u64, Duration)> {
     let names: Vec<Vec<String>> = (0..sessions.len())
         .map(|session| (0..WINDOW).map(|at| format!("{session}/{at:02}")).collect())
         .collect();

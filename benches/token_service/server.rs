@@ -16,29 +16,29 @@ use tempfile::TempDir;
 use super::resident::resident;
 
 /// ST.
-pub const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
+pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Servers, which end with this.
-pub struct Running {
+pub(crate) struct Running {
     pub servers: Servers,
     processes: Vec<Child>,
     _folder: TempDir,
 }
 
 /// Starts servers on free ports; if it is one, on a processor that this process leaves to it.
-pub fn start(program: &Path, count: usize, client_timeout: &str) -> Result<Running> {
+pub(crate) fn start(program: &Path, count: usize, client_timeout: &str) -> Result<Running> {
     start_with(program, count, client_timeout, &[])
 }
 
 /// The same with more options, all of them on that processor.
-pub fn start_crowded(program: &Path, count: usize, options: &[&str]) -> Result<Running> {
+pub(crate) fn start_crowded(program: &Path, count: usize, options: &[&str]) -> Result<Running> {
     let running = on_processor(0, || start_with(program, count, "600s", options))?;
     keep_to(1, Pid::from_raw(0))?;
     running
 }
 
 /// Does something on a processor, and goes back to the other one. What is started there stays there.
-pub fn on_processor<T>(cpu: usize, act: impl FnOnce() -> T) -> Result<T> {
+pub(crate) fn on_processor<T>(cpu: usize, act: impl FnOnce() -> T) -> Result<T> {
     keep_to(cpu, Pid::from_raw(0))?;
     let done = act();
     keep_to(1, Pid::from_raw(0))?;
@@ -111,7 +111,7 @@ impl Running {
     }
 
     /// What a server has taken of a processor.
-    pub fn processor_time(&self, index: usize) -> Result<Duration> {
+    pub(crate) fn processor_time(&self, index: usize) -> Result<Duration> {
         let stat = self.file(index, "stat")?;
         // Fields 14 and 15; the second is in brackets and may hold anything.
         let fields = stat.rsplit_once(')').context("no process's state")?.1;
@@ -121,12 +121,12 @@ impl Running {
     }
 
     /// The memory that a server has, in bytes.
-    pub fn resident(&self, index: usize) -> Result<u64> {
+    pub(crate) fn resident(&self, index: usize) -> Result<u64> {
         Ok(resident(self.processes[index].id())? * 1024)
     }
 
     /// Kills a server.
-    pub fn kill(&mut self, index: usize) -> Result<()> {
+    pub(crate) fn kill(&mut self, index: usize) -> Result<()> {
         self.processes[index].kill()?;
         self.processes[index].wait()?;
         Ok(())

@@ -11,7 +11,7 @@ use crate::options::{DATABASE, EARLIER};
 
 /// Why a node does not start. The text is a sentence for the operator: what failed, on what, what to do.
 #[derive(Debug, Error)]
-pub enum Error {
+pub(crate) enum Error {
     /// An address of this node cannot be used.
     #[error("cannot use {address} for {what}, by the line of node {id} in {}: {}", list.display(), hint(.source))]
     Bind {

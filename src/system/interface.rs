@@ -9,7 +9,7 @@ use super::Error;
 
 /// What a node is told of its interface.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub(super) struct Wanted<'a> {
     /// Its name, or another name of it.
     pub name: &'a str,
     /// Whether to wait for an interface that is missing.
@@ -23,7 +23,7 @@ impl Wanted<'_> {
     ///
     /// # Errors
     /// There is no such interface, or the kernel does not list them.
-    pub fn find(self) -> Result<String, ring_host::Error> {
+    pub(super) fn find(self) -> Result<String, ring_host::Error> {
         let watching = ring_host::Error::system("watch the interfaces");
         let mut watch = InterfaceWatch::new().map_err(watching)?;
         let mut prelude = None;

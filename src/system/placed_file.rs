@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 /// An open file, and its place.
 #[derive(Debug)]
-pub struct PlacedFile {
+pub(super) struct PlacedFile {
     file: File,
     path: PathBuf,
     /// Why the file is not in its place, as a sentence.
@@ -24,7 +24,7 @@ impl PlacedFile {
     ///
     /// # Errors
     /// It cannot be opened, or is another user's.
-    pub fn open(path: PathBuf) -> io::Result<(Self, bool)> {
+    pub(super) fn open(path: PathBuf) -> io::Result<(Self, bool)> {
         let (file, is_new) = owned::open_or_make(&path)?;
         let placed = Self {
             file,
@@ -35,12 +35,12 @@ impl PlacedFile {
     }
 
     /// Its path.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The file, be it in its place or not.
-    pub const fn file(&self) -> &File {
+    pub(super) const fn file(&self) -> &File {
         &self.file
     }
 
@@ -48,7 +48,7 @@ impl PlacedFile {
     ///
     /// # Errors
     /// It was not in its place when that was last looked at.
-    pub fn writable(&self) -> io::Result<&File> {
+    pub(super) fn writable(&self) -> io::Result<&File> {
         match &self.missing {
             None => Ok(&self.file),
             Some(why) => Err(io::Error::new(io::ErrorKind::NotFound, why.clone())),
@@ -56,13 +56,13 @@ impl PlacedFile {
     }
 
     /// Why it is not in its place, as a sentence; `None`: it was there when that was last looked at.
-    pub fn trouble(&self) -> Option<&str> {
+    pub(super) fn trouble(&self) -> Option<&str> {
         self.missing.as_deref()
     }
 
     /// Looks whether the file is in its place. If it is not, makes it there, if its directory is there, and has
     /// `restore` write to it all that the file has to hold. Returns the outcome of that.
-    pub fn look<T>(&mut self, restore: impl FnOnce(&File) -> io::Result<T>) -> Option<T> {
+    pub(super) fn look<T>(&mut self, restore: impl FnOnce(&File) -> io::Result<T>) -> Option<T> {
         if matches!(owned::is_at(&self.file, &self.path), Ok(true)) {
             if self.missing.take().is_some() {
                 info!(event = "state_restored", "{} is back", self.path.display());
@@ -97,7 +97,7 @@ impl PlacedFile {
 
     /// Lets all writes fail from now on.
     #[cfg(test)]
-    pub fn forbid_writes(&mut self) {
+    pub(super) fn forbid_writes(&mut self) {
         self.file = File::open(&self.path).expect("it can be read");
     }
 }

@@ -16,11 +16,11 @@ use super::Error;
 use super::placed_file::PlacedFile;
 
 /// Where the slots begin: each in a disk sector of its own, so that no torn sector hits both.
-pub const SLOTS: [u64; 2] = [0, 512];
+pub(super) const SLOTS: [u64; 2] = [0, 512];
 
 /// How a record of `LEN` bytes says a `T`.
 #[derive(Debug)]
-pub struct Format<T, const LEN: usize> {
+pub(super) struct Format<T, const LEN: usize> {
     /// What a record begins with; its last two digits are its format.
     pub magic: [u8; 8],
     /// A record's bytes, but for what proves it.
@@ -31,7 +31,7 @@ pub struct Format<T, const LEN: usize> {
 
 /// The file, locked for as long as this lives.
 #[derive(Debug)]
-pub struct RecordFile<T: 'static, const LEN: usize> {
+pub(super) struct RecordFile<T: 'static, const LEN: usize> {
     file: PlacedFile,
     slots: TwoSlots<LEN>,
     format: &'static Format<T, LEN>,
@@ -41,7 +41,7 @@ pub struct RecordFile<T: 'static, const LEN: usize> {
 
 /// What was found in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found<T> {
+pub(super) enum Found<T> {
     /// The file is new.
     Nothing,
     /// What an earlier run has stored.
@@ -54,7 +54,7 @@ pub enum Found<T> {
 
 impl<T> Found<T> {
     /// What the node starts with: what was stored, or else this.
-    pub fn or(self, fresh: T) -> T {
+    pub(super) fn or(self, fresh: T) -> T {
         match self {
             Self::Stored(record) => record,
             Self::Nothing | Self::Corrupt | Self::Emptied => fresh,
@@ -62,7 +62,7 @@ impl<T> Found<T> {
     }
 
     /// Returns the same of a part of the record.
-    pub fn map<U>(self, part: impl FnOnce(T) -> U) -> Found<U> {
+    pub(super) fn map<U>(self, part: impl FnOnce(T) -> U) -> Found<U> {
         match self {
             Self::Nothing => Found::Nothing,
             Self::Stored(record) => Found::Stored(part(record)),
@@ -72,7 +72,7 @@ impl<T> Found<T> {
     }
 
     /// Returns what has become of the state that an earlier run has stored in the file at `path`, if it is lost.
-    pub fn loss(&self, path: &Path) -> Option<String> {
+    pub(super) fn loss(&self, path: &Path) -> Option<String> {
         let path = path.display();
         match self {
             Self::Nothing | Self::Stored(_) => None,
@@ -89,7 +89,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     /// # Errors
     /// The directory or the file cannot be used, the file is no state file, another user's or a newer ringd's, or
     /// another process has it locked.
-    pub fn open(
+    pub(super) fn open(
         path: PathBuf,
         format: &'static Format<T, LEN>,
         fresh: &T,
@@ -137,7 +137,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
 
     /// Its path.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.file.path()
     }
 
@@ -145,7 +145,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     ///
     /// # Errors
     /// The file cannot be written, or is not in its place; the newest record is still the one before.
-    pub fn write(&mut self, record: &T) -> io::Result<()> {
+    pub(super) fn write(&mut self, record: &T) -> io::Result<()> {
         let bytes = (self.format.encode)(record);
         self.slots.write(self.file.writable()?, bytes)?;
         self.newest = bytes;
@@ -156,7 +156,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     ///
     /// # Errors
     /// The file cannot be written, or is not in its place.
-    pub fn rewrite(&mut self, record: &T) -> io::Result<()> {
+    pub(super) fn rewrite(&mut self, record: &T) -> io::Result<()> {
         let bytes = (self.format.encode)(record);
         self.slots.rewrite(self.file.writable()?, bytes)?;
         self.newest = bytes;
@@ -164,7 +164,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     }
 
     /// Looks whether the file is in its place; makes it again if it was taken away and its directory is there.
-    pub fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         let Self {
             file,
             format,
@@ -187,7 +187,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
 
     /// Why nothing can be stored in it, as a sentence, if it is not in its place.
     #[must_use]
-    pub fn trouble(&self) -> Option<&str> {
+    pub(super) fn trouble(&self) -> Option<&str> {
         self.file.trouble()
     }
 
@@ -195,13 +195,13 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     ///
     /// # Errors
     /// The disk does not have it.
-    pub fn sync(&self) -> io::Result<()> {
+    pub(super) fn sync(&self) -> io::Result<()> {
         self.file.file().sync_all()
     }
 
     /// Lets all writes fail from now on.
     #[cfg(test)]
-    pub fn forbid_writes(&mut self) {
+    pub(super) fn forbid_writes(&mut self) {
         self.file.forbid_writes();
     }
 }
@@ -212,7 +212,7 @@ fn lock(file: &File) -> rustix::io::Result<()> {
 }
 
 /// Warns of a state file that was not synced at a clean exit.
-pub fn warn_unless_synced(synced: io::Result<()>) {
+pub(super) fn warn_unless_synced(synced: io::Result<()>) {
     if let Err(error) = synced {
         warn!(
             event = "state_not_synced",
@@ -223,7 +223,7 @@ pub fn warn_unless_synced(synced: io::Result<()>) {
 
 /// Writes that failed since they were last asked about.
 #[derive(Debug)]
-pub struct WriteFailures {
+pub(super) struct WriteFailures {
     /// How many.
     pub count: u64,
     /// Why the last one did.
@@ -232,7 +232,7 @@ pub struct WriteFailures {
 
 impl WriteFailures {
     /// Counts a write if it has failed, and says what became of it.
-    pub fn note(failed: &mut Option<Self>, written: io::Result<()>) -> Stored {
+    pub(super) fn note(failed: &mut Option<Self>, written: io::Result<()>) -> Stored {
         let Err(last) = written else {
             return Stored::Done;
         };
@@ -243,7 +243,7 @@ impl WriteFailures {
 }
 
 /// For `map_err`: what the directory or file at `path` cannot be used for.
-pub fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Error {
+pub(super) fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::State {
         path: path.to_owned(),
         source,

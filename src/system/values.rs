@@ -9,7 +9,7 @@ use ring_text::{parse_bytes, parse_duration};
 ///
 /// # Errors
 /// The text is no such number.
-pub fn parse_count<T: FromStr>(text: &str) -> Result<T, String> {
+pub(super) fn parse_count<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse()
         .map_err(|_| "not a count: give a whole number, as in 4".to_owned())
 }
@@ -18,7 +18,7 @@ pub fn parse_count<T: FromStr>(text: &str) -> Result<T, String> {
 ///
 /// # Errors
 /// What is wrong with the text, and which units there are.
-pub fn parse_size(text: &str) -> Result<usize, String> {
+pub(super) fn parse_size(text: &str) -> Result<usize, String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
         return text
             .parse()
@@ -34,7 +34,7 @@ const MAX_HOOK_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 ///
 /// # Errors
 /// The text is no duration, or one that makes no sense here.
-pub fn parse_hook_timeout(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_hook_timeout(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
         Duration::ZERO => Err("too short: give a second or so".to_owned()),
         timeout if timeout > MAX_HOOK_TIMEOUT => Err("too long: give at most 24h".to_owned()),

@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 /// Warns at a limited rate.
 #[derive(Debug)]
-pub struct WriteWarnings {
+pub(super) struct WriteWarnings {
     consequence: &'static str,
     unwritten: u64,
     rate: RateLimit,
@@ -22,7 +22,7 @@ pub struct WriteWarnings {
 
 impl WriteWarnings {
     /// No warning yet. `consequence` is what follows for a node that cannot write its state file.
-    pub const fn new(consequence: &'static str) -> Self {
+    pub(super) const fn new(consequence: &'static str) -> Self {
         Self {
             consequence,
             unwritten: 0,
@@ -31,7 +31,7 @@ impl WriteWarnings {
     }
 
     /// Looks at the writes to the state file at `path` that have failed, if any have.
-    pub fn look(&mut self, now: Instant, path: &Path, failed: Option<WriteFailures>) {
+    pub(super) fn look(&mut self, now: Instant, path: &Path, failed: Option<WriteFailures>) {
         let Some(failures) = failed else { return };
         self.unwritten += failures.count;
         if self.rate.allow(now) {

@@ -4,7 +4,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use ring_proto::time::{Instant, Now};
 
 /// Steps in the life of a machine, after what kind it is. Bytes that run out in the middle of a step end it there.
-pub fn read<'a, N, S>(data: &'a [u8]) -> Option<(N, impl Iterator<Item = S>)>
+pub(crate) fn read<'a, N, S>(data: &'a [u8]) -> Option<(N, impl Iterator<Item = S>)>
 where
     N: Arbitrary<'a>,
     S: Arbitrary<'a>,
@@ -19,17 +19,17 @@ where
 }
 
 /// The time of a process.
-pub struct Clock(pub Now);
+pub(crate) struct Clock(pub Now);
 
 impl Clock {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Now {
             monotonic: Instant::from_nanos(1_000_000_000),
             wall: 1_800_000_000_000_000_000,
         })
     }
 
-    pub fn advance_to(&mut self, to: Instant) {
+    pub(crate) fn advance_to(&mut self, to: Instant) {
         let by = to.since(self.0.monotonic);
         self.0.wall += u64::try_from(by.as_nanos()).expect("scripts are short");
         self.0.monotonic = self.0.monotonic.max(to);

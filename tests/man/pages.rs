@@ -11,7 +11,7 @@ use clap::Command;
 const WRITE: &str = "RINGD_WRITE_MAN";
 
 /// Returns the pages of a program, by file name: one for itself, and one for each of its commands at any depth.
-pub fn pages(program: Command) -> BTreeMap<String, String> {
+pub(crate) fn pages(program: Command) -> BTreeMap<String, String> {
     // Clap's own `help` command needs no page.
     let program = program.disable_help_subcommand(true);
     let mut program = with_aliases(program);
@@ -78,7 +78,7 @@ fn with_lists(page: &str) -> String {
 ///
 /// # Panics
 /// They differ. `again` is the command that writes them.
-pub fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bool, again: &str) {
+pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bool, again: &str) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
     // The crate is the project's root, or a folder of it.
     let root = directory
@@ -144,7 +144,7 @@ fn written(directory: &Path) -> BTreeMap<String, String> {
 ///
 /// # Panics
 /// A line is too long.
-pub fn check_lines(program: &Command) {
+pub(crate) fn check_lines(program: &Command) {
     let help = program.get_after_long_help().map(ToString::to_string);
     let help = help.unwrap_or_default();
     let lines: Vec<&str> = help.lines().collect();

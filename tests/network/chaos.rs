@@ -22,7 +22,7 @@ const LEAST_JUDGED: u64 = 500;
 /// How often a machine that is busy is tried.
 const RUNS: usize = 3;
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     // It stops daemons itself, and judges by what it knows of. It takes the processors from all others for a while,
     // whose locks would be lost then.
     let tests = tests![exclusive a_ring_that_is_broken_on_purpose_keeps_its_promises];

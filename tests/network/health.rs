@@ -15,7 +15,7 @@ const HEARTBEAT: Duration = Duration::from_millis(25);
 /// Part of the warning of an overloaded machine.
 const OF_LOAD: &str = "raise --take-timeout";
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     tests![
         a_healthy_ring_says_so_and_names_its_quorum_on_every_member,
         a_machine_that_is_alone_and_expects_others_is_critical,

@@ -38,7 +38,7 @@ struct Packet {
 }
 
 /// A recording, made on the far side of every node's interface.
-pub struct Record {
+pub(crate) struct Record {
     packets: Arc<Mutex<Vec<Packet>>>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<()>>>,
@@ -46,7 +46,7 @@ pub struct Record {
 
 /// A datagram from or to the protocol's port.
 #[derive(Debug, Clone)]
-pub struct Sent {
+pub(crate) struct Sent {
     pub at: Duration,
     pub node: usize,
     pub from: IpAddr,
@@ -58,7 +58,7 @@ pub struct Sent {
 
 /// A connection, with who opened it first.
 #[derive(Debug, Clone)]
-pub struct Stream {
+pub(crate) struct Stream {
     pub from: SocketAddr,
     pub to: SocketAddr,
     pub giver: Side,
@@ -67,7 +67,7 @@ pub struct Stream {
 
 /// What one end of a connection has sent.
 #[derive(Debug, Clone, Default)]
-pub struct Side {
+pub(crate) struct Side {
     pub bytes: Vec<u8>,
     /// When its end was sent, whatever was sent after it: a kernel answers with a reset what comes late, as a segment that was sent twice.
     pub ended: Option<Duration>,
@@ -78,7 +78,7 @@ pub struct Side {
 
 impl Record {
     /// Records from now on.
-    pub fn start(segment: &Segment) -> Result<Self> {
+    pub(crate) fn start(segment: &Segment) -> Result<Self> {
         let count = segment.nodes().len();
         let (socket, ports) = segment.hub().run(|| open(count))??;
         let (packets, over) = (Arc::default(), Arc::default());
@@ -101,14 +101,14 @@ impl Record {
     }
 
     /// All datagrams so far to a port, in order.
-    pub fn datagrams(&self, port: u16) -> Vec<Sent> {
+    pub(crate) fn datagrams(&self, port: u16) -> Vec<Sent> {
         let mut all = self.exchanged(port);
         all.retain(|sent| sent.to_port == port);
         all
     }
 
     /// All datagrams so far to a port or from it, in order.
-    pub fn exchanged(&self, port: u16) -> Vec<Sent> {
+    pub(crate) fn exchanged(&self, port: u16) -> Vec<Sent> {
         let packets = self.packets();
         let all = packets.iter().filter_map(|packet| {
             let (from, to, body) = transport(&packet.bytes, UDP)?;
@@ -130,7 +130,7 @@ impl Record {
     }
 
     /// All connections so far, in the order of their beginnings.
-    pub fn streams(&self) -> Vec<Stream> {
+    pub(crate) fn streams(&self) -> Vec<Stream> {
         let mut streams: Vec<Stream> = Vec::new();
         let mut known: HashMap<(SocketAddr, SocketAddr), (usize, bool)> = HashMap::new();
         for packet in self.packets() {

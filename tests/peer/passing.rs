@@ -20,11 +20,11 @@ fn timing(idle_hold: Duration) -> Timing {
 }
 
 /// A stand whose daemon holds a token and knows both peers, in that order.
-pub fn with_members(idle_hold: Duration) -> Result<(Stand, Token)> {
+pub(crate) fn with_members(idle_hold: Duration) -> Result<(Stand, Token)> {
     with_members_at(timing(idle_hold))
 }
 
-pub fn with_members_at(timing: Timing) -> Result<(Stand, Token)> {
+pub(crate) fn with_members_at(timing: Timing) -> Result<(Stand, Token)> {
     let stand = Stand::new(timing);
     // Any valid frame makes its author a member.
     stand.high.send(stand.mac(), &Message::WhereIsToken);
@@ -32,18 +32,18 @@ pub fn with_members_at(timing: Timing) -> Result<(Stand, Token)> {
     Ok((stand, token))
 }
 
-pub fn is_offer(seen: &Seen) -> bool {
+pub(crate) fn is_offer(seen: &Seen) -> bool {
     matches!(seen.message, Message::TakeToken { .. })
 }
 
-pub fn expect_offer(to: &Peer, timeout: Duration) -> Result<(Seen, Token)> {
+pub(crate) fn expect_offer(to: &Peer, timeout: Duration) -> Result<(Seen, Token)> {
     let offer = to.expect(timeout, |seen| seen.dst == to.mac() && is_offer(seen))?;
     let token = offer.message.token().context("an offer has a token")?;
     Ok((offer, token))
 }
 
 /// The token's next tenure in the same chain.
-pub fn next(token: Token) -> Token {
+pub(crate) fn next(token: Token) -> Token {
     Token {
         progress: token.progress + 1,
         ..token

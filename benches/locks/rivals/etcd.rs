@@ -21,13 +21,13 @@ const PEERS: u16 = 2380;
 const NAME: &str = "bG9jaw==";
 
 /// A member on every node.
-pub struct Cluster {
+pub(super) struct Cluster {
     _members: Vec<Server>,
 }
 
 impl Cluster {
     /// Starts one, with all of etcd's defaults, and waits until it works.
-    pub fn start(nodes: &[Place]) -> Result<Self> {
+    pub(super) fn start(nodes: &[Place]) -> Result<Self> {
         let url = |at, port| anyhow::Ok(format!("http://{}:{port}", address(at)?));
         let all = (0..nodes.len()).map(|at| Ok(format!("node{at}={}", url(at, PEERS)?)));
         let all = all.collect::<Result<Vec<_>>>()?.join(",");
@@ -56,14 +56,14 @@ impl Cluster {
 
     /// A program on every node.
     #[expect(clippy::unused_self, reason = "there are members to talk to")]
-    pub fn clients(&self, nodes: &[Place]) -> Result<Vec<Client>> {
+    pub(super) fn clients(&self, nodes: &[Place]) -> Result<Vec<Client>> {
         let nodes = nodes.iter().enumerate();
         nodes.map(|(at, node)| Client::connect(at, node)).collect()
     }
 }
 
 /// A program with a lease of its own.
-pub struct Client {
+pub(super) struct Client {
     stream: BufReader<TcpStream>,
     lease: Value,
     key: Value,

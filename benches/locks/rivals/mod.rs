@@ -39,7 +39,7 @@ struct Sample {
 ///
 /// # Errors
 /// Something is not installed, or does not start.
-pub fn compare(ringd: &Path, times: usize, time: Duration) -> Result<()> {
+pub(crate) fn compare(ringd: &Path, times: usize, time: Duration) -> Result<()> {
     let fabric = Fabric::new(Kind::Bridge, NODES + 1)?;
     for (at, place) in fabric.places.iter().enumerate() {
         let address = address(at)?;

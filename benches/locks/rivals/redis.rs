@@ -18,7 +18,7 @@ const RELEASE: &str =
     "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
 
 /// Starts a server at the node numbered `at`, and waits until it answers.
-pub fn start(place: &Place, at: usize) -> Result<Server> {
+pub(super) fn start(place: &Place, at: usize) -> Result<Server> {
     let options = ["--port", &PORT.to_string(), "--protected-mode", "no"];
     let options = options.map(str::to_owned);
     let server = Server::start(
@@ -40,7 +40,7 @@ pub fn start(place: &Place, at: usize) -> Result<Server> {
 }
 
 /// A program on every node, for the server at the node numbered `at`.
-pub fn clients(nodes: &[Place], at: usize) -> Result<Vec<Client>> {
+pub(super) fn clients(nodes: &[Place], at: usize) -> Result<Vec<Client>> {
     let nodes = nodes.iter().enumerate();
     nodes
         .map(|(number, node)| Client::connect(node, at, number))
@@ -48,7 +48,7 @@ pub fn clients(nodes: &[Place], at: usize) -> Result<Vec<Client>> {
 }
 
 /// A program.
-pub struct Client {
+pub(super) struct Client {
     stream: BufReader<TcpStream>,
     name: String,
     line: String,

@@ -9,16 +9,16 @@ use ring_segment::NetNs;
 use serde_json::Value;
 
 /// Where pages are.
-pub const HTTP: u16 = 8080;
+pub(crate) const HTTP: u16 = 8080;
 /// Nothing takes longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection.
-pub struct Client(BufReader<TcpStream>);
+pub(crate) struct Client(BufReader<TcpStream>);
 
 impl Client {
     /// To a node's page, from its own machine.
-    pub fn connect(ns: &NetNs, to: Ipv4Addr) -> Result<Self> {
+    pub(crate) fn connect(ns: &NetNs, to: Ipv4Addr) -> Result<Self> {
         let stream = ns.run(|| TcpStream::connect((to, HTTP)))??;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -26,13 +26,13 @@ impl Client {
     }
 
     /// The node's status.
-    pub fn status(&mut self) -> Result<Value> {
+    pub(crate) fn status(&mut self) -> Result<Value> {
         let (_, body) = self.ask("GET /ring", "", "")?;
         Ok(serde_json::from_slice(&body)?)
     }
 
     /// Writes a post; whether it is there.
-    pub fn post(&mut self, text: &str) -> Result<bool> {
+    pub(crate) fn post(&mut self, text: &str) -> Result<bool> {
         let body = serde_json::json!({"author": "bench", "text": text}).to_string();
         let kind = "Content-Type: application/json\r\n";
         let (code, _) = self.ask("POST /posts", kind, &body)?;

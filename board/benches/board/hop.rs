@@ -17,7 +17,7 @@ const TURNS: usize = 7;
 const ECHOES: usize = 5_000;
 const TIME: Duration = Duration::from_millis(500);
 
-pub fn measure() -> Result<()> {
+pub(crate) fn measure() -> Result<()> {
     let mut echoes = Vec::new();
     let mut hops = Vec::new();
     for _ in 0..TURNS {

@@ -18,20 +18,20 @@ use super::client::{Client, HTTP};
 use super::real::fabric::{Fabric, Kind as Wire};
 use super::real::start::Start;
 
-pub const PORT: u16 = 7400;
+pub(crate) const PORT: u16 = 7400;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Between two looks at a status, each of which is a disturbance.
 const POLL: Duration = Duration::from_millis(5);
 
 /// Which database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub(crate) enum Kind {
     Sqlite,
     Postgresql,
 }
 
 /// A ring of nodes, numbered from 0; the node at 0 has id 1.
-pub struct Ring {
+pub(crate) struct Ring {
     pub fabric: Fabric,
     nodes: Vec<Node>,
     options: Vec<String>,
@@ -51,13 +51,13 @@ impl Drop for Node {
     }
 }
 
-pub fn address(at: usize) -> Ipv4Addr {
+pub(crate) fn address(at: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, u8::try_from(at + 1).expect("there are few"))
 }
 
 impl Ring {
     /// Nodes that are one ring.
-    pub fn new(wire: Wire, count: usize, kind: Kind, options: &[&str]) -> Result<Self> {
+    pub(crate) fn new(wire: Wire, count: usize, kind: Kind, options: &[&str]) -> Result<Self> {
         // A pair's ends are two; a bridge has as many as are wanted.
         let fabric = Fabric::new(wire, count)?;
         // Where files are synchronised: not in memory.
@@ -111,23 +111,23 @@ impl Ring {
         Ok(Node(process))
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    pub fn client(&self, at: usize) -> Result<Client> {
+    pub(crate) fn client(&self, at: usize) -> Result<Client> {
         Client::connect(&self.fabric.places[at].ns, address(at))
     }
 
     /// Kills a node.
-    pub fn kill(&mut self, at: usize) -> Result<()> {
+    pub(crate) fn kill(&mut self, at: usize) -> Result<()> {
         self.nodes[at].0.kill()?;
         self.nodes[at].0.wait()?;
         Ok(())
     }
 
     /// Starts one that is dead, and waits until it is in the ring.
-    pub fn start(&mut self, at: usize) -> Result<()> {
+    pub(crate) fn start(&mut self, at: usize) -> Result<()> {
         self.nodes[at] = self.spawn(at)?;
         self.wait_until_whole()
     }
@@ -145,7 +145,7 @@ impl Ring {
     }
 
     /// Waits for a status of a node.
-    pub fn wait(&self, at: usize, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
+    pub(crate) fn wait(&self, at: usize, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
         let give_up = Instant::now() + PATIENCE;
         loop {
             let status = self.client(at).and_then(|mut client| client.status());
@@ -161,18 +161,18 @@ impl Ring {
 }
 
 /// Tokens that have come.
-pub fn tokens(status: &Value) -> u64 {
+pub(crate) fn tokens(status: &Value) -> u64 {
     status["counters"]["received"]["TOKEN"]
         .as_u64()
         .unwrap_or(0)
 }
 
-pub fn has_members(status: &Value, count: usize) -> bool {
+pub(crate) fn has_members(status: &Value, count: usize) -> bool {
     let members = status["members"].as_array();
     members.is_some_and(|members| members.len() == count)
 }
 
 /// Whether the coordinator is elected, and this one.
-pub fn is_led_by(status: &Value, id: usize) -> bool {
+pub(crate) fn is_led_by(status: &Value, id: usize) -> bool {
     status["coordinator"] == id && status["acting"] == false
 }

@@ -13,7 +13,7 @@ const TIME: Duration = Duration::from_secs(2);
 /// How many clients write at a node that is busy.
 const CROWD: usize = 16;
 
-pub fn measure(kind: Kind, sizes: &[usize]) -> Result<()> {
+pub(crate) fn measure(kind: Kind, sizes: &[usize]) -> Result<()> {
     println!("| nodes | hold | one client | one at each node | {CROWD} at each node |");
     println!("|---:|---:|---:|---:|---:|");
     for &nodes in sizes {

@@ -23,7 +23,7 @@ enum Victim {
     Holder,
 }
 
-pub fn measure(deaths: usize) -> Result<()> {
+pub(crate) fn measure(deaths: usize) -> Result<()> {
     println!(
         "| election | who dies | the token goes on after | the largest is coordinator after |"
     );

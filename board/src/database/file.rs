@@ -13,11 +13,11 @@ struct Identity {
 
 /// The file that was opened first. In this life of a node no other is the database.
 #[derive(Debug, Default)]
-pub struct Anchor(Option<Identity>);
+pub(super) struct Anchor(Option<Identity>);
 
 impl Anchor {
     /// Keeps the file that a path names now, if none was kept.
-    pub fn keep(&mut self, path: &Path) {
+    pub(super) fn keep(&mut self, path: &Path) {
         self.0 = self.0.or_else(|| identity(path));
     }
 
@@ -25,7 +25,7 @@ impl Anchor {
     ///
     /// # Errors
     /// It does not: a sentence.
-    pub fn check(&self, path: &Path) -> Result<(), String> {
+    pub(super) fn check(&self, path: &Path) -> Result<(), String> {
         let Some(kept) = self.0 else {
             return Ok(());
         };

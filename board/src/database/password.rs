@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The name of the systemd credential.
-pub const CREDENTIAL: &str = "database-password";
+pub(super) const CREDENTIAL: &str = "database-password";
 
 /// The parts of a server's address by which a line of a password file is chosen.
 #[derive(Debug, Clone, Copy)]
-pub struct Login<'a> {
+pub(super) struct Login<'a> {
     /// The server: a name, an address, or the folder of its socket.
     pub host: &'a str,
     /// Its port.
@@ -26,7 +26,7 @@ pub struct Login<'a> {
 ///
 /// # Errors
 /// The credential or the file cannot be used: a sentence.
-pub fn find(
+pub(super) fn find(
     login: Login<'_>,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<Option<String>, String> {

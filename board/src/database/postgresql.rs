@@ -39,7 +39,7 @@ pub struct Server {
 }
 
 /// A connection to a server.
-pub struct PostgreSql {
+pub(super) struct PostgreSql {
     runtime: Runtime,
     client: Client,
     patience: Duration,
@@ -127,7 +127,7 @@ impl PostgreSql {
     ///
     /// # Errors
     /// It is not there, or lets nobody in.
-    pub fn connect(server: &Server, timeout: Duration) -> Result<Self, Fault> {
+    pub(super) fn connect(server: &Server, timeout: Duration) -> Result<Self, Fault> {
         let mut config = server.config(timeout);
         let found = server.login().map_or(Ok(None), |login| {
             password::find(login, |name| env::var_os(name))

@@ -47,7 +47,11 @@ pub struct Nodes<'a> {
 ///
 /// # Errors
 /// The database is gone or refuses, is a newer program's, or has the nodes of another ring.
-pub fn prepare(session: &mut dyn Session, nodes: &Nodes<'_>, drop: bool) -> Result<(), Fault> {
+pub(super) fn prepare(
+    session: &mut dyn Session,
+    nodes: &Nodes<'_>,
+    drop: bool,
+) -> Result<(), Fault> {
     let done = transaction(session, Kind::Schema, |session| {
         migrate(session)?;
         if drop {

@@ -16,7 +16,7 @@ const FIELDS_AFTER: &str = "SELECT id, author, text, node, sequence, time_ms FRO
 
 /// What one visit of the token does.
 #[derive(Debug, Clone, Copy)]
-pub struct Visit<'a> {
+pub(super) struct Visit<'a> {
     /// The token's.
     pub sequence: u64,
     /// In their order.
@@ -30,7 +30,7 @@ pub struct Visit<'a> {
 ///
 /// # Errors
 /// The database is gone or refuses, or nobody knows whether it was committed.
-pub fn serve(
+pub(super) fn serve(
     session: &mut dyn Session,
     own: u32,
     visit: Visit<'_>,

@@ -19,14 +19,14 @@ const PREPARED: usize = 64;
 
 /// A connection to a file.
 #[derive(Debug)]
-pub struct Sqlite(Connection);
+pub(super) struct Sqlite(Connection);
 
 impl Sqlite {
     /// Opens a file, and makes it if there is none.
     ///
     /// # Errors
     /// The file cannot be used.
-    pub fn open(path: &Path, timeout: Duration) -> Result<Self, Fault> {
+    pub(super) fn open(path: &Path, timeout: Duration) -> Result<Self, Fault> {
         let connection = Connection::open(path).map_err(|error| failed(&error))?;
         connection
             .busy_timeout(timeout.saturating_mul(BUSY))

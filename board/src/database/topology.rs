@@ -12,7 +12,7 @@ type Hit = Option<()>;
 ///
 /// # Errors
 /// The database is gone, or its rows are none of this program's.
-pub fn look(session: &mut dyn Session) -> Result<Rows, Fault> {
+pub(super) fn look(session: &mut dyn Session) -> Result<Rows, Fault> {
     let rows = transaction(session, Kind::Look, |session| {
         let rows = session.query("SELECT id, successor FROM nodes ORDER BY id", &[])?;
         let (mut nodes, mut members) = (Vec::with_capacity(rows.len()), Vec::new());
@@ -50,7 +50,7 @@ fn absent(table: &str) -> Fault {
 ///
 /// # Errors
 /// The database is gone or refuses, or nobody knows whether it was committed.
-pub fn write(session: &mut dyn Session, own: u32, write: Write) -> Result<Outcome, Fault> {
+pub(super) fn write(session: &mut dyn Session, own: u32, write: Write) -> Result<Outcome, Fault> {
     let done = transaction(session, Kind::Write, |session| match write {
         Write::Found { seen, term, acting } => found(session, own, seen, term, acting),
         Write::Claim { seen, change } => claim(session, own, seen, change),

@@ -46,7 +46,7 @@ pub(super) fn large<'a>(number: u64) -> Result<Value<'a>, Fault> {
 
 /// A value of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cell {
+pub(super) enum Cell {
     /// None.
     Null,
     /// A number, or a truth value as 1 or 0.

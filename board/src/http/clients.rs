@@ -12,9 +12,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::events::MOST as VIEWS;
 
 /// Maximum connections of all clients.
-pub const CONNECTIONS: usize = 512;
+pub(super) const CONNECTIONS: usize = 512;
 /// Maximum bytes of all answers that are read, or wait to be sent.
-pub const ANSWERS: usize = 128 << 20;
+pub(super) const ANSWERS: usize = 128 << 20;
 /// One client takes at most this fraction of connections, live views, answers and posts.
 const PART: usize = 4;
 /// Clients that are remembered for their posts after they have gone.
@@ -26,7 +26,7 @@ const SMALLEST: usize = 256;
 
 /// All clients.
 #[derive(Debug)]
-pub struct Clients {
+pub(crate) struct Clients {
     known: Mutex<HashMap<IpAddr, Arc<Client>>>,
     answers: Arc<Semaphore>,
     posts: Pace,
@@ -43,28 +43,28 @@ struct Client {
 
 /// One connection of a client.
 #[derive(Debug)]
-pub struct Visit {
+pub(crate) struct Visit {
     client: Arc<Client>,
     _connection: OwnedSemaphorePermit,
 }
 
 impl Visit {
     /// Takes the place of one live view; `None`: the client has too many.
-    pub fn watch(&self) -> Option<OwnedSemaphorePermit> {
+    pub(crate) fn watch(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.client.views).try_acquire_owned().ok()
     }
 }
 
 /// Bytes of answers that are set aside.
 #[derive(Debug)]
-pub struct Share {
+pub(crate) struct Share {
     of_client: OwnedSemaphorePermit,
     of_all: OwnedSemaphorePermit,
 }
 
 impl Share {
     /// Gives the rest back, once the answer's length is known.
-    pub fn shrink(&mut self, bytes: usize) {
+    pub(crate) fn shrink(&mut self, bytes: usize) {
         for permit in [&mut self.of_client, &mut self.of_all] {
             drop(permit.split(permit.num_permits().saturating_sub(bytes)));
         }
@@ -73,7 +73,7 @@ impl Share {
 
 impl Clients {
     /// No clients yet. Each may post this many bytes per second.
-    pub fn new(rate: usize) -> Self {
+    pub(crate) fn new(rate: usize) -> Self {
         Self {
             known: Mutex::default(),
             answers: Arc::new(Semaphore::new(ANSWERS)),
@@ -83,7 +83,7 @@ impl Clients {
     }
 
     /// Admits one connection more; `None`: its client has too many.
-    pub fn admit(&self, address: IpAddr, now: Instant) -> Option<Visit> {
+    pub(crate) fn admit(&self, address: IpAddr, now: Instant) -> Option<Visit> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= REMEMBERED {
             known.retain(|_, client| Arc::strong_count(client) > 1 || !client.posts.is_paid(now));
@@ -105,7 +105,7 @@ impl Clients {
     }
 
     /// Sets bytes of answers aside, as soon as there are as many. `None`: the page ends.
-    pub async fn reserve(&self, visit: &Visit, bytes: u32) -> Option<Share> {
+    pub(crate) async fn reserve(&self, visit: &Visit, bytes: u32) -> Option<Share> {
         let of_client = Arc::clone(&visit.client.answers).acquire_many_owned(bytes);
         let of_client = of_client.await.ok()?;
         let of_all = Arc::clone(&self.answers).acquire_many_owned(bytes);
@@ -119,7 +119,7 @@ impl Clients {
     ///
     /// # Errors
     /// It comes too soon: how long to wait.
-    pub fn pay(&self, visit: &Visit, bytes: usize, now: Instant) -> Result<(), Duration> {
+    pub(crate) fn pay(&self, visit: &Visit, bytes: usize, now: Instant) -> Result<(), Duration> {
         let paces = [&visit.client.posts, &self.posts];
         let wait = paces.map(|pace| pace.wait(now)).into_iter().max();
         if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {

@@ -15,7 +15,7 @@ const ANSWER: Duration = Duration::from_secs(30);
 
 /// A connection to a client.
 #[derive(Debug)]
-pub struct Connection {
+pub(super) struct Connection {
     stream: TokioIo<TcpStream>,
     /// Ends the connection, unless all bytes that wait are taken before.
     limit: Option<Pin<Box<Sleep>>>,
@@ -23,7 +23,7 @@ pub struct Connection {
 
 impl Connection {
     /// A connection that was accepted.
-    pub fn new(stream: TcpStream) -> Self {
+    pub(super) fn new(stream: TcpStream) -> Self {
         Self {
             stream: TokioIo::new(stream),
             limit: None,
@@ -31,7 +31,7 @@ impl Connection {
     }
 
     /// The connection without a limit.
-    pub fn into_stream(self) -> TcpStream {
+    pub(super) fn into_stream(self) -> TcpStream {
         self.stream.into_inner()
     }
 

@@ -14,7 +14,7 @@ use crate::posts::{Desk, Found, Wanted};
 
 /// What is asked of the loop.
 #[derive(Debug)]
-pub enum Asked {
+pub(crate) enum Asked {
     /// To give the machine a request.
     Request(Request, oneshot::Sender<Answer>),
     /// How the node sees itself and the others, as JSON.
@@ -22,11 +22,11 @@ pub enum Asked {
 }
 
 /// Requests that the machine has, by their ids, with who waits for each.
-pub type Replies = HashMap<u64, oneshot::Sender<Answer>>;
+pub(crate) type Replies = HashMap<u64, oneshot::Sender<Answer>>;
 
 /// Where the threads of the server ask the loop. The loop is never waited for.
 #[derive(Debug)]
-pub struct Counter {
+pub(crate) struct Counter {
     /// To the loop.
     pub asked: Sender<Asked>,
     /// Rings there.
@@ -57,7 +57,7 @@ impl Drop for Ticket<'_> {
 
 impl Counter {
     /// What comes of a request. `None`: the node has ended.
-    pub async fn ask(&self, wanted: Wanted) -> Option<Result<Found, Answer>> {
+    pub(crate) async fn ask(&self, wanted: Wanted) -> Option<Result<Found, Answer>> {
         let id = 1 + self.last.fetch_add(1, Ordering::Relaxed);
         let is_post = matches!(wanted, Wanted::Post(_));
         self.desk.leave(id, wanted);
@@ -75,14 +75,14 @@ impl Counter {
     }
 
     /// How the node sees itself and the others. `None`: the node has ended.
-    pub async fn ring(&self) -> Option<String> {
+    pub(crate) async fn ring(&self) -> Option<String> {
         let (reply, answer) = oneshot::channel();
         self.give(Asked::Ring(reply));
         answer.await.ok()
     }
 
     /// Wakes the loop: who listens has changed.
-    pub fn ring_bell(&self) {
+    pub(crate) fn ring_bell(&self) {
         self.bell.ring();
     }
 

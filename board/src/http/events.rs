@@ -8,16 +8,16 @@ use super::output::post_json;
 use crate::posts::{Feed, Post};
 
 /// The most that listen.
-pub const MOST: usize = 64;
+pub(super) const MOST: usize = 64;
 /// Posts that wait for one of them to read: when there are so many it is fed later.
-pub const WAITING: usize = 64;
+pub(super) const WAITING: usize = 64;
 
 /// A post with its id, as listeners get it.
-pub type News = (i64, Arc<str>);
+pub(super) type News = (i64, Arc<str>);
 
 /// All who listen.
 #[derive(Debug)]
-pub struct Listeners {
+pub(crate) struct Listeners {
     all: Mutex<All>,
     /// The node's status, each time that it has changed.
     ring: watch::Sender<Arc<str>>,
@@ -39,7 +39,7 @@ struct Listener {
 
 /// What one of them receives.
 #[derive(Debug)]
-pub struct Ear {
+pub(crate) struct Ear {
     /// Posts.
     pub posts: mpsc::Receiver<News>,
     /// The node's status, when it has changed.
@@ -63,7 +63,7 @@ impl Listeners {
     }
 
     /// Adds one, which is to get all posts after this one. `None`: there are too many.
-    pub fn add(&self, after: i64) -> Option<Ear> {
+    pub(crate) fn add(&self, after: i64) -> Option<Ear> {
         let mut all = self.all();
         if all.listeners.len() >= MOST {
             return None;
@@ -78,12 +78,12 @@ impl Listeners {
     }
 
     /// Whether there are any.
-    pub fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         !self.all().listeners.is_empty()
     }
 
     /// Tells them the node's status.
-    pub fn tell_ring(&self, status: &str) {
+    pub(crate) fn tell_ring(&self, status: &str) {
         self.ring.send_replace(Arc::from(status));
     }
 }

@@ -14,7 +14,7 @@ use super::output::Refusal;
 ///
 /// # Errors
 /// It is none, as a sentence.
-pub fn parse_name(text: &str) -> Result<String, String> {
+pub(crate) fn parse_name(text: &str) -> Result<String, String> {
     let is_part = |part: &str| {
         let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         !part.is_empty() && part.bytes().all(is_of_name)
@@ -29,7 +29,11 @@ pub fn parse_name(text: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// It does not, or says nothing where it has to.
-pub fn check(headers: &HeaderMap, version: Version, names: &[String]) -> Result<(), Refusal> {
+pub(super) fn check(
+    headers: &HeaderMap,
+    version: Version,
+    names: &[String],
+) -> Result<(), Refusal> {
     let mut hosts = headers.get_all(HOST).iter();
     let host = match (hosts.next(), hosts.next()) {
         (None, None) if version < Version::HTTP_11 => return Ok(()),

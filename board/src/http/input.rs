@@ -8,9 +8,9 @@ use super::output::{JSON, Refusal};
 use crate::posts::NewPost;
 
 /// Characters of an author's name, at most.
-pub const AUTHOR: usize = 64;
+pub(super) const AUTHOR: usize = 64;
 /// Characters of a text, at most.
-pub const TEXT: usize = 2_000;
+pub(super) const TEXT: usize = 2_000;
 /// Characters of a key, at most.
 const KEY: usize = 64;
 /// Posts of a read: at most, and unless it says.
@@ -33,7 +33,7 @@ fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 ///
 /// # Errors
 /// It does not.
-pub fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     if headers.contains_key(ORIGIN) {
         let host = header(headers, HOST).unwrap_or_default();
         let origin = header(headers, ORIGIN).unwrap_or_default();
@@ -60,7 +60,7 @@ pub fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn post(body: &[u8], time_ms: i64) -> Result<NewPost, Refusal> {
+pub(super) fn post(body: &[u8], time_ms: i64) -> Result<NewPost, Refusal> {
     let post: PostJson =
         serde_json::from_slice(body).map_err(|error| Refusal::malformed(error.to_string()))?;
     let is_key = |key: &String| {
@@ -93,7 +93,7 @@ fn said(name: &str, text: &str, most: usize) -> Result<String, Refusal> {
 ///
 /// # Errors
 /// A number is none, or out of range.
-pub fn range(query: Option<&str>) -> Result<(i64, u16), Refusal> {
+pub(super) fn range(query: Option<&str>) -> Result<(i64, u16), Refusal> {
     let (most, usual) = LIMIT;
     let (mut after, mut limit) = (0, usual);
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
@@ -119,7 +119,7 @@ pub fn range(query: Option<&str>) -> Result<(i64, u16), Refusal> {
 ///
 /// # Errors
 /// It is no number.
-pub fn after(headers: &HeaderMap, query: Option<&str>) -> Result<i64, Refusal> {
+pub(super) fn after(headers: &HeaderMap, query: Option<&str>) -> Result<i64, Refusal> {
     let (asked, _) = range(query)?;
     let Some(last) = header(headers, HeaderName::from_static("last-event-id")) else {
         return Ok(asked);

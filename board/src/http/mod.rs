@@ -22,8 +22,8 @@ mod routes;
 mod server;
 mod view;
 
-pub use clients::Clients;
-pub use counter::{Asked, Counter, Replies};
-pub use events::Listeners;
-pub use host::parse_name;
-pub use server::start;
+pub(crate) use clients::Clients;
+pub(crate) use counter::{Asked, Counter, Replies};
+pub(crate) use events::Listeners;
+pub(crate) use host::parse_name;
+pub(crate) use server::start;

@@ -19,14 +19,14 @@ use super::clients::Share;
 use crate::posts::Post;
 
 /// What is sent.
-pub type Body = UnsyncBoxBody<Bytes, Infallible>;
+pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// Allows scripts, styles and connections of this node; and no frame around the page.
 const POLICY: &str =
     "default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'";
 
 /// The type of JSON.
-pub const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 
 #[derive(Serialize)]
 struct PostJson<'a> {
@@ -75,13 +75,13 @@ fn text(value: &impl Serialize) -> String {
 }
 
 /// A post, in one line.
-pub fn post_json(post: &Post) -> Arc<str> {
+pub(super) fn post_json(post: &Post) -> Arc<str> {
     text(&PostJson::from(post)).into()
 }
 
 /// A request that cannot be answered as it wishes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub(super) struct Refusal {
     /// The status.
     pub status: StatusCode,
     /// For programs.
@@ -94,7 +94,7 @@ pub struct Refusal {
 
 impl Refusal {
     /// One with these words.
-    pub fn new(status: StatusCode, word: &'static str, text: impl Into<String>) -> Self {
+    pub(super) fn new(status: StatusCode, word: &'static str, text: impl Into<String>) -> Self {
         Self {
             status,
             word,
@@ -104,12 +104,12 @@ impl Refusal {
     }
 
     /// What is wrong with what was sent.
-    pub fn malformed(text: impl Into<String>) -> Self {
+    pub(super) fn malformed(text: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed", text)
     }
 
     /// A client, or all clients together, post too much.
-    pub fn too_fast(wait: Duration) -> Self {
+    pub(super) fn too_fast(wait: Duration) -> Self {
         let text = "too many posts: nothing was written; ask again later, with the same key";
         Self {
             wait,
@@ -118,7 +118,7 @@ impl Refusal {
     }
 
     /// One client has too many live views.
-    pub fn too_many_views() -> Self {
+    pub(super) fn too_many_views() -> Self {
         let text = "this client has too many live views";
         Self {
             wait: Duration::from_secs(1),
@@ -127,7 +127,7 @@ impl Refusal {
     }
 
     /// That the machine has answered so.
-    pub fn of(answer: Answer) -> Self {
+    pub(super) fn of(answer: Answer) -> Self {
         let text = match answer {
             Answer::Token => "the token did not come in time: nothing was written",
             Answer::Database => "the database does not answer: nothing was written",
@@ -145,12 +145,16 @@ impl Refusal {
 }
 
 /// An answer with a body of a type.
-pub fn answer(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Body> {
+pub(super) fn answer(
+    status: StatusCode,
+    kind: &'static str,
+    body: impl Into<Bytes>,
+) -> Response<Body> {
     with_body(status, kind, Full::new(body.into()).boxed_unsync())
 }
 
 /// The same with a body that is not there yet.
-pub fn with_body(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
+pub(super) fn with_body(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers: [(HeaderName, &'static str); 4] = [
@@ -179,7 +183,7 @@ impl AsRef<[u8]> for Counted {
 }
 
 /// Posts that were read, after this one.
-pub fn posts(found: &[Post], after: i64, mut share: Share) -> Response<Body> {
+pub(super) fn posts(found: &[Post], after: i64, mut share: Share) -> Response<Body> {
     let posts: Vec<_> = found.iter().map(PostJson::from).collect();
     let last = found.last().map_or(after, |post| post.id);
     let text = text(&PostsJson { posts, last }).into_boxed_str();
@@ -192,7 +196,7 @@ pub fn posts(found: &[Post], after: i64, mut share: Share) -> Response<Body> {
 }
 
 /// A post that is in the table.
-pub fn written(id: i64, sequence: u64, is_old: bool) -> Response<Body> {
+pub(super) fn written(id: i64, sequence: u64, is_old: bool) -> Response<Body> {
     let status = if is_old {
         StatusCode::OK
     } else {
@@ -202,7 +206,7 @@ pub fn written(id: i64, sequence: u64, is_old: bool) -> Response<Body> {
 }
 
 /// Why not.
-pub fn refused(refusal: &Refusal) -> Response<Body> {
+pub(super) fn refused(refusal: &Refusal) -> Response<Body> {
     let said = ErrorJson {
         error: refusal.word,
         text: &refusal.text,
@@ -218,7 +222,7 @@ pub fn refused(refusal: &Refusal) -> Response<Body> {
 }
 
 /// Only these methods are known there.
-pub fn not_allowed(methods: &'static str) -> Response<Body> {
+pub(super) fn not_allowed(methods: &'static str) -> Response<Body> {
     let text = format!("the methods here: {methods}");
     let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method", text);
     let mut response = refused(&refusal);

@@ -16,12 +16,12 @@ use super::{Counter, host, input, view};
 use crate::posts::{Found, Wanted};
 
 /// Bytes of a body, at most.
-pub const BODY: usize = 16_384;
+pub(super) const BODY: usize = 16_384;
 /// Bytes of posts that were read, at most, as JSON and before: a MiB of text and one post more, each character escaped, and the
 /// other fields of 1,000 posts.
 const READ: u32 = 2_304 << 10;
 /// How long a body may take.
-pub const WHOLE: Duration = Duration::from_secs(10);
+pub(super) const WHOLE: Duration = Duration::from_secs(10);
 
 const PAGE: &str = include_str!("page.html");
 const SCRIPT: &str = include_str!("board.js");
@@ -32,7 +32,7 @@ const STYLE: &str = include_str!("board.css");
 ///
 /// # Errors
 /// None.
-pub async fn respond(
+pub(super) async fn respond(
     counter: Arc<Counter>,
     visit: Arc<Visit>,
     request: Request<Incoming>,

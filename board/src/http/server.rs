@@ -24,15 +24,15 @@ use super::connection::Connection;
 use super::routes::{WHOLE, respond};
 
 /// Bytes of a request's head, at most.
-pub const HEAD: usize = 16_384;
+pub(super) const HEAD: usize = 16_384;
 /// Buffers of a connection. The kernel would let them grow to megabytes, which count for the unit, and it doubles these.
-pub const BUFFER: usize = 32 << 10;
+pub(super) const BUFFER: usize = 32 << 10;
 /// The kernel gives up a client that acknowledges no byte, or takes no byte, for this time.
 const SILENCE: Duration = Duration::from_secs(10);
 /// After a connection could not be accepted, for lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Maximum connections that wait for a refused client to read the answer. Further ones are closed at once.
-pub const REFUSALS: usize = 32;
+pub(super) const REFUSALS: usize = 32;
 /// How long, and for how many bytes, the node waits for a client to stop sending after the last answer.
 const FAREWELL: Duration = Duration::from_secs(1);
 const UNREAD: u64 = 1 << 20;
@@ -49,7 +49,7 @@ const GREEDY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: applicat
 ///
 /// # Errors
 /// The listener cannot be used, or there can be no thread.
-pub fn start(listener: TcpListener, counter: Counter) -> io::Result<()> {
+pub(crate) fn start(listener: TcpListener, counter: Counter) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     prepare(&listener)?;
     let runtime = runtime::Builder::new_current_thread()

@@ -57,7 +57,12 @@ fn event_of_ring(status: &str) -> String {
 }
 
 /// Returns the body of a live view, which begins with the status and holds its place until it is dropped.
-pub fn body(counter: Arc<Counter>, ear: Ear, place: OwnedSemaphorePermit, status: String) -> Body {
+pub(super) fn body(
+    counter: Arc<Counter>,
+    ear: Ear,
+    place: OwnedSemaphorePermit,
+    status: String,
+) -> Body {
     let mut comments = interval_at(Instant::now() + COMMENT, COMMENT);
     comments.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let view = View {

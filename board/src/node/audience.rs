@@ -10,7 +10,7 @@ use crate::observe::{Keys, Log, describe, is_routine, print};
 
 /// All observers of events.
 #[derive(Debug)]
-pub struct Audience {
+pub(super) struct Audience {
     pub log: Log,
     pub history: History<Keys>,
     /// Who waits for the answer to a request.

@@ -6,7 +6,7 @@ use ring_proto::andrews::{Standing, State};
 
 /// A node's condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Condition {
+pub(super) struct Condition {
     state: State,
     coordinator: Option<u32>,
     is_coordinator: bool,
@@ -15,7 +15,7 @@ pub struct Condition {
 
 impl Condition {
     /// That of a node whose address can be used, or not. Whether the token is here changes too often to be told.
-    pub const fn of(standing: Standing, has_address: bool) -> Self {
+    pub(super) const fn of(standing: Standing, has_address: bool) -> Self {
         Self {
             state: standing.state,
             coordinator: standing.coordinator,

@@ -13,7 +13,7 @@ const NAMED: usize = 5;
 
 /// Warns if the database is a file and nodes of the list have addresses that this machine has not: they would have a file, and
 /// so a ring, of their own.
-pub fn warn_of_files(database: &Url, list: &List) {
+pub(super) fn warn_of_files(database: &Url, list: &List) {
     if !matches!(database, Url::Sqlite(_)) {
         return;
     }

@@ -15,13 +15,16 @@ const CONNECTIONS: u16 = 64;
 const BUFFER: usize = 1 << 20;
 
 /// Datagrams, which may be lost for a while, and connections, which go on meanwhile.
-pub type Sockets = Joined<UdpSlot, Connections<TcpNetwork, SocketAddr>>;
+pub(super) type Sockets = Joined<UdpSlot, Connections<TcpNetwork, SocketAddr>>;
 
 /// Binds an address, for datagrams and connections. A peer that is silent for `liveness` is given up.
 ///
 /// # Errors
 /// What for, and what the kernel says.
-pub fn bind(address: SocketAddr, liveness: Duration) -> Result<Sockets, (&'static str, io::Error)> {
+pub(super) fn bind(
+    address: SocketAddr,
+    liveness: Duration,
+) -> Result<Sockets, (&'static str, io::Error)> {
     let udp = UdpOptions {
         receive_buffer: Some(BUFFER),
         ..UdpOptions::default()

@@ -5,7 +5,7 @@ use tracing::info;
 use super::status::Status;
 
 /// Logs the status. A JSON log has all of it.
-pub fn log(status: &Status) {
+pub(super) fn log(status: &Status) {
     let (json, sentence) = (status.json(), status.sentence());
     info!(event = "status", status = json, "status: {sentence}");
 }

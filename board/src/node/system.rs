@@ -23,7 +23,7 @@ use super::web::Web;
 use crate::database::{Complaint, Worker};
 
 /// A node of a coordinated ring, but for its machine.
-pub struct Node {
+pub(super) struct Node {
     pub around: Surroundings,
     pub store: NoStore,
     pub audience: Audience,
@@ -34,7 +34,7 @@ pub struct Node {
 }
 
 /// What a status tells of beside the machine.
-pub struct Surroundings {
+pub(super) struct Surroundings {
     pub link: Sockets,
     pub health: NodeHealth,
     pub late_wake_ups: u64,

@@ -6,7 +6,7 @@ use ring_proto::andrews::{DatabaseState, Event, Snapshot, State};
 use crate::observe::describe;
 
 /// What the machine knows of, and what `complaint` says of the database.
-pub fn of(snapshot: &Snapshot, complaint: Option<String>) -> Vec<Finding> {
+pub(super) fn of(snapshot: &Snapshot, complaint: Option<String>) -> Vec<Finding> {
     let database = complaint.or_else(|| silent(snapshot.database));
     let database =
         database.map(|text| Finding::critical(format!("the database cannot be used: {text}")));

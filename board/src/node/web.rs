@@ -17,7 +17,7 @@ use crate::posts::Desk;
 
 /// Requests that wait for the loop.
 #[derive(Debug)]
-pub struct Web {
+pub(super) struct Web {
     asked: Receiver<Asked>,
     bell: Arc<Bell>,
     waiting: VecDeque<Asked>,
@@ -33,7 +33,7 @@ impl Web {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn bind(
+    pub(super) fn bind(
         address: SocketAddr,
         names: Vec<String>,
         clients: Clients,
@@ -62,7 +62,7 @@ impl Web {
     }
 
     /// Those who listen.
-    pub fn listeners(&self) -> Arc<Listeners> {
+    pub(super) fn listeners(&self) -> Arc<Listeners> {
         Arc::clone(&self.listeners)
     }
 
@@ -70,7 +70,7 @@ impl Web {
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn start(&mut self, waiting: &Waiting) -> Result<(), Error> {
+    pub(super) fn start(&mut self, waiting: &Waiting) -> Result<(), Error> {
         waiting.add(&*self.bell, SYSTEM)?;
         let Some((listener, counter)) = self.server.take() else {
             return Ok(());
@@ -80,18 +80,18 @@ impl Web {
     }
 
     /// The bell has rung.
-    pub fn heard(&mut self) {
+    pub(super) fn heard(&mut self) {
         self.bell.silence();
         self.waiting.extend(self.asked.try_iter());
     }
 
     /// When to go on at the latest.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then(Instant::default)
     }
 
     /// The next command for the machine. `status` makes the status, for who asks for it.
-    pub fn next(
+    pub(super) fn next(
         &mut self,
         replies: &mut Replies,
         mut status: impl FnMut() -> String,
@@ -115,7 +115,7 @@ impl Web {
     }
 
     /// The node has changed.
-    pub fn tell(&self, status: impl FnOnce() -> String) {
+    pub(super) fn tell(&self, status: impl FnOnce() -> String) {
         if self.has_listeners {
             self.listeners.tell_ring(&status());
         }

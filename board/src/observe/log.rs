@@ -16,7 +16,7 @@ const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 
 /// Prints a line an event through `tracing`, and limits how many.
 #[derive(Debug)]
-pub struct Log {
+pub(crate) struct Log {
     verbose: bool,
     turns: RateLimit,
     drops: RateLimit,
@@ -24,7 +24,7 @@ pub struct Log {
 
 impl Log {
     /// If `verbose`, turns of the token are told too, and why frames are dropped.
-    pub const fn new(verbose: bool) -> Self {
+    pub(crate) const fn new(verbose: bool) -> Self {
         Self {
             verbose,
             turns: TURNS,
@@ -33,7 +33,7 @@ impl Log {
     }
 
     /// Whether a line is to be printed for an event, and how many before it were not.
-    pub fn admit(&mut self, now: Instant, event: &Event) -> Option<u64> {
+    pub(crate) fn admit(&mut self, now: Instant, event: &Event) -> Option<u64> {
         let limit = match event {
             Event::Dropped { .. } => self.verbose.then_some(&mut self.drops)?,
             event if is_routine(event) => self.verbose.then_some(&mut self.turns)?,
@@ -44,7 +44,7 @@ impl Log {
 }
 
 /// Prints the line of an event, `hidden` being how many before it were not printed.
-pub fn print(line: &Line<Keys>, hidden: u64) {
+pub(crate) fn print(line: &Line<Keys>, hidden: u64) {
     let node = line.keys.node;
     print_line!(line, hidden, node);
 }

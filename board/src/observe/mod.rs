@@ -3,5 +3,5 @@
 mod log;
 mod telling;
 
-pub use log::{Log, print};
-pub use telling::{Keys, describe, is_routine, method_name};
+pub(crate) use log::{Log, print};
+pub(crate) use telling::{Keys, describe, is_routine, method_name};

@@ -7,7 +7,7 @@ use tracing::Level;
 
 /// The keys of an event that are this system's own.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Keys {
+pub(crate) struct Keys {
     /// The node that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<u32>,
@@ -19,7 +19,7 @@ pub struct Keys {
 type Line = ring_host::observe::Line<Keys>;
 
 /// Whether it happens with each turn of the token, or whenever a stranger pleases.
-pub const fn is_routine(event: &Event) -> bool {
+pub(crate) const fn is_routine(event: &Event) -> bool {
     matches!(
         event,
         Event::TokenHeld { .. } | Event::TokenPassed { .. } | Event::Dropped { .. }
@@ -39,7 +39,7 @@ fn of_token(event: &'static str, level: Level, sequence: u64, text: &str) -> Lin
 }
 
 /// Describes an event; `None`: it concerns one client alone.
-pub fn describe(event: &Event) -> Option<Line> {
+pub(crate) fn describe(event: &Event) -> Option<Line> {
     use Level as L;
     Some(match *event {
         Event::StateChanged { state } => state_changed(state),
@@ -219,7 +219,7 @@ fn strange(event: &Event) -> Option<Line> {
 }
 
 /// The method's name, as `--election` has it.
-pub const fn method_name(method: Method) -> &'static str {
+pub(crate) const fn method_name(method: Method) -> &'static str {
     match method {
         Method::RingBased => "ring",
         Method::ChangRoberts => "chang-roberts",

@@ -11,7 +11,7 @@ use ring_proto::draw::Draw;
 use crate::place::{Place, cycle, look, query, seat, work_at, write};
 use crate::{Test, named};
 
-pub fn tests() -> Vec<(&'static str, Test)> {
+pub(crate) fn tests() -> Vec<(&'static str, Test)> {
     named![
         one_of_many_founders_wins,
         one_of_many_claimers_wins,

@@ -17,7 +17,7 @@ use crate::{Test, named};
 /// Tells this program to be such a process: the number of the statement, the number of the job, and the database.
 const DIES: &str = "RING_BOARD_TEST_DIES";
 
-pub fn tests() -> Vec<(&'static str, Test)> {
+pub(crate) fn tests() -> Vec<(&'static str, Test)> {
     named![wherever_a_writer_is_killed_all_of_it_is_written_or_nothing]
 }
 
@@ -112,7 +112,7 @@ impl Session for Dying {
 }
 
 /// Runs a job and dies on the way, if this process is to.
-pub fn die_if_asked() -> Option<ExitCode> {
+pub(crate) fn die_if_asked() -> Option<ExitCode> {
     let asked = env::var(DIES).ok()?;
     Some(match die(&asked) {
         Ok(()) => ExitCode::SUCCESS,

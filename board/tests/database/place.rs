@@ -13,19 +13,19 @@ use ring_segment::PostgreSql;
 use tempfile::TempDir;
 
 /// Makes a place.
-pub type Make = fn() -> Result<Place>;
+pub(crate) type Make = fn() -> Result<Place>;
 
 /// In a file.
-pub const SQLITE: Make = Place::sqlite;
+pub(crate) const SQLITE: Make = Place::sqlite;
 /// In a database of a server that all tests share.
-pub const POSTGRESQL: Make = Place::postgresql;
+pub(crate) const POSTGRESQL: Make = Place::postgresql;
 
 /// Longer than any statement of a test takes on a busy machine.
-pub const TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A database without tables.
 #[derive(Debug)]
-pub struct Place {
+pub(crate) struct Place {
     /// Where it is.
     pub url: Url,
     text: String,
@@ -34,7 +34,7 @@ pub struct Place {
 
 /// Nobody listens.
 #[derive(Debug)]
-pub struct Nobody;
+pub(crate) struct Nobody;
 
 impl Feed for Nobody {
     fn after(&self) -> Option<i64> {
@@ -48,12 +48,12 @@ impl Feed for Nobody {
 static SERVER: Mutex<Option<(PostgreSql, u32)>> = Mutex::new(None);
 
 /// Stops the server.
-pub fn stop() {
+pub(crate) fn stop() {
     SERVER.lock().unwrap_or_else(PoisonError::into_inner).take();
 }
 
 /// The nodes of the tests.
-pub fn lines() -> Vec<Line> {
+pub(crate) fn lines() -> Vec<Line> {
     let line = |id: u32| {
         let last = u8::try_from(id).expect("there are few");
         Line {
@@ -98,17 +98,17 @@ impl Place {
     }
 
     /// Where it is, for other processes.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// Another connection.
-    pub fn open(&self) -> Result<Box<dyn Session>> {
+    pub(crate) fn open(&self) -> Result<Box<dyn Session>> {
         Ok(self.url.open(TIMEOUT)?)
     }
 
     /// A connection, with the tables and all nodes in them.
-    pub fn prepared(&self) -> Result<Box<dyn Session>> {
+    pub(crate) fn prepared(&self) -> Result<Box<dyn Session>> {
         let mut session = self.open()?;
         let done = work(session.as_mut(), 1, &Work::Prepare { drop: false })?;
         ensure!(done == Outcome::Done, "{done:?}");
@@ -116,7 +116,7 @@ impl Place {
     }
 
     /// The same, with a ring of these members in this order. Node 1 is coordinator, of term 7.
-    pub fn with_ring(&self, members: &[u32]) -> Result<Box<dyn Session>> {
+    pub(crate) fn with_ring(&self, members: &[u32]) -> Result<Box<dyn Session>> {
         let mut session = self.prepared()?;
         session.define("UPDATE coordinator SET id = 1, term = 7")?;
         session.begin(Kind::Write)?;
@@ -132,12 +132,17 @@ impl Place {
 }
 
 /// Runs a job of a node.
-pub fn work(session: &mut dyn Session, own: u32, work: &Work) -> Result<Outcome> {
+pub(crate) fn work(session: &mut dyn Session, own: u32, work: &Work) -> Result<Outcome> {
     work_at(session, own, work, &Desk::default())
 }
 
 /// The same, with what its requests stand for.
-pub fn work_at(session: &mut dyn Session, own: u32, work: &Work, desk: &Desk) -> Result<Outcome> {
+pub(crate) fn work_at(
+    session: &mut dyn Session,
+    own: u32,
+    work: &Work,
+    desk: &Desk,
+) -> Result<Outcome> {
     let lines = lines();
     let nodes = Nodes { own, lines: &lines };
     let feed = &Nobody;
@@ -145,12 +150,12 @@ pub fn work_at(session: &mut dyn Session, own: u32, work: &Work, desk: &Desk) ->
 }
 
 /// Runs a write of a node.
-pub fn write(session: &mut dyn Session, own: u32, what: Write) -> Result<Outcome> {
+pub(crate) fn write(session: &mut dyn Session, own: u32, what: Write) -> Result<Outcome> {
     work(session, own, &Work::Write(what))
 }
 
 /// What a look reads.
-pub fn look(session: &mut dyn Session) -> Result<Rows> {
+pub(crate) fn look(session: &mut dyn Session) -> Result<Rows> {
     match work(session, 1, &Work::Look)? {
         Outcome::Rows(rows) => Ok(rows),
         other => anyhow::bail!("{other:?}"),
@@ -158,7 +163,7 @@ pub fn look(session: &mut dyn Session) -> Result<Rows> {
 }
 
 /// The coordinator's row as `with_ring` leaves it.
-pub fn seat() -> Seat {
+pub(crate) fn seat() -> Seat {
     Seat {
         id: Some(1),
         term: 7,
@@ -166,14 +171,14 @@ pub fn seat() -> Seat {
 }
 
 /// The token's row.
-pub fn token(session: &mut dyn Session) -> Result<(i64, Option<i64>)> {
+pub(crate) fn token(session: &mut dyn Session) -> Result<(i64, Option<i64>)> {
     let rows = query(session, "SELECT sequence, holder FROM token")?;
     let row = rows.first().context("a row")?;
     Ok((row.number(0)?, row.number_if_any(1)?))
 }
 
 /// What a statement reads.
-pub fn query(
+pub(crate) fn query(
     session: &mut dyn Session,
     statement: &'static str,
 ) -> Result<Vec<ring_board::database::Row>> {
@@ -184,7 +189,7 @@ pub fn query(
 }
 
 /// The members form one cycle, or there are none. Returns them in ring order, from the smallest.
-pub fn cycle(rows: &Rows) -> Result<Vec<u32>> {
+pub(crate) fn cycle(rows: &Rows) -> Result<Vec<u32>> {
     let next: BTreeMap<u32, u32> = rows.members.iter().copied().collect();
     let Some((&first, _)) = next.first_key_value() else {
         return Ok(Vec::new());

@@ -18,7 +18,7 @@ const SESSIONS: usize = 2;
 
 /// One that runs as long as the test does.
 #[derive(Debug)]
-pub struct Pooler {
+pub(crate) struct Pooler {
     folder: TempDir,
     database: String,
     changes: Arc<AtomicUsize>,
@@ -26,7 +26,7 @@ pub struct Pooler {
 
 impl Pooler {
     /// One before the server of a URL.
-    pub fn before(url: &str) -> Result<Self> {
+    pub(crate) fn before(url: &str) -> Result<Self> {
         let (place, database) = url.rsplit_once('/').context("it names a database")?;
         let (user, server) = place.rsplit_once('@').context("it names a server")?;
         let server = format!("{}/{SOCKET}", server.replace("%2F", "/"));
@@ -51,14 +51,14 @@ impl Pooler {
     }
 
     /// Where it is.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
         let (user, database) = self.database.split_once(' ').unwrap_or_default();
         format!("postgres://{user}@{folder}/{database}")
     }
 
     /// How often a client has got another session.
-    pub fn changes(&self) -> usize {
+    pub(crate) fn changes(&self) -> usize {
         self.changes.load(Ordering::Relaxed)
     }
 }

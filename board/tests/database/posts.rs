@@ -10,7 +10,7 @@ use ring_proto::andrews::{Outcome, Request, Work};
 use crate::place::{Place, lines, query, token, work_at};
 use crate::{Test, named};
 
-pub fn tests() -> Vec<(&'static str, Test)> {
+pub(crate) fn tests() -> Vec<(&'static str, Test)> {
     named![
         posts_are_written_and_read_in_the_order_of_the_requests,
         a_smaller_sequence_than_was_used_writes_and_reads_nothing,

@@ -8,7 +8,7 @@ use ring_proto::andrews::{Outcome, Rows, Seat, Work};
 use crate::place::{Nobody, Place, lines, look, query, work};
 use crate::{Test, named};
 
-pub fn tests() -> Vec<(&'static str, Test)> {
+pub(crate) fn tests() -> Vec<(&'static str, Test)> {
     named![
         the_tables_are_made_once_and_a_second_start_changes_nothing,
         tables_of_another_program_of_the_page_are_taken_as_they_are,

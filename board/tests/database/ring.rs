@@ -7,7 +7,7 @@ use ring_proto::andrews::{Change, Outcome, Seat, Write};
 use crate::place::{Place, cycle, look, seat, token, write};
 use crate::{Test, named};
 
-pub fn tests() -> Vec<(&'static str, Test)> {
+pub(crate) fn tests() -> Vec<(&'static str, Test)> {
     named![
         who_founds_is_coordinator_its_own_successor_and_has_the_token,
         a_claim_takes_the_row_with_its_change_or_not_at_all,

@@ -21,7 +21,7 @@ use crate::place::{Nobody, Place, TIMEOUT, lines, look, query, work};
 use crate::pooler::Pooler;
 use crate::{Test, named};
 
-pub fn tests() -> Vec<(&'static str, Test)> {
+pub(crate) fn tests() -> Vec<(&'static str, Test)> {
     named![
         a_file_that_is_moved_or_replaced_is_refused_until_it_is_back,
         a_server_that_hangs_is_given_up,

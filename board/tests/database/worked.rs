@@ -13,7 +13,7 @@ use ring_runtime::worker::Bell;
 use crate::place::{Nobody, Place, TIMEOUT, lines};
 use crate::{Test, named};
 
-pub fn tests() -> Vec<(&'static str, Test)> {
+pub(crate) fn tests() -> Vec<(&'static str, Test)> {
     named![
         a_worker_gives_each_job_its_outcome_and_goes_on_after_a_fault,
         a_database_that_is_not_there_fails_and_is_tried_again,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::stand::{Kind, PORT, Stand};
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     tests![a_node_that_has_lost_its_address_says_so_and_goes_on_with_it]
 }
 

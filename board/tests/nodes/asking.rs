@@ -16,7 +16,7 @@ const GONE: i32 = 3;
 /// `ringctl`'s exit code while the node is in no ring.
 const NOT_IN_RING: i32 = 5;
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     tests![
         ringctl_shows_a_node_as_a_page_and_in_its_exit_code,
         ringctl_watches_a_ring_lose_a_node_until_its_own_ends,

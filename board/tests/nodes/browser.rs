@@ -19,7 +19,7 @@ const NARROWEST: u32 = 500;
 const POLL: Duration = Duration::from_millis(20);
 
 /// A browser. It is ended when this is dropped.
-pub struct Browser {
+pub(crate) struct Browser {
     node: Node,
     driver: Child,
     session: String,
@@ -28,7 +28,7 @@ pub struct Browser {
 
 impl Browser {
     /// Opens a page on a screen of a width and a height.
-    pub fn open(node: &Node, size: (u32, u32)) -> Result<Self> {
+    pub(crate) fn open(node: &Node, size: (u32, u32)) -> Result<Self> {
         let profile = tempfile::tempdir_in("/run")?;
         // Chromium would give itself more of the processors than databases of other tests have.
         let mut command = Command::new("setpriv");
@@ -80,7 +80,7 @@ impl Browser {
     }
 
     /// Another screen, of a width and a height, of a user who prefers `scheme`: `light` or `dark`.
-    pub fn appear(&self, size: (u32, u32), scheme: &str) -> Result<()> {
+    pub(crate) fn appear(&self, size: (u32, u32), scheme: &str) -> Result<()> {
         let screen = json!({
             "width": size.0, "height": size.1, "deviceScaleFactor": 1, "mobile": size.0 < NARROWEST
         });
@@ -90,12 +90,12 @@ impl Browser {
     }
 
     /// The tab that commands are for.
-    pub fn tab(&self) -> Result<Value> {
+    pub(crate) fn tab(&self) -> Result<Value> {
         self.say("GET", &format!("{}/window", self.session), &Value::Null)
     }
 
     /// Opens the page in a new tab, which commands are for from now on.
-    pub fn open_tab(&self) -> Result<Value> {
+    pub(crate) fn open_tab(&self) -> Result<Value> {
         let page = self.run("return location.href")?;
         let made = self.ask("window/new", &json!({"type": "tab"}))?;
         self.show(&made["handle"])?;
@@ -104,12 +104,12 @@ impl Browser {
     }
 
     /// Directs commands to a tab.
-    pub fn show(&self, tab: &Value) -> Result<()> {
+    pub(crate) fn show(&self, tab: &Value) -> Result<()> {
         self.ask("window", &json!({"handle": tab})).map(drop)
     }
 
     /// Opens the page anew.
-    pub fn reload(&self) -> Result<()> {
+    pub(crate) fn reload(&self) -> Result<()> {
         self.ask("refresh", &json!({})).map(drop)
     }
 
@@ -120,12 +120,12 @@ impl Browser {
     }
 
     /// What a script returns.
-    pub fn run(&self, script: &str) -> Result<Value> {
+    pub(crate) fn run(&self, script: &str) -> Result<Value> {
         self.ask("execute/sync", &json!({"script": script, "args": []}))
     }
 
     /// Waits until a script returns `true`.
-    pub fn wait(&self, script: &str) -> Result<()> {
+    pub(crate) fn wait(&self, script: &str) -> Result<()> {
         let give_up = Instant::now() + PATIENCE;
         while self.run(script)? != true {
             ensure!(
@@ -139,7 +139,7 @@ impl Browser {
     }
 
     /// Types into the field that has the focus, as a keyboard does.
-    pub fn type_keys(&self, text: &str) -> Result<()> {
+    pub(crate) fn type_keys(&self, text: &str) -> Result<()> {
         let key = |it: char| {
             let key = |kind: &str| json!({"type": kind, "value": it.to_string()});
             [key("keyDown"), key("keyUp")]

@@ -46,7 +46,7 @@ struct Shared {
 }
 
 /// Clients at work.
-pub struct Crowd {
+pub(crate) struct Crowd {
     shared: Arc<Shared>,
     writers: Vec<JoinHandle<Vec<(String, u64)>>>,
     listeners: Vec<JoinHandle<Vec<u64>>>,
@@ -54,7 +54,7 @@ pub struct Crowd {
 
 impl Crowd {
     /// One that writes at each node, and one that listens there.
-    pub fn start(stand: &Stand) -> Result<Self> {
+    pub(crate) fn start(stand: &Stand) -> Result<Self> {
         let place = |node: &ring_segment::Node| {
             let ip = node.ip().context("it has an address")?;
             Ok(Place(node.ns().clone(), ip))
@@ -77,19 +77,19 @@ impl Crowd {
     }
 
     /// Waits until this many more posts were acknowledged.
-    pub fn wait_for_posts(&self, more: usize) {
+    pub(crate) fn wait_for_posts(&self, more: usize) {
         wait_for("posts are acknowledged", &self.shared.acknowledged, more);
     }
 
     /// Waits until this many more requests were answered 503.
-    pub fn wait_for_refusals(&self, more: usize) {
+    pub(crate) fn wait_for_refusals(&self, more: usize) {
         wait_for("requests are refused", &self.shared.refused, more);
     }
 
     /// Ends them, and looks at what all nodes have: each post that was acknowledged is there, as it was told; none is there
     /// twice; a client's posts are in the order in which it wrote them; and who listened has heard all of them in the order that they
     /// have.
-    pub fn end(self, stand: &Stand) -> Result<()> {
+    pub(crate) fn end(self, stand: &Stand) -> Result<()> {
         self.shared.is_over.store(true, Ordering::Relaxed);
         let join = |it: JoinHandle<_>| it.join().ok().context("a client panicked");
         let written: Result<Vec<_>> = self.writers.into_iter().map(join).collect();

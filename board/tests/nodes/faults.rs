@@ -7,7 +7,7 @@ use ring_segment::{Test, tests};
 use super::crowd::Crowd;
 use super::stand::{Kind, Stand, tokens};
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     let tests = tests![
         five_nodes_are_killed_stopped_and_cut_off_while_clients_write_to_a_file,
         five_nodes_are_killed_stopped_and_cut_off_while_clients_write_to_a_server,

@@ -20,20 +20,20 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// An answer.
 #[derive(Debug)]
-pub struct Said {
+pub(crate) struct Said {
     pub status: u16,
     pub head: String,
     pub body: String,
 }
 
 impl Said {
-    pub fn json(&self) -> Result<Value> {
+    pub(crate) fn json(&self) -> Result<Value> {
         serde_json::from_str(&self.body).with_context(|| format!("{self:?}"))
     }
 }
 
 /// Connects to a node's page from its own machine, where it is reached even if that is cut off. Reading gives up after so long.
-pub fn connect(stand: &Stand, id: usize, patience: Duration) -> Result<TcpStream> {
+pub(crate) fn connect(stand: &Stand, id: usize, patience: Duration) -> Result<TcpStream> {
     let node = stand.segment().node(id - 1);
     let ip = node.ip().context("it has an address")?;
     let stream = node.ns().run(|| TcpStream::connect((ip, HTTP)))??;
@@ -42,7 +42,11 @@ pub fn connect(stand: &Stand, id: usize, patience: Duration) -> Result<TcpStream
 }
 
 /// Connects to a page as another client of the same machine: limits count by address.
-pub fn connect_from(page: SocketAddr, from: Ipv4Addr, within: Duration) -> io::Result<TcpStream> {
+pub(crate) fn connect_from(
+    page: SocketAddr,
+    from: Ipv4Addr,
+    within: Duration,
+) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.bind(&SocketAddr::from((from, 0)).into())?;
     socket.connect_timeout(&page.into(), within)?;
@@ -50,12 +54,12 @@ pub fn connect_from(page: SocketAddr, from: Ipv4Addr, within: Duration) -> io::R
 }
 
 /// Sends a request as it stands, and reads the answer to its end.
-pub fn raw(stand: &Stand, id: usize, request: &[u8]) -> Result<Said> {
+pub(crate) fn raw(stand: &Stand, id: usize, request: &[u8]) -> Result<Said> {
     exchange(connect(stand, id, PATIENCE)?, request)
 }
 
 /// The same on a connection.
-pub fn exchange(mut stream: TcpStream, request: &[u8]) -> Result<Said> {
+pub(crate) fn exchange(mut stream: TcpStream, request: &[u8]) -> Result<Said> {
     // It may be refused before all of it is there.
     let _ = stream.write_all(request);
     let mut text = Vec::new();
@@ -75,7 +79,7 @@ pub fn exchange(mut stream: TcpStream, request: &[u8]) -> Result<Said> {
 }
 
 /// A request.
-pub fn request(line: &str, headers: &str, body: &str) -> String {
+pub(crate) fn request(line: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
         "{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
@@ -83,12 +87,12 @@ pub fn request(line: &str, headers: &str, body: &str) -> String {
 }
 
 /// Asks a node.
-pub fn ask(stand: &Stand, id: usize, line: &str, headers: &str, body: &str) -> Result<Said> {
+pub(crate) fn ask(stand: &Stand, id: usize, line: &str, headers: &str, body: &str) -> Result<Said> {
     raw(stand, id, request(line, headers, body).as_bytes())
 }
 
 /// Asks a node for a path, again and again after a 503 or a 429.
-pub fn get(stand: &Stand, id: usize, path: &str) -> Result<Said> {
+pub(crate) fn get(stand: &Stand, id: usize, path: &str) -> Result<Said> {
     unless_busy(|| ask(stand, id, &format!("GET {path}"), "", ""))
 }
 
@@ -106,14 +110,14 @@ fn unless_busy(asked: impl Fn() -> Result<Said>) -> Result<Said> {
 }
 
 /// What writes a post.
-pub fn posting(what: &Value) -> String {
+pub(crate) fn posting(what: &Value) -> String {
     let headers = "Content-Type: application/json\r\n";
     request("POST /posts", headers, &what.to_string())
 }
 
 /// Writes a post at a node, again and again after a 503 or a 429, with the same key: it is written once. A 200 means that an earlier attempt
 /// has written it.
-pub fn post(stand: &Stand, id: usize, what: &Value) -> Result<Said> {
+pub(crate) fn post(stand: &Stand, id: usize, what: &Value) -> Result<Said> {
     static POSTS: AtomicU64 = AtomicU64::new(0);
     let mut what = what.clone();
     let keys = what.as_object_mut().context("no object")?;

@@ -12,7 +12,7 @@ use super::stand::{Kind, Stand};
 /// Less than the 10 s after which an idle loop wakes up for its own checks.
 const SOON: Duration = Duration::from_secs(5);
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     tests![a_page_wakes_its_node_and_the_node_its_worker]
 }
 

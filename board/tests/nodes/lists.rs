@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::http::{posting, raw};
 use super::stand::{Kind, Stand};
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     tests![
         a_newcomer_whose_row_the_others_lack_takes_nothing_apart,
         a_file_that_is_moved_away_loses_no_post,

@@ -20,7 +20,7 @@ const EACH: Duration = Duration::from_millis(100);
 /// Posts at each of two nodes, as long as they may be.
 const POSTS: usize = 100;
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     // On time is within ack-timeout.
     tests![exclusive a_thousand_connections_and_one_who_does_not_read_leave_the_token_on_time]
 }

@@ -19,7 +19,7 @@ const TEXTS: &str =
 const TAB: char = '\u{e004}';
 const ENTER: char = '\u{e007}';
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     let tests = tests![
         two_browsers_on_two_nodes_see_each_others_posts_in_one_order,
         a_text_outlives_the_node_that_it_was_written_at,

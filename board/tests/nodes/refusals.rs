@@ -7,7 +7,7 @@ use ring_segment::{PATIENCE, Test, tests};
 
 use super::stand::{Kind, PORT, Stand};
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     tests![
         what_cannot_start_says_why,
         a_file_for_nodes_of_other_machines_is_warned_of,

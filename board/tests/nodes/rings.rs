@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::stand::{Kind, Stand, sequence};
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     let killed = tests![
         a_killed_node_is_taken_out_and_joins_again,
         a_killed_coordinator_is_replaced_by_the_largest_that_is_left,

@@ -14,7 +14,7 @@ const RECIPE: &str = "sudo install -m 644 systemd/ringd.sysusers";
 /// The address that it has for its node.
 const ADDRESS: &str = "192.0.2.1";
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     tests![the_unit_serves_without_any_right_and_ends_when_it_is_stopped]
 }
 

@@ -11,14 +11,14 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The node, and what asks it.
-pub fn binaries() -> Binaries {
+pub(crate) fn binaries() -> Binaries {
     Binaries {
         ringd: env!("CARGO_BIN_EXE_ring-board"),
         ringctl: program("ringctl"),
     }
 }
 /// Where nodes listen to one another.
-pub const PORT: u16 = 7400;
+pub(crate) const PORT: u16 = 7400;
 
 /// Times short enough for tests, and longer than nodes stand still under stalls.
 const TIMES: [(&str, &str); 6] = [
@@ -32,13 +32,13 @@ const TIMES: [(&str, &str); 6] = [
 
 /// Which database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Sqlite,
     PostgreSql,
 }
 
 /// Nodes, numbered from 1, one on each machine of a segment.
-pub struct Stand {
+pub(crate) struct Stand {
     segment: Segment,
     folder: TempDir,
     nodes: Vec<Daemon>,
@@ -48,7 +48,7 @@ pub struct Stand {
 
 impl Stand {
     /// A segment, a list of all its machines, and a database. No node runs.
-    pub fn without_nodes(count: usize, kind: Kind) -> Result<Self> {
+    pub(crate) fn without_nodes(count: usize, kind: Kind) -> Result<Self> {
         let segment = Layout::new(count).addresses().bridge()?;
         let folder = tempfile::tempdir_in("/run")?;
         let mut list = fs::File::create(folder.path().join("nodes.csv"))?;
@@ -76,7 +76,7 @@ impl Stand {
     }
 
     /// The same with a node on each machine.
-    pub fn new(count: usize, kind: Kind, options: &[(&str, &str)]) -> Result<Self> {
+    pub(crate) fn new(count: usize, kind: Kind, options: &[(&str, &str)]) -> Result<Self> {
         let mut stand = Self::without_nodes(count, kind)?;
         for id in 1..=count {
             let mut node = stand.options(id)?;
@@ -89,7 +89,7 @@ impl Stand {
     }
 
     /// A node that is to be started, with the times of this stand.
-    pub fn options(&self, id: usize) -> Result<Ringd> {
+    pub(crate) fn options(&self, id: usize) -> Result<Ringd> {
         let node = self.segment.node(id - 1);
         node.wait_for_link()?;
         let mut ringd = node
@@ -105,28 +105,28 @@ impl Stand {
     }
 
     /// The list of nodes.
-    pub fn list(&self) -> PathBuf {
+    pub(crate) fn list(&self) -> PathBuf {
         self.folder.path().join("nodes.csv")
     }
 
     /// The segment.
-    pub const fn segment(&self) -> &Segment {
+    pub(crate) const fn segment(&self) -> &Segment {
         &self.segment
     }
 
     /// One of the nodes.
-    pub fn node(&mut self, id: usize) -> &mut Daemon {
+    pub(crate) fn node(&mut self, id: usize) -> &mut Daemon {
         &mut self.nodes[id - 1]
     }
 
     /// A node's status as soon as it is as `wanted`.
-    pub fn wait(&self, id: usize, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+    pub(crate) fn wait(&self, id: usize, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         self.nodes[id - 1].wait_for_status(PATIENCE, wanted)
     }
 
     /// Waits until these nodes are one ring, in one order, the largest of them coordinator, and the token has been at each of
     /// them since.
-    pub fn wait_for_ring(&self, those: &[usize]) -> Result<()> {
+    pub(crate) fn wait_for_ring(&self, those: &[usize]) -> Result<()> {
         let (&first, &largest) = (
             those.first().context("there are none")?,
             those.iter().max().context("there are none")?,
@@ -158,7 +158,7 @@ impl Stand {
     }
 
     /// Waits until the token has been at each of these nodes once more, with a sequence that has grown.
-    pub fn wait_for_rounds(&self, those: &[usize]) -> Result<()> {
+    pub(crate) fn wait_for_rounds(&self, those: &[usize]) -> Result<()> {
         for &id in those {
             let before = self.wait(id, |_| true)?;
             let (count, sequence) = (tokens(&before), sequence(&before)?);
@@ -170,12 +170,12 @@ impl Stand {
     }
 
     /// The server of the database.
-    pub fn server(&mut self) -> Result<&mut PostgreSql> {
+    pub(crate) fn server(&mut self) -> Result<&mut PostgreSql> {
         self.server.as_mut().context("it is a file")
     }
 
     /// Takes a node's network away, or gives it back.
-    pub fn link(&self, id: usize, state: &str) -> Result<()> {
+    pub(crate) fn link(&self, id: usize, state: &str) -> Result<()> {
         let ns = self.segment.node(id - 1).ns().clone();
         ns.ip(&format!("link set eth0 {state}\n"))
     }
@@ -195,14 +195,14 @@ fn next_of(status: &Value, id: usize) -> Result<Value> {
 }
 
 /// Tokens that have come.
-pub fn tokens(status: &Value) -> u64 {
+pub(crate) fn tokens(status: &Value) -> u64 {
     status["counters"]["received"]["TOKEN"]
         .as_u64()
         .unwrap_or(0)
 }
 
 /// The highest sequence that was there.
-pub fn sequence(status: &Value) -> Result<u64> {
+pub(crate) fn sequence(status: &Value) -> Result<u64> {
     let text = status["token"]["sequence"].as_str();
     Ok(text.context("a decimal string")?.parse()?)
 }

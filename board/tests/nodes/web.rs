@@ -16,7 +16,7 @@ use super::stand::{Kind, Stand};
 /// How often a busy node is asked for another post in place of one that it may have written.
 const TRIES: usize = 50;
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     tests![
         posts_of_all_nodes_are_read_at_each_in_one_order,
         a_post_with_the_same_key_is_written_once,

@@ -10,7 +10,7 @@ const MOST_OF_MILLION: i64 = 10_000;
 
 /// The rate of the clock.
 #[derive(Debug)]
-pub struct ClockRate {
+pub(crate) struct ClockRate {
     /// The last readings of the clock and the counter.
     last: Option<(Duration, Duration)>,
     /// The error of the clock in millionths, if that is too much; positive: too fast.
@@ -19,7 +19,7 @@ pub struct ClockRate {
 
 impl ClockRate {
     /// Not read yet.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             last: None,
             off: None,
@@ -28,7 +28,7 @@ impl ClockRate {
 
     /// Reads the clock, `CLOCK_MONOTONIC`, and the counter behind it, `CLOCK_MONOTONIC_RAW`. Returns whether the
     /// verdict has changed.
-    pub fn look(&mut self, clock: Duration, counter: Duration) -> bool {
+    pub(crate) fn look(&mut self, clock: Duration, counter: Duration) -> bool {
         let Some((clock_then, counter_then)) = self.last else {
             self.last = Some((clock, counter));
             return false;
@@ -47,7 +47,7 @@ impl ClockRate {
 
     /// What is wrong, and what to do; `None`: nothing.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
+    pub(crate) fn trouble(&self) -> Option<String> {
         let per_cent = self.off?.unsigned_abs() / 10_000;
         let way = if self.off > Some(0) { "fast" } else { "slow" };
         Some(format!(

@@ -25,7 +25,7 @@ const MAX_UNREAD: usize = 64 << 10;
 
 /// What to do with a client next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub(crate) enum Next {
     /// Wait for it.
     Wait(Interest),
     /// Close its connection.
@@ -35,7 +35,7 @@ pub enum Next {
 /// A client's connection. Its memory is bounded: a buffer for one request, one reply, and a limited amount of
 /// unsolicited messages.
 #[derive(Debug)]
-pub struct Connection {
+pub(crate) struct Connection {
     stream: Visitor,
     credentials: Option<UnixCredentials>,
     input: LineBuffer,
@@ -61,7 +61,7 @@ impl Connection {
     ///
     /// # Errors
     /// The stream cannot be made non-blocking.
-    pub fn new(stream: UnixStream, now: Instant) -> io::Result<Self> {
+    pub(crate) fn new(stream: UnixStream, now: Instant) -> io::Result<Self> {
         let credentials = getsockopt(&stream, PeerCredentials).ok();
         let stream = Visitor::new(stream, user(credentials));
         stream.set_nonblocking(true)?;
@@ -81,12 +81,12 @@ impl Connection {
     }
 
     /// The stream, for a poller.
-    pub fn stream(&self) -> &UnixStream {
+    pub(crate) fn stream(&self) -> &UnixStream {
         &self.stream
     }
 
     /// The client's process and user, as far as the kernel knows them.
-    pub fn client(&self, id: ClientId) -> Client {
+    pub(crate) fn client(&self, id: ClientId) -> Client {
         Client {
             id,
             pid: self.credentials.map(|it| it.pid()),
@@ -95,12 +95,12 @@ impl Connection {
     }
 
     /// When the client must have done something; `None`: it has any time.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         (!self.lasting || !self.output.is_empty()).then_some(self.deadline)
     }
 
     /// Sets whether the client may be silent.
-    pub fn set_lasting(&mut self, lasting: bool, now: Instant) {
+    pub(crate) fn set_lasting(&mut self, lasting: bool, now: Instant) {
         self.accepts &= lasting;
         if self.lasting && !lasting {
             self.deadline = now + PATIENCE;
@@ -109,7 +109,7 @@ impl Connection {
     }
 
     /// Takes descriptors that come from now on, until the client may no longer be silent.
-    pub const fn accept_descriptors(&mut self) {
+    pub(crate) const fn accept_descriptors(&mut self) {
         self.accepts = true;
     }
 
@@ -117,7 +117,7 @@ impl Connection {
     /// takes. `answer` gets a request and the descriptors that came with it, takes those that it keeps, and
     /// returns the reply, or `None` if that follows later. If the client has `hung_up`, only requests that have
     /// an effect without it are answered.
-    pub fn serve<O: OwnRequest>(
+    pub(crate) fn serve<O: OwnRequest>(
         &mut self,
         now: Instant,
         hung_up: bool,
@@ -128,7 +128,7 @@ impl Connection {
     }
 
     /// Sends an unsolicited message. Closes the connection of a client that reads nothing.
-    pub fn tell(&mut self, now: Instant, line: Rc<[u8]>) -> Next {
+    pub(crate) fn tell(&mut self, now: Instant, line: Rc<[u8]>) -> Next {
         if self.unread > MAX_UNREAD {
             return Next::Close;
         }

@@ -14,26 +14,26 @@ const THE_REST: u64 = 72;
 
 /// The room for clients.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub(crate) struct Room {
     limit: u64,
     clients: u64,
 }
 
 impl Room {
     /// Raises the process's limit of descriptors to what it needs, or to what the system allows.
-    pub fn make() -> Self {
+    pub(crate) fn make() -> Self {
         let limit = raise_limit(THE_REST + MAX_CLIENTS * A_CLIENT);
         let clients = clients(limit);
         Self { limit, clients }
     }
 
     /// Maximum clients at a time.
-    pub fn clients(self) -> usize {
+    pub(crate) fn clients(self) -> usize {
         usize::try_from(self.clients).unwrap_or(usize::MAX)
     }
 
     /// Logs that there is little room.
-    pub fn say(self) {
+    pub(crate) fn say(self) {
         let Self { limit, clients } = self;
         if clients < MAX_CLIENTS {
             warn!(

@@ -30,7 +30,7 @@ const LISTENS: &str = "00010000";
 
 /// A listening socket; dropping it removes its file.
 #[derive(Debug)]
-pub struct Endpoint {
+pub(crate) struct Endpoint {
     listener: UnixListener,
     path: PathBuf,
     place: Place,
@@ -43,7 +43,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// The path cannot be used, or somebody listens there.
-    pub fn bind(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn bind(path: &Path) -> Result<Self, Error> {
         let failed = |source| Error::Control {
             path: path.to_owned(),
             source,
@@ -64,18 +64,18 @@ impl Endpoint {
     }
 
     /// The socket's path.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether clients that go by the path reach this socket. Its directory may be another one by now.
-    pub fn is_in_place(&self) -> bool {
+    pub(crate) fn is_in_place(&self) -> bool {
         let found = fs::symlink_metadata(&self.path);
         found.is_ok_and(|found| (found.dev(), found.ino()) == self.file)
     }
 
     /// The socket.
-    pub const fn listener(&self) -> &UnixListener {
+    pub(crate) const fn listener(&self) -> &UnixListener {
         &self.listener
     }
 }

@@ -26,7 +26,7 @@ pub trait Task: Send + 'static {
 
 /// The jobs of one machine, as the loop sees them.
 #[derive(Debug)]
-pub struct Jobs<T: Task> {
+pub(crate) struct Jobs<T: Task> {
     worker: Worker<VecDeque<(u64, T::Job)>>,
     /// The next job's number.
     next: u64,
@@ -49,7 +49,7 @@ impl<T: Task> Jobs<T> {
     ///
     /// # Errors
     /// The process has too many files open, or threads.
-    pub fn start(mut task: T) -> io::Result<Self> {
+    pub(crate) fn start(mut task: T) -> io::Result<Self> {
         let answered = Arc::new(Bell::new()?);
         let (sender, answers) = mpsc::channel();
         let rings = Rings(Arc::clone(&answered));
@@ -75,23 +75,23 @@ impl<T: Task> Jobs<T> {
     }
 
     /// Adds a job; [`post`](Self::post) passes it on.
-    pub fn give(&mut self, job: T::Job) {
+    pub(crate) fn give(&mut self, job: T::Job) {
         self.worker.hold((self.next, job));
         self.next += 1;
     }
 
     /// Cancels all jobs so far, that in hand and those that wait. Each still has its answer.
-    pub fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         self.worker.bell().cancel_before(self.next);
     }
 
     /// Passes jobs on to the worker. Never waits.
-    pub fn post(&mut self, now: Instant) {
+    pub(crate) fn post(&mut self, now: Instant) {
         self.worker.post(now);
     }
 
     /// When to call [`post`](Self::post) again at the latest.
-    pub const fn deadline(&self) -> Option<Instant> {
+    pub(crate) const fn deadline(&self) -> Option<Instant> {
         self.worker.deadline()
     }
 
@@ -99,7 +99,7 @@ impl<T: Task> Jobs<T> {
     ///
     /// # Errors
     /// The thread has panicked: there will be no more answers.
-    pub fn answer(&self) -> io::Result<Option<T::Answer>> {
+    pub(crate) fn answer(&self) -> io::Result<Option<T::Answer>> {
         match self.answers.try_recv() {
             Ok(answer) => Ok(Some(answer)),
             Err(TryRecvError::Empty) => Ok(None),
@@ -108,17 +108,17 @@ impl<T: Task> Jobs<T> {
     }
 
     /// Silences the bell that announces answers.
-    pub fn heard(&self) {
+    pub(crate) fn heard(&self) {
         self.answered.silence();
     }
 
     /// Ends the job in hand and drops the others, without an answer: there will be no more jobs.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.worker.cancel();
     }
 
     /// Waits for the thread's end for a bounded time; stops waiting as soon as `is_over` returns `true`.
-    pub fn join(&self, is_over: impl FnMut() -> bool) {
+    pub(crate) fn join(&self, is_over: impl FnMut() -> bool) {
         self.worker.join(is_over);
     }
 }

@@ -41,9 +41,9 @@ pub struct LockLog {
     is_shown: bool,
 }
 
-impl LockLog {
+impl Default for LockLog {
     /// Makes the log of a machine on which nobody has the token.
-    pub const fn new() -> Self {
+    fn default() -> Self {
         Self {
             grants: GRANTS,
             losses: GRANTS,
@@ -51,8 +51,11 @@ impl LockLog {
             is_shown: false,
         }
     }
+}
 
+impl LockLog {
     /// Returns the lock that is held.
+    #[must_use]
     pub const fn held(&self) -> Option<&HeldLock> {
         self.held.as_ref()
     }
@@ -67,6 +70,7 @@ impl LockLog {
     }
 
     /// Returns when [`look`](Self::look) has something to log.
+    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let hidden = self.held.as_ref().filter(|_| !self.is_shown);
         hidden.map(|lock| lock.since + LONG)

@@ -15,7 +15,7 @@ const PERIOD_ASLEEP: Duration = Duration::from_secs(10);
 
 /// Logs what went wrong with the process, at a limited rate.
 #[derive(Debug)]
-pub struct LoopHealth {
+pub(crate) struct LoopHealth {
     last: Instant,
     lost_lines: usize,
     late: RateLimit,
@@ -26,7 +26,7 @@ pub struct LoopHealth {
 impl LoopHealth {
     /// Nothing to complain about yet.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             last: Instant::from_nanos(0),
             lost_lines: 0,
@@ -38,7 +38,7 @@ impl LoopHealth {
 
     /// The loop woke up `late` after its deadline. Beyond `limit` peers act as if this process were dead; far
     /// below it no harm is done.
-    pub fn late(&mut self, now: Instant, late: Duration, limit: Duration) {
+    pub(crate) fn late(&mut self, now: Instant, late: Duration, limit: Duration) {
         self.late_times += 1;
         let level = level(late, limit);
         let rate = if level == Level::DEBUG {
@@ -59,7 +59,7 @@ impl LoopHealth {
     }
 
     /// Whether it is time for the next look.
-    pub fn is_due(&mut self, now: Instant) -> bool {
+    pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         let is_due = now.since(self.last) >= PERIOD;
         if is_due {
             self.last = now;
@@ -68,12 +68,12 @@ impl LoopHealth {
     }
 
     /// Returns when to look at the latest.
-    pub fn deadline(&self) -> Instant {
+    pub(crate) fn deadline(&self) -> Instant {
         self.last + PERIOD_ASLEEP
     }
 
     /// Logs that log lines were lost, if `lost`, the count since the start, has grown.
-    pub fn look_at_log(&mut self, lost: usize) {
+    pub(crate) fn look_at_log(&mut self, lost: usize) {
         let count = lost.saturating_sub(self.lost_lines);
         self.lost_lines = lost;
         if count > 0 {

@@ -17,7 +17,7 @@ use crate::observe::RateLimit;
 
 /// Tells the service manager.
 #[derive(Debug)]
-pub struct Notifier<C> {
+pub(crate) struct Notifier<C> {
     /// `None`: there is no service manager.
     channel: Option<Channel>,
     /// The condition that it was told last.
@@ -29,7 +29,7 @@ pub struct Notifier<C> {
 impl<C: Copy + PartialEq + Display> Notifier<C> {
     /// Finds the service manager, if there is one.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let channel = env::var_os("NOTIFY_SOCKET").map(|name| Channel::open(&name));
         let channel = channel.transpose().unwrap_or_else(|error| {
             complain(&error);
@@ -45,7 +45,7 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
     }
 
     /// The daemon is up. Waits until the service manager has taken that: nothing runs yet that could be late.
-    pub fn ready(&self) {
+    pub(crate) fn ready(&self) {
         if self.channel.is_some()
             && let Err(error) = sd_notify::notify(&[NotifyState::Ready])
         {
@@ -54,30 +54,30 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
     }
 
     /// Reports what the daemon does before its node runs.
-    pub fn status(&self, status: &str) {
+    pub(crate) fn status(&self, status: &str) {
         self.tell(&NotifyState::Status(status));
     }
 
     /// The daemon is shutting down: the service manager should no longer expect its loop to turn.
-    pub fn stopping(&self, status: &str) {
+    pub(crate) fn stopping(&self, status: &str) {
         self.tell(&NotifyState::Stopping);
         self.tell(&NotifyState::Status(status));
     }
 
     /// When [`feed`](Self::feed) is to be called at the latest.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         self.watchdog.as_ref().map(|watchdog| watchdog.next)
     }
 
     /// The loop has turned: feeds the service manager's watchdog.
-    pub fn feed(&mut self, now: Instant) {
+    pub(crate) fn feed(&mut self, now: Instant) {
         if self.watchdog.as_mut().is_some_and(|it| it.is_due(now)) {
             self.tell(&NotifyState::Watchdog);
         }
     }
 
     /// Reports a change of condition, at most once a second.
-    pub fn update(&mut self, now: Instant, condition: impl FnOnce() -> C) {
+    pub(crate) fn update(&mut self, now: Instant, condition: impl FnOnce() -> C) {
         if self.channel.is_none() {
             return;
         }

@@ -28,7 +28,7 @@ const CAUGHT: [Signal; 6] = [
 
 /// What signals ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub(crate) enum Wish {
     /// Shut down in order.
     ShutDown,
     /// Exit at once.
@@ -41,7 +41,7 @@ pub enum Wish {
 
 /// Catches signals for as long as it lives.
 #[derive(Debug)]
-pub struct Signals {
+pub(crate) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
     /// There is a terminal, which may be closed.
     on_terminal: bool,
@@ -53,7 +53,7 @@ impl Signals {
     ///
     /// # Errors
     /// The process has too many files open.
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let ignored = IgnoredSignals::now()?;
         let caught = CAUGHT.iter().filter(|signal| !ignored.contains(**signal));
@@ -67,7 +67,7 @@ impl Signals {
     }
 
     /// Takes the pending signals and returns what they ask for.
-    pub fn drain(&mut self, now: Instant) -> impl Iterator<Item = Wish> {
+    pub(crate) fn drain(&mut self, now: Instant) -> impl Iterator<Item = Wish> {
         let came = self.delivery.pending();
         let on_terminal = self.on_terminal;
         let first = &mut self.first;

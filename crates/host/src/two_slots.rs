@@ -24,7 +24,7 @@ use std::os::unix::fs::FileExt;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Where a record's body begins.
-pub const BODY: usize = 16;
+pub(crate) const BODY: usize = 16;
 /// The length of the checksum in bytes.
 const SUM: usize = 8;
 

@@ -14,7 +14,7 @@ use crate::system::ftn::observe::Names;
 
 /// The addresses of the servers, and what is wrong with them.
 #[derive(Debug)]
-pub struct Addresses {
+pub(super) struct Addresses {
     known: Box<[Option<SocketAddr>]>,
     doubts: Vec<String>,
     /// `None`: the list has no names.
@@ -30,7 +30,7 @@ impl Addresses {
     ///
     /// # Errors
     /// The process has too many files open, or threads.
-    pub fn of(
+    pub(super) fn of(
         servers: &Servers,
         hosts: Hosts,
         doubts: Vec<String>,
@@ -55,7 +55,7 @@ impl Addresses {
     }
 
     /// Takes over what names were resolved to.
-    pub fn look(&mut self, own: usize, names: &Names, link: &mut UdpSlot) {
+    pub(super) fn look(&mut self, own: usize, names: &Names, link: &mut UdpSlot) {
         let Some(Resolution {
             addresses, doubts, ..
         }) = self.resolver.as_ref().and_then(Repeated::take)
@@ -84,12 +84,12 @@ impl Addresses {
     }
 
     /// Takes the addresses, if they have changed.
-    pub fn take_changed(&mut self) -> Option<Box<[Option<SocketAddr>]>> {
+    pub(super) fn take_changed(&mut self) -> Option<Box<[Option<SocketAddr>]>> {
         mem::take(&mut self.changed).then(|| self.known.clone())
     }
 
     /// What is wrong, as sentences: names without an address, and servers that cannot be sent to.
-    pub fn troubles(&self, names: &Names, failures: &SendFailures) -> Vec<String> {
+    pub(super) fn troubles(&self, names: &Names, failures: &SendFailures) -> Vec<String> {
         let failures = failures.iter().filter_map(|(to, why)| {
             let server = self.known.iter().position(|known| *known == Some(to))?;
             Some(format!(

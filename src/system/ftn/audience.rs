@@ -9,7 +9,7 @@ use crate::system::ftn::observe::{Admitted, Keys, Log, News, print};
 
 /// All observers of events.
 #[derive(Debug)]
-pub struct Audience {
+pub(super) struct Audience {
     pub news: News,
     pub log: Log,
     pub history: History<Keys>,

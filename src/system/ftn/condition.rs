@@ -8,7 +8,7 @@ use crate::system::ftn::observe::state_name;
 
 /// A server's condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Condition {
+pub(super) enum Condition {
     /// Its address cannot be used.
     NoLink,
     /// It is up.

@@ -6,7 +6,7 @@ use ring_text::format_duration;
 
 /// What an operator is to be told of a server's options, as one of so many `servers`: at the start, and for as
 /// long as it runs.
-pub fn doubts(options: &Options, servers: usize) -> Vec<String> {
+pub(super) fn doubts(options: &Options, servers: usize) -> Vec<String> {
     let mut doubts = Vec::from_iter(cut_doubt(options.quorum, servers));
     if options.grace < options.client_timeout {
         doubts.push(format!(

@@ -12,7 +12,7 @@ use crate::system;
 
 /// Why a server does not start. The text is a sentence for the operator: what failed, on what, what to do.
 #[derive(Debug, Error)]
-pub enum Error {
+pub(super) enum Error {
     /// The list of servers is of no use.
     #[error("{0}; give a list of HOST:PORT lines: --servers FILE")]
     List(#[from] ServersError),
@@ -59,7 +59,7 @@ pub enum Error {
 
 impl Error {
     /// For `map_err`: the state file of server `index` cannot be opened.
-    pub fn of_state(index: usize) -> impl FnOnce(system::Error) -> Self {
+    pub(super) fn of_state(index: usize) -> impl FnOnce(system::Error) -> Self {
         move |error| match error {
             system::Error::StateLocked { path } => Self::StateTaken { path, index },
             other => Self::Common(other),

@@ -4,7 +4,7 @@ use ring_control::ftn::Status;
 use ring_control::{Finding, Verdict};
 
 /// Gives a status its verdict. `around`: what is wrong with this machine and the options.
-pub fn judge(status: &mut Status, around: Vec<Finding>) {
+pub(super) fn judge(status: &mut Status, around: Vec<Finding>) {
     let mut findings = around;
     let ready = |state: &str| state == "READY";
     if !status.is_serving() {

@@ -16,7 +16,7 @@ const LEAST: usize = 1 << 20;
 ///
 /// # Errors
 /// What the kernel says.
-pub fn bind(address: SocketAddr, clients: usize) -> io::Result<UdpSlot> {
+pub(super) fn bind(address: SocketAddr, clients: usize) -> io::Result<UdpSlot> {
     let buffer = Some(
         clients
             .saturating_mul(A_CLIENT)

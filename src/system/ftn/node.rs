@@ -32,7 +32,7 @@ const LEAVING: Duration = LEAVING_MAX.saturating_add(Duration::from_secs(1));
 
 /// A server of the token service, but for its machine.
 #[derive(Debug)]
-pub struct Node {
+pub(super) struct Node {
     pub started: Now,
     pub names: Names,
     pub addresses: Addresses,

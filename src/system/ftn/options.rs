@@ -60,7 +60,7 @@ Exit codes:
 /// The most clients at a time, unless the options say otherwise or a list of so many does not fit.
 const MAX_CLIENTS: usize = 10_000;
 /// The directory of the state file, unless the options name another.
-pub const STATE_DIR: &str = "/var/lib/ringd-ftn";
+pub(super) const STATE_DIR: &str = "/var/lib/ringd-ftn";
 
 /// Run a server of the token service.
 ///

@@ -6,7 +6,7 @@ use ring_control::harmless;
 use crate::system::status_lines;
 
 /// Logs the status.
-pub fn log(status: &Status) {
+pub(super) fn log(status: &Status) {
     status_lines::log(status, &standing(status), details(status));
 }
 

@@ -35,7 +35,7 @@ const FORMAT: Format<Record, LEN> = Format {
 
 /// What is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Record {
+pub(super) struct Record {
     /// The highest configuration number seen.
     pub configuration: u64,
     /// The signature of the list.
@@ -67,7 +67,7 @@ fn decode(bytes: &[u8; LEN]) -> Option<Record> {
 
 /// The state file of one server, locked for as long as this lives.
 #[derive(Debug)]
-pub struct StateFile {
+pub(super) struct StateFile {
     record: RecordFile<Record, LEN>,
     ssig: i32,
     failed: Option<WriteFailures>,
@@ -82,7 +82,7 @@ impl StateFile {
     /// # Errors
     /// The directory or the file cannot be used, the file is another user's or a newer ringd's, or another
     /// process has it locked.
-    pub fn open(
+    pub(super) fn open(
         directory: &Path,
         (name, index): (&NodeName, usize),
         ssig: i32,
@@ -103,27 +103,27 @@ impl StateFile {
     }
 
     /// The file's path.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.record.path()
     }
 
     /// Whether what is to be stored cannot be, for now.
-    pub const fn is_failing(&self) -> bool {
+    pub(super) const fn is_failing(&self) -> bool {
         self.is_failing
     }
 
     /// Looks whether the file is in its place.
-    pub fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         self.record.look();
     }
 
     /// Why nothing can be stored, as a sentence, if the file is not in its place.
-    pub fn missing(&self) -> Option<&str> {
+    pub(super) fn missing(&self) -> Option<&str> {
         self.record.trouble()
     }
 
     /// The writes that have failed since the last call.
-    pub const fn take_failures(&mut self) -> Option<WriteFailures> {
+    pub(super) const fn take_failures(&mut self) -> Option<WriteFailures> {
         self.failed.take()
     }
 
@@ -131,7 +131,7 @@ impl StateFile {
     ///
     /// # Errors
     /// The disk does not have it.
-    pub fn sync(&self) -> io::Result<()> {
+    pub(super) fn sync(&self) -> io::Result<()> {
         self.record.sync()
     }
 }

@@ -10,7 +10,7 @@ use crate::system::ftn::observe::{Names, state_name};
 
 /// What a status tells of a server's surroundings.
 #[derive(Debug)]
-pub struct Around<'a> {
+pub(super) struct Around<'a> {
     pub started: Now,
     pub names: &'a Names,
     pub link: &'a mut UdpSlot,
@@ -18,7 +18,7 @@ pub struct Around<'a> {
 }
 
 /// The server as it sees itself and the others at `now`.
-pub fn status(now: Now, machine: &Server, around: Around<'_>) -> Status {
+pub(super) fn status(now: Now, machine: &Server, around: Around<'_>) -> Status {
     let Around {
         started,
         names,

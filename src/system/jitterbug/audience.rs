@@ -13,7 +13,7 @@ use crate::system::jitterbug::observe::{Log, describe, is_turn, print};
 
 /// All observers of events.
 #[derive(Debug)]
-pub struct Audience {
+pub(super) struct Audience {
     pub log: Log,
     pub history: History,
     /// How often local work has lost the token: more often than a look now and then shows.

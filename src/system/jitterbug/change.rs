@@ -5,7 +5,7 @@ use ring_proto::jitterbug::State;
 
 /// A change, and how things were after it. Small: each turn of the token is two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub(super) struct Change {
     /// The event's number.
     pub number: u64,
     /// The time of the event, in milliseconds since 1970.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 ///
 /// # Errors
 /// Names the option, the command that the shell does not find, and what to do.
-pub fn check(compute: Option<&str>, decide: &str) -> Result<(), String> {
+pub(super) fn check(compute: Option<&str>, decide: &str) -> Result<(), String> {
     if let Some(word) = compute.and_then(missing) {
         return Err(format!(
             "cannot use --compute {word}: there is no such command; give the path of a program, or leave the option out for a \

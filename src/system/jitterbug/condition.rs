@@ -6,7 +6,7 @@ use ring_proto::jitterbug::{Standing, State};
 
 /// A node's condition. It does not change with the turns of the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Condition {
+pub(super) enum Condition {
     /// It has no address.
     NoLink,
     /// It has no ring.
@@ -17,7 +17,7 @@ pub enum Condition {
 
 impl Condition {
     /// That of a node with an address or none.
-    pub fn of(is_up: bool, standing: Standing) -> Self {
+    pub(super) fn of(is_up: bool, standing: Standing) -> Self {
         match standing.state {
             _ if !is_up => Self::NoLink,
             State::Orphan => Self::Orphan,

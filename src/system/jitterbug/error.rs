@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Why a node does not start. The text is a sentence for the operator: what failed, on what, what to do.
 #[derive(Debug, Error)]
-pub enum Error {
+pub(super) enum Error {
     /// A socket cannot be bound.
     #[error("cannot use {what} {port} on {interface}: {}", hint(.source, what))]
     Bind {
@@ -24,7 +24,7 @@ pub enum Error {
 
 impl Error {
     /// Whether another try may do: the address is not there yet, or no longer.
-    pub fn may_pass(&self) -> bool {
+    pub(super) fn may_pass(&self) -> bool {
         let Self::Bind { source, .. } = self;
         !matches!(
             source.kind(),

@@ -11,7 +11,7 @@ use crate::system::jitterbug::observe::difference;
 const FAILURES: u32 = 3;
 
 /// Returns the verdict.
-pub fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvation) -> Verdict {
+pub(super) fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvation) -> Verdict {
     let mut findings = Vec::new();
     if snapshot.address.is_none() {
         findings.push(Finding::critical(format!(

@@ -14,7 +14,7 @@ use super::observe::Keys as LineKeys;
 
 /// The keys of an event that are this system's own, with the node's state after it.
 #[derive(Debug, Serialize)]
-pub struct Keys {
+pub(super) struct Keys {
     /// The state before, if it is a change of that.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "some_name")]
     from: Option<State>,
@@ -45,7 +45,7 @@ fn name<S: Serializer>(state: &State, serializer: S) -> Result<S::Ok, S::Error> 
 
 /// Retains events and the node's state after the latest.
 #[derive(Debug)]
-pub struct History {
+pub(super) struct History {
     events: ring_host::History<Keys>,
     state: State,
     token_id: u32,
@@ -53,7 +53,7 @@ pub struct History {
 
 impl History {
     /// No events yet.
-    pub fn new(now: Now) -> Self {
+    pub(super) fn new(now: Now) -> Self {
         Self {
             events: ring_host::History::new(now),
             state: State::Orphan,
@@ -62,17 +62,23 @@ impl History {
     }
 
     /// The events, by number.
-    pub const fn recent(&self) -> &Recent<Entry<Keys>> {
+    pub(super) const fn recent(&self) -> &Recent<Entry<Keys>> {
         self.events.recent()
     }
 
     /// The state after the latest event.
-    pub const fn state(&self) -> State {
+    pub(super) const fn state(&self) -> State {
         self.state
     }
 
     /// The node has entered a state.
-    pub fn enter(&mut self, now: Now, to: (State, u32), line: Line<LineKeys>, priority: Priority) {
+    pub(super) fn enter(
+        &mut self,
+        now: Now,
+        to: (State, u32),
+        line: Line<LineKeys>,
+        priority: Priority,
+    ) {
         let from = std::mem::replace(&mut self.state, to.0);
         self.token_id = to.1;
         let keys = Keys {
@@ -85,7 +91,7 @@ impl History {
     }
 
     /// Something else happened.
-    pub fn remember(&mut self, now: Now, line: Line<LineKeys>, priority: Priority) {
+    pub(super) fn remember(&mut self, now: Now, line: Line<LineKeys>, priority: Priority) {
         let keys = Keys {
             node: line.keys.node,
             ..self.keys()
@@ -95,7 +101,7 @@ impl History {
     }
 
     /// A local lock was granted, refused or lost, for a reason.
-    pub fn lock(
+    pub(super) fn lock(
         &mut self,
         now: Now,
         event: &'static str,
@@ -120,7 +126,7 @@ impl History {
     }
 
     /// Something is wrong with this machine, or no longer is.
-    pub fn trouble(&mut self, now: Now, event: &'static str, text: String) {
+    pub(super) fn trouble(&mut self, now: Now, event: &'static str, text: String) {
         let keys = self.keys();
         self.events
             .remember(now, (event, text), keys, Priority::News);

@@ -20,7 +20,7 @@ use crate::system;
 const CONNECTIONS: u16 = 64;
 
 /// Datagrams and connections.
-pub type Sockets = Joined<UdpLink, Connections<TcpNetwork, SocketAddr>>;
+pub(super) type Sockets = Joined<UdpLink, Connections<TcpNetwork, SocketAddr>>;
 
 /// Where the node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ struct Place {
 
 /// A change that the machine must be told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct News {
+pub(super) struct News {
     /// What the network is like now.
     pub net: Net,
     /// The loop has to wait for new sockets.
@@ -41,7 +41,7 @@ pub struct News {
 
 /// The interface, its watch, and the sockets.
 #[derive(Debug)]
-pub struct SegmentLink {
+pub(super) struct SegmentLink {
     name: String,
     udp_port: u16,
     /// 0 until the system has chosen one, which is kept from then on.
@@ -67,7 +67,7 @@ impl SegmentLink {
     ///
     /// # Errors
     /// There is no such interface, or a port cannot be used.
-    pub fn open(name: &str, udp_port: u16, tcp_port: u16) -> Result<Self, ring_host::Error> {
+    pub(super) fn open(name: &str, udp_port: u16, tcp_port: u16) -> Result<Self, ring_host::Error> {
         let watch =
             InterfaceWatch::new().map_err(ring_host::Error::system("watch the interfaces"))?;
         let list = ring_host::Error::system("list the interfaces");
@@ -102,34 +102,34 @@ impl SegmentLink {
     }
 
     /// The watch, for a poller.
-    pub const fn watch(&self) -> &InterfaceWatch {
+    pub(super) const fn watch(&self) -> &InterfaceWatch {
         &self.watch
     }
 
     /// The sockets, while there is an address.
-    pub const fn sockets(&mut self) -> Option<&mut Sockets> {
+    pub(super) const fn sockets(&mut self) -> Option<&mut Sockets> {
         self.sockets.as_mut()
     }
 
     /// Whether there is an address.
-    pub const fn is_up(&self) -> bool {
+    pub(super) const fn is_up(&self) -> bool {
         self.sockets.is_some()
     }
 
     /// The port of the listener, once it is known.
-    pub fn tcp_port(&self) -> Option<u16> {
+    pub(super) fn tcp_port(&self) -> Option<u16> {
         (self.tcp_port != 0).then_some(self.tcp_port)
     }
 
     /// What was dropped before the machine saw it.
-    pub fn drops(&mut self) -> Drops {
+    pub(super) fn drops(&mut self) -> Drops {
         let sockets = self.sockets.as_mut();
         let now = sockets.map(|sockets| Drops::of(&mut sockets.datagrams));
         self.earlier + now.unwrap_or_default()
     }
 
     /// When to call [`look`](Self::look) at the latest.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         if self.stale || self.is_new {
             Some(self.budget.resume().unwrap_or_default())
         } else {
@@ -141,13 +141,13 @@ impl SegmentLink {
     ///
     /// # Errors
     /// It is broken.
-    pub fn heard(&mut self) -> io::Result<()> {
+    pub(super) fn heard(&mut self) -> io::Result<()> {
         self.stale |= self.watch.drain()?;
         Ok(())
     }
 
     /// Receiving has failed: the sockets are closed, to be opened anew after a pause.
-    pub fn fail(&mut self, now: Instant, error: &io::Error) -> Net {
+    pub(super) fn fail(&mut self, now: Instant, error: &io::Error) -> Net {
         warn!(
             event = "link_failed",
             "cannot receive on {}: {error}; trying again every {REBIND_PAUSE:?}", self.name
@@ -158,7 +158,7 @@ impl SegmentLink {
     }
 
     /// Looks the interface up if it may have changed, and returns what has.
-    pub fn look(&mut self, now: Instant) -> Option<News> {
+    pub(super) fn look(&mut self, now: Instant) -> Option<News> {
         let retry = self.retry.is_some_and(|retry| retry <= now);
         if (retry || self.stale) && self.budget.is_due(now) {
             self.stale = false;

@@ -14,7 +14,7 @@ use ring_proto::time::Instant;
 
 /// The machine's state, as far as the queue depends on it.
 #[derive(Debug, Clone, Copy)]
-pub struct MachineState {
+pub(super) struct MachineState {
     /// Local work may use the token now.
     pub may_use: bool,
     /// Which turn of this node it is: another number in each.
@@ -31,7 +31,7 @@ pub struct MachineState {
 
 /// What a client is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice {
+pub(super) enum Notice {
     /// It has the token: the number of this grant, and the end of its lease.
     Granted(u64, Instant),
     /// It has it for longer.
@@ -55,7 +55,7 @@ struct Tenure {
 
 /// The local holder and the local queue.
 #[derive(Debug, Default)]
-pub struct Locks {
+pub(super) struct Locks {
     queue: LockQueue<String, (), Tenure>,
     /// What the machine was told last of whether there is work.
     has_work: bool,
@@ -72,7 +72,7 @@ impl Locks {
     ///
     /// # Errors
     /// Why it does not get it.
-    pub fn request(
+    pub(super) fn request(
         &mut self,
         now: Instant,
         client: Client,
@@ -90,66 +90,70 @@ impl Locks {
     }
 
     /// Whether [`update`](Self::update) would do nothing.
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty() && !self.has_work && !self.is_yielding
     }
 
     /// Whether a client of this machine holds the token.
-    pub const fn is_held(&self) -> bool {
+    pub(super) const fn is_held(&self) -> bool {
         self.queue.holder.is_some()
     }
 
     /// The number of the grant under which a client works now.
-    pub fn held(&self) -> Option<u64> {
+    pub(super) fn held(&self) -> Option<u64> {
         self.queue.held().map(|tenure| tenure.number)
     }
 
     /// What the holder is called.
-    pub fn label(&self) -> Option<&str> {
+    pub(super) fn label(&self) -> Option<&str> {
         Some(&self.queue.holder.as_ref()?.asked.request.label)
     }
 
     /// Whether a client holds the token.
-    pub fn holds(&self, client: ClientId) -> bool {
+    pub(super) fn holds(&self, client: ClientId) -> bool {
         self.queue.holds(client)
     }
 
     /// Whether a client holds the token or waits for it.
-    pub fn concerns(&self, client: ClientId) -> bool {
+    pub(super) fn concerns(&self, client: ClientId) -> bool {
         self.queue.concerns(client)
     }
 
     /// A client wants the token no more. Whether it had it or waited for it.
-    pub fn release(&mut self, client: ClientId) -> bool {
+    pub(super) fn release(&mut self, client: ClientId) -> bool {
         self.queue.release(client)
     }
 
     /// A client is gone. Whose lock this has ended, unless that was over already: the work may go on for as long as it
     /// was told.
-    pub fn leave_behind(&mut self, now: Instant, client: ClientId) -> Option<(Client, String)> {
+    pub(super) fn leave_behind(
+        &mut self,
+        now: Instant,
+        client: ClientId,
+    ) -> Option<(Client, String)> {
         let left = self.queue.leave_behind(now, client)?;
         Some((left.client, left.request.label.clone()))
     }
 
     /// The token is to go on as soon as its holder here has let go.
-    pub const fn yield_token(&mut self) {
+    pub(super) const fn yield_token(&mut self) {
         self.is_yielding = true;
     }
 
     /// The daemon shuts down: nobody is granted the token from now on.
-    pub const fn leave(&mut self) {
+    pub(super) const fn leave(&mut self) {
         self.is_leaving = true;
     }
 
     /// When [`update`](Self::update) is to be called at the latest. A machine that leads wakes the loop often enough for
     /// renewals.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         self.queue.deadline()
     }
 
     /// Tells the clients what has become of what they asked for, and returns what the machine is to do. To be called
     /// again, with what the machine knows then, until it returns nothing.
-    pub fn update(
+    pub(super) fn update(
         &mut self,
         now: Instant,
         machine: &MachineState,

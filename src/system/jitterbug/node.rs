@@ -25,7 +25,7 @@ use super::status::status;
 
 /// A node of a Jitterbug ring, but for its machine.
 #[derive(Debug)]
-pub struct Node {
+pub(super) struct Node {
     pub interface: String,
     pub link: SegmentLink,
     pub store: NoStore,

@@ -22,7 +22,7 @@ const LINES: RateLimit = RateLimit::new(10, Duration::from_secs(1));
 
 /// Runs the two commands.
 #[derive(Debug)]
-pub struct Programs {
+pub(super) struct Programs {
     compute: String,
     decide: String,
     timeout: Duration,
@@ -32,7 +32,7 @@ pub struct Programs {
 
 impl Programs {
     /// Lines for the shell; one that is not a command is never asked for.
-    pub fn new(compute: &str, decide: &str, timeout: Duration, max_data: usize) -> Self {
+    pub(super) fn new(compute: &str, decide: &str, timeout: Duration, max_data: usize) -> Self {
         Self {
             compute: compute.to_owned(),
             decide: decide.to_owned(),

@@ -9,7 +9,7 @@ use crate::system::status_lines;
 const NAMED: usize = 20;
 
 /// Logs the status.
-pub fn log(status: &Status) {
+pub(super) fn log(status: &Status) {
     status_lines::log(status, &standing(status), details(status));
 }
 

@@ -21,7 +21,7 @@ const STEPS: u32 = 8;
 
 /// All clients that want more than the status.
 #[derive(Debug)]
-pub struct Service {
+pub(super) struct Service {
     interface: String,
     locks: Locks,
     lock_log: LockLog,
@@ -35,11 +35,11 @@ pub struct Service {
 
 impl Service {
     /// No clients yet.
-    pub fn new(interface: &str) -> Self {
+    pub(super) fn new(interface: &str) -> Self {
         Self {
             interface: interface.to_owned(),
             locks: Locks::default(),
-            lock_log: LockLog::new(),
+            lock_log: LockLog::default(),
             released: Vec::new(),
             backstops: Backstops::new(),
             watchers: Watchers::default(),
@@ -48,23 +48,23 @@ impl Service {
     }
 
     /// When to call [`serve_clients`](Self::serve_clients) at the latest.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         let deadlines = [self.locks.deadline(), self.lock_log.deadline()];
         deadlines.into_iter().flatten().min()
     }
 
     /// The daemon shuts down: nobody is granted the token from now on.
-    pub const fn leave(&mut self) {
+    pub(super) const fn leave(&mut self) {
         self.locks.leave();
     }
 
     /// Whether a client of this machine holds the token.
-    pub const fn is_held(&self) -> bool {
+    pub(super) const fn is_held(&self) -> bool {
         self.locks.is_held()
     }
 
     /// Returns how to answer a request. Takes those of its descriptors that it keeps.
-    pub fn answer(
+    pub(super) fn answer(
         &mut self,
         now: Now,
         peer: Client,
@@ -184,7 +184,7 @@ impl Service {
     }
 
     /// Serves all clients. Returns the next command for the machine; the caller calls again after it.
-    pub fn serve_clients(
+    pub(super) fn serve_clients(
         &mut self,
         now: Now,
         server: &mut Server,

@@ -7,11 +7,11 @@ const TOO_OFTEN: u32 = 3;
 
 /// Counts how often in a row the node has lost its ring without having had the token.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Starvation(u32);
+pub(super) struct Starvation(u32);
 
 /// What people are to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum News {
+pub(super) enum News {
     /// The node does not get the token.
     Starves,
     /// It has it again.
@@ -20,7 +20,7 @@ pub enum News {
 
 impl Starvation {
     /// The node has changed its state.
-    pub fn enter(&mut self, from: State, to: State) -> Option<News> {
+    pub(super) fn enter(&mut self, from: State, to: State) -> Option<News> {
         let was_starving = self.is_there();
         match (from, to) {
             (_, State::Leader) => self.0 = 0,
@@ -35,14 +35,14 @@ impl Starvation {
     }
 
     /// Returns whether the node starves.
-    pub const fn is_there(self) -> bool {
+    pub(super) const fn is_there(self) -> bool {
         self.0 >= TOO_OFTEN
     }
 }
 
 impl News {
     /// Returns the event's name, and what has happened and what to do as a sentence.
-    pub const fn told(self) -> (&'static str, &'static str) {
+    pub(super) const fn told(self) -> (&'static str, &'static str) {
         match self {
             Self::Starves => (
                 "starving",

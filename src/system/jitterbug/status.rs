@@ -15,7 +15,7 @@ use super::starvation::Starvation;
 const SHOWN: usize = 256;
 
 /// The node as it sees itself and its ring. The link has cut so many datagrams, and listens at this port.
-pub fn status(
+pub(super) fn status(
     interface: &str,
     machine: &Jitterbug,
     (cut, tcp_port): (u64, Option<u16>),

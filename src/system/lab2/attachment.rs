@@ -19,7 +19,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Why nothing can be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loss {
+pub(super) enum Loss {
     /// The administrator has set the interface down.
     Down,
     /// There is no carrier.
@@ -37,7 +37,7 @@ pub enum Loss {
 impl Loss {
     /// Returns it for the status and the log, to follow the interface's name.
     #[must_use]
-    pub const fn text(self) -> &'static str {
+    pub(super) const fn text(self) -> &'static str {
         match self {
             Self::Down => "is down",
             Self::NoCarrier => "has no carrier",
@@ -51,7 +51,7 @@ impl Loss {
 
 /// A change that the machine must be told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub(super) enum Step {
     /// The link is lost; the socket is closed.
     Lost,
     /// The link is up with a new socket, which the loop has to wait for.
@@ -62,7 +62,7 @@ pub enum Step {
 
 impl Step {
     /// Returns the link's state after the change.
-    pub const fn link(self) -> LinkState {
+    pub(super) const fn link(self) -> LinkState {
         match self {
             Self::Lost => LinkState::Down,
             Self::Opened(link) | Self::Changed(link) => link,
@@ -72,7 +72,7 @@ impl Step {
 
 /// The interface, its watch and its socket.
 #[derive(Debug)]
-pub struct Attachment {
+pub(super) struct Attachment {
     name: String,
     ethertype: u16,
     watch: InterfaceWatch,
@@ -96,7 +96,7 @@ impl Attachment {
     ///
     /// # Errors
     /// There is no such interface, it is not Ethernet, or the process lacks the right.
-    pub fn open(name: &str, ethertype: u16) -> Result<Self, ring_host::Error> {
+    pub(super) fn open(name: &str, ethertype: u16) -> Result<Self, ring_host::Error> {
         let watch =
             InterfaceWatch::new().map_err(ring_host::Error::system("watch the interfaces"))?;
         let list = ring_host::Error::system("list the interfaces");
@@ -130,7 +130,7 @@ impl Attachment {
     ///
     /// # Errors
     /// There is such a process.
-    pub fn check_alone(&self, ring: &NodeName) -> Result<(), Error> {
+    pub(super) fn check_alone(&self, ring: &NodeName) -> Result<(), Error> {
         let Some(uid) = user_of_rival(&self.interface, self.ethertype, None) else {
             return Ok(());
         };
@@ -141,27 +141,27 @@ impl Attachment {
     }
 
     /// The watch, for a poller.
-    pub const fn watch(&self) -> &InterfaceWatch {
+    pub(super) const fn watch(&self) -> &InterfaceWatch {
         &self.watch
     }
 
     /// The socket, while the link is there.
-    pub const fn socket(&mut self) -> Option<&mut PacketSocket> {
+    pub(super) const fn socket(&mut self) -> Option<&mut PacketSocket> {
         self.socket.as_mut()
     }
 
     /// The interface as it was last seen.
-    pub const fn interface(&self) -> &Interface {
+    pub(super) const fn interface(&self) -> &Interface {
         &self.interface
     }
 
     /// Returns why nothing can be sent; `None`: frames can be sent.
-    pub const fn loss(&self) -> Option<Loss> {
+    pub(super) const fn loss(&self) -> Option<Loss> {
         self.loss
     }
 
     /// Returns what is wrong with the interface although it is up, as a sentence.
-    pub fn trouble(&self) -> Option<String> {
+    pub(super) fn trouble(&self) -> Option<String> {
         let name = &self.name;
         self.interface.bridge_port.then(|| {
             format!(
@@ -172,7 +172,7 @@ impl Attachment {
     }
 
     /// Returns how many frames the kernel has dropped because this process did not take them in time.
-    pub fn kernel_drops(&mut self) -> u64 {
+    pub(super) fn kernel_drops(&mut self) -> u64 {
         // Receiving shows that a socket is broken.
         let socket = self.socket.as_mut();
         let current = socket.map_or(0, |socket| socket.kernel_drops().unwrap_or(0));
@@ -180,7 +180,7 @@ impl Attachment {
     }
 
     /// When to call [`look`](Self::look) at the latest.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         if self.stale {
             Some(self.budget.resume().unwrap_or_default())
         } else {
@@ -192,13 +192,13 @@ impl Attachment {
     ///
     /// # Errors
     /// It is broken.
-    pub fn heard(&mut self) -> io::Result<()> {
+    pub(super) fn heard(&mut self) -> io::Result<()> {
         self.stale |= self.watch.drain()?;
         Ok(())
     }
 
     /// Receiving has failed: the link is lost for now.
-    pub fn fail(&mut self, now: Instant, error: &io::Error) -> Step {
+    pub(super) fn fail(&mut self, now: Instant, error: &io::Error) -> Step {
         self.lose(Loss::Broken);
         self.retry = Some(now + RETRY);
         warn!(
@@ -210,7 +210,7 @@ impl Attachment {
 
     /// Looks the interface up if it may have changed, and returns one change that the machine must be told of.
     /// Call it until it returns none.
-    pub fn look(&mut self, now: Instant) -> Option<Step> {
+    pub(super) fn look(&mut self, now: Instant) -> Option<Step> {
         let retry = self.retry.is_some_and(|retry| retry <= now);
         if !(retry || self.stale) || !self.budget.is_due(now) {
             return None;

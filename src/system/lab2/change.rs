@@ -10,18 +10,18 @@ use ring_proto::lab2::{Grade, Reason, State};
 use crate::system::lab2::observe::text;
 
 /// The names of [`Change::event`] that are this system's own.
-pub mod own_event {
+pub(super) mod own_event {
     /// The token held here is safer than before, or less safe.
-    pub const GRADE: &str = "grade_changed";
+    pub(crate) const GRADE: &str = "grade_changed";
     /// A member has fallen silent.
-    pub const SILENT: &str = "member_silent";
+    pub(crate) const SILENT: &str = "member_silent";
     /// A member that was silent is heard again.
-    pub const ALIVE: &str = "member_alive";
+    pub(crate) const ALIVE: &str = "member_alive";
 }
 
 /// A change, and how things were after it. Small: each turn of the token is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub(super) struct Change {
     /// The event's number.
     pub number: u64,
     /// The time of the event, in milliseconds since 1970.

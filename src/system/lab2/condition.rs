@@ -6,7 +6,7 @@ use ring_proto::lab2::{Lab2, State};
 
 /// A node's condition. The token's rotation does not change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Condition {
+pub(super) enum Condition {
     /// The interface cannot be used.
     NoLink,
     /// In a ring.
@@ -22,7 +22,7 @@ pub enum Condition {
 
 impl Condition {
     /// Returns a machine's condition.
-    pub fn of(machine: &Lab2, link_up: bool) -> Self {
+    pub(super) fn of(machine: &Lab2, link_up: bool) -> Self {
         match machine.state() {
             _ if !link_up => Self::NoLink,
             State::Owner | State::Waiter => Self::Member {

@@ -10,7 +10,7 @@ use super::status::trouble;
 const NAMED: usize = 4;
 
 /// Gives a status its verdict. `around`: what is wrong with this machine.
-pub fn judge(status: &mut Status, machine: &Lab2, around: impl Iterator<Item = Finding>) {
+pub(super) fn judge(status: &mut Status, machine: &Lab2, around: impl Iterator<Item = Finding>) {
     let own = own_findings(status).into_iter();
     let ring = findings(machine.troubles(), machine.constants());
     let members = silent_members(status, machine).into_iter();

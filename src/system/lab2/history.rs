@@ -12,12 +12,12 @@ use ring_runtime::driver::Observe;
 
 use super::change::{Change, own_event};
 use crate::system::lab2::observe::{Differs, Routine, TooLong, Wrong};
-pub use entry::Entry;
+pub(super) use entry::Entry;
 use entry::EventKind;
 
 /// Retains events and the node's state after the latest.
 #[derive(Debug)]
-pub struct History {
+pub(super) struct History {
     recent: Recent<Entry>,
     routine: Routine,
     state: State,
@@ -30,7 +30,7 @@ pub struct History {
 
 impl History {
     /// A history without events.
-    pub fn new(now: Now) -> Self {
+    pub(super) fn new(now: Now) -> Self {
         Self {
             recent: Recent::new(now),
             routine: Routine::new(),
@@ -43,12 +43,12 @@ impl History {
     }
 
     /// The events, by number.
-    pub const fn recent(&self) -> &Recent<Entry> {
+    pub(super) const fn recent(&self) -> &Recent<Entry> {
         &self.recent
     }
 
     /// Why this node was OWNER no longer when that happened last.
-    pub const fn last_loss(&self) -> Option<Reason> {
+    pub(super) const fn last_loss(&self) -> Option<Reason> {
         self.last_loss
     }
 
@@ -70,7 +70,7 @@ impl History {
     }
 
     /// A local lock was lost.
-    pub fn lock_lost(&mut self, now: Now, label: &str, why: &'static str) {
+    pub(super) fn lock_lost(&mut self, now: Now, label: &str, why: &'static str) {
         let kind = EventKind::Lock {
             event: "lock_lost",
             label: label.into(),
@@ -81,7 +81,7 @@ impl History {
 
     /// A local lock was granted, or refused for a reason. That may happen thousands of times a second, and would
     /// displace all news.
-    pub fn lock_answered(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
+    pub(super) fn lock_answered(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
         let kind = EventKind::Lock {
             event: refused.map_or("lock_granted", |_| "lock_refused"),
             label: label.into(),
@@ -91,7 +91,7 @@ impl History {
     }
 
     /// A local lock was given back.
-    pub fn lock_released(&mut self, now: Now, label: &str) {
+    pub(super) fn lock_released(&mut self, now: Now, label: &str) {
         let kind = EventKind::Lock {
             event: "lock_released",
             label: label.into(),
@@ -101,12 +101,12 @@ impl History {
     }
 
     /// A pause was asked for and waits for something, is complete, or has ended.
-    pub fn pause(&mut self, now: Now, event: &'static str, why: Option<&'static str>) {
+    pub(super) fn pause(&mut self, now: Now, event: &'static str, why: Option<&'static str>) {
         self.remember(now, EventKind::Pause { event, why }, Priority::News);
     }
 
     /// A run of a job has ended, or was lost.
-    pub fn run(
+    pub(super) fn run(
         &mut self,
         now: Now,
         event: &'static str,
@@ -123,7 +123,7 @@ impl History {
     }
 
     /// Something is wrong with this machine, or no longer is.
-    pub fn trouble(&mut self, now: Now, event: &'static str, text: String) {
+    pub(super) fn trouble(&mut self, now: Now, event: &'static str, text: String) {
         let kind = EventKind::Trouble {
             event,
             member: None,

@@ -8,7 +8,7 @@ use super::locks::Notice;
 
 /// How often locks were granted, lost and refused here.
 #[derive(Debug, Default)]
-pub struct LockCount {
+pub(super) struct LockCount {
     granted: u64,
     lost: BTreeMap<LossReason, u64>,
     refused: BTreeMap<RefusalReason, u64>,
@@ -16,7 +16,7 @@ pub struct LockCount {
 
 impl LockCount {
     /// Counts what a client was told.
-    pub fn told(&mut self, notice: &Notice) {
+    pub(super) fn told(&mut self, notice: &Notice) {
         match notice {
             Notice::Granted { .. } => self.granted += 1,
             Notice::Lost { why, .. } => *self.lost.entry(*why).or_default() += 1,
@@ -27,12 +27,12 @@ impl LockCount {
     }
 
     /// Counts a refusal.
-    pub fn refused(&mut self, why: RefusalReason) {
+    pub(super) fn refused(&mut self, why: RefusalReason) {
         *self.refused.entry(why).or_default() += 1;
     }
 
     /// Returns the totals for the status, with every reason that there is.
-    pub fn totals(&self) -> LockTotals {
+    pub(super) fn totals(&self) -> LockTotals {
         let named = |name: &str, count: Option<&u64>| (name.to_owned(), *count.unwrap_or(&0));
         let lost = LossReason::ALL.iter();
         let refused = RefusalReason::ALL.iter();

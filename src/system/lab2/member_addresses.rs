@@ -12,14 +12,14 @@ const PERIOD: Duration = Duration::from_millis(200);
 
 /// Whether the log knows the members as they are.
 #[derive(Debug, Default)]
-pub struct MemberAddresses {
+pub(super) struct MemberAddresses {
     is_stale: bool,
     next: Instant,
 }
 
 impl MemberAddresses {
     /// Something has happened.
-    pub const fn heed(&mut self, event: &Event) {
+    pub(super) const fn heed(&mut self, event: &Event) {
         self.is_stale |= matches!(
             event,
             Event::MemberAdded { .. } | Event::MemberMoved { .. } | Event::MemberForgotten { .. }
@@ -27,7 +27,7 @@ impl MemberAddresses {
     }
 
     /// Tells the log, if members have changed.
-    pub fn tell(&mut self, now: Instant, machine: &Lab2) {
+    pub(super) fn tell(&mut self, now: Instant, machine: &Lab2) {
         if !self.is_stale || now < self.next {
             return;
         }

@@ -28,7 +28,7 @@ use crate::system::record_file::warn_unless_synced;
 
 /// A node of a ring, but for its machine.
 #[derive(Debug)]
-pub struct Node {
+pub(super) struct Node {
     around: Surroundings,
     service: Service,
     hooks: Hooks<Change>,
@@ -37,7 +37,7 @@ pub struct Node {
 
 impl Node {
     /// Makes the node that holds the ring's `lock`.
-    pub const fn new(
+    pub(super) const fn new(
         around: Surroundings,
         service: Service,
         hooks: Hooks<Change>,

@@ -7,7 +7,7 @@ use ring_proto::time::Instant;
 
 /// How far a pause has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub(super) enum Progress {
     /// The node owns nothing.
     Complete,
     /// It still does.
@@ -18,7 +18,7 @@ pub enum Progress {
 
 /// What people are told of a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub(super) enum Step {
     /// Who has asked for it, and what it waits for.
     Pending(Client, PendingReason),
     /// The node owns nothing; who has asked for that, if nobody knows yet.
@@ -39,24 +39,24 @@ enum Known {
 
 /// The clients that wait, each with its deadline, and what people know.
 #[derive(Debug, Default)]
-pub struct Pausing {
+pub(super) struct Pausing {
     waiting: Vec<(ClientId, Instant)>,
     known: Known,
 }
 
 impl Pausing {
     /// A pause begins that this client has asked for.
-    pub fn begin(&mut self, by: Client) {
+    pub(super) fn begin(&mut self, by: Client) {
         self.known = Known::Nothing(by);
     }
 
     /// The pause is over.
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.known = Known::All;
     }
 
     /// Returns what people are to be told now, once.
-    pub fn step(&mut self, progress: impl FnOnce() -> Progress) -> Option<Step> {
+    pub(super) fn step(&mut self, progress: impl FnOnce() -> Progress) -> Option<Step> {
         let by = match self.known {
             Known::All => return None,
             Known::Nothing(by) => Some(by),
@@ -76,27 +76,27 @@ impl Pausing {
     }
 
     /// Adds a client: it gets a reply when the pause is complete, or at `until` with what it waits for.
-    pub fn wait(&mut self, client: ClientId, until: Instant) {
+    pub(super) fn wait(&mut self, client: ClientId, until: Instant) {
         self.waiting.push((client, until));
     }
 
     /// Whether a client waits.
-    pub fn concerns(&self, client: ClientId) -> bool {
+    pub(super) fn concerns(&self, client: ClientId) -> bool {
         self.waiting.iter().any(|&(waiting, _)| waiting == client)
     }
 
     /// Removes a client.
-    pub fn forget(&mut self, client: ClientId) {
+    pub(super) fn forget(&mut self, client: ClientId) {
         self.waiting.retain(|&(waiting, _)| waiting != client);
     }
 
     /// Returns the earliest deadline of a client.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         self.waiting.iter().map(|&(_, until)| until).min()
     }
 
     /// Replies to the clients whose wait is over, and removes them.
-    pub fn reply_to_waiting(
+    pub(super) fn reply_to_waiting(
         &mut self,
         now: Instant,
         progress: impl FnOnce() -> Progress,

@@ -17,7 +17,7 @@ const NAMED: usize = 32;
 const IN_A_LINE: usize = 4;
 
 /// Logs the ring's status as this node sees it; `token` is the strongest that it knows.
-pub fn log(status: &Status, token: Option<Token>) {
+pub(super) fn log(status: &Status, token: Option<Token>) {
     status_lines::log(status, &node(status, token), details(status));
 }
 

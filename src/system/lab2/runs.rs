@@ -14,7 +14,7 @@ use super::status::outcome_text;
 const TELLING: u32 = 64;
 
 /// Returns how a run of a job has ended, or that it goes on, if it was not lost.
-pub fn has_run(&RunView { stamp, age, .. }: &RunView, lost: bool) -> String {
+pub(super) fn has_run(&RunView { stamp, age, .. }: &RunView, lost: bool) -> String {
     let (name, runner, ago) = (stamp.name, stamp.runner, Duration::from_secs(age.as_secs()));
     let ago = format_duration(ago);
     match stamp.outcome {
@@ -28,7 +28,7 @@ pub fn has_run(&RunView { stamp, age, .. }: &RunView, lost: bool) -> String {
 }
 
 /// Logs how a run of a job on this machine has ended. Returns the event's name.
-pub fn say_end(name: JobName, end: RunEnd) -> &'static str {
+pub(super) fn say_end(name: JobName, end: RunEnd) -> &'static str {
     if end == RunEnd::Done {
         info!(event = "run_done", job = %name, "{name}: done");
         return "run_done";
@@ -47,11 +47,11 @@ struct Suspect {
 
 /// The runs that seem to be lost.
 #[derive(Debug, Default)]
-pub struct LostRuns(Vec<Suspect>);
+pub(super) struct LostRuns(Vec<Suspect>);
 
 impl LostRuns {
     /// Whether a run was lost, as far as is known: its tenure has been over for WAITER_TIMEOUT.
-    pub fn include(&self, run: &RunView, now: Instant, machine: &Lab2) -> bool {
+    pub(super) fn include(&self, run: &RunView, now: Instant, machine: &Lab2) -> bool {
         let patience = machine.constants().waiter_timeout();
         let mut suspects = self.0.iter().filter(|it| it.stamp == run.stamp);
         suspects.any(|suspect| now.since(suspect.since) >= patience)
@@ -59,7 +59,7 @@ impl LostRuns {
 
     /// Looks for runs that seem to be lost. Returns one that was, once, if this node holds the token. A frame that
     /// says how the run has ended may have been lost: it is waited for.
-    pub fn look(&mut self, now: Instant, machine: &Lab2) -> Option<RunView> {
+    pub(super) fn look(&mut self, now: Instant, machine: &Lab2) -> Option<RunView> {
         let mut runs = machine.runs().peekable();
         if runs.peek().is_none() && self.0.is_empty() {
             return None;

@@ -36,7 +36,7 @@ enum Done {
 
 /// All clients that want more than the status.
 #[derive(Debug)]
-pub struct Service {
+pub(super) struct Service {
     interface: String,
     /// The ring's HEART_BEAT_PERIOD, as this node was told.
     heartbeat: Duration,
@@ -63,12 +63,12 @@ pub struct Service {
 
 impl Service {
     /// No clients yet, on an interface with this HEART_BEAT_PERIOD.
-    pub fn new(interface: &str, heartbeat: Duration, stored_pause: StoredPause) -> Self {
+    pub(super) fn new(interface: &str, heartbeat: Duration, stored_pause: StoredPause) -> Self {
         Self {
             interface: interface.to_owned(),
             heartbeat,
             locks: Locks::default(),
-            lock_log: LockLog::new(),
+            lock_log: LockLog::default(),
             announced: None,
             count: LockCount::default(),
             grants_from: None,
@@ -85,7 +85,7 @@ impl Service {
     }
 
     /// When to call [`serve_clients`](Self::serve_clients) at the latest.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         let deadlines = [
             self.locks.deadline(),
             self.lock_log.deadline(),
@@ -97,27 +97,27 @@ impl Service {
     }
 
     /// The daemon shuts down: nobody is granted the token from now on.
-    pub fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         self.locks.leave();
     }
 
     /// Returns who holds the token here and who waits for it.
-    pub fn clients(&self, now: Instant) -> Vec<ClientStatus> {
+    pub(super) fn clients(&self, now: Instant) -> Vec<ClientStatus> {
         self.locks.clients(now).collect()
     }
 
     /// Whether a run of a job was lost, as far as is known here.
-    pub fn is_lost(&self, now: Instant, run: &RunView, machine: &Lab2) -> bool {
+    pub(super) fn is_lost(&self, now: Instant, run: &RunView, machine: &Lab2) -> bool {
         self.lost_runs.include(run, now, machine)
     }
 
     /// Returns how often locks were granted, refused and lost here.
-    pub fn lock_totals(&self) -> LockTotals {
+    pub(super) fn lock_totals(&self) -> LockTotals {
         self.count.totals()
     }
 
     /// Whether a client of this machine holds the token.
-    pub const fn is_held(&self) -> bool {
+    pub(super) const fn is_held(&self) -> bool {
         self.locks.is_held()
     }
 
@@ -140,7 +140,7 @@ impl Service {
     ///
     /// # Errors
     /// The kernel does not tell whether it was.
-    pub fn go_on_pausing(&mut self) -> Result<bool, Error> {
+    pub(super) fn go_on_pausing(&mut self) -> Result<bool, Error> {
         let stored = &self.stored_pause;
         let paused = stored.is_stored().map_err(|source| Error::State {
             path: stored.path().to_owned(),
@@ -153,7 +153,7 @@ impl Service {
     }
 
     /// Returns what an incomplete pause waits for.
-    pub fn pending(&self, machine: &Lab2) -> Option<PendingReason> {
+    pub(super) fn pending(&self, machine: &Lab2) -> Option<PendingReason> {
         match self.progress(machine) {
             Progress::Pending(why) => Some(why),
             Progress::Complete | Progress::Over(_) => None,

@@ -16,7 +16,7 @@ const FRAMING: usize = 38;
 
 /// The shortest times that can work, and why.
 #[derive(Debug, Clone, Copy)]
-pub struct Shortest {
+pub(super) struct Shortest {
     /// How much later than it asked for this process is woken up at least.
     wakes_within: Duration,
     /// How long the longest offer and its answer are on the wire.
@@ -25,7 +25,7 @@ pub struct Shortest {
 
 impl Shortest {
     /// Measures this machine, and asks the interface for its speed.
-    pub fn measure(interface: &Interface) -> Self {
+    pub(super) fn measure(interface: &Interface) -> Self {
         let nap = || {
             let begun = Instant::now();
             thread::sleep(NAP);
@@ -42,7 +42,7 @@ impl Shortest {
     ///
     /// # Errors
     /// Names the first that is too short, the reason, and the shortest.
-    pub fn check(&self, interface: &str, constants: &Constants) -> Result<(), String> {
+    pub(super) fn check(&self, interface: &str, constants: &Constants) -> Result<(), String> {
         let wakes = self.wakes_within * WAKE_UPS;
         if constants.heartbeat < SHORTEST_HEARTBEAT.max(wakes) {
             let (given, least) = (constants.heartbeat, SHORTEST_HEARTBEAT.max(wakes));

@@ -17,7 +17,7 @@ use super::service::Service;
 use crate::system::lab2::observe::{Differs, Tally, Wrong};
 
 /// Returns the ring's status as this node, started at `started`, sees it at `now`.
-pub fn status(
+pub(super) fn status(
     started: Now,
     now: Instant,
     machine: &Lab2,
@@ -69,7 +69,7 @@ pub fn status(
 }
 
 /// A token's identity.
-pub fn token_status(token: Token) -> TokenStatus {
+pub(super) fn token_status(token: Token) -> TokenStatus {
     TokenStatus {
         progress: token.progress,
         author: token.author.to_string(),
@@ -105,7 +105,7 @@ fn run(RunView { stamp, age, .. }: RunView, lost: bool) -> RunStatus {
 }
 
 /// Returns the outcome of a run, for people and programs.
-pub const fn outcome_text(outcome: RunOutcome) -> &'static str {
+pub(super) const fn outcome_text(outcome: RunOutcome) -> &'static str {
     match outcome {
         RunOutcome::Begun => "begun",
         RunOutcome::Done => "done",

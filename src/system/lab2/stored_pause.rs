@@ -10,20 +10,20 @@ use tracing::warn;
 
 /// The file of a stored pause.
 #[derive(Debug)]
-pub struct StoredPause {
+pub(super) struct StoredPause {
     path: PathBuf,
 }
 
 impl StoredPause {
     /// The file beside the node's state file.
-    pub fn beside(state: &Path) -> Self {
+    pub(super) fn beside(state: &Path) -> Self {
         Self {
             path: state.with_extension("paused"),
         }
     }
 
     /// The file.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -31,7 +31,7 @@ impl StoredPause {
     ///
     /// # Errors
     /// The file does not belong to this user or is no stored pause, or the kernel does not tell whether it exists.
-    pub fn is_stored(&self) -> io::Result<bool> {
+    pub(super) fn is_stored(&self) -> io::Result<bool> {
         if !owned::exists(&self.path)? {
             return Ok(false);
         }
@@ -46,7 +46,7 @@ impl StoredPause {
     ///
     /// # Errors
     /// Says why not.
-    pub fn store(&self) -> Result<(), String> {
+    pub(super) fn store(&self) -> Result<(), String> {
         owned::open(&self.path)
             .map(|_| self.sync())
             .map_err(|why| self.cannot("store", &why))
@@ -56,7 +56,7 @@ impl StoredPause {
     ///
     /// # Errors
     /// Says why not.
-    pub fn forget(&self) -> Result<(), String> {
+    pub(super) fn forget(&self) -> Result<(), String> {
         let removed = self.is_stored().and_then(|is_stored| {
             if is_stored {
                 fs::remove_file(&self.path)?;

@@ -20,7 +20,7 @@ use crate::system::write_warnings::WriteWarnings;
 
 /// The machine's surroundings.
 #[derive(Debug)]
-pub struct Surroundings {
+pub(super) struct Surroundings {
     /// When the daemon was started.
     pub started: Now,
     pub attachment: Attachment,
@@ -32,7 +32,7 @@ pub struct Surroundings {
 
 impl Surroundings {
     /// What `ringctl status` shows.
-    pub fn status(&mut self, now: Now, machine: &Lab2, service: &Service) -> Status {
+    pub(super) fn status(&mut self, now: Now, machine: &Lab2, service: &Service) -> Status {
         let mut status = status(
             self.started,
             now.monotonic,
@@ -52,7 +52,7 @@ impl Surroundings {
 
     /// Looks after what is around the machine, and tells watchers if the rate of the clock becomes wrong, or
     /// right again.
-    pub fn tidy(&mut self, now: Now) {
+    pub(super) fn tidy(&mut self, now: Now) {
         let Self {
             started: _,
             attachment,
@@ -69,7 +69,7 @@ impl Surroundings {
     }
 
     /// Lends the driver what it works with.
-    pub fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, Audience> {
+    pub(super) fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, Audience> {
         Environment {
             link: self.attachment.socket(),
             store: &mut self.store,
@@ -80,7 +80,7 @@ impl Surroundings {
 
 /// All observers of events.
 #[derive(Debug)]
-pub struct Audience {
+pub(super) struct Audience {
     pub observers: Observers,
     pub member_addresses: MemberAddresses,
     pub history: History,

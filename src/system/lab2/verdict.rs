@@ -13,7 +13,7 @@ use crate::system::lab2::observe::Absent;
 
 /// What the sentences are made of.
 #[derive(Debug)]
-pub struct Scene<'a> {
+pub(super) struct Scene<'a> {
     pub machine: &'a Lab2,
     pub now: Instant,
     /// The daemon's interface.
@@ -24,7 +24,7 @@ pub struct Scene<'a> {
 
 impl Scene<'_> {
     /// Returns why a request is refused.
-    pub fn refusal(&self, why: RefusalReason, request: &LockRequest) -> String {
+    pub(super) fn refusal(&self, why: RefusalReason, request: &LockRequest) -> String {
         let waited = match request.wait_ms {
             Some(0) => "not waited for".to_owned(),
             Some(ms) => format!(
@@ -58,7 +58,7 @@ impl Scene<'_> {
     }
 
     /// Returns why a lock is lost.
-    pub fn loss(&self, why: LossReason, request: &LockRequest) -> String {
+    pub(super) fn loss(&self, why: LossReason, request: &LockRequest) -> String {
         match why {
             LossReason::Yield => "ringctl yield was called on this machine".to_owned(),
             LossReason::MaxHold => {

@@ -8,7 +8,7 @@ use ring_proto::lab2::{JobName, Lab2, OnceRequest, OnceStanding, RunEnd, StoredS
 use ring_proto::time::{Instant, Now};
 
 #[derive(Default)]
-pub struct Jobs {
+pub(super) struct Jobs {
     /// What was asked for last.
     pub asked: Option<OnceRequest>,
     /// The number of the one that was last seen to begin, and its name.
@@ -19,26 +19,26 @@ pub struct Jobs {
 
 impl Jobs {
     /// Whoever speaks of jobs may know of other runs, or make them up.
-    pub fn hears(&mut self, frame: &Frame<'_>) {
+    pub(super) fn hears(&mut self, frame: &Frame<'_>) {
         if let Message::Stamps { .. } = frame.message {
             self.runs.clear();
         }
     }
 
     /// Whether one has begun, and has not ended.
-    pub fn is_at_work(machine: &Lab2) -> bool {
+    pub(super) fn is_at_work(machine: &Lab2) -> bool {
         matches!(machine.once(), Some((_, OnceStanding::Begun)))
     }
 
     /// The one that has begun last has ended so.
-    pub fn ends(&mut self, end: RunEnd) {
+    pub(super) fn ends(&mut self, end: RunEnd) {
         if let (RunEnd::NotRun, Some((_, name))) = (end, &self.begun) {
             self.runs.remove(name);
         }
     }
 
     /// The machine after an input.
-    pub fn look<'a>(
+    pub(super) fn look<'a>(
         &mut self,
         machine: &Lab2,
         mut stored: impl Iterator<Item = &'a StoredStamp>,

@@ -15,7 +15,7 @@ use station::Station;
 ///
 /// # Panics
 /// The machine did what it must not.
-pub fn run(data: &[u8]) {
+pub(crate) fn run(data: &[u8]) {
     let Some((nature, steps)) = read::<Nature, Step>(data) else {
         return;
     };

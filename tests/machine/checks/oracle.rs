@@ -17,7 +17,7 @@ const FEW: u64 = 1 << 32;
 
 /// What came of one input.
 #[derive(Debug, Default)]
-pub struct Output {
+pub(super) struct Output {
     pub frames: Vec<Vec<u8>>,
     pub events: Vec<Event>,
 }
@@ -25,20 +25,20 @@ pub struct Output {
 impl Output {
     /// Whether the input found an OWNER that had been silent for too long: what it says then is
     /// no answer.
-    pub fn lost_lease(&self) -> bool {
+    pub(super) fn lost_lease(&self) -> bool {
         self.events.iter().any(|event| {
             matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::LeaseExpired)
         })
     }
 
     /// Whether a member did not take the token, or could not be offered it.
-    pub fn failed_to_hand_over(&self) -> bool {
+    pub(super) fn failed_to_hand_over(&self) -> bool {
         let failed = |event: &Event| matches!(event, Event::HandOverFailed { .. });
         self.events.iter().any(failed)
     }
 }
 
-pub struct Oracle {
+pub(super) struct Oracle {
     pub link_up: bool,
     /// The address that the interface has just lost: it may say LEAVING once more, before it says anything else.
     pub lost_address: Option<MacAddr>,
@@ -75,7 +75,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    pub fn new(constants: &Constants) -> Self {
+    pub(super) fn new(constants: &Constants) -> Self {
         Self {
             link_up: false,
             lost_address: None,
@@ -102,7 +102,7 @@ impl Oracle {
     }
 
     /// A new process knows what the old one has stored.
-    pub fn restarted(&mut self, durable: Durable) {
+    pub(super) fn restarted(&mut self, durable: Durable) {
         self.known = durable.known;
         self.held = None;
         self.offered = None;
@@ -114,12 +114,12 @@ impl Oracle {
 
     /// Whether a forged frame has used up the progress: from there on tokens cannot grow, and what
     /// follows from their order is not promised (`docs/protocol.md`, "Trust").
-    pub fn is_exhausted(&self) -> bool {
+    pub(super) fn is_exhausted(&self) -> bool {
         let last = MAX_PROGRESS - FEW;
         self.known.is_some_and(|known| known.progress > last)
     }
 
-    pub fn learn(&mut self, token: Token) {
+    pub(super) fn learn(&mut self, token: Token) {
         if self
             .known
             .is_none_or(|known| token.is_stronger_than(&known))
@@ -129,7 +129,7 @@ impl Oracle {
     }
 
     /// A frame that counts is heard.
-    pub fn hears(&mut self, frame: &Frame<'_>) {
+    pub(super) fn hears(&mut self, frame: &Frame<'_>) {
         if let Message::Ping {
             promise: Some(promise),
             ..
@@ -144,7 +144,7 @@ impl Oracle {
     }
 
     /// Section 2: what is stored only grows.
-    pub fn stored(&mut self, before: Durable, after: Durable) {
+    pub(super) fn stored(&mut self, before: Durable, after: Durable) {
         if let Some(known) = before.known {
             let now = after.known.expect("what was known stays known");
             assert!(!known.is_stronger_than(&now), "it forgot {known:?}");
@@ -157,7 +157,14 @@ impl Oracle {
     }
 
     /// A frame leaves, or the link refuses it.
-    pub fn says(&mut self, bytes: &[u8], me: MacAddr, stored: Durable, sent: Sent, now: Now) {
+    pub(super) fn says(
+        &mut self,
+        bytes: &[u8],
+        me: MacAddr,
+        stored: Durable,
+        sent: Sent,
+        now: Now,
+    ) {
         assert!(self.link_up, "it speaks on a link that is down");
         let frame = Frame::decode(bytes).expect("a frame that nobody can read");
         assert!(
@@ -214,7 +221,7 @@ impl Oracle {
     }
 
     /// The machine after an input.
-    pub fn look(&mut self, machine: &Lab2, events: &[Event], now: Now, me: MacAddr) {
+    pub(super) fn look(&mut self, machine: &Lab2, events: &[Event], now: Now, me: MacAddr) {
         self.latest = self.latest.max(now.monotonic);
         let owner = machine.state() == State::Owner && !machine.is_finished();
         let held = machine.token().filter(|_| owner);

@@ -15,7 +15,7 @@ use super::oracle::{Oracle, Output};
     clippy::struct_excessive_bools,
     reason = "five properties that know nothing of each other"
 )]
-pub struct Before {
+pub(super) struct Before {
     me: MacAddr,
     state: State,
     held: Option<Token>,
@@ -31,7 +31,7 @@ pub struct Before {
 }
 
 impl Before {
-    pub fn of(machine: &Lab2, oracle: &Oracle, me: MacAddr) -> Self {
+    pub(super) fn of(machine: &Lab2, oracle: &Oracle, me: MacAddr) -> Self {
         Self {
             me,
             state: machine.state(),
@@ -49,7 +49,7 @@ impl Before {
     }
 
     /// Section 1: whether a frame counts at all.
-    pub fn counts(&self, frame: &Frame<'_>, age: Duration, constants: &Constants) -> bool {
+    pub(super) fn counts(&self, frame: &Frame<'_>, age: Duration, constants: &Constants) -> bool {
         let broadcast = frame.destination == MacAddr::BROADCAST;
         let offer = frame.message.kind() == Kind::TakeToken;
         self.listening
@@ -59,7 +59,7 @@ impl Before {
     }
 
     /// A frame that does not count changes nothing. Time that has passed may.
-    pub fn assert_untouched(&self, machine: &Lab2, output: &Output) {
+    pub(super) fn assert_untouched(&self, machine: &Lab2, output: &Output) {
         if output.lost_lease() {
             return;
         }
@@ -81,7 +81,7 @@ impl Before {
 
     /// What a frame that counts leads to, where that depends on nothing but the state and the
     /// tokens.
-    pub fn assert_predicted(&self, frame: &Frame<'_>, machine: &Lab2, output: &Output) {
+    pub(super) fn assert_predicted(&self, frame: &Frame<'_>, machine: &Lab2, output: &Output) {
         let unlike = self.shutting_down || self.exhausted || self.is_dropped(output);
         if unlike || output.lost_lease() || output.was_refused() || output.found_itself_apart() {
             return;
@@ -178,7 +178,7 @@ impl Output {
 }
 
 /// The arrows of the state diagram, each with its reasons.
-pub fn assert_arrow(from: State, to: State, reason: Reason) {
+pub(super) fn assert_arrow(from: State, to: State, reason: Reason) {
     use State::{Generating, Looser, Owner, Waiter};
     let drawn = match (from, to) {
         (Looser | Generating, Waiter) => reason == Reason::TokenHeard,

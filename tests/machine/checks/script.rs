@@ -4,7 +4,7 @@ use arbitrary::Arbitrary;
 
 /// What kind of machine it is.
 #[derive(Debug, Arbitrary)]
-pub struct Nature {
+pub(super) struct Nature {
     /// Chooses among idle holds that make different machines: none, short, the default.
     pub idle_hold: u8,
     /// TAKE_ATTEMPTS, less one.
@@ -17,7 +17,7 @@ pub struct Nature {
 
 /// One input.
 #[derive(Debug, Arbitrary)]
-pub enum Step {
+pub(super) enum Step {
     /// A frame of a valid form.
     Hear(Heard),
     /// Any bytes.
@@ -42,7 +42,7 @@ pub enum Step {
 
 /// A change of the interface.
 #[derive(Debug, Arbitrary)]
-pub enum LinkChange {
+pub(super) enum LinkChange {
     Down,
     Up,
     /// Up with the last byte of another ip.
@@ -55,7 +55,7 @@ pub enum LinkChange {
 
 /// What is asked of the machine.
 #[derive(Debug, Arbitrary)]
-pub enum Order {
+pub(super) enum Order {
     Want,
     Done,
     /// With so many bytes of data.
@@ -76,7 +76,7 @@ pub enum Order {
 
 /// A job, by the number of its name.
 #[derive(Debug, Arbitrary)]
-pub struct Job {
+pub(super) struct Job {
     pub name: u8,
     /// Its period in minutes.
     pub minutes: u8,
@@ -86,7 +86,7 @@ pub struct Job {
 
 /// A frame that is heard.
 #[derive(Debug, Arbitrary)]
-pub struct Heard {
+pub(super) struct Heard {
     /// Chooses one of eight stations.
     pub from: u8,
     pub to: To,
@@ -99,7 +99,7 @@ pub struct Heard {
 
 /// What a member says of itself.
 #[derive(Debug, Arbitrary)]
-pub struct Says {
+pub(super) struct Says {
     /// Flags, of which one is that it hears nobody.
     pub flags: u8,
     /// The MTU, an eighth of it.
@@ -115,7 +115,7 @@ pub struct Says {
 
 /// Whom a frame is addressed to.
 #[derive(Debug, Arbitrary, Clone, Copy, PartialEq, Eq)]
-pub enum To {
+pub(super) enum To {
     Me,
     All,
     Other,
@@ -123,7 +123,7 @@ pub enum To {
 
 /// What a frame says.
 #[derive(Debug, Arbitrary)]
-pub enum What {
+pub(super) enum What {
     TakeToken(Which),
     /// With a number, if it is a heartbeat.
     TokenIsHere(Which, bool, Option<u32>),
@@ -144,7 +144,7 @@ pub enum What {
 
 /// What is said of jobs.
 #[derive(Debug, Arbitrary)]
-pub struct Telling {
+pub(super) struct Telling {
     pub token: Which,
     pub purpose: u8,
     /// Whether it answers what the machine has last asked; else with this number.
@@ -156,7 +156,7 @@ pub struct Telling {
 
 /// The last run of a job.
 #[derive(Debug, Arbitrary)]
-pub struct Run {
+pub(super) struct Run {
     pub name: u8,
     /// Of its token, from what is known.
     pub more: i8,
@@ -171,7 +171,7 @@ pub struct Run {
 
 /// A promise, for one of the latest heartbeats mostly.
 #[derive(Debug, Arbitrary)]
-pub struct Pledge {
+pub(super) struct Pledge {
     pub token: Which,
     /// So many heartbeats ago.
     pub ago: u8,
@@ -181,7 +181,7 @@ pub struct Pledge {
 
 /// A token, told by what the machine knows.
 #[derive(Debug, Arbitrary)]
-pub enum Which {
+pub(super) enum Which {
     /// The strongest one known.
     Known,
     /// The one held.

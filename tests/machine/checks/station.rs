@@ -26,7 +26,7 @@ const MOST_REFUSED: u8 = 16;
 /// The stations that are heard; the machine itself is one of them, so that its own frames are too.
 const STATIONS: u8 = 8;
 
-pub struct Station {
+pub(super) struct Station {
     machine: Lab2,
     constants: Constants,
     now: Now,
@@ -65,7 +65,7 @@ fn minutes(n: u8) -> Duration {
 
 impl Station {
     /// A machine whose link is down.
-    pub fn new(nature: &Nature) -> Self {
+    pub(super) fn new(nature: &Nature) -> Self {
         let idle_hold = [0, 1, 100][usize::from(nature.idle_hold) % 3];
         let constants = Constants {
             idle_hold: Duration::from_millis(idle_hold),
@@ -98,7 +98,7 @@ impl Station {
         }
     }
 
-    pub fn step(&mut self, step: &Step) {
+    pub(super) fn step(&mut self, step: &Step) {
         match step {
             Step::Hear(heard) => self.hear(heard),
             Step::Garbage(bytes) => self.garbage(bytes),

@@ -70,7 +70,7 @@ struct Station {
     has_ended: bool,
 }
 
-pub fn run(data: &[u8]) {
+pub(super) fn run(data: &[u8]) {
     let Some(((), steps)) = read::<(), Step>(data) else {
         return;
     };

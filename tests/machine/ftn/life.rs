@@ -10,7 +10,7 @@ use super::script::{Common, Peer};
 use crate::script::Clock;
 
 /// A machine with what it needs to live.
-pub trait Subject {
+pub(super) trait Subject {
     fn clock(&mut self) -> &mut Clock;
 
     /// When it is to be woken.

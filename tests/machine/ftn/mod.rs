@@ -25,7 +25,7 @@ const MANY: usize = 20_000;
 ///
 /// # Panics
 /// The server did what it must not.
-pub fn run_server(data: &[u8]) {
+pub(crate) fn run_server(data: &[u8]) {
     server::run(data);
 }
 
@@ -33,7 +33,7 @@ pub fn run_server(data: &[u8]) {
 ///
 /// # Panics
 /// The client did what it must not.
-pub fn run_client(data: &[u8]) {
+pub(crate) fn run_client(data: &[u8]) {
     client::run(data);
 }
 

@@ -8,7 +8,7 @@ const NAMES: [&[u8]; 4] = [b"", b"a", b"b", b"swarm"];
 
 /// A token by the number of its name, with data: numbers and words that mean something, or any bytes.
 #[derive(Debug, Clone, Arbitrary)]
-pub struct Entry {
+pub(super) struct Entry {
     name: u8,
     data: Data,
 }
@@ -55,7 +55,7 @@ fn text(number: u64) -> Vec<u8> {
 
 /// What is said. Numbers of configurations are added to that of the machine, so that they mean something to it.
 #[derive(Debug, Clone, Arbitrary)]
-pub enum What {
+pub(super) enum What {
     Login(Option<u16>),
     Config(i8, Vec<u8>),
     Catalog(Vec<Entry>),
@@ -78,7 +78,7 @@ pub enum What {
 }
 
 /// What is said, to a machine that knows this configuration and whose numbers of messages are about these.
-pub struct Said {
+pub(super) struct Said {
     pub what: What,
     pub configuration: u64,
     pub msgnum: i64,
@@ -114,7 +114,7 @@ impl Said {
 
     /// Calls with the message.
     #[expect(clippy::too_many_lines, reason = "an arm a kind of message")]
-    pub fn with<T>(&self, call: impl FnOnce(Message<'_>) -> T) -> T {
+    pub(super) fn with<T>(&self, call: impl FnOnce(Message<'_>) -> T) -> T {
         let data = |entry: &Entry| entry.data.bytes(self.configuration);
         let name = |number: u8| NAMES[usize::from(number) % NAMES.len()];
         match &self.what {

@@ -6,7 +6,7 @@ use super::said::What;
 
 /// What happens to servers and clients alike.
 #[derive(Debug, Arbitrary)]
-pub enum Common {
+pub(super) enum Common {
     /// A message of a valid form, from a server or a client by its number, for the machine or, by its number, another.
     Hear {
         from: Peer,
@@ -33,7 +33,7 @@ pub enum Common {
 
 /// Who a message is from.
 #[derive(Debug, Clone, Copy, Arbitrary)]
-pub enum Peer {
+pub(super) enum Peer {
     Server(u8),
     /// In its session, or with another's id.
     Client(u8, Option<u8>),

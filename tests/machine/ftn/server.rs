@@ -54,7 +54,7 @@ struct Station {
     msgnum: i64,
 }
 
-pub fn run(data: &[u8]) {
+pub(super) fn run(data: &[u8]) {
     let Some((nature, steps)) = read::<Nature, Step>(data) else {
         return;
     };

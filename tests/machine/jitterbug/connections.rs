@@ -8,7 +8,7 @@ use ring_proto::time::Instant;
 
 /// What has become of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub(super) enum Fate {
     Open,
     /// The node has closed its side.
     Finished,
@@ -23,7 +23,7 @@ pub enum Fate {
     reason = "facts that know nothing of each other"
 )]
 #[derive(Debug)]
-pub struct Connection {
+pub(super) struct Connection {
     pub peer: SocketAddr,
     /// A giver's; otherwise that of a candidate.
     pub is_inbound: bool,
@@ -43,27 +43,27 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         matches!(self.fate, Fate::Open | Fate::Finished)
     }
 }
 
 #[derive(Default)]
-pub struct Connections {
+pub(super) struct Connections {
     all: BTreeMap<StreamId, Connection>,
     made: u16,
 }
 
 impl Connections {
     /// The id of the next.
-    pub fn vacant(&self) -> StreamId {
+    pub(super) fn vacant(&self) -> StreamId {
         StreamId {
             slot: self.made,
             generation: 1,
         }
     }
 
-    pub fn add(&mut self, peer: SocketAddr, is_inbound: bool, since: Instant) -> StreamId {
+    pub(super) fn add(&mut self, peer: SocketAddr, is_inbound: bool, since: Instant) -> StreamId {
         let id = self.vacant();
         self.made += 1;
         let connection = Connection {
@@ -83,32 +83,32 @@ impl Connections {
     }
 
     /// Forgets those that are no longer open.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.all.retain(|_, connection| connection.is_open());
     }
 
-    pub fn get_mut(&mut self, id: StreamId) -> Option<&mut Connection> {
+    pub(super) fn get_mut(&mut self, id: StreamId) -> Option<&mut Connection> {
         self.all.get_mut(&id)
     }
 
-    pub fn open(&self) -> impl Iterator<Item = (StreamId, &Connection)> {
+    pub(super) fn open(&self) -> impl Iterator<Item = (StreamId, &Connection)> {
         let all = self.all.iter().filter(|(_, it)| it.is_open());
         all.map(|(id, it)| (*id, it))
     }
 
-    pub fn inbound(&self) -> impl Iterator<Item = &Connection> {
+    pub(super) fn inbound(&self) -> impl Iterator<Item = &Connection> {
         self.open().map(|(_, it)| it).filter(|it| it.is_inbound)
     }
 
     /// One of those that are open, by any number.
-    pub fn pick(&self, number: u8) -> Option<StreamId> {
+    pub(super) fn pick(&self, number: u8) -> Option<StreamId> {
         let count = self.open().count();
         let at = usize::from(number).checked_rem(count)?;
         self.open().nth(at).map(|(id, _)| id)
     }
 
     /// That of the pass which goes on.
-    pub fn candidate(&self) -> Option<StreamId> {
+    pub(super) fn candidate(&self) -> Option<StreamId> {
         self.open()
             .find_map(|(id, it)| (!it.is_inbound).then_some(id))
     }

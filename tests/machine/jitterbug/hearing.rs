@@ -45,7 +45,7 @@ impl Flaw {
 }
 
 impl Station {
-    pub fn network_step(&mut self, step: Step) {
+    pub(super) fn network_step(&mut self, step: Step) {
         match step {
             Step::Hear(from, Said::Tr1(id, port)) => {
                 let bytes = wire::tr1(self.id(id), u16::from(port) * 100);

@@ -17,7 +17,7 @@ use steps::{Nature, Step};
 ///
 /// # Panics
 /// The node did what it must not.
-pub fn run(data: &[u8]) {
+pub(crate) fn run(data: &[u8]) {
     let Some((nature, steps)) = read::<Nature, Step>(data) else {
         return;
     };

@@ -23,10 +23,10 @@ const ASKED: u32 = 3;
 /// Terms that came so long ago count no longer: 20 s, and a second for the looks at the clock.
 const TERMS_COUNT: Duration = Duration::from_secs(21);
 /// How long TP1 is.
-pub const OFFER: usize = 9;
+pub(super) const OFFER: usize = 9;
 
 #[derive(Default)]
-pub struct Oracle {
+pub(super) struct Oracle {
     tally: Tally,
     /// The node's time: it never goes back.
     pub now: Instant,
@@ -54,7 +54,7 @@ pub struct Oracle {
 
 impl Oracle {
     /// A datagram was given to the link.
-    pub fn sent(&mut self, node: &Jitterbug, to: IpAddr, bytes: &[u8]) {
+    pub(super) fn sent(&mut self, node: &Jitterbug, to: IpAddr, bytes: &[u8]) {
         assert!(node.address().is_some(), "it speaks without a network");
         assert!(!node.is_finished(), "it speaks after its end");
         if !is_tr1(bytes) {
@@ -65,7 +65,7 @@ impl Oracle {
     }
 
     /// A datagram came, and was a whole one.
-    pub fn heard(&mut self, node: &Jitterbug, from: IpAddr) {
+    pub(super) fn heard(&mut self, node: &Jitterbug, from: IpAddr) {
         self.senders.insert(from);
         let snapshot = node.snapshot();
         let mut listed = snapshot.nodes.iter().map(|it| it.node.ip);
@@ -80,7 +80,7 @@ impl Oracle {
         }
     }
 
-    pub fn note(&mut self, event: &Event) {
+    pub(super) fn note(&mut self, event: &Event) {
         self.tally.note(event);
         match event {
             Event::StateChanged { state, token_id } => {
@@ -115,7 +115,13 @@ impl Oracle {
     }
 
     /// After each input.
-    pub fn look(&mut self, node: &Jitterbug, now: Now, connections: &Connections, done: &Done) {
+    pub(super) fn look(
+        &mut self,
+        node: &Jitterbug,
+        now: Now,
+        connections: &Connections,
+        done: &Done,
+    ) {
         self.now = self.now.max(now.monotonic);
         let counted = heard(node.counters());
         let is_sign =
@@ -179,7 +185,7 @@ impl Oracle {
     }
 
     /// After a time-out: nothing lasts for longer than it may.
-    pub fn woken(&self, node: &Jitterbug, connections: &Connections) {
+    pub(super) fn woken(&self, node: &Jitterbug, connections: &Connections) {
         self.check_terms(node);
         let timeout = node.options().token_pass_timeout;
         for (_, connection) in connections.open() {
@@ -285,7 +291,7 @@ impl Oracle {
 }
 
 /// The absolute id of a token that the node has acknowledged, which must have come whole.
-pub fn acknowledged(connection: &Connection) -> u32 {
+pub(super) fn acknowledged(connection: &Connection) -> u32 {
     let answer = connection.written.first().copied();
     let whole = wire::whole(&connection.brought, answer.unwrap_or_default());
     whole

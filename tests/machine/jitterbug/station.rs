@@ -28,7 +28,7 @@ const JAMMED: usize = 12;
     clippy::struct_excessive_bools,
     reason = "facts that know nothing of each other"
 )]
-pub struct Station {
+pub(super) struct Station {
     pub node: Jitterbug,
     pub is_ipv6: bool,
     pub clock: Clock,
@@ -43,7 +43,7 @@ pub struct Station {
 }
 
 impl Station {
-    pub fn new(nature: &Nature) -> Self {
+    pub(super) fn new(nature: &Nature) -> Self {
         let options = Options {
             tr_count: 1 + u32::from(nature.tries % 3),
             hold: Duration::from_millis(if nature.holds { 100 } else { 0 }),
@@ -81,7 +81,7 @@ impl Station {
         this
     }
 
-    pub fn step(&mut self, step: Step) {
+    pub(super) fn step(&mut self, step: Step) {
         let connects = matches!(step, Step::Accept(_) | Step::Crowd(_) | Step::Give { .. });
         if self.node.is_finished() && connects {
             // Its process ends with it, and takes no connections.
@@ -195,7 +195,7 @@ impl Station {
     }
 
     /// Puts an input in, drains what comes of it, and checks that.
-    pub fn input(&mut self, input: impl FnOnce(&mut Self, Now)) -> Done {
+    pub(super) fn input(&mut self, input: impl FnOnce(&mut Self, Now)) -> Done {
         let mut done = Done::default();
         input(self, self.clock.0);
         self.drain(&mut done);
@@ -299,7 +299,7 @@ impl Station {
     }
 
     /// Tells of all that was brought and not used.
-    pub fn tell(&mut self, id: StreamId) {
+    pub(super) fn tell(&mut self, id: StreamId) {
         let Some(connection) = self.connections.get_mut(id).filter(|it| it.is_open()) else {
             return;
         };
@@ -315,26 +315,26 @@ impl Station {
     }
 
     /// A datagram of this host was a whole one.
-    pub fn heard(&mut self, from: IpAddr) {
+    pub(super) fn heard(&mut self, from: IpAddr) {
         self.oracle.heard(&self.node, from);
     }
 
     /// The node's time.
-    pub fn now(&self) -> Instant {
+    pub(super) fn now(&self) -> Instant {
         self.oracle.now.max(self.clock.0.monotonic)
     }
 
-    pub fn own_id(&self) -> TokenId {
+    pub(super) fn own_id(&self) -> TokenId {
         TokenId::new(self.node.standing().token_id, true).expect("it is legal")
     }
 }
 
-pub fn ms(ms: impl Into<u64>) -> Duration {
+pub(super) fn ms(ms: impl Into<u64>) -> Duration {
     Duration::from_millis(ms.into())
 }
 
 /// A datagram as it lies on the wire: whether it is TR1.
-pub fn is_tr1(bytes: &[u8]) -> bool {
+pub(super) fn is_tr1(bytes: &[u8]) -> bool {
     match Message::decode_datagram(bytes) {
         Ok(Message::Tr1 { .. }) => true,
         Ok(Message::Tr2 { .. }) => false,

@@ -4,7 +4,7 @@ use arbitrary::Arbitrary;
 
 /// What kind of node it is.
 #[derive(Debug, Arbitrary)]
-pub struct Nature {
+pub(super) struct Nature {
     pub is_ipv6: bool,
     /// Whether a leader without work keeps the token for a while.
     pub holds: bool,
@@ -23,7 +23,7 @@ pub struct Nature {
 
 /// One input, or a few that belong together.
 #[derive(Debug, Arbitrary)]
-pub enum Step {
+pub(super) enum Step {
     /// A datagram of a valid form, but for its numbers perhaps, from a host by its number.
     Hear(u8, Said),
     /// Any bytes in a datagram.
@@ -74,7 +74,7 @@ pub enum Step {
 
 /// A token id.
 #[derive(Debug, Clone, Copy, Arbitrary)]
-pub enum Id {
+pub(super) enum Id {
     /// Above the node's own by this much, from a leader.
     Near(i8),
     /// The same, from a node that does not lead.
@@ -84,14 +84,14 @@ pub enum Id {
 }
 
 #[derive(Debug, Arbitrary)]
-pub enum Said {
+pub(super) enum Said {
     Tr1(Id, u8),
     Tr2(Id),
 }
 
 /// A list, by the numbers of its hosts.
 #[derive(Debug, Clone, Arbitrary)]
-pub enum Hosts {
+pub(super) enum Hosts {
     /// The node's own list.
     Own,
     These(Vec<u8>),
@@ -101,7 +101,7 @@ pub enum Hosts {
 
 /// What is sent on a connection.
 #[derive(Debug, Arbitrary)]
-pub enum Piece {
+pub(super) enum Piece {
     Tp1(Id, Hosts),
     /// With any hash.
     Offer(Id, i32),
@@ -116,7 +116,7 @@ pub enum Piece {
 }
 
 #[derive(Debug, Arbitrary)]
-pub enum Candidate {
+pub(super) enum Candidate {
     Connected,
     /// It has the list, or has not.
     Answers(bool),
@@ -131,7 +131,7 @@ pub enum Candidate {
 
 /// What has come of a job. A computation only ever goes on from what it was given, as `greater` and `longer` need it.
 #[derive(Debug, Arbitrary)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// So many bytes more.
     Longer(u8),
     Received(bool),
@@ -139,7 +139,7 @@ pub enum Outcome {
 }
 
 #[derive(Debug, Arbitrary)]
-pub enum Order {
+pub(super) enum Order {
     Work(bool),
     Yield,
     ShutDown,
@@ -147,7 +147,7 @@ pub enum Order {
 
 /// A change of the network.
 #[derive(Debug, Arbitrary)]
-pub enum Change {
+pub(super) enum Change {
     Down,
     Up,
     /// Another address, one of a few.

@@ -7,7 +7,7 @@ use ring_proto::jitterbug::{Acceptance, Counters, Event, Reason};
 
 /// What a node did with one input.
 #[derive(Debug, Default)]
-pub struct Done {
+pub(super) struct Done {
     pub events: Vec<Event>,
     /// The destinations of the datagrams that it gave to the link.
     pub sent: Vec<IpAddr>,
@@ -18,24 +18,24 @@ pub struct Done {
 }
 
 impl Done {
-    pub fn has(&self, is: impl Fn(&Event) -> bool) -> bool {
+    pub(super) fn has(&self, is: impl Fn(&Event) -> bool) -> bool {
         self.events.iter().any(is)
     }
 }
 
 /// Counts by the names of their counters.
 #[derive(Default)]
-pub struct Tally {
+pub(super) struct Tally {
     counts: BTreeMap<&'static str, u64>,
     dropped: BTreeMap<Reason, u64>,
 }
 
 impl Tally {
-    pub fn count(&mut self, name: &'static str) {
+    pub(super) fn count(&mut self, name: &'static str) {
         *self.counts.entry(name).or_default() += 1;
     }
 
-    pub fn note(&mut self, event: &Event) {
+    pub(super) fn note(&mut self, event: &Event) {
         let name = match event {
             Event::RestoreBegan => "restores",
             Event::RestoreWon => "restores_won",
@@ -62,7 +62,7 @@ impl Tally {
     }
 
     /// The node's own counters say the same.
-    pub fn check(&self, counters: &Counters) {
+    pub(super) fn check(&self, counters: &Counters) {
         const OTHERS: [&str; 5] = [
             "tr1_received",
             "tr2_received",
@@ -85,6 +85,6 @@ impl Tally {
 }
 
 /// What was heard and counted, in one number.
-pub fn heard(counters: &Counters) -> u64 {
+pub(super) fn heard(counters: &Counters) -> u64 {
     counters.tr1_received + counters.tr2_received
 }

@@ -7,11 +7,11 @@ use ring_codec::{StreamState, Streamed};
 
 use ring_proto::jitterbug::{LEAST_LEASE, MOST_LEASE, Options};
 
-pub const TP2: u8 = 0x31;
-pub const TP3: u8 = 0x41;
+pub(super) const TP2: u8 = 0x31;
+pub(super) const TP3: u8 = 0x41;
 
 /// The address of a host by its number: most are on the segment.
-pub fn host(is_ipv6: bool, number: u8) -> IpAddr {
+pub(super) fn host(is_ipv6: bool, number: u8) -> IpAddr {
     let (subnet, last) = match number {
         250.. => (1, number),
         _ => (0, number % 41),
@@ -23,7 +23,7 @@ pub fn host(is_ipv6: bool, number: u8) -> IpAddr {
     Ipv6Addr::new(prefix, 0, 0, 0, 0, 0, 0, last.into()).into()
 }
 
-pub fn node(is_ipv6: bool, number: u8) -> Node {
+pub(super) fn node(is_ipv6: bool, number: u8) -> Node {
     Node {
         ip: host(is_ipv6, number),
         port: 7000 + u16::from(number),
@@ -31,7 +31,7 @@ pub fn node(is_ipv6: bool, number: u8) -> Node {
 }
 
 /// The terms that come with a host's number: most hosts have none, and some have a lease that no node may have.
-pub fn terms(number: u8) -> Option<Terms> {
+pub(super) fn terms(number: u8) -> Option<Terms> {
     let micros = |time: std::time::Duration| u32::try_from(time.as_micros()).expect("it is short");
     let options = Options::default();
     let good = Terms {
@@ -70,7 +70,7 @@ pub fn terms(number: u8) -> Option<Terms> {
 }
 
 /// Whether a host with these terms is in no ring with the node.
-pub fn is_apart(terms: &Terms) -> bool {
+pub(super) fn is_apart(terms: &Terms) -> bool {
     let bounds = LEAST_LEASE.as_micros()..=MOST_LEASE.as_micros();
     let leases = [terms.lease_us, terms.shortest_us, terms.longest_us];
     terms.policy != Options::default().policy
@@ -78,7 +78,7 @@ pub fn is_apart(terms: &Terms) -> bool {
 }
 
 /// TP6.
-pub fn tp6(terms: Terms) -> Vec<u8> {
+pub(super) fn tp6(terms: Terms) -> Vec<u8> {
     let message = Message::Tp6 { terms };
     let mut bytes = vec![0; message.encoded_len()];
     message.encode(&mut bytes).expect("there is room");
@@ -86,7 +86,7 @@ pub fn tp6(terms: Terms) -> Vec<u8> {
 }
 
 /// What follows TP6, if that comes first.
-pub fn without_terms(bytes: &[u8]) -> &[u8] {
+pub(super) fn without_terms(bytes: &[u8]) -> &[u8] {
     match bytes.first() {
         Some(0x71) => bytes.get(1 + Terms::LEN..).unwrap_or_default(),
         _ => bytes,
@@ -99,19 +99,19 @@ fn message(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-pub fn tr1(id: i32, port: u16) -> Vec<u8> {
+pub(super) fn tr1(id: i32, port: u16) -> Vec<u8> {
     message(0x01, &[&id.to_be_bytes(), &port.to_be_bytes()])
 }
 
-pub fn tr2(id: i32) -> Vec<u8> {
+pub(super) fn tr2(id: i32) -> Vec<u8> {
     message(0x11, &[&id.to_be_bytes()])
 }
 
-pub fn tp1(id: i32, hash: i32) -> Vec<u8> {
+pub(super) fn tp1(id: i32, hash: i32) -> Vec<u8> {
     message(0x21, &[&id.to_be_bytes(), &hash.to_be_bytes()])
 }
 
-pub fn tp4(nodes: &[Node]) -> Vec<u8> {
+pub(super) fn tp4(nodes: &[Node]) -> Vec<u8> {
     let node_list = nodes.into();
     let message = Message::Tp4 { node_list };
     let mut bytes = vec![0; message.encoded_len()];
@@ -119,16 +119,16 @@ pub fn tp4(nodes: &[Node]) -> Vec<u8> {
     bytes
 }
 
-pub fn count(count: u32) -> Vec<u8> {
+pub(super) fn count(count: u32) -> Vec<u8> {
     message(0x51, &[&count.to_be_bytes()])
 }
 
-pub fn tp5(id: i32, data: &[u8]) -> Vec<u8> {
+pub(super) fn tp5(id: i32, data: &[u8]) -> Vec<u8> {
     message(0x61, &[&id.to_be_bytes(), data])
 }
 
 /// The absolute id of a token that is offered.
-pub fn offer(bytes: &[u8]) -> Option<u32> {
+pub(super) fn offer(bytes: &[u8]) -> Option<u32> {
     match Message::decode_stream(without_terms(bytes), StreamState::Open, 0) {
         Ok(Streamed::Message {
             message: Message::Tp1 { token_id, .. },
@@ -140,7 +140,7 @@ pub fn offer(bytes: &[u8]) -> Option<u32> {
 
 /// The absolute id of a whole exchange that was answered with this, or nothing: there is more or less on the wire, or
 /// something else.
-pub fn whole(bytes: &[u8], answer: u8) -> Option<u32> {
+pub(super) fn whole(bytes: &[u8], answer: u8) -> Option<u32> {
     let mut rest = without_terms(bytes);
     let mut next = || {
         let state = StreamState::Ended;

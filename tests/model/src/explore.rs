@@ -263,7 +263,7 @@ impl Exploration {
 const LEAP: u64 = 1_024;
 
 /// What must become so from any state.
-pub const RECOVERS: &str = "once faults end, one owner, equal tables, everybody served";
+pub(crate) const RECOVERS: &str = "once faults end, one owner, equal tables, everybody served";
 
 /// Explores a scenario with machines of the kind `M`.
 ///

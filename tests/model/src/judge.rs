@@ -15,7 +15,7 @@ use crate::state::Ring;
 const MAX_REPLIES: usize = 2;
 
 /// One input of one node.
-pub struct Step<'a> {
+pub(crate) struct Step<'a> {
     /// The node's place.
     pub at: usize,
     /// What it was before.
@@ -31,7 +31,7 @@ pub struct Step<'a> {
 impl Step<'_> {
     /// The first rule that the step breaks.
     #[must_use]
-    pub fn breach(&self, scenario: &Scenario) -> Option<Breach> {
+    pub(crate) fn breach(&self, scenario: &Scenario) -> Option<Breach> {
         let heard = match self.input {
             Input::Frame(bytes, _) => Frame::decode(bytes).ok(),
             _ => None,
@@ -57,7 +57,7 @@ impl Step<'_> {
 
     /// The tenure that this step has begun.
     #[must_use]
-    pub fn begun(&self) -> Option<Token> {
+    pub(crate) fn begun(&self) -> Option<Token> {
         self.held().filter(|_| self.held() != self.held_before())
     }
 
@@ -260,7 +260,7 @@ fn is(kind: Kind, bytes: &[u8]) -> bool {
 /// Whether two nodes rely on a quorum at one time: each until it must know by its own clock that
 /// the time is over. Where clocks go as they like nobody knows.
 #[must_use]
-pub fn quorums(ring: &Ring) -> Option<Breach> {
+pub(crate) fn quorums(ring: &Ring) -> Option<Breach> {
     if ring.timing == Timing::Free {
         return None;
     }
@@ -275,7 +275,7 @@ pub fn quorums(ring: &Ring) -> Option<Breach> {
 
 /// The first rule that is broken between the node at `at` and the others.
 #[must_use]
-pub fn between(scenario: &Scenario, nodes: &[Arc<Node>], at: usize) -> Option<Breach> {
+pub(crate) fn between(scenario: &Scenario, nodes: &[Arc<Node>], at: usize) -> Option<Breach> {
     let mine = &nodes[at].machine;
     let token = mine.held()?;
     nodes.iter().enumerate().find_map(|(other, node)| {

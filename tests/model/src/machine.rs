@@ -54,10 +54,10 @@ pub trait AnyMachine:
 }
 
 /// Makes machines of one kind.
-pub type Start = fn(Constants, Durable) -> Box<dyn AnyMachine>;
+pub(crate) type Start = fn(Constants, Durable) -> Box<dyn AnyMachine>;
 
 /// A machine whose link is down, with what an earlier run has stored.
-pub fn start<M: Snapshot>(constants: Constants, durable: Durable) -> Box<dyn AnyMachine> {
+pub(crate) fn start<M: Snapshot>(constants: Constants, durable: Durable) -> Box<dyn AnyMachine> {
     Box::new(M::start(constants, durable))
 }
 

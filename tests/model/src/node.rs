@@ -17,7 +17,7 @@ use crate::notation;
 use crate::scenario::Scenario;
 
 /// When every clock begins: late enough that no rule looks back beyond the beginning of time.
-pub const EPOCH: Instant = Instant::from_nanos(1 << 40);
+pub(crate) const EPOCH: Instant = Instant::from_nanos(1 << 40);
 
 /// A machine, its clock and what it has stored.
 #[derive(Clone)]
@@ -78,7 +78,7 @@ impl Trouble {
 /// The MTU of a link at first.
 const WIDE: usize = 1_500;
 /// The MTU of a narrow link.
-pub const NARROW: usize = 576;
+pub(crate) const NARROW: usize = 576;
 /// What comes before what an MTU counts.
 const ETHERNET_HEADER: usize = 14;
 

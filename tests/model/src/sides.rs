@@ -4,11 +4,11 @@ use crate::notation;
 
 /// The side that each node is on. Sides are counted in the order of their first nodes, so that
 /// equal partitions are equal lists.
-pub type Sides = Vec<u8>;
+pub(crate) type Sides = Vec<u8>;
 
 /// All ways in which so many nodes can be parted; the first is one side.
 #[must_use]
-pub fn all(nodes: usize) -> Vec<Sides> {
+pub(crate) fn all(nodes: usize) -> Vec<Sides> {
     let mut all = vec![Sides::new()];
     for _ in 0..nodes {
         let longer = all.iter().flat_map(|sides| {
@@ -22,7 +22,7 @@ pub fn all(nodes: usize) -> Vec<Sides> {
 
 /// `n1 n2 | n3`.
 #[must_use]
-pub fn show(sides: &[u8]) -> String {
+pub(crate) fn show(sides: &[u8]) -> String {
     let count = sides.iter().max().map_or(0, |last| last + 1);
     let members = (0..count).map(|side| {
         let on = |&at: &usize| sides[at] == side;

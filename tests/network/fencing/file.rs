@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::fencing::machines::{Machines, check_late_writer, is_stale};
 use crate::fencing::page::block;
 
-pub fn a_file_that_all_machines_see_refuses_who_comes_too_late() -> Result<()> {
+pub(super) fn a_file_that_all_machines_see_refuses_who_comes_too_late() -> Result<()> {
     let machines = Machines::new()?;
     let srv = machines.path("srv");
     fs::create_dir(&srv)?;

@@ -17,19 +17,19 @@ use tempfile::TempDir;
 const STALE: i32 = 76;
 
 /// A ring of two, and a folder that both see.
-pub struct Machines {
+pub(super) struct Machines {
     ring: SharedRing,
     folder: TempDir,
     tools: PathBuf,
 }
 
 impl Machines {
-    pub fn new() -> Result<Self> {
+    pub(super) fn new() -> Result<Self> {
         Self::with(PathBuf::new())
     }
 
     /// With programs from another folder than those of PATH.
-    pub fn with(tools: PathBuf) -> Result<Self> {
+    pub(super) fn with(tools: PathBuf) -> Result<Self> {
         let timing = Timing::forbearing(Duration::from_millis(100));
         let ring = SharedRing::on(Layout::new(2).addresses(), timing, binaries(), &[])?;
         for node in ring.segment.nodes() {
@@ -55,18 +55,18 @@ impl Machines {
         })
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// The address of a machine.
-    pub fn address(&self, machine: usize) -> Result<String> {
+    pub(super) fn address(&self, machine: usize) -> Result<String> {
         let ip = self.ring.segment.node(machine).ip();
         Ok(ip.context("an address")?.to_string())
     }
 
     /// A command, to be started by [`Machines::spawn`].
-    pub fn command(&self, machine: usize, line: &[&str]) -> Result<Command> {
+    pub(super) fn command(&self, machine: usize, line: &[&str]) -> Result<Command> {
         let own = self.path(&format!("bin{machine}"));
         let old = env::var_os("PATH").unwrap_or_default();
         let first = [own, self.tools.clone()].into_iter();
@@ -81,25 +81,29 @@ impl Machines {
     }
 
     /// Runs a command on a machine to its end.
-    pub fn run(&self, machine: usize, command: &mut Command) -> Result<Output> {
+    pub(super) fn run(&self, machine: usize, command: &mut Command) -> Result<Output> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = self.ring.segment.node(machine).ns().spawn(command)?;
         Ok(child.wait_with_output()?)
     }
 
     /// Starts a command on a machine.
-    pub fn spawn(&self, machine: usize, command: &mut Command) -> Result<std::process::Child> {
+    pub(super) fn spawn(
+        &self,
+        machine: usize,
+        command: &mut Command,
+    ) -> Result<std::process::Child> {
         self.ring.segment.node(machine).ns().spawn(command)
     }
 
     /// A connection from a machine to an address.
-    pub fn connect(&self, machine: usize, to: &str) -> Result<TcpStream> {
+    pub(super) fn connect(&self, machine: usize, to: &str) -> Result<TcpStream> {
         let node = self.ring.segment.node(machine);
         Ok(node.ns().run(|| TcpStream::connect(to))??)
     }
 
     /// A token that this machine was granted a moment ago.
-    pub fn granted(&self, machine: usize) -> Result<String> {
+    pub(super) fn granted(&self, machine: usize) -> Result<String> {
         let print = ["ringctl", "run", "--", "printenv", "RINGD_TOKEN"];
         let output = self.run(machine, &mut self.command(machine, &print)?)?;
         ensure!(output.status.success(), "{output:?}");
@@ -108,12 +112,12 @@ impl Machines {
 }
 
 /// Whether a recipe has said so by its exit code.
-pub fn is_stale(output: &Output) -> bool {
+pub(super) fn is_stale(output: &Output) -> bool {
     output.status.code() == Some(STALE)
 }
 
 /// Writes a program.
-pub fn script(path: &Path, text: &str) -> Result<()> {
+pub(super) fn script(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
     Ok(())
@@ -121,7 +125,7 @@ pub fn script(path: &Path, text: &str) -> Result<()> {
 
 /// Checks that something refuses exactly what is older than what it has accepted. `write` shows
 /// a token to an object of a number, and says whether it was accepted.
-pub fn check_order(mut write: impl FnMut(usize, &str) -> Result<bool>) -> Result<()> {
+pub(super) fn check_order(mut write: impl FnMut(usize, &str) -> Result<bool>) -> Result<()> {
     let tokens = [
         "9-02:00:00:00:00:01-7",
         "10-02:00:00:00:00:02-10",
@@ -147,7 +151,7 @@ pub fn check_order(mut write: impl FnMut(usize, &str) -> Result<bool>) -> Result
 /// Checks a recipe on two machines: `write` has a machine write a text under a token that it is
 /// granted, or under this one; `read` is what is there; `is_refusal` tells what becomes of who
 /// comes too late.
-pub fn check_late_writer(
+pub(super) fn check_late_writer(
     machines: &Machines,
     write: impl Fn(usize, Option<&str>, &str) -> Result<Output>,
     read: impl Fn() -> Result<String>,

@@ -15,7 +15,7 @@ use postgres::{
     an_update_of_a_postgresql_row_refuses_who_comes_too_late,
 };
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     tests![
         a_file_that_all_machines_see_refuses_who_comes_too_late,
         a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_token,

@@ -59,7 +59,8 @@ fn says_stale(output: &Output) -> bool {
     output.status.code() == Some(FAILED) && said.contains("FE076") && said.contains("is stale")
 }
 
-pub fn a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_token() -> Result<()> {
+pub(super) fn a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_token() -> Result<()>
+{
     let place = Place::new()?;
     place.done(block("PostgreSQL", "sql", 0)?)?;
     let program = place.machines.path("write-report");
@@ -95,7 +96,7 @@ pub fn a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_token() 
     Ok(())
 }
 
-pub fn an_update_of_a_postgresql_row_refuses_who_comes_too_late() -> Result<()> {
+pub(super) fn an_update_of_a_postgresql_row_refuses_who_comes_too_late() -> Result<()> {
     let place = Place::new()?;
     place.done(
         "CREATE TABLE document (id int PRIMARY KEY, text text,

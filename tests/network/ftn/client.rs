@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::client_stand::{Stand, digits, serve, serve_with};
 use crate::locks::program::Running;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         an_exclusive_token_is_one_clients_and_fencing_numbers_grow,
         a_shared_token_is_held_by_several_and_excludes_who_wants_it_alone,

@@ -23,7 +23,7 @@ os.closerange(10, 1000)
 print(\"ready\", flush=True)
 time.sleep(1000)' & wait; sleep 1000";
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         the_death_of_ringctl_ends_its_work_and_gives_the_token_back,
         the_death_of_the_keeper_ends_its_work_before_another_begins,

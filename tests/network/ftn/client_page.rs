@@ -15,7 +15,7 @@ use super::client_stand::serve;
 use crate::locks::program::Running;
 use crate::recipes::pages::{FTN, block};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         an_entry_of_the_cache_is_made_once_and_read_by_all,
         a_shell_completes_the_names_of_tokens,

@@ -21,19 +21,19 @@ const PORT: u16 = 7300;
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Servers on this world's loopback interface, killed when this is dropped.
-pub struct Stand {
+pub(super) struct Stand {
     folder: TempDir,
     client_timeout: Duration,
     servers: Vec<Child>,
 }
 
 /// Servers with the client timeout of `ringctl`.
-pub fn serve(count: u16) -> Result<Stand> {
+pub(super) fn serve(count: u16) -> Result<Stand> {
     serve_with(count, Duration::from_secs(15))
 }
 
 /// The same with another client timeout, for them and for their clients.
-pub fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> {
+pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> {
     let mut stand = Stand {
         folder: tempfile::tempdir()?,
         client_timeout,
@@ -72,11 +72,11 @@ pub fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> {
 
 impl Stand {
     /// The list of the servers.
-    pub fn list(&self) -> PathBuf {
+    pub(super) fn list(&self) -> PathBuf {
         self.file("servers")
     }
 
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -86,12 +86,12 @@ impl Stand {
     }
 
     /// `ringctl token` with these arguments. It hears all signals.
-    pub fn token(&self, arguments: &[&str]) -> Command {
+    pub(super) fn token(&self, arguments: &[&str]) -> Command {
         self.token_of(&self.list(), arguments)
     }
 
     /// The same with another list.
-    pub fn token_of(&self, list: &Path, arguments: &[&str]) -> Command {
+    pub(super) fn token_of(&self, list: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new("env");
         command
             .args([
@@ -109,12 +109,12 @@ impl Stand {
     }
 
     /// Runs it to its end.
-    pub fn output(&self, arguments: &[&str]) -> Result<Output> {
+    pub(super) fn output(&self, arguments: &[&str]) -> Result<Output> {
         Ok(self.token(arguments).output()?)
     }
 
     /// Runs it to its end, which must be with this code; its output.
-    pub fn ends_with(&self, code: i32, arguments: &[&str]) -> Result<Vec<u8>> {
+    pub(super) fn ends_with(&self, code: i32, arguments: &[&str]) -> Result<Vec<u8>> {
         let output = self.output(arguments)?;
         ensure!(
             output.status.code() == Some(code),
@@ -124,7 +124,7 @@ impl Stand {
     }
 
     /// Runs it to its end, which must be with this code; its complaint, which must have these words.
-    pub fn complains(&self, code: i32, words: &str, arguments: &[&str]) -> Result<()> {
+    pub(super) fn complains(&self, code: i32, words: &str, arguments: &[&str]) -> Result<()> {
         let output = self.output(arguments)?;
         let said = String::from_utf8_lossy(&output.stderr);
         let is_so = output.status.code() == Some(code) && said.contains(words);
@@ -133,7 +133,7 @@ impl Stand {
     }
 
     /// A `hold` of this token that has it.
-    pub fn hold(&self, options: &[&str], name: &str) -> Result<Running> {
+    pub(super) fn hold(&self, options: &[&str], name: &str) -> Result<Running> {
         let arguments = [&["hold"], options, &[name]].concat();
         let mut hold = Running::start(&mut self.token(&arguments))?;
         let said = hold.line();
@@ -144,7 +144,7 @@ impl Stand {
     }
 
     /// The token of this name, as `list --json` shows it.
-    pub fn listed(&self, name: &str) -> Result<Option<Value>> {
+    pub(super) fn listed(&self, name: &str) -> Result<Option<Value>> {
         let listed = self.ends_with(0, &["list", "--json"])?;
         let listed: Value = serde_json::from_slice(&listed)?;
         let digits = digits(name.as_bytes());
@@ -153,7 +153,7 @@ impl Stand {
     }
 
     /// Waits until the page of all tokens is so.
-    pub fn wait_for_page(&self, is_so: impl Fn(&str) -> bool) -> Result<()> {
+    pub(super) fn wait_for_page(&self, is_so: impl Fn(&str) -> bool) -> Result<()> {
         let give_up = Instant::now() + PATIENCE;
         loop {
             let output = self.output(&["list"])?;
@@ -166,7 +166,7 @@ impl Stand {
     }
 
     /// Waits until so many sessions wait for a token.
-    pub fn wait_for_waiting(&self, name: &str, count: usize) -> Result<()> {
+    pub(super) fn wait_for_waiting(&self, name: &str, count: usize) -> Result<()> {
         let give_up = Instant::now() + PATIENCE;
         loop {
             let token = self.listed(name)?;
@@ -179,7 +179,7 @@ impl Stand {
     }
 
     /// `ringctl token run` of the token `t` with a line for the shell, which has said that it is ready.
-    pub fn work(&self, line: &str) -> Result<Running> {
+    pub(super) fn work(&self, line: &str) -> Result<Running> {
         // It leaves no core behind, whatever ends it.
         let line = format!(
             "ulimit -c 0; exec 9> {}; flock -n 9 || exit 99; {line}",
@@ -191,20 +191,20 @@ impl Stand {
     }
 
     /// Whether nothing of the work is left.
-    pub fn is_alone(&self) -> Result<bool> {
+    pub(super) fn is_alone(&self) -> Result<bool> {
         let mark = File::open(self.mark())?;
         Ok(Flock::lock(mark, FlockArg::LockExclusiveNonblock).is_ok())
     }
 
     /// Another client that waits for `t` already.
-    pub fn next(&self) -> Result<Next<'_>> {
+    pub(super) fn next(&self) -> Result<Next<'_>> {
         let hold = Running::start(&mut self.token(&["hold", "t"]))?;
         self.wait_for_waiting("t", 1)?;
         Ok(Next { stand: self, hold })
     }
 
     /// Kills a server.
-    pub fn kill_server(&mut self, index: usize) -> Result<()> {
+    pub(super) fn kill_server(&mut self, index: usize) -> Result<()> {
         let server = &mut self.servers[index];
         server.kill()?;
         server.wait()?;
@@ -222,14 +222,14 @@ impl Drop for Stand {
 }
 
 /// Somebody who wants the token next.
-pub struct Next<'a> {
+pub(super) struct Next<'a> {
     stand: &'a Stand,
     hold: Running,
 }
 
 impl Next<'_> {
     /// It is granted the token, and nothing of the work is left at that very moment.
-    pub fn begins_alone(mut self) -> Result<()> {
+    pub(super) fn begins_alone(mut self) -> Result<()> {
         let said = self.hold.line();
         let is_alone = self.stand.is_alone()?;
         ensure!(said.starts_with("granted "), "{said:?}");
@@ -241,13 +241,13 @@ impl Next<'_> {
 }
 
 /// Bytes as hexadecimal digits.
-pub fn digits(bytes: &[u8]) -> String {
+pub(super) fn digits(bytes: &[u8]) -> String {
     let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     pairs.concat()
 }
 
 /// The process of this name that another one has started, which must come.
-pub fn child_called(parent: Pid, name: &str) -> Result<Pid> {
+pub(super) fn child_called(parent: Pid, name: &str) -> Result<Pid> {
     let give_up = Instant::now() + PATIENCE;
     loop {
         for child in children(parent) {
@@ -271,18 +271,18 @@ fn children(parent: Pid) -> Vec<Pid> {
 }
 
 /// The keeper and the granter of a `ringctl token run`.
-pub fn helpers(run: &Running) -> Result<(Pid, Pid)> {
+pub(super) fn helpers(run: &Running) -> Result<(Pid, Pid)> {
     let keeper = child_called(run.pid(), "ringd-keeper")?;
     Ok((keeper, child_called(keeper, "ringd-granter")?))
 }
 
 /// Sends a signal.
-pub fn signal(pid: Pid, signal: Signal) -> Result<()> {
+pub(super) fn signal(pid: Pid, signal: Signal) -> Result<()> {
     Ok(kill(pid, signal)?)
 }
 
 /// Waits until a process is gone.
-pub fn wait_until_gone(pid: Pid) -> Result<()> {
+pub(super) fn wait_until_gone(pid: Pid) -> Result<()> {
     let give_up = Instant::now() + PATIENCE;
     while kill(pid, None).is_ok() {
         // What nobody waits for is a zombie.

@@ -10,7 +10,7 @@ use ring_segment::{Test, tests};
 use super::client_stand::serve;
 use crate::locks::program::Running;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         who_does_not_get_a_token_in_time_gives_up_with_its_exit_code,
         a_client_that_is_told_to_end_takes_its_request_back,

@@ -29,7 +29,7 @@ const KILLED: usize = 6;
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(20);
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         three_servers_bear_the_loss_of_one_and_a_new_start_of_all,
         five_servers_bear_the_loss_of_the_leader_and_another,

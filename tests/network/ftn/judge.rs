@@ -11,7 +11,7 @@ use crate::record::{Record, Sent};
 
 mod made_up;
 
-pub use made_up::tests;
+pub(super) use made_up::tests;
 
 /// Ids of sessions are not smaller.
 const MIN_SESSION: i64 = 1 << 20;
@@ -22,7 +22,7 @@ const DEASSIGN: i64 = 2;
 const READY: i64 = 2;
 
 /// The servers, and what follows from their options.
-pub struct Service {
+pub(super) struct Service {
     /// The list, line by line.
     pub lines: Vec<String>,
     /// The address of each.
@@ -68,7 +68,7 @@ struct Judge {
 }
 
 /// Reads all that was recorded, and judges it; how many exclusive grants there were.
-pub fn judge(record: &Record, service: &Service) -> Result<usize> {
+pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
     let port = service.servers.first().context("no servers")?.port();
     let mut judge = Judge::default();
     let ssig = signature(&service.lines);

@@ -16,7 +16,7 @@ mod wire;
 
 use ring_segment::Test;
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     // The servers of these are killed and stopped by the tests themselves.
     let clients = [
         client::tests(),

@@ -17,7 +17,7 @@ use ring_segment::{PATIENCE, Test, tests};
 use super::client_stand::serve;
 use crate::locks::program::Running;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         data_come_and_go_where_fragments_are_dropped,
         a_set_that_is_not_confirmed_ends_in_time_and_by_a_signal,

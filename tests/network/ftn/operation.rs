@@ -12,7 +12,7 @@ use ring_segment::{PATIENCE, Test, tests};
 
 use super::stand::{PORT, Stand};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         a_name_that_is_not_resolved_is_a_server_that_is_down,
         a_server_with_other_options_is_named_and_clients_follow_it,

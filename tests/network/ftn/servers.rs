@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::stand::{HEARTBEAT, PORT, SERVER_TIMEOUT, Stand};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         three_servers_agree_on_a_leader_and_show_it,
         exclusive another_leads_in_time_when_the_leader_is_killed,

@@ -10,7 +10,7 @@ use crate::recipes::pages::{FTN, block};
 const UNIT: &str = "ringd-ftn@0";
 const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         the_unit_serves_without_any_right_and_leaves_when_it_is_stopped,
         a_list_without_this_server_is_not_tried_again,

@@ -10,14 +10,14 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Where servers listen.
-pub const PORT: u16 = 7301;
+pub(super) const PORT: u16 = 7301;
 /// HB of a stand that was told nothing else.
-pub const HEARTBEAT: Duration = Duration::from_millis(100);
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(100);
 /// ST: three quarters of it are longer than a server stands still under stalls.
-pub const SERVER_TIMEOUT: Duration = Duration::from_millis(1_500);
+pub(super) const SERVER_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Servers, one on each of the first nodes of a segment.
-pub struct Stand {
+pub(super) struct Stand {
     segment: Segment,
     folder: TempDir,
     servers: Vec<Daemon>,
@@ -26,7 +26,7 @@ pub struct Stand {
 impl Stand {
     /// Starts `servers` servers with these options beside the times of this stand, on a segment of so many `nodes`.
     /// What is given twice counts as given last.
-    pub fn new(nodes: usize, servers: usize, options: &[(&str, &str)]) -> Result<Self> {
+    pub(super) fn new(nodes: usize, servers: usize, options: &[(&str, &str)]) -> Result<Self> {
         let mut stand = Self::without_servers(nodes, servers)?;
         for index in 0..servers {
             stand.start(index, options)?;
@@ -35,7 +35,7 @@ impl Stand {
     }
 
     /// Starts the next server, which is on the node of this place.
-    pub fn start(&mut self, index: usize, options: &[(&str, &str)]) -> Result<()> {
+    pub(super) fn start(&mut self, index: usize, options: &[(&str, &str)]) -> Result<()> {
         let mut server = self.server_options(index)?;
         for (name, value) in options {
             server = server.option(name, value);
@@ -45,7 +45,7 @@ impl Stand {
     }
 
     /// A segment, and the list of the servers that could run on its first nodes.
-    pub fn without_servers(nodes: usize, servers: usize) -> Result<Self> {
+    pub(super) fn without_servers(nodes: usize, servers: usize) -> Result<Self> {
         let segment = Layout::new(nodes).addresses().bridge()?;
         // A client on a server's machine reaches it by that.
         for node in segment.nodes() {
@@ -62,7 +62,7 @@ impl Stand {
     }
 
     /// A server that is to be started on the node of this place, with the times of this stand.
-    pub fn server_options(&self, index: usize) -> Result<Ringd> {
+    pub(super) fn server_options(&self, index: usize) -> Result<Ringd> {
         let node = self.segment.node(index);
         node.wait_for_link()?;
         let (heartbeat, timeout) = (HEARTBEAT.as_millis(), SERVER_TIMEOUT.as_millis());
@@ -79,28 +79,28 @@ impl Stand {
     }
 
     /// The segment.
-    pub fn segment(&self) -> &Segment {
+    pub(super) fn segment(&self) -> &Segment {
         &self.segment
     }
 
     /// A folder for whatever a test needs, which goes with the stand.
-    pub fn folder(&self) -> &Path {
+    pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     /// The list of servers.
-    pub fn list(&self) -> PathBuf {
+    pub(super) fn list(&self) -> PathBuf {
         self.folder.path().join("servers")
     }
 
     /// One of the servers.
-    pub fn server(&mut self, index: usize) -> &mut Daemon {
+    pub(super) fn server(&mut self, index: usize) -> &mut Daemon {
         &mut self.servers[index]
     }
 
     /// Waits until all of these servers are READY, and agree on one of them as leader, on its configuration and on what the states
     /// of all servers are. Returns the leader.
-    pub fn wait_until_served_by(&self, those: &[usize]) -> Result<usize> {
+    pub(super) fn wait_until_served_by(&self, those: &[usize]) -> Result<usize> {
         let first = *those.first().context("there are none")?;
         let is_served = |status: &Value| {
             let is_up = |index: &usize| status["servers"][*index]["state"] == "READY";

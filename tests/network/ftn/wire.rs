@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// A datagram: its head, and what is behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Datagram {
+pub(super) struct Datagram {
     pub from: i64,
     pub to: i64,
     pub ssig: i64,
@@ -12,11 +12,11 @@ pub struct Datagram {
 }
 
 /// A token: its name and its data.
-pub type Token = (Vec<u8>, Vec<u8>);
+pub(super) type Token = (Vec<u8>, Vec<u8>);
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Body {
+pub(super) enum Body {
     Login {
         p: Vec<u8>,
     },
@@ -87,7 +87,7 @@ pub enum Body {
 
 impl Datagram {
     /// Reads a datagram, and all of it.
-    pub fn read(bytes: &[u8]) -> Result<Self> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         let mut rest = Rest(bytes);
         let (kind, from, to, ssig) = (rest.int()?, rest.int()?, rest.int()?, rest.int()?);
         let body = rest.body(kind).with_context(|| format!("type {kind}"))?;
@@ -271,7 +271,7 @@ impl Rest<'_> {
 }
 
 /// The signature of a list of servers, by the document's formula.
-pub fn signature(lines: &[String]) -> i64 {
+pub(super) fn signature(lines: &[String]) -> i64 {
     let hash = |line: &String| {
         let bytes = line.bytes();
         let sum = bytes.fold(0_u32, |h, byte| {

@@ -24,12 +24,12 @@ const FILE: &str = "GRADES_SIGNS";
 const TURN: Duration = Duration::from_millis(1);
 
 /// The machine's CLOCK_BOOTTIME, by which holders are told how long they may go on.
-pub fn boottime() -> Result<Duration> {
+pub(super) fn boottime() -> Result<Duration> {
     Ok(Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME)?))
 }
 
 /// If this process is the command of a [`Holder`]: does its work, and gives its exit code.
-pub fn work_if_asked() -> Option<ExitCode> {
+pub(crate) fn work_if_asked() -> Option<ExitCode> {
     let file = env::var_os(FILE)?;
     if let Err(error) = work(Path::new(&file)) {
         eprintln!("the command of a holder: {error:#}");
@@ -56,7 +56,7 @@ fn work(path: &Path) -> Result<()> {
 }
 
 /// `ringctl run` with such a command.
-pub struct Holder {
+pub(super) struct Holder {
     ringctl: Child,
     file: PathBuf,
     _folder: TempDir,
@@ -64,7 +64,7 @@ pub struct Holder {
 
 impl Holder {
     /// Has it run with these options.
-    pub fn start(daemon: &Daemon, options: &[&str]) -> Result<Self> {
+    pub(super) fn start(daemon: &Daemon, options: &[&str]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("signs");
         File::create(&file)?;
@@ -81,7 +81,7 @@ impl Holder {
     }
 
     /// One that works already.
-    pub fn at_work(daemon: &Daemon, options: &[&str]) -> Result<Self> {
+    pub(super) fn at_work(daemon: &Daemon, options: &[&str]) -> Result<Self> {
         let holder = Self::start(daemon, options)?;
         holder.wait_for_sign(Duration::ZERO)?;
         Ok(holder)
@@ -97,17 +97,17 @@ impl Holder {
     }
 
     /// When it began, if it has.
-    pub fn first(&self) -> Result<Option<Duration>> {
+    pub(super) fn first(&self) -> Result<Option<Duration>> {
         self.sign(0)
     }
 
     /// When it was there last.
-    pub fn last(&self) -> Result<Duration> {
+    pub(super) fn last(&self) -> Result<Duration> {
         self.sign(8)?.context("it has never worked")
     }
 
     /// Waits until it has worked later than at `time`.
-    pub fn wait_for_sign(&self, time: Duration) -> Result<()> {
+    pub(super) fn wait_for_sign(&self, time: Duration) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         while self.sign(8)?.is_none_or(|last| last <= time) {
             let end = self.end()?;
@@ -126,7 +126,7 @@ impl Holder {
     }
 
     /// Waits for `ringctl`'s end: its exit code.
-    pub fn wait_exit(&mut self) -> Result<Option<i32>> {
+    pub(super) fn wait_exit(&mut self) -> Result<Option<i32>> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.ringctl.try_wait()? {
@@ -140,7 +140,7 @@ impl Holder {
     }
 
     /// Lets the command end by itself: it has not lost anything until then.
-    pub fn finish(mut self) -> Result<()> {
+    pub(super) fn finish(mut self) -> Result<()> {
         fs::remove_file(&self.file)?;
         let code = self.wait_exit()?;
         ensure!(code == Some(0), "it ended with {code:?}");

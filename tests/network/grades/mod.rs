@@ -14,7 +14,7 @@ use ring_segment::{
 };
 
 use holder::Holder;
-pub use holder::work_if_asked;
+pub(crate) use holder::work_if_asked;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// `ringctl run` has lost the token.
@@ -24,7 +24,7 @@ const REFUSED: i32 = 9;
 /// A command that needs a quorum, and does not wait for ever.
 const QUORUM: &[&str] = &["--require", "quorum", "-w", WAIT];
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     let mut tests = shown::tests();
     tests.extend(quorum::tests());
     tests.extend(pausing::tests());

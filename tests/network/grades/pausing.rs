@@ -16,7 +16,7 @@ const PENDING: i32 = 6;
 /// How often an offer is made at the most.
 const TAKE_ATTEMPTS: usize = 3;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         a_paused_node_owns_nothing_and_the_others_go_on,
         a_pause_of_all_ends_with_the_first_that_resumes,

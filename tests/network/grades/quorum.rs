@@ -12,7 +12,7 @@ use super::{
     timing_alone,
 };
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         exclusive a_holder_that_is_cut_off_or_whose_daemon_stands_still_ends_before_the_next_begins,
         exclusive two_halves_have_a_view_each_and_no_quorum,

@@ -12,7 +12,7 @@ use super::{
     timing,
 };
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         a_command_can_require_a_quorum_and_reads_that_it_has_it,
         status_and_watch_tell_the_grade,

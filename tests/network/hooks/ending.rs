@@ -9,7 +9,7 @@ use ring_segment::{Message, Seen, Segment, Timing, invariants};
 
 use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, at_rest, at_rest_alone, lives, wait_until};
 
-pub fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
+pub(super) fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     // It and its child ignore SIGTERM; another child says that it has heard it.
     let script = format!(
@@ -37,7 +37,7 @@ pub fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
     Ok(())
 }
 
-pub fn a_hook_that_hangs_leaves_the_ring_alone() -> Result<()> {
+pub(super) fn a_hook_that_hangs_leaves_the_ring_alone() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, Place::new()?);
     place.hook("hangs", "echo $$ >>$R; exec sleep 1000")?;
     let timing = Timing::forbearing(HEARTBEAT);
@@ -73,7 +73,7 @@ pub fn a_hook_that_hangs_leaves_the_ring_alone() -> Result<()> {
     Ok(())
 }
 
-pub fn what_a_hook_leaves_behind_is_ended_unless_it_has_left() -> Result<()> {
+pub(super) fn what_a_hook_leaves_behind_is_ended_unless_it_has_left() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     // Both hold the hook's output open.
     let script = "sleep 1000 & echo stays $! $RINGD_STATE >>$R; \
@@ -106,7 +106,7 @@ pub fn what_a_hook_leaves_behind_is_ended_unless_it_has_left() -> Result<()> {
     Ok(())
 }
 
-pub fn a_stop_ends_the_hook_that_runs_and_is_told() -> Result<()> {
+pub(super) fn a_stop_ends_the_hook_that_runs_and_is_told() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     let script = "echo $RINGD_EVENT $RINGD_OLD_STATE $RINGD_STATE $RINGD_MERGED >>$R; \
          [ $RINGD_STATE != LOOSER ] || { trap '' TERM; echo $$ >>$R; while :; do sleep 1; done; }";
@@ -127,7 +127,7 @@ pub fn a_stop_ends_the_hook_that_runs_and_is_told() -> Result<()> {
     Ok(())
 }
 
-pub fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
+pub(super) fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     let script = "trap '' TERM; echo $RINGD_STATE $$ >>$R; while :; do sleep 1; done";
     place.hook("hangs", script)?;
@@ -150,7 +150,7 @@ pub fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
     Ok(())
 }
 
-pub fn a_killed_daemon_takes_its_hook_along() -> Result<()> {
+pub(super) fn a_killed_daemon_takes_its_hook_along() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     let script = "echo $RINGD_OLD_STATE $RINGD_STATE $$ >>$R; [ $RINGD_STATE != OWNER ] || \
          while :; do sleep 0.1; done";

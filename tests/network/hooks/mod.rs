@@ -28,7 +28,7 @@ use surroundings::{
     what_hooks_say_is_in_the_log_and_a_flood_is_not,
 };
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     tests![
         what_hooks_are_told_is_what_watchers_are_told,
         slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state,

@@ -25,7 +25,7 @@ fn gives_away(daemon: &Daemon) -> Result<()> {
     is_given().map(drop)
 }
 
-pub fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
+pub(super) fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, Place::new()?);
     place.hook("tell", TELL)?;
     let timing = at_rest();
@@ -94,7 +94,7 @@ pub fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
     Ok(())
 }
 
-pub fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state() -> Result<()> {
+pub(super) fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state() -> Result<()> {
     const SLOW: &str = "echo begin number=$RINGD_EVENT_NUMBER old=$RINGD_OLD_STATE \
          state=$RINGD_STATE merged=$RINGD_MERGED >>$R; sleep 0.1; \
          echo end number=$RINGD_EVENT_NUMBER >>$R";
@@ -151,7 +151,7 @@ pub fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state() -> Re
     Ok(())
 }
 
-pub fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_line() -> Result<()> {
+pub(super) fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_line() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     for name in ["b", "10-a.sh", "9", "a~", ".a", "a.bak"] {
         place.hook(name, "echo $(basename $0) $RINGD_STATE >>$R")?;
@@ -169,7 +169,7 @@ pub fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_line() ->
     Ok(())
 }
 
-pub fn a_drop_in_needs_no_restart() -> Result<()> {
+pub(super) fn a_drop_in_needs_no_restart() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, Place::new()?);
     std::fs::remove_dir(place.hooks())?;
     let timing = at_rest();

@@ -9,30 +9,30 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use ring_segment::{Daemon, FOR_GOOD, Node, Ringd, Timing};
-pub use ring_segment::{PATIENCE, binaries};
+pub(super) use ring_segment::{PATIENCE, binaries};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub const HEARTBEAT: Duration = Duration::from_millis(100);
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(100);
 
 /// A token that stays where it is, and takes its time until it does: an owner that a busy machine
 /// stalls keeps it, and a member that it stalls gets it.
-pub fn at_rest() -> Timing {
+pub(super) fn at_rest() -> Timing {
     Timing::patient(Duration::from_secs(1)).idle_hold(FOR_GOOD)
 }
 
 /// The same for a test that nothing runs beside, and that has its owner sooner therefore.
-pub fn at_rest_alone() -> Timing {
+pub(super) fn at_rest_alone() -> Timing {
     Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
 }
 
 /// A directory of hooks, and the record that they write.
-pub struct Place {
+pub(super) struct Place {
     folder: TempDir,
 }
 
 impl Place {
-    pub fn new() -> Result<Self> {
+    pub(super) fn new() -> Result<Self> {
         let folder = tempfile::tempdir()?;
         DirBuilder::new()
             .mode(0o755)
@@ -40,21 +40,21 @@ impl Place {
         Ok(Self { folder })
     }
 
-    pub fn hooks(&self) -> PathBuf {
+    pub(super) fn hooks(&self) -> PathBuf {
         self.folder.path().join("hooks.d")
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn record(&self) -> PathBuf {
+    pub(super) fn record(&self) -> PathBuf {
         self.path("record")
     }
 
     /// Puts a hook into the directory, all of it at once. `>>$R` in the script writes to the
     /// record.
-    pub fn hook(&self, name: &str, script: &str) -> Result<PathBuf> {
+    pub(super) fn hook(&self, name: &str, script: &str) -> Result<PathBuf> {
         let path = self.hooks().join(name);
         self.program(&path, script)?;
         Ok(path)
@@ -70,13 +70,13 @@ impl Place {
     }
 
     /// A daemon that runs these hooks.
-    pub fn ringd(&self, node: &Node, timing: &Timing) -> Ringd {
+    pub(super) fn ringd(&self, node: &Node, timing: &Timing) -> Ringd {
         let ringd = node.ringd(binaries()).timing(timing);
         ringd.option("--hooks-dir", self.hooks())
     }
 
     /// The record's lines so far that are at their end.
-    pub fn lines(&self) -> Vec<String> {
+    pub(super) fn lines(&self) -> Vec<String> {
         let text = fs::read_to_string(self.record()).unwrap_or_default();
         let whole = text.split_inclusive('\n');
         whole
@@ -85,7 +85,7 @@ impl Place {
     }
 
     /// Waits until the record is as it should be, and gives what was looked for.
-    pub fn wait_for<T>(&self, wanted: impl Fn(&[String]) -> Option<T>) -> Result<T> {
+    pub(super) fn wait_for<T>(&self, wanted: impl Fn(&[String]) -> Option<T>) -> Result<T> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let lines = self.lines();
@@ -100,13 +100,13 @@ impl Place {
     }
 
     /// Waits for a line, and gives it.
-    pub fn wait_for_line(&self, wanted: impl Fn(&str) -> bool) -> Result<String> {
+    pub(super) fn wait_for_line(&self, wanted: impl Fn(&str) -> bool) -> Result<String> {
         self.wait_for(|lines| lines.iter().find(|line| wanted(line)).cloned())
     }
 }
 
 /// `ringctl watch`, from the daemon's first event on.
-pub struct Watch {
+pub(super) struct Watch {
     child: Child,
     path: PathBuf,
 }
@@ -114,7 +114,7 @@ pub struct Watch {
 impl Watch {
     /// A hook must write down the number that it is told: that of the start is the one before the
     /// first event's.
-    pub fn start(daemon: &Daemon, place: &Place) -> Result<Self> {
+    pub(super) fn start(daemon: &Daemon, place: &Place) -> Result<Self> {
         let start = place.wait_for_line(|line| line.contains(" old=none "))?;
         let first = value(&start, "number")?.parse::<u64>()? + 1;
         let path = place.path("watched");
@@ -127,7 +127,7 @@ impl Watch {
     }
 
     /// All that it sees up to an event of which a hook has written this, and that hooks are told of.
-    pub fn told_until(&self, line: &str) -> Result<Vec<Value>> {
+    pub(super) fn told_until(&self, line: &str) -> Result<Vec<Value>> {
         let last: u64 = value(line, "number")?.parse()?;
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -142,7 +142,7 @@ impl Watch {
     }
 
     /// All that it has seen so far and that hooks are told of.
-    pub fn told(&self) -> Result<Vec<Value>> {
+    pub(super) fn told(&self) -> Result<Vec<Value>> {
         let text = fs::read_to_string(&self.path)?;
         let mut told = Vec::new();
         for line in text
@@ -168,7 +168,7 @@ impl Drop for Watch {
 }
 
 /// Waits until something holds.
-pub fn wait_until(what: &str, holds: impl Fn() -> bool) -> Result<()> {
+pub(super) fn wait_until(what: &str, holds: impl Fn() -> bool) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
         if Instant::now() > deadline {
@@ -180,14 +180,14 @@ pub fn wait_until(what: &str, holds: impl Fn() -> bool) -> Result<()> {
 }
 
 /// Whether a process lives, zombies not counted.
-pub fn lives(pid: &str) -> bool {
+pub(super) fn lives(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     let state = stat.rsplit_once(") ").map(|(_, rest)| rest.chars().next());
     !matches!(state.flatten(), None | Some('Z' | 'X'))
 }
 
 /// The value of a `NAME=value` among words.
-pub fn value<'a>(line: &'a str, name: &str) -> Result<&'a str> {
+pub(super) fn value<'a>(line: &'a str, name: &str) -> Result<&'a str> {
     let mut pairs = line.split(' ').filter_map(|word| word.split_once('='));
     let found = pairs.find(|(key, _)| *key == name);
     found

@@ -10,7 +10,7 @@ use ring_segment::{Segment, Timing};
 
 use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, at_rest, at_rest_alone, value};
 
-pub fn a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody() -> Result<()> {
+pub(super) fn a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, Place::new()?);
     let plain = place.hook("1-plain", "echo plain >>$R")?;
     fs::set_permissions(&plain, fs::Permissions::from_mode(0o644))?;
@@ -55,7 +55,7 @@ pub fn a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody() -> Result<()
     Ok(())
 }
 
-pub fn what_a_hook_leaves_behind_in_a_container_is_waited_for() -> Result<()> {
+pub(super) fn what_a_hook_leaves_behind_in_a_container_is_waited_for() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     // Whose parent is gone is process 1's child, and stays a zombie until that waits for it.
     let script = "orphan=$( (true & echo $!) ); while [ -d /proc/$orphan ]; do sleep 0.01; done; echo gone >>$R";
@@ -66,7 +66,7 @@ pub fn what_a_hook_leaves_behind_in_a_container_is_waited_for() -> Result<()> {
     place.wait_for_line(|line| line == "gone").map(drop)
 }
 
-pub fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
+pub(super) fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     let script = "[ $RINGD_STATE = OWNER ] || exit 0; \
          until [ $(cat /proc/$$/oom_score_adj) -gt $(cat /proc/$PPID/oom_score_adj) ]; do :; done; \
@@ -108,7 +108,7 @@ pub fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
     Ok(())
 }
 
-pub fn a_hook_of_roots_may_do_more_than_its_daemon() -> Result<()> {
+pub(super) fn a_hook_of_roots_may_do_more_than_its_daemon() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     place.hook(
         "adds",
@@ -122,7 +122,7 @@ pub fn a_hook_of_roots_may_do_more_than_its_daemon() -> Result<()> {
     Ok(())
 }
 
-pub fn a_daemon_of_roots_without_hooks_cannot_get_rights_back() -> Result<()> {
+pub(super) fn a_daemon_of_roots_without_hooks_cannot_get_rights_back() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     fs::remove_dir(place.hooks())?;
     let daemon = place.ringd(segment.node(0), &at_rest_alone()).spawn()?;
@@ -135,7 +135,7 @@ pub fn a_daemon_of_roots_without_hooks_cannot_get_rights_back() -> Result<()> {
     Ok(())
 }
 
-pub fn what_hooks_say_is_in_the_log_and_a_flood_is_not() -> Result<()> {
+pub(super) fn what_hooks_say_is_in_the_log_and_a_flood_is_not() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     place.hook(
         "1-says",
@@ -162,7 +162,7 @@ pub fn what_hooks_say_is_in_the_log_and_a_flood_is_not() -> Result<()> {
     Ok(())
 }
 
-pub fn a_restless_token_is_warned_of() -> Result<()> {
+pub(super) fn a_restless_token_is_warned_of() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     let warns = |line: &String| line.contains("WARN") && line.contains("--idle-hold");
     place.hook("tells", "echo $RINGD_STATE >>$R")?;
@@ -188,12 +188,12 @@ pub fn a_restless_token_is_warned_of() -> Result<()> {
     Ok(())
 }
 
-pub fn a_hooks_directory_of_another_user_is_skipped() -> Result<()> {
+pub(super) fn a_hooks_directory_of_another_user_is_skipped() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     place.hook("theirs", "echo ran >>$R")?;
     match chown(place.hooks(), Some(65534), None) {
         // There is no other user in this world.
-        Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => return Ok(()),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(()),
         given => given?,
     }
     let mut daemon = place.ringd(segment.node(0), &at_rest()).spawn()?;

@@ -12,7 +12,7 @@ use super::peer::{Outcome, Peer};
 use super::stand::{Kind, Stand, addresses, counter};
 use super::wire::{Datagram, Entry};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         of_a_list_of_five_thousand_strangers_few_are_taken_and_none_costs_a_turn,
         a_mebibyte_of_data_goes_round,

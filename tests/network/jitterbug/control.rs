@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::stand::{Kind, Stand, count, counter};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     let all = tests![
         the_status_is_a_page_and_json_with_the_keys_of_its_page,
         watchers_see_what_happens,

@@ -6,7 +6,7 @@ use ring_segment::{PATIENCE, Test, tests};
 
 use super::stand::{Kind, RENEW_TIMEOUT, Stand, count, counter};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     let all = tests![
         a_leader_that_is_killed_is_replaced_and_the_count_goes_on,
         a_leader_that_is_killed_while_it_computes_is_replaced,

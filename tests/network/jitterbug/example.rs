@@ -11,7 +11,7 @@ use super::judge::judge;
 use super::stand::{Kind, Stand};
 use crate::recipes::pages::{JITTERBUG, block};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![digits_of_pi_go_on_though_leaders_are_killed]
         .into_iter()
         .map(Test::without_stalls)

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::stand::{Kind, Stand};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         nodes_whose_netmasks_differ_are_alone_and_say_so,
         a_node_whose_tcp_is_blocked_is_named,

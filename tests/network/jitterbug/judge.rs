@@ -13,7 +13,7 @@ use crate::record::{Record, Sent, Stream};
 
 /// A token that was given away, and taken.
 #[derive(Debug, Clone)]
-pub struct Pass {
+pub(super) struct Pass {
     pub at: Duration,
     pub from: IpAddr,
     pub to: IpAddr,
@@ -23,14 +23,14 @@ pub struct Pass {
 
 /// All that was seen, read.
 #[derive(Debug)]
-pub struct Seen {
+pub(super) struct Seen {
     pub datagrams: Vec<(Sent, Datagram)>,
     /// Passes that ended done, in the order of their ends.
     pub passes: Vec<Pass>,
 }
 
 /// Reads all that was recorded, and judges it.
-pub fn judge(record: &Record) -> Result<Seen> {
+pub(super) fn judge(record: &Record) -> Result<Seen> {
     let mut datagrams = Vec::new();
     for sent in record.datagrams(UDP_PORT) {
         let read = Datagram::read(&sent.bytes).with_context(|| format!("{sent:?}"))?;
@@ -140,7 +140,7 @@ fn check_chains(passes: &[Pass]) -> Result<()> {
 
 impl Seen {
     /// The data of each id never goes back. `rank` says how far it is.
-    pub fn check_data(&self, rank: impl Fn(&[u8]) -> Result<u64>) -> Result<()> {
+    pub(super) fn check_data(&self, rank: impl Fn(&[u8]) -> Result<u64>) -> Result<()> {
         let mut ranks: BTreeMap<i32, u64> = BTreeMap::new();
         for pass in &self.passes {
             let now = rank(&pass.data).with_context(|| format!("{pass:?}"))?;
@@ -155,7 +155,7 @@ impl Seen {
     }
 
     /// How many of the passes went from one node to another one.
-    pub fn passed(&self, from: IpAddr, to: IpAddr) -> usize {
+    pub(super) fn passed(&self, from: IpAddr, to: IpAddr) -> usize {
         let all = self.passes.iter();
         all.filter(|pass| (pass.from, pass.to) == (from, to))
             .count()
@@ -163,14 +163,14 @@ impl Seen {
 }
 
 /// Data of a ring that counts.
-pub fn number(data: &[u8]) -> Result<u64> {
+pub(super) fn number(data: &[u8]) -> Result<u64> {
     match data {
         [] => Ok(0),
         digits => Ok(std::str::from_utf8(digits)?.parse()?),
     }
 }
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     let all = tests![
         a_token_that_two_nodes_give_away_is_seen,
         data_that_goes_back_is_seen,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::stand::{Kind, Stand, count, counter};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     let all = tests![
         two_rings_become_one_when_a_cut_heals,
         a_node_that_was_cut_off_knows_what_the_others_know_afterwards,

@@ -16,7 +16,7 @@ mod wire;
 
 use ring_segment::Test;
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     let parts = [
         crashes::tests(),
         merging::tests(),

@@ -13,14 +13,14 @@ use super::stand::UDP_PORT;
 use super::wire::{Datagram, Entry, hash, list_on_wire};
 
 /// A place from which the test speaks.
-pub struct Peer {
+pub(super) struct Peer {
     node: Node,
     socket: UdpSocket,
 }
 
 /// What has become of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// The candidate has the token.
     Taken,
     /// It has reset the connection.
@@ -29,7 +29,7 @@ pub enum Outcome {
 
 impl Peer {
     /// On a node where no other runs.
-    pub fn on(node: &Node) -> Result<Self> {
+    pub(super) fn on(node: &Node) -> Result<Self> {
         let socket = node.ns().run(|| UdpSocket::bind(("0.0.0.0", UDP_PORT)))??;
         socket.set_broadcast(true)?;
         socket.set_read_timeout(Some(PATIENCE))?;
@@ -40,13 +40,16 @@ impl Peer {
     }
 
     /// Sends bytes to a node.
-    pub fn send(&self, to: IpAddr, bytes: &[u8]) -> Result<()> {
+    pub(super) fn send(&self, to: IpAddr, bytes: &[u8]) -> Result<()> {
         self.socket.send_to(bytes, (to, UDP_PORT))?;
         Ok(())
     }
 
     /// Waits for a datagram as wanted.
-    pub fn expect(&self, wanted: impl Fn(IpAddr, Datagram) -> bool) -> Result<(IpAddr, Datagram)> {
+    pub(super) fn expect(
+        &self,
+        wanted: impl Fn(IpAddr, Datagram) -> bool,
+    ) -> Result<(IpAddr, Datagram)> {
         let mut room = [0; 64];
         loop {
             let (length, from) = self.socket.recv_from(&mut room)?;
@@ -58,12 +61,24 @@ impl Peer {
     }
 
     /// Offers a token with this list and data to the node at an address.
-    pub fn give(&self, to: SocketAddr, id: i32, list: &[Entry], data: &[u8]) -> Result<Outcome> {
+    pub(super) fn give(
+        &self,
+        to: SocketAddr,
+        id: i32,
+        list: &[Entry],
+        data: &[u8],
+    ) -> Result<Outcome> {
         give_over(self.connect(to)?, id, list, data, TcpStream::write_all)
     }
 
     /// Offers a token as [`Peer::give`] does, but sends one byte per millisecond.
-    pub fn dribble(&self, to: SocketAddr, id: i32, list: &[Entry], data: &[u8]) -> Result<Outcome> {
+    pub(super) fn dribble(
+        &self,
+        to: SocketAddr,
+        id: i32,
+        list: &[Entry],
+        data: &[u8],
+    ) -> Result<Outcome> {
         give_over(self.connect(to)?, id, list, data, |stream, bytes| {
             bytes.iter().try_for_each(|&byte| {
                 thread::sleep(Duration::from_millis(1));
@@ -73,7 +88,7 @@ impl Peer {
     }
 
     /// A connection to a node, for bytes as the test likes.
-    pub fn connect(&self, to: SocketAddr) -> Result<TcpStream> {
+    pub(super) fn connect(&self, to: SocketAddr) -> Result<TcpStream> {
         let connect = || TcpStream::connect_timeout(&to, Duration::from_secs(10));
         let stream = self.node.ns().run(connect)?.context("nobody listens")?;
         stream.set_nodelay(true)?;
@@ -83,7 +98,7 @@ impl Peer {
     }
 
     /// Connects from another address of its machine. `None`: the node has reset the connection at once.
-    pub fn connect_from(&self, from: Ipv4Addr, to: SocketAddr) -> Result<Option<TcpStream>> {
+    pub(super) fn connect_from(&self, from: Ipv4Addr, to: SocketAddr) -> Result<Option<TcpStream>> {
         let connect = || -> io::Result<TcpStream> {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
             socket.bind(&SocketAddr::from((from, 0)).into())?;
@@ -99,7 +114,7 @@ impl Peer {
     }
 
     /// Listens for connections of nodes.
-    pub fn listen(&self, port: u16) -> Result<TcpListener> {
+    pub(super) fn listen(&self, port: u16) -> Result<TcpListener> {
         Ok(self
             .node
             .ns()
@@ -107,7 +122,7 @@ impl Peer {
     }
 
     /// Its address.
-    pub fn address(&self) -> IpAddr {
+    pub(super) fn address(&self) -> IpAddr {
         self.node.ip().expect("it has one").into()
     }
 }

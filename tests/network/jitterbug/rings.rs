@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::stand::{Kind, Stand, UDP_PORT, addresses, count, counter};
 use super::wire::Datagram;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         two_nodes_count_in_turns,
         two_nodes_on_ipv6_are_a_ring,
@@ -102,7 +102,7 @@ fn a_node_of_ipv6_speaks_from_its_own_address_whatever_others_there_are() -> Res
     let node = stand.segment().node(0);
     node.ns().ip("addr add fe80::99/64 dev eth0 nodad\n")?;
     let said = counter(&stand.wait_for_count(0, 0)?, "announcements");
-    let more = |status: &serde_json::Value| counter(status, "announcements") > said + 1;
+    let more = |status: &Value| counter(status, "announcements") > said + 1;
     let status = stand.status_when(0, more)?;
     let own = [stand.address(0).to_string()];
     ensure!(addresses(&status) == own, "{status:#}");

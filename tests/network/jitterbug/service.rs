@@ -9,7 +9,7 @@ use crate::recipes::pages::{JITTERBUG, block};
 
 const UNIT: &str = "ringd-jitterbug@eth0";
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![the_unit_leads_without_any_right_and_ends_when_it_is_stopped]
 }
 

@@ -15,7 +15,7 @@ use super::judge::{Seen, judge, number};
 use crate::record::Record;
 
 /// Where nodes speak.
-pub const UDP_PORT: u16 = 57_700;
+pub(super) const UDP_PORT: u16 = 57_700;
 /// Times of a stand that was told nothing else: a restore takes 180 ms, and a stall 150 ms.
 const TIMES: [(&str, &str); 3] = [
     ("--tr-interval", "30ms"),
@@ -23,11 +23,11 @@ const TIMES: [(&str, &str); 3] = [
     ("--hold", "20ms"),
 ];
 /// The renew timeout of [`TIMES`].
-pub const RENEW_TIMEOUT: Duration = Duration::from_secs(1);
+pub(super) const RENEW_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a stand's segment is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// The kernel's bridge, with IPv4.
     Bridge,
     /// The same, with link-local IPv6 alone.
@@ -37,7 +37,7 @@ pub enum Kind {
 }
 
 /// Nodes, one on each node of a segment, unless they are to be started later.
-pub struct Stand {
+pub(super) struct Stand {
     segment: Segment,
     kind: Kind,
     record: Record,
@@ -46,7 +46,7 @@ pub struct Stand {
 
 impl Stand {
     /// Starts nodes with these options beside the times of this stand. What is given twice counts as given last.
-    pub fn new(kind: Kind, nodes: usize, options: &[(&str, &str)]) -> Result<Self> {
+    pub(super) fn new(kind: Kind, nodes: usize, options: &[(&str, &str)]) -> Result<Self> {
         let mut stand = Self::without_nodes(kind, nodes)?;
         for index in 0..nodes {
             stand.add(index, options)?;
@@ -55,7 +55,7 @@ impl Stand {
     }
 
     /// A segment where nodes could be.
-    pub fn without_nodes(kind: Kind, nodes: usize) -> Result<Self> {
+    pub(super) fn without_nodes(kind: Kind, nodes: usize) -> Result<Self> {
         let layout = Layout::new(nodes);
         let segment = match kind {
             Kind::Bridge => layout.addresses().bridge()?,
@@ -75,7 +75,7 @@ impl Stand {
     }
 
     /// A node that is to be started, with the times of this stand.
-    pub fn options(&self, index: usize) -> Result<Ringd> {
+    pub(super) fn options(&self, index: usize) -> Result<Ringd> {
         let node = self.segment.node(index);
         node.wait_for_link()?;
         let mut ringd = node
@@ -90,7 +90,7 @@ impl Stand {
     }
 
     /// Starts the next node, on the segment's node of this place.
-    pub fn add(&mut self, index: usize, options: &[(&str, &str)]) -> Result<()> {
+    pub(super) fn add(&mut self, index: usize, options: &[(&str, &str)]) -> Result<()> {
         let mut node = self.options(index)?;
         for (name, value) in options {
             node = node.option(name, value);
@@ -100,37 +100,37 @@ impl Stand {
     }
 
     /// The segment.
-    pub const fn segment(&self) -> &Segment {
+    pub(super) const fn segment(&self) -> &Segment {
         &self.segment
     }
 
     /// What was sent.
-    pub const fn record(&self) -> &Record {
+    pub(super) const fn record(&self) -> &Record {
         &self.record
     }
 
     /// One of the nodes.
-    pub fn node(&mut self, index: usize) -> &mut Daemon {
+    pub(super) fn node(&mut self, index: usize) -> &mut Daemon {
         &mut self.nodes[index]
     }
 
     /// Runs `ringctl` beside a node.
-    pub fn ringctl(&self, index: usize, arguments: &[&str]) -> Result<Output> {
+    pub(super) fn ringctl(&self, index: usize, arguments: &[&str]) -> Result<Output> {
         self.nodes[index].ringctl(arguments)
     }
 
     /// A node's control socket.
-    pub fn control(&self, index: usize) -> PathBuf {
+    pub(super) fn control(&self, index: usize) -> PathBuf {
         self.nodes[index].control()
     }
 
     /// Sends a node a signal.
-    pub fn signal(&self, index: usize, signal: Signal) -> Result<()> {
+    pub(super) fn signal(&self, index: usize, signal: Signal) -> Result<()> {
         self.nodes[index].signal(signal)
     }
 
     /// The address of a place.
-    pub fn address(&self, index: usize) -> IpAddr {
+    pub(super) fn address(&self, index: usize) -> IpAddr {
         match self.kind {
             Kind::Six => link_local(index),
             Kind::Bridge | Kind::Switch(_) => {
@@ -140,14 +140,14 @@ impl Stand {
     }
 
     /// Returns where a node takes the token.
-    pub fn listener(&self, index: usize) -> Result<SocketAddr> {
+    pub(super) fn listener(&self, index: usize) -> Result<SocketAddr> {
         let status = self.status_when(index, |status| status["tcp_port"].is_u64())?;
         let port = status["tcp_port"].as_u64().context("no port")?;
         Ok(SocketAddr::new(self.address(index), u16::try_from(port)?))
     }
 
     /// Waits until the lists of these nodes have all of them in one order, and none is an orphan.
-    pub fn wait_for_ring(&self, those: &[usize]) -> Result<()> {
+    pub(super) fn wait_for_ring(&self, those: &[usize]) -> Result<()> {
         let wanted: Vec<String> = those
             .iter()
             .map(|&it| self.address(it).to_string())
@@ -171,7 +171,7 @@ impl Stand {
     }
 
     /// Waits until each of these nodes has led once more, and counted.
-    pub fn wait_for_rounds(&self, those: &[usize]) -> Result<()> {
+    pub(super) fn wait_for_rounds(&self, those: &[usize]) -> Result<()> {
         for &index in those {
             let before = self.count(index)?;
             self.wait_for_count(index, before + 2)?;
@@ -180,24 +180,28 @@ impl Stand {
     }
 
     /// The data of a node of a ring that counts.
-    pub fn count(&self, index: usize) -> Result<u64> {
+    pub(super) fn count(&self, index: usize) -> Result<u64> {
         let status = self.nodes[index].wait_for_status(PATIENCE, |_| true)?;
         count(&status)
     }
 
     /// Waits until a node's status is so.
-    pub fn status_when(&self, index: usize, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
+    pub(super) fn status_when(
+        &self,
+        index: usize,
+        is_so: impl Fn(&Value) -> bool,
+    ) -> Result<Value> {
         self.nodes[index].wait_for_status(PATIENCE, is_so)
     }
 
     /// Waits until a node has counted so far.
-    pub fn wait_for_count(&self, index: usize, least: u64) -> Result<Value> {
+    pub(super) fn wait_for_count(&self, index: usize, least: u64) -> Result<Value> {
         let is_there = |status: &Value| count(status).is_ok_and(|count| count >= least);
         self.nodes[index].wait_for_status(PATIENCE, is_there)
     }
 
     /// Waits until one of these nodes leads. Returns which.
-    pub fn leader_of(&self, those: &[usize]) -> Result<usize> {
+    pub(super) fn leader_of(&self, those: &[usize]) -> Result<usize> {
         let deadline = std::time::Instant::now() + PATIENCE;
         loop {
             for &index in those {
@@ -211,7 +215,7 @@ impl Stand {
     }
 
     /// What was sent, judged, of a ring that counts.
-    pub fn judge(&self) -> Result<Seen> {
+    pub(super) fn judge(&self) -> Result<Seen> {
         let seen = judge(&self.record)?;
         seen.check_data(number)?;
         Ok(seen)
@@ -219,20 +223,20 @@ impl Stand {
 }
 
 /// The addresses of a status's list.
-pub fn addresses(status: &Value) -> Vec<String> {
+pub(super) fn addresses(status: &Value) -> Vec<String> {
     let nodes = status["nodes"].as_array().into_iter().flatten();
     let addresses = nodes.filter_map(|node| node["address"].as_str());
     addresses.map(str::to_owned).collect()
 }
 
 /// The data of a status, as a number.
-pub fn count(status: &Value) -> Result<u64> {
+pub(super) fn count(status: &Value) -> Result<u64> {
     let data = status["data"].as_str().context("no data")?;
     number(data.as_bytes())
 }
 
 /// A counter of a status.
-pub fn counter(status: &Value, name: &str) -> u64 {
+pub(super) fn counter(status: &Value, name: &str) -> u64 {
     status["counters"][name].as_u64().unwrap_or(0)
 }
 

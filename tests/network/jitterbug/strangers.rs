@@ -14,7 +14,7 @@ use super::stand::{Kind, Stand, counter};
 /// The port on which the peer listens.
 const PORT: u16 = 4711;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         peers_that_say_nothing_or_dribble_keep_nobody_from_the_token,
         a_candidate_that_never_reads_costs_its_turn_and_nothing_else,

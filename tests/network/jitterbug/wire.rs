@@ -5,11 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use anyhow::{Context, Result, ensure};
 
 /// An entry of a list.
-pub type Entry = (IpAddr, u16);
+pub(super) type Entry = (IpAddr, u16);
 
 /// A datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Datagram {
+pub(super) enum Datagram {
     Tr1 {
         id: i32,
         port: u16,
@@ -25,7 +25,7 @@ pub enum Datagram {
 
 impl Datagram {
     /// Reads a datagram, and all of it.
-    pub fn read(bytes: &[u8]) -> Result<Self> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         let id = || id(bytes.get(1..5).context("too short")?);
         let flags = terms(bytes)?;
         Ok(match (bytes.first(), bytes.len()) {
@@ -60,7 +60,7 @@ fn id(bytes: &[u8]) -> Result<i32> {
 
 /// What a giver has sent on a stream, as far as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Given {
+pub(super) struct Given {
     pub id: Option<i32>,
     pub hash: i32,
     pub list: Option<Vec<Entry>>,
@@ -70,7 +70,7 @@ pub struct Given {
 
 impl Given {
     /// Reads what a giver has sent, with TP4 if it was asked for that. It may end anywhere.
-    pub fn read(bytes: &[u8], with_list: bool) -> Result<Self> {
+    pub(super) fn read(bytes: &[u8], with_list: bool) -> Result<Self> {
         let mut given = Self::default();
         // TP6 comes first, or nothing.
         let is_first = bytes.first() == Some(&0x71);
@@ -142,7 +142,7 @@ fn read_list(bytes: &[u8]) -> Result<Option<(Vec<Entry>, &[u8])>> {
 }
 
 /// A list as it lies on the wire, count included.
-pub fn list_on_wire(list: &[Entry]) -> Vec<u8> {
+pub(super) fn list_on_wire(list: &[Entry]) -> Vec<u8> {
     let count = u32::try_from(list.len()).expect("lists are short");
     let mut bytes = count.to_be_bytes().to_vec();
     for (address, port) in list {
@@ -162,7 +162,7 @@ pub fn list_on_wire(list: &[Entry]) -> Vec<u8> {
 }
 
 /// The hash of a list on the wire.
-pub fn hash(list: &[u8]) -> i32 {
+pub(super) fn hash(list: &[u8]) -> i32 {
     list.iter().fold(0_i32, |hash, &byte| {
         hash.wrapping_mul(577)
             .wrapping_add(i32::from(byte.cast_signed()))

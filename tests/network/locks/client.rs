@@ -11,12 +11,12 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use serde_json::{Value, json};
 
-pub struct Client {
+pub(crate) struct Client {
     reader: BufReader<UnixStream>,
 }
 
 impl Client {
-    pub fn connect(socket: &Path) -> Result<Self> {
+    pub(crate) fn connect(socket: &Path) -> Result<Self> {
         let stream = UnixStream::connect(socket).context("nobody listens")?;
         stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Self {
@@ -24,13 +24,13 @@ impl Client {
         })
     }
 
-    pub fn say(&mut self, request: &Value) -> Result<()> {
+    pub(crate) fn say(&mut self, request: &Value) -> Result<()> {
         let line = format!("{request}\n");
         Ok(self.reader.get_mut().write_all(line.as_bytes())?)
     }
 
     /// The same, with the descriptor of a file.
-    pub fn say_with(&mut self, request: &Value, file: &File) -> Result<()> {
+    pub(crate) fn say_with(&mut self, request: &Value, file: &File) -> Result<()> {
         let line = format!("{request}\n");
         let descriptors = [file.as_raw_fd()];
         let sent = sendmsg::<()>(
@@ -45,7 +45,7 @@ impl Client {
     }
 
     /// The next line, whatever it is; an error if there is no further one.
-    pub fn hear(&mut self) -> Result<Value> {
+    pub(crate) fn hear(&mut self) -> Result<Value> {
         let mut line = String::new();
         let read = self.reader.read_line(&mut line);
         read.context("it says nothing")?;
@@ -54,7 +54,7 @@ impl Client {
     }
 
     /// The next line that is no renewal; it must be of this kind.
-    pub fn hears(&mut self, kind: &str) -> Result<Value> {
+    pub(crate) fn hears(&mut self, kind: &str) -> Result<Value> {
         loop {
             let mut said = self.hear()?;
             if let Some(value) = said.get_mut(kind) {
@@ -65,17 +65,17 @@ impl Client {
     }
 
     /// Asks for the lock, for as long as it takes.
-    pub fn lock(&mut self, label: &str) -> Result<()> {
+    pub(crate) fn lock(&mut self, label: &str) -> Result<()> {
         self.say(&json!({"request": "lock", "label": label}))
     }
 
-    pub fn unlock(&mut self) -> Result<()> {
+    pub(crate) fn unlock(&mut self) -> Result<()> {
         self.say(&json!({"request": "unlock"}))?;
         self.hears("unlocked").map(drop)
     }
 
     /// Gives the lock back, unless the ring has taken it first.
-    pub fn unlock_or_lose(&mut self) -> Result<()> {
+    pub(crate) fn unlock_or_lose(&mut self) -> Result<()> {
         self.say(&json!({"request": "unlock"}))?;
         loop {
             let said = self.hear()?;

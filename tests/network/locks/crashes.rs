@@ -14,7 +14,7 @@ use crate::locks::{LOST, PATIENCE};
 /// Neither it nor what it has started ends when it is told to.
 const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         the_death_of_ringctl_ends_its_work_before_another_begins,
         the_death_of_the_keeper_ends_its_work_before_another_begins,
@@ -104,7 +104,7 @@ fn what_left_the_process_group_does_not_outlive_ringctl_and_its_keeper() -> Resu
 
 /// Says that it is ready, and has none of the descriptors that `ringctl` lets it inherit. Only the mark that it
 /// is there.
-pub const CLOSES_ALL: &str = "exec python3 -c 'import os, time
+pub(super) const CLOSES_ALL: &str = "exec python3 -c 'import os, time
 os.closerange(3, 9)
 os.closerange(10, 1000)
 print(\"ready\", flush=True)

@@ -16,7 +16,7 @@ use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_tol
 /// The most bytes that travel with a token.
 const MOST: usize = 1024;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         what_is_set_under_a_lock_is_read_on_another_node,
         who_waits_to_set_data_is_told_for_whom,

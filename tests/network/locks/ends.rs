@@ -18,7 +18,7 @@ use crate::locks::{
 };
 use crate::recipes::pages::{CONTROL, block};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards,
         exclusive a_holder_whose_daemon_is_stopped_ends_before_another_begins,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::locks::program::Running;
 use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_told};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         every_machine_names_the_program_that_holds_the_token,
         the_log_has_who_held_the_token_for_how_long_and_how_it_ended,

@@ -32,7 +32,7 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 /// The exit code of a `ringctl` that has lost the token.
 const LOST: i32 = 75;
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
         a_command_runs_under_the_token_and_its_exit_code_is_handed_on,
         programs_on_three_machines_lose_no_update,

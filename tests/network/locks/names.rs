@@ -10,7 +10,7 @@ use ring_segment::{Test, Timing, tests};
 use crate::locks::program::Running;
 use crate::locks::{PATIENCE, connect, form_with, ringctl, wait_until_told};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![a_name_of_the_table_of_hosts_stands_beside_each_address]
 }
 

@@ -28,7 +28,7 @@ const MOST: usize = 4096;
 /// How often each nuisance does what it does, at the least.
 const ROUNDS: usize = 20;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         clients_that_send_garbage_flood_or_do_not_read_disturb_nobody,
         a_watcher_that_reads_too_slowly_is_let_go,
@@ -254,7 +254,7 @@ fn slow_to_close(segment: &Segment) -> Result<(TcpStream, TcpStream)> {
     let (other, _) = listener.accept()?;
     stream.set_nonblocking(true)?;
     while stream.write(&[0; 16_384]).is_ok() {}
-    let linger = nix::libc::linger {
+    let linger = libc::linger {
         l_onoff: 1,
         l_linger: A_DAY,
     };

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::locks::program::Running;
 use crate::locks::{PATIENCE, form, ringctl, shared_ring, timing, wait_until_held};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         the_nightly_job_of_the_page_runs_on_one_machine_only,
         while_a_job_runs_the_others_do_not_wait_for_its_end,

@@ -13,14 +13,14 @@ use rustix::process::{PidfdFlags, pidfd_open};
 use ring_segment::limit::{self, Text, is_readable};
 
 /// A process that was started. It is killed at the end of the test.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
     output: Text<ChildStdout>,
     errors: Text<ChildStderr>,
 }
 
 impl Running {
-    pub fn start(command: &mut Command) -> Result<Self> {
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let output = child.stdout.take().context("it is piped")?;
@@ -32,32 +32,32 @@ impl Running {
         })
     }
 
-    pub fn pid(&self) -> Pid {
+    pub(crate) fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed())
     }
 
-    pub fn signal(&self, signal: Signal) -> Result<()> {
+    pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
         Ok(kill(self.pid(), signal)?)
     }
 
     /// Gives it something to read.
-    pub fn types(&mut self, input: &str) -> Result<()> {
+    pub(crate) fn types(&mut self, input: &str) -> Result<()> {
         let pipe = self.child.stdin.as_mut().context("it is piped")?;
         Ok(pipe.write_all(input.as_bytes())?)
     }
 
     /// Its input, if it is piped, has come to its end.
-    pub fn close_input(&mut self) {
+    pub(crate) fn close_input(&mut self) {
         drop(self.child.stdin.take());
     }
 
     /// The next line of its output; empty at the end.
-    pub fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         self.output.take_to("\n").trim_end().to_owned()
     }
 
     /// Its next line must be this.
-    pub fn says(&mut self, line: &str) -> Result<()> {
+    pub(crate) fn says(&mut self, line: &str) -> Result<()> {
         let said = self.line();
         let errors = self.errors.so_far();
         ensure!(said == line, "{said:?}, and not {line:?}: {errors}");
@@ -65,12 +65,12 @@ impl Running {
     }
 
     /// The rest of its output, once nobody has that open.
-    pub fn rest(&mut self) -> String {
+    pub(crate) fn rest(&mut self) -> String {
         self.output.take_rest()
     }
 
     /// Waits for its end.
-    pub fn end(&mut self) -> Result<ExitStatus> {
+    pub(crate) fn end(&mut self) -> Result<ExitStatus> {
         let pid = rustix::process::Pid::from_child(&self.child);
         let process = pidfd_open(pid, PidfdFlags::empty())?;
         let ends = is_readable(&process, Instant::now() + limit::PATIENCE);
@@ -79,7 +79,7 @@ impl Running {
     }
 
     /// It must end with this code.
-    pub fn ends_with(&mut self, code: i32) -> Result<()> {
+    pub(crate) fn ends_with(&mut self, code: i32) -> Result<()> {
         let status = self.end()?;
         let errors = self.errors.take_rest();
         ensure!(
@@ -90,7 +90,7 @@ impl Running {
     }
 
     /// A signal must have ended it.
-    pub fn killed_by(&mut self, signal: Signal) -> Result<()> {
+    pub(crate) fn killed_by(&mut self, signal: Signal) -> Result<()> {
         let status = self.end()?;
         let killed = status.signal() == Some(signal as i32);
         ensure!(killed, "{status}: {}", self.errors.so_far());
@@ -98,14 +98,14 @@ impl Running {
     }
 
     /// What it has to complain of must come to this.
-    pub fn complains(&mut self, of: &str) -> Result<()> {
+    pub(crate) fn complains(&mut self, of: &str) -> Result<()> {
         let said = self.errors.take_to(of);
         ensure!(said.ends_with(of), "it has said {said:?}");
         Ok(())
     }
 
     /// What it has said on standard error, once nobody has that open.
-    pub fn errors(&mut self) -> String {
+    pub(crate) fn errors(&mut self) -> String {
         self.errors.take_rest()
     }
 }

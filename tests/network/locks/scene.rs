@@ -16,18 +16,18 @@ use crate::locks::program::Running;
 use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring};
 
 /// A ring with work in it.
-pub struct Scene {
+pub(super) struct Scene {
     pub ring: Box<dyn Deref<Target = Ring>>,
     folder: TempDir,
 }
 
 impl Scene {
     /// On a ring of two that others use too: no daemon comes to harm.
-    pub fn new() -> Result<Self> {
+    pub(super) fn new() -> Result<Self> {
         Self::on(Box::new(shared_ring(2)?))
     }
 
-    pub fn on_its_own_ring(count: usize) -> Result<Self> {
+    pub(super) fn on_its_own_ring(count: usize) -> Result<Self> {
         Self::on(Box::new(Box::new(form(count)?)))
     }
 
@@ -39,16 +39,16 @@ impl Scene {
     }
 
     /// Where the work is.
-    pub fn first(&self) -> &Daemon {
+    pub(super) fn first(&self) -> &Daemon {
         &self.ring.daemons[0]
     }
 
     /// Where the next one waits.
-    pub fn second(&self) -> &Daemon {
+    pub(super) fn second(&self) -> &Daemon {
         &self.ring.daemons[1]
     }
 
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -58,7 +58,7 @@ impl Scene {
     }
 
     /// `ringctl run` on the first node with a line for the shell, which has said that it is ready.
-    pub fn work(&self, options: &[&str], line: &str) -> Result<Running> {
+    pub(super) fn work(&self, options: &[&str], line: &str) -> Result<Running> {
         let mark = self.mark();
         // It leaves no core behind, whatever ends it.
         let line = format!(
@@ -72,7 +72,7 @@ impl Scene {
     }
 
     /// On the second node the next one, who waits already.
-    pub fn next(&self) -> Result<Next> {
+    pub(super) fn next(&self) -> Result<Next> {
         let mut client = connect(self.second())?;
         client.lock("next")?;
         wait_until_queued(self.second(), "next")?;
@@ -82,14 +82,14 @@ impl Scene {
 }
 
 /// Somebody who wants the token next.
-pub struct Next {
+pub(super) struct Next {
     client: Client,
     mark: File,
 }
 
 impl Next {
     /// It is granted the token, and nothing of the work is left at that very moment.
-    pub fn begins_alone(mut self) -> Result<()> {
+    pub(super) fn begins_alone(mut self) -> Result<()> {
         self.client.hears("granted")?;
         ensure!(self.is_alone(), "something of the work is left");
         self.client.unlock()
@@ -101,24 +101,24 @@ impl Next {
     }
 }
 
-pub fn path(path: &Path) -> Result<&str> {
+pub(super) fn path(path: &Path) -> Result<&str> {
     path.to_str().context("a plain path")
 }
 
 /// The client with this label, of those that hold the token or wait for it.
-pub fn find<'a>(status: &'a Value, label: &str) -> Option<&'a Value> {
+pub(super) fn find<'a>(status: &'a Value, label: &str) -> Option<&'a Value> {
     let mut clients = status["clients"].as_array()?.iter();
     clients.find(|client| client["label"] == label)
 }
 
 /// Waits until a client of that label waits for the token.
-pub fn wait_until_queued(daemon: &Daemon, label: &str) -> Result<()> {
+pub(super) fn wait_until_queued(daemon: &Daemon, label: &str) -> Result<()> {
     let waits = |status: &Value| find(status, label).is_some_and(|it| it["holds"] == false);
     daemon.wait_for_status(PATIENCE, waits).map(drop)
 }
 
 /// The process that holds the token.
-pub fn holder(daemon: &Daemon) -> Result<Pid> {
+pub(super) fn holder(daemon: &Daemon) -> Result<Pid> {
     let status = daemon.status()?;
     for client in status["clients"].as_array().context("a list")? {
         if client["holds"] == true {

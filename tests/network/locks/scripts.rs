@@ -15,7 +15,7 @@ use crate::locks::program::Running;
 use crate::locks::scene::{Scene, find, holder, wait_until_queued};
 use crate::locks::{LOST, PATIENCE, clients, ringctl, shared_ring};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process,
         a_lock_that_is_given_back_is_gone,

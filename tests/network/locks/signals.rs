@@ -21,7 +21,7 @@ const FATAL: [Signal; 4] = [
 const TREE: &str = "sleep 1000 & is=sh; \
     while [ $is != sleep ]; do read is </proc/$!/comm; done; echo ready; wait";
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         a_terminated_ringctl_leaves_no_command_running,
         a_terminated_ringctl_leaves_nothing_running_that_a_shell_has_started,

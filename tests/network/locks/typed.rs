@@ -10,7 +10,7 @@ use crate::locks::program::Running;
 use crate::locks::scene::{Scene, wait_until_queued};
 use crate::locks::{LOST, PATIENCE, connect, ringctl, shared_ring, wait_until_told};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         a_line_for_the_shell_runs_under_the_token,
         who_does_not_want_to_wait_is_told_by_the_exit_code_that_another_works,

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::locks::program::Running;
 use crate::locks::{PATIENCE, connect, form_with, ringctl, shared_ring};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         a_wait_that_does_not_end_by_itself_gives_its_reason_and_each_new_one,
         a_wait_for_another_program_says_nothing,

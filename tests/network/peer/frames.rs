@@ -12,7 +12,7 @@ use ring_segment::{
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const ANSWER: Duration = Duration::from_millis(150);
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         invalid_frames_are_dropped_counted_and_not_answered,
         frames_for_others_are_not_answered,

@@ -7,6 +7,6 @@ mod wiring;
 
 use ring_segment::Test;
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     [wiring::tests(), frames::tests(), processes::tests()].concat()
 }

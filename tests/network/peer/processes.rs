@@ -14,7 +14,7 @@ use serde_json::Value;
 /// A peer has as long to give the daemon a token before that elects itself, twice over.
 const HEARTBEAT: Duration = Duration::from_millis(300);
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         heartbeats_that_came_while_it_was_stopped_keep_it_waiting,
         it_takes_no_offer_that_waited_too_long,

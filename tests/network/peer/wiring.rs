@@ -11,7 +11,7 @@ use ring_segment::{
 const HEARTBEAT: Duration = Duration::from_millis(300);
 const SOME: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         a_lone_nodes_token_has_the_wall_clocks_time,
         an_owner_sends_a_heartbeat_every_period,

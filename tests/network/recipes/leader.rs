@@ -14,7 +14,7 @@ const POLL: Duration = Duration::from_millis(50);
 const UNIT: &str = "reports";
 const RINGD: &str = "ringd@eth0";
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons,
         a_service_that_is_there_already_is_put_behind_run,

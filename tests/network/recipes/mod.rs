@@ -1,9 +1,9 @@
 //! The recipes of README and docs, as they stand there, on a live systemd.
 
 mod leader;
-pub mod pages;
+pub(crate) mod pages;
 mod readme;
-pub mod record;
+pub(crate) mod record;
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use ring_segment::{Container, Daemon, PATIENCE, Segment, Test, Timing, binaries}
 /// The unit's default.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     // Those of systemd alone: what the recipes are about is what becomes of them.
     let without_others = [pages::tests(), leader::tests()].concat();
     let without_others = without_others.into_iter().map(Test::without_stalls);

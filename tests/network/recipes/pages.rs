@@ -11,7 +11,7 @@ use super::record;
 
 /// A page.
 #[derive(Debug, Clone, Copy)]
-pub struct Page {
+pub(crate) struct Page {
     name: &'static str,
     pub text: &'static str,
 }
@@ -25,15 +25,15 @@ macro_rules! page {
     };
 }
 
-pub const README: Page = page!("README.md");
-pub const RUNNING: Page = page!("docs/running.md");
-pub const USING: Page = page!("docs/using.md");
-pub const HOOKS: Page = page!("docs/hooks.md");
-pub const ONCE: Page = page!("docs/once.md");
-pub const FENCING: Page = page!("docs/fencing.md");
-pub const FTN: Page = page!("docs/ftn.md");
-pub const JITTERBUG: Page = page!("docs/jitterbug.md");
-pub const CONTROL: Page = page!("docs/control.md");
+pub(crate) const README: Page = page!("README.md");
+pub(crate) const RUNNING: Page = page!("docs/running.md");
+pub(crate) const USING: Page = page!("docs/using.md");
+pub(crate) const HOOKS: Page = page!("docs/hooks.md");
+pub(crate) const ONCE: Page = page!("docs/once.md");
+pub(crate) const FENCING: Page = page!("docs/fencing.md");
+pub(crate) const FTN: Page = page!("docs/ftn.md");
+pub(crate) const JITTERBUG: Page = page!("docs/jitterbug.md");
+pub(crate) const CONTROL: Page = page!("docs/control.md");
 
 /// All pages that readers copy from, README and those of docs, by name.
 fn pages() -> Result<Vec<(String, String)>> {
@@ -58,7 +58,7 @@ const LANGUAGES: [&str; 6] = ["sh", "console", "ini", "python", "sql", "service"
 
 /// What tries a recipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub(crate) enum By {
     /// The tests of this module, which are handed it out.
     Test(&'static str),
     /// Something else.
@@ -66,7 +66,7 @@ pub enum By {
 }
 
 /// The page and the beginning of each recipe, and what tries it.
-pub const TRIED: [(&str, &str, By); 39] = [
+pub(crate) const TRIED: [(&str, &str, By); 39] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -256,7 +256,7 @@ pub const TRIED: [(&str, &str, By); 39] = [
     ),
 ];
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     tests![every_recipe_has_a_test_and_every_test_its_recipe]
 }
 
@@ -274,7 +274,7 @@ fn blocks(page: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// Hands out the block of a page that begins so.
 #[track_caller]
-pub fn block(page: Page, beginning: &str) -> Result<&'static str> {
+pub(crate) fn block(page: Page, beginning: &str) -> Result<&'static str> {
     let asker = Location::caller();
     let mut texts = blocks(page.text).map(|(_, text)| text);
     let found = texts.find(|text| text.starts_with(beginning));
@@ -284,7 +284,12 @@ pub fn block(page: Page, beginning: &str) -> Result<&'static str> {
 
 /// Hands out the `nth` block in a language below a heading of a page.
 #[track_caller]
-pub fn block_below(page: Page, heading: &str, language: &str, nth: usize) -> Result<&'static str> {
+pub(crate) fn block_below(
+    page: Page,
+    heading: &str,
+    language: &str,
+    nth: usize,
+) -> Result<&'static str> {
     let asker = Location::caller();
     let heading = format!("\n## {heading}\n");
     let (_, below) = page

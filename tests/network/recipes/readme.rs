@@ -9,7 +9,7 @@ use ring_segment::{Test, tests};
 use super::pages::{HOOKS, ONCE, README, RUNNING, USING, block};
 use super::{PATIENCE, Scene};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         the_service_is_installed_and_answers_as_the_readme_has_it,
         a_daemon_by_hand_tells_its_hooks,

@@ -34,7 +34,7 @@ fn module(source: &str) -> String {
 }
 
 /// A test in this source file tries a recipe.
-pub fn note(page: &str, beginning: &str, source: &str) -> Result<()> {
+pub(crate) fn note(page: &str, beginning: &str, source: &str) -> Result<()> {
     fs::create_dir_all(folder())?;
     let file = file(page, beginning, &module(source));
     fs::write(&file, "").with_context(|| format!("cannot write {}", file.display()))
@@ -42,7 +42,7 @@ pub fn note(page: &str, beginning: &str, source: &str) -> Result<()> {
 
 /// Says which recipes none of the tests was handed out that are said to try them, of those that have run since
 /// `began`, all tests of their module, under the arguments of this process. Returns how many there are.
-pub fn untried(began: SystemTime) -> usize {
+pub(crate) fn untried(began: SystemTime) -> usize {
     let arguments = Arguments::from_args();
     let leaves_out = arguments.list || arguments.exact || !arguments.skip.is_empty();
     if leaves_out || env::var_os("RING_SEGMENT_STALLS").is_some() {

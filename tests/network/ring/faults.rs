@@ -13,7 +13,7 @@ use ring_segment::{
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         exclusive a_killed_owner_is_replaced_in_time,
         exclusive an_owner_that_is_stopped_cut_off_or_without_carrier_is_replaced_in_time,

@@ -17,7 +17,7 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 /// How often a busy machine may come between a ring and its judgement.
 const WINDOWS: usize = 6;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         a_ring_of_two_has_one_owner_and_equal_tables,
         a_ring_of_three_has_one_owner_and_equal_tables,

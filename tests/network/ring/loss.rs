@@ -14,7 +14,7 @@ use ring_segment::{
 const HEARTBEAT: Duration = Duration::from_millis(100);
 const TROUBLE: Duration = Duration::from_secs(5);
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         one_frame_in_a_hundred_is_lost,
         one_frame_in_ten_is_lost,

@@ -6,6 +6,6 @@ mod loss;
 
 use ring_segment::Test;
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     [formation::tests(), faults::tests(), loss::tests()].concat()
 }

@@ -12,7 +12,7 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 /// Which of the kernel's capabilities lets a process send raw frames.
 const CAP_NET_RAW: u64 = 1 << 13;
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     tests![
         the_unit_joins_the_ring_and_hands_over_when_it_is_stopped,
         what_is_killed_or_restarted_knows_its_last_token,

@@ -11,7 +11,7 @@ use std::thread;
 
 use super::surroundings::{HEARTBEAT, timed};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         the_only_daemon_is_found_without_being_named,
         monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring,
@@ -258,7 +258,7 @@ fn json_lines_are_json() -> Result<()> {
     let lines = daemon.output();
     ensure!(lines.len() >= 3, "{lines:?}");
     for line in &lines {
-        let value: serde_json::Value =
+        let value: Value =
             serde_json::from_str(line).with_context(|| format!("no JSON: {line}"))?;
         ensure!(value.is_object(), "{line}");
     }

@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(10);
 /// Heartbeats that a measurement takes.
 const HEARTBEATS: usize = 10;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         clients_leave_the_ring_the_files_that_it_needs,
         who_cannot_open_a_file_rests_and_serves_again_later,

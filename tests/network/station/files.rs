@@ -12,7 +12,7 @@ use std::process::Command;
 
 use super::surroundings::{ends, timed};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         a_state_directory_that_cannot_be_written_is_refused,
         a_broken_state_file_is_survived,
@@ -130,7 +130,7 @@ struct Foreign {
 /// a user there.
 fn give_away(path: &Path) -> Result<Foreign> {
     let is_covered = match chown(path, Some(65534), None) {
-        Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             let mut mount = Command::new("mount");
             let status = mount.args(["--bind", "/etc/passwd"]).arg(path).status()?;
             ensure!(status.success(), "mount ended with {status}");
@@ -171,7 +171,7 @@ fn a_stale_socket_of_another_user_is_refused_where_others_may_make_files() -> Re
     let start = || timed(segment.node(0)).option("--control", &path);
     match chown(&path, Some(65534), None) {
         // There is no other user in this world.
-        Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => {}
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
         given => {
             given?;
             ends(&mut start().spawn()?, 8, &["control.sock", "user 65534"])?;

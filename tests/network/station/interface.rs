@@ -14,7 +14,7 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 /// How often a socket is made to fail until it is seen to.
 const FAILURES: usize = 20;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         an_interface_set_down_and_up_is_survived,
         an_interface_that_loses_its_carrier_is_survived,

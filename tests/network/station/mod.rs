@@ -11,7 +11,7 @@ mod surroundings;
 
 use ring_segment::Test;
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     let parts = [
         surroundings::tests(),
         files::tests(),

@@ -14,7 +14,7 @@ use crate::locks::Client;
 /// More than a daemon remembers.
 const MANY: u64 = 1100;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     // A daemon that stands still would be news.
     let quiet = tests![an_idle_ring_of_four_has_no_news];
     let quiet = quiet.into_iter().map(Test::without_stalls);

@@ -14,7 +14,7 @@ const TYPES: [&str; 2] = ["0x88b5", "0x88b6"];
 /// What their rings are called.
 const NAMES: [&str; 2] = ["eth0", "eth0:0x88b6"];
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         two_rings_share_an_interface,
         a_second_daemon_of_a_ring_beside_others_is_refused,

@@ -17,7 +17,7 @@ use serde_json::Value;
 /// election, and none after it.
 const HEARTBEAT: Duration = Duration::from_millis(300);
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         without_a_terminal_hang_up_and_quit_are_ignored,
         the_end_of_its_terminal_hands_the_token_over,

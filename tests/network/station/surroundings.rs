@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub const HEARTBEAT: Duration = Duration::from_millis(100);
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(100);
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         an_interface_that_is_not_there_is_named_with_those_that_are,
         an_interface_that_is_no_ethernet_is_refused,
@@ -31,12 +31,12 @@ pub fn tests() -> Vec<Test> {
     ]
 }
 
-pub fn timed(node: &Node) -> Ringd {
+pub(super) fn timed(node: &Node) -> Ringd {
     node.ringd(binaries()).timing(&Timing::patient(HEARTBEAT))
 }
 
 /// Waits for the daemon's end and checks its exit code, what it says, and that it is no panic.
-pub fn ends(daemon: &mut Daemon, code: i32, words: &[&str]) -> Result<()> {
+pub(super) fn ends(daemon: &mut Daemon, code: i32, words: &[&str]) -> Result<()> {
     let status = daemon.wait_exit(PATIENCE)?;
     // The end of its output may come a moment after its own.
     let says = |line: &str| words.iter().all(|word| line.contains(word));

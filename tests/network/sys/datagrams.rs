@@ -99,7 +99,7 @@ fn ends_with(options: &UdpOptions) -> Result<([End; 2], [SocketAddr; 2])> {
     Ok(([left, right], [address(1), address(2)]))
 }
 
-pub fn each_datagram_has_its_sender_and_its_outcome() -> Result<()> {
+pub(super) fn each_datagram_has_its_sender_and_its_outcome() -> Result<()> {
     let ([mut left, mut right], [from, to]) = ends()?;
     let mut batch = batch(&[(3, 1, to), (TOO_LONG, 2, to), (0, 3, to), (5, 4, to)])?;
     ensure!(left.link.send(&batch)? == 1);
@@ -120,7 +120,7 @@ pub fn each_datagram_has_its_sender_and_its_outcome() -> Result<()> {
     Ok(())
 }
 
-pub fn a_datagram_that_has_waited_has_its_age() -> Result<()> {
+pub(super) fn a_datagram_that_has_waited_has_its_age() -> Result<()> {
     let ([mut left, mut right], [_, to]) = ends()?;
     let sent = clock::now().monotonic;
     left.link.send(&batch(&[(1, 1, to)])?)?;
@@ -137,7 +137,7 @@ pub fn a_datagram_that_has_waited_has_its_age() -> Result<()> {
     Ok(())
 }
 
-pub fn a_broadcast_and_a_multicast_reach_the_other() -> Result<()> {
+pub(super) fn a_broadcast_and_a_multicast_reach_the_other() -> Result<()> {
     let ([mut left, mut right], [from, _]) = ends()?;
     let all = SocketAddr::from((Ipv4Addr::new(10, 9, 0, 255), PORT));
     left.link.send(&batch(&[(2, 7, all)])?)?;
@@ -169,7 +169,7 @@ pub fn a_broadcast_and_a_multicast_reach_the_other() -> Result<()> {
 /// More than one system call takes, in either direction.
 const MANY: u8 = 150;
 
-pub fn a_refused_datagram_among_many_loses_none_behind_it() -> Result<()> {
+pub(super) fn a_refused_datagram_among_many_loses_none_behind_it() -> Result<()> {
     let ([mut left, mut right], [from, to]) = ends()?;
     let refused = 70;
     let len = |number| if number == refused { TOO_LONG } else { 3 };
@@ -199,7 +199,7 @@ pub fn a_refused_datagram_among_many_loses_none_behind_it() -> Result<()> {
     Ok(())
 }
 
-pub fn a_datagram_that_is_cut_is_none() -> Result<()> {
+pub(super) fn a_datagram_that_is_cut_is_none() -> Result<()> {
     let ([mut left, mut right], [_, to]) = ends()?;
     left.link
         .send(&batch(&[(5, 1, to), (11, 2, to), (10, 3, to)])?)?;
@@ -212,7 +212,7 @@ pub fn a_datagram_that_is_cut_is_none() -> Result<()> {
     Ok(())
 }
 
-pub fn what_the_kernel_drops_is_counted() -> Result<()> {
+pub(super) fn what_the_kernel_drops_is_counted() -> Result<()> {
     const SENT: usize = 1_000;
     let options = UdpOptions {
         receive_buffer: Some(4_096),
@@ -243,7 +243,7 @@ pub fn what_the_kernel_drops_is_counted() -> Result<()> {
 }
 
 /// As large as is asked for, or as the system lets anybody.
-pub fn a_buffer_is_as_large_as_it_may_be() -> Result<()> {
+pub(super) fn a_buffer_is_as_large_as_it_may_be() -> Result<()> {
     const MUCH: usize = 16 << 20;
     let options = UdpOptions {
         receive_buffer: Some(MUCH),
@@ -265,7 +265,7 @@ pub fn a_buffer_is_as_large_as_it_may_be() -> Result<()> {
 }
 
 /// Two networks between the same two stations; the group is joined on both, by a link each.
-pub fn a_multicast_reaches_through_the_interface_named_only() -> Result<()> {
+pub(super) fn a_multicast_reaches_through_the_interface_named_only() -> Result<()> {
     let group = Ipv4Addr::new(239, 1, 2, 3);
     let nodes = Segment::pair()?;
     let mut ends = Vec::new();

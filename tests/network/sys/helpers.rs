@@ -16,17 +16,17 @@ use ring_runtime::driver::{Link, ReceiveBatch, TransmitBatch, frames};
 use ring_runtime::net::{Interface, PacketSocket};
 use ring_runtime::wait::{Interest, Poller};
 use ring_segment::Node;
-pub use ring_segment::PATIENCE;
+pub(super) use ring_segment::PATIENCE;
 
 /// IEEE 802's first experimental EtherType.
-pub const ETHERTYPE: u16 = 0x88b5;
+pub(super) const ETHERTYPE: u16 = 0x88b5;
 /// Its second: what other traffic the tests make.
-pub const OTHER: u16 = 0x88b6;
+pub(super) const OTHER: u16 = 0x88b6;
 /// The destination of frames for all.
-pub const ALL: [u8; 6] = [0xff; 6];
+pub(super) const ALL: [u8; 6] = [0xff; 6];
 
 /// Where locks lie.
-pub const LOCKS: &str = "/run/ringd";
+pub(super) const LOCKS: &str = "/run/ringd";
 
 /// Tells the test program to be a child that locks the interface named in it.
 const LOCK: &str = "RINGD_TEST_LOCK";
@@ -35,17 +35,17 @@ const OPEN: &str = "RINGD_TEST_OPEN";
 
 /// The variable and value that make a child lock `interface`, say `held`, and hold it until its
 /// standard input ends.
-pub fn lock(interface: &str) -> (&'static str, &str) {
+pub(super) fn lock(interface: &str) -> (&'static str, &str) {
     (LOCK, interface)
 }
 
 /// The variable and value that make a child open `interface` and say why it could not.
-pub fn open_only(interface: &str) -> (&'static str, &str) {
+pub(super) fn open_only(interface: &str) -> (&'static str, &str) {
     (OPEN, interface)
 }
 
 /// Does what the environment asks a child of the tests to do, if this is one.
-pub fn act_as_a_child() -> Option<ExitCode> {
+pub(crate) fn act_as_a_child() -> Option<ExitCode> {
     let result = if let Ok(interface) = env::var(LOCK) {
         hold(&interface)
     } else if let Ok(interface) = env::var(OPEN) {
@@ -75,14 +75,14 @@ fn hold(interface: &str) -> Result<()> {
 }
 
 /// The interface `name` of a node.
-pub fn find(node: &Node, name: &str) -> Result<Interface> {
+pub(super) fn find(node: &Node, name: &str) -> Result<Interface> {
     node.ns()
         .run(|| Interface::find(name))??
         .with_context(|| format!("node {} has no {name}", node.index()))
 }
 
 /// Waits until an interface sends: what is sent before, in the moment after it was set up, is lost.
-pub fn wait_for_carrier(node: &Node, name: &str) -> Result<()> {
+pub(super) fn wait_for_carrier(node: &Node, name: &str) -> Result<()> {
     let give_up = Instant::now() + PATIENCE;
     while !find(node, name)?.carrier {
         ensure!(Instant::now() < give_up, "{name} has no carrier");
@@ -92,7 +92,7 @@ pub fn wait_for_carrier(node: &Node, name: &str) -> Result<()> {
 }
 
 /// A packet socket on the interface `name` of a node, with something to wait for it.
-pub struct Station {
+pub(super) struct Station {
     pub node: Node,
     pub socket: PacketSocket,
     pub poller: Poller,
@@ -100,7 +100,7 @@ pub struct Station {
 }
 
 impl Station {
-    pub fn on(node: &Node, name: &str, ethertype: u16) -> Result<Self> {
+    pub(super) fn on(node: &Node, name: &str, ethertype: u16) -> Result<Self> {
         let interface = find(node, name)?;
         let socket = node
             .ns()
@@ -116,18 +116,18 @@ impl Station {
     }
 
     /// The usual: the protocol's EtherType on `eth0`.
-    pub fn new(node: &Node) -> Result<Self> {
+    pub(super) fn new(node: &Node) -> Result<Self> {
         Self::on(node, "eth0", ETHERTYPE)
     }
 
     /// Whether the process would be woken now.
-    pub fn is_awake(&mut self) -> Result<bool> {
+    pub(super) fn is_awake(&mut self) -> Result<bool> {
         self.poller.wait(Some(Duration::ZERO))?;
         Ok(self.poller.ready().len() > 0)
     }
 
     /// Waits until the process is woken.
-    pub fn wait(&mut self) -> Result<()> {
+    pub(super) fn wait(&mut self) -> Result<()> {
         let give_up = Instant::now() + PATIENCE;
         loop {
             let left = give_up.saturating_duration_since(Instant::now());
@@ -140,7 +140,7 @@ impl Station {
     }
 
     /// Makes one receive call, and gives the frames.
-    pub fn receive(&mut self) -> Result<Vec<Vec<u8>>> {
+    pub(super) fn receive(&mut self) -> Result<Vec<Vec<u8>>> {
         self.socket.receive(clock::now(), &mut self.batch)?;
         Ok(self
             .batch
@@ -150,7 +150,7 @@ impl Station {
     }
 
     /// Waits for frames, and gives those of one receive call.
-    pub fn next(&mut self) -> Result<Vec<Vec<u8>>> {
+    pub(super) fn next(&mut self) -> Result<Vec<Vec<u8>>> {
         self.wait()?;
         let frames = self.receive()?;
         ensure!(!frames.is_empty(), "woken with nothing to receive");
@@ -158,7 +158,7 @@ impl Station {
     }
 
     /// Sends frames, all in one batch, and fails if one was refused.
-    pub fn send(&mut self, frames: &[Vec<u8>]) -> Result<()> {
+    pub(super) fn send(&mut self, frames: &[Vec<u8>]) -> Result<()> {
         let sent = self.socket.send(&transmit(frames)?)?;
         ensure!(
             sent == frames.len(),
@@ -170,7 +170,7 @@ impl Station {
 }
 
 /// A batch of these frames.
-pub fn transmit(sent: &[Vec<u8>]) -> Result<TransmitBatch> {
+pub(super) fn transmit(sent: &[Vec<u8>]) -> Result<TransmitBatch> {
     let mut batch = frames::transmit_batch();
     for frame in sent {
         let buffer = batch.next_buffer().context("too many frames for a batch")?;
@@ -181,12 +181,12 @@ pub fn transmit(sent: &[Vec<u8>]) -> Result<TransmitBatch> {
 }
 
 /// A frame of the protocol's EtherType.
-pub fn frame(to: [u8; 6], from: &Node, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(to: [u8; 6], from: &Node, payload: &[u8]) -> Vec<u8> {
     frame_of(ETHERTYPE, to, from, payload)
 }
 
 /// A frame of any EtherType.
-pub fn frame_of(ethertype: u16, to: [u8; 6], from: &Node, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame_of(ethertype: u16, to: [u8; 6], from: &Node, payload: &[u8]) -> Vec<u8> {
     let mut frame = to.to_vec();
     frame.extend(from.mac().octets());
     frame.extend(ethertype.to_be_bytes());
@@ -195,21 +195,21 @@ pub fn frame_of(ethertype: u16, to: [u8; 6], from: &Node, payload: &[u8]) -> Vec
 }
 
 /// A frame that carries `number`.
-pub fn numbered(from: &Node, number: usize) -> Vec<u8> {
+pub(super) fn numbered(from: &Node, number: usize) -> Vec<u8> {
     frame(ALL, from, &number.to_be_bytes())
 }
 
 /// The number that [`numbered`] put into a frame.
-pub fn number(frame: &[u8]) -> usize {
+pub(super) fn number(frame: &[u8]) -> usize {
     let bytes = frame[14..].first_chunk().expect("a numbered frame");
     usize::from_be_bytes(*bytes)
 }
 
 /// Sends frames by other means than those under test.
-pub struct Forger(Box<dyn DataLinkSender>);
+pub(super) struct Forger(Box<dyn DataLinkSender>);
 
 impl Forger {
-    pub fn new(node: &Node) -> Result<Self> {
+    pub(super) fn new(node: &Node) -> Result<Self> {
         node.ns().run(|| {
             let all = datalink::interfaces();
             let eth0 = all.iter().find(|found| found.name == "eth0");
@@ -224,14 +224,14 @@ impl Forger {
         })?
     }
 
-    pub fn send(&mut self, frame: &[u8]) -> Result<()> {
+    pub(super) fn send(&mut self, frame: &[u8]) -> Result<()> {
         self.0.send_to(frame, None).context("nothing was sent")??;
         Ok(())
     }
 }
 
 /// Whether something is to be read from `fd` in time.
-pub fn rings(fd: impl AsFd) -> Result<bool> {
+pub(super) fn rings(fd: impl AsFd) -> Result<bool> {
     let mut poller = Poller::new()?;
     poller.add(fd, 0, Interest::Read)?;
     poller.wait(Some(PATIENCE))?;

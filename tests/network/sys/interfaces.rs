@@ -9,7 +9,7 @@ use ring_segment::{Node, Segment};
 
 use crate::sys::helpers::{find, rings};
 
-pub fn an_interface_is_as_it_was_made() -> Result<()> {
+pub(super) fn an_interface_is_as_it_was_made() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     left.ns().ip("link set eth0 mtu 1400\n")?;
     let eth0 = find(&left, "eth0")?;
@@ -31,7 +31,7 @@ pub fn an_interface_is_as_it_was_made() -> Result<()> {
     Ok(())
 }
 
-pub fn an_interface_that_cannot_send_is_down() -> Result<()> {
+pub(super) fn an_interface_that_cannot_send_is_down() -> Result<()> {
     let [left, right] = Segment::pair()?;
     right.ns().ip("link set eth0 down\n")?;
     let unplugged = find(&left, "eth0")?;
@@ -47,7 +47,7 @@ fn ip(node: &Node) -> Result<String> {
     Ok(Ipv6Addr::from(find(node, "eth0")?.ip).to_string())
 }
 
-pub fn ip_addresses_are_found_in_their_order() -> Result<()> {
+pub(super) fn ip_addresses_are_found_in_their_order() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     ensure!(ip(&left)? == "::");
     left.ns().enable_ipv6()?;
@@ -66,7 +66,7 @@ pub fn ip_addresses_are_found_in_their_order() -> Result<()> {
     Ok(())
 }
 
-pub fn all_addresses_have_their_prefix() -> Result<()> {
+pub(super) fn all_addresses_have_their_prefix() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     ensure!(find(&left, "eth0")?.addresses.is_empty());
     left.ns().enable_ipv6()?;
@@ -92,7 +92,7 @@ pub fn all_addresses_have_their_prefix() -> Result<()> {
     Ok(())
 }
 
-pub fn a_bridge_and_a_macvlan_are_ethernet() -> Result<()> {
+pub(super) fn a_bridge_and_a_macvlan_are_ethernet() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     left.ns().ip("link add br0 type bridge\n\
                   link add link eth0 name mv0 type macvlan mode bridge\n\
@@ -104,7 +104,7 @@ pub fn a_bridge_and_a_macvlan_are_ethernet() -> Result<()> {
     Ok(())
 }
 
-pub fn a_missing_interface_is_none_and_the_others_have_names() -> Result<()> {
+pub(super) fn a_missing_interface_is_none_and_the_others_have_names() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     for name in ["eth1", "", "a name that is too long for an interface"] {
         let found = left.ns().run(|| Interface::find(name))??;
@@ -129,7 +129,7 @@ fn rings_on(lines: &[&str]) -> Result<()> {
     Ok(())
 }
 
-pub fn the_watch_rings_on_links() -> Result<()> {
+pub(super) fn the_watch_rings_on_links() -> Result<()> {
     rings_on(&[
         "link set eth0 down",
         "link set eth0 address 02:00:00:00:00:77",
@@ -140,7 +140,7 @@ pub fn the_watch_rings_on_links() -> Result<()> {
     ])
 }
 
-pub fn the_watch_rings_on_addresses() -> Result<()> {
+pub(super) fn the_watch_rings_on_addresses() -> Result<()> {
     rings_on(&[
         "addr add 192.0.2.1/24 dev eth0",
         "addr del 192.0.2.1/24 dev eth0",

@@ -28,7 +28,7 @@ fn held_by(ns: &NetNs, pid: u32) -> Result<()> {
     }
 }
 
-pub fn a_lock_is_held_until_it_is_dropped() -> Result<()> {
+pub(super) fn a_lock_is_held_until_it_is_dropped() -> Result<()> {
     let ns = NetNs::new()?;
     let lock = acquire(&ns)??;
     let own = getpid().as_raw().unsigned_abs();
@@ -46,14 +46,14 @@ pub fn a_lock_is_held_until_it_is_dropped() -> Result<()> {
     Ok(())
 }
 
-pub fn the_same_name_in_another_network_is_another_lock() -> Result<()> {
+pub(super) fn the_same_name_in_another_network_is_another_lock() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let _left = acquire(left.ns())??;
     acquire(right.ns())??;
     Ok(())
 }
 
-pub fn a_killed_holder_leaves_no_lock() -> Result<()> {
+pub(super) fn a_killed_holder_leaves_no_lock() -> Result<()> {
     let ns = NetNs::new()?;
     let (name, value) = helpers::lock("eth0");
     let mut command = Command::new(std::env::current_exe()?);

@@ -18,7 +18,7 @@ use datagrams::{
     a_refused_datagram_among_many_loses_none_behind_it,
     each_datagram_has_its_sender_and_its_outcome, what_the_kernel_drops_is_counted,
 };
-pub use helpers::act_as_a_child;
+pub(crate) use helpers::act_as_a_child;
 use interfaces::{
     a_bridge_and_a_macvlan_are_ethernet, a_missing_interface_is_none_and_the_others_have_names,
     all_addresses_have_their_prefix, an_interface_is_as_it_was_made,
@@ -49,7 +49,7 @@ use surroundings::{
     a_socket_opened_on_a_down_interface_works_once_it_is_up, only_ethernet_is_opened,
 };
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     // There is no daemon that could stand still.
     let tests = ring_segment::tests![
         only_our_frames_wake_the_process,

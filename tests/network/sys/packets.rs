@@ -27,7 +27,7 @@ fn clocks() -> Now {
     }
 }
 
-pub fn only_our_frames_wake_the_process() -> Result<()> {
+pub(super) fn only_our_frames_wake_the_process() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut station = Station::new(&right)?;
     // A witness hears the last of the frames: then the others have arrived too.
@@ -73,7 +73,7 @@ pub fn only_our_frames_wake_the_process() -> Result<()> {
     Ok(())
 }
 
-pub fn frames_for_a_macvlan_are_not_ours() -> Result<()> {
+pub(super) fn frames_for_a_macvlan_are_not_ours() -> Result<()> {
     let [left, right] = Segment::pair()?;
     right.ns().ip(
         "link add link eth0 name mv0 address 02:00:00:00:01:01 type macvlan mode bridge\n\
@@ -95,7 +95,7 @@ pub fn frames_for_a_macvlan_are_not_ours() -> Result<()> {
     Ok(())
 }
 
-pub fn own_frames_do_not_come_back() -> Result<()> {
+pub(super) fn own_frames_do_not_come_back() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
     let mut listener = Station::new(&right)?;
@@ -111,7 +111,7 @@ pub fn own_frames_do_not_come_back() -> Result<()> {
     Ok(())
 }
 
-pub fn what_is_sent_has_control_priority() -> Result<()> {
+pub(super) fn what_is_sent_has_control_priority() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     let speaker = Station::new(&left)?;
     // The kernel's TC_PRIO_CONTROL.
@@ -119,7 +119,7 @@ pub fn what_is_sent_has_control_priority() -> Result<()> {
     Ok(())
 }
 
-pub fn a_burst_takes_few_calls_and_keeps_its_order() -> Result<()> {
+pub(super) fn a_burst_takes_few_calls_and_keeps_its_order() -> Result<()> {
     const FRAMES: usize = 100;
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
@@ -141,7 +141,7 @@ pub fn a_burst_takes_few_calls_and_keeps_its_order() -> Result<()> {
     Ok(())
 }
 
-pub fn the_ring_goes_round() -> Result<()> {
+pub(super) fn the_ring_goes_round() -> Result<()> {
     // More than the kernel has room for at once.
     const FRAMES: usize = 5000;
     let [left, right] = Segment::pair()?;
@@ -164,7 +164,7 @@ pub fn the_ring_goes_round() -> Result<()> {
     Ok(())
 }
 
-pub fn long_frames_are_cut() -> Result<()> {
+pub(super) fn long_frames_are_cut() -> Result<()> {
     let [left, right] = Segment::pair()?;
     for node in [&left, &right] {
         node.ns().ip("link set eth0 mtu 9000\n")?;
@@ -186,7 +186,7 @@ fn age(station: &mut Station, now: Now) -> Result<Duration> {
     Ok(ages[0])
 }
 
-pub fn a_late_frame_has_its_age() -> Result<()> {
+pub(super) fn a_late_frame_has_its_age() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
     let mut listener = Station::new(&right)?;
@@ -205,7 +205,7 @@ pub fn a_late_frame_has_its_age() -> Result<()> {
 
 /// A process may be stopped between reading the clocks and looking for frames: an offer that came
 /// meanwhile was taken for a fresh one.
-pub fn a_frame_that_came_after_the_clocks_were_read_has_its_age() -> Result<()> {
+pub(super) fn a_frame_that_came_after_the_clocks_were_read_has_its_age() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
     let mut listener = Station::new(&right)?;
@@ -220,7 +220,7 @@ pub fn a_frame_that_came_after_the_clocks_were_read_has_its_age() -> Result<()> 
     Ok(())
 }
 
-pub fn a_frame_in_time_is_fresh_whatever_the_wall_clock() -> Result<()> {
+pub(super) fn a_frame_in_time_is_fresh_whatever_the_wall_clock() -> Result<()> {
     const HOUR: Duration = Duration::from_secs(3600);
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
@@ -240,7 +240,7 @@ pub fn a_frame_in_time_is_fresh_whatever_the_wall_clock() -> Result<()> {
     Ok(())
 }
 
-pub fn what_does_not_fit_is_counted() -> Result<()> {
+pub(super) fn what_does_not_fit_is_counted() -> Result<()> {
     const FRAMES: u64 = 4000;
     // Fewer would not last through a storm.
     const ROOM: u64 = 1024;

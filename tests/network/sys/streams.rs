@@ -131,7 +131,7 @@ fn connected_with(options: &TcpOptions) -> Result<([End; 2], [StreamId; 2])> {
     Ok(([left, right], [from, to]))
 }
 
-pub fn what_is_written_arrives_whole_and_so_does_the_answer() -> Result<()> {
+pub(super) fn what_is_written_arrives_whole_and_so_does_the_answer() -> Result<()> {
     let ([mut left, mut right], [from, to]) = connected(true)?;
     let sent: Vec<u8> = (0..=250).cycle().take(1_000_000).collect();
     let mut at = 0;
@@ -164,7 +164,7 @@ pub fn what_is_written_arrives_whole_and_so_does_the_answer() -> Result<()> {
     Ok(())
 }
 
-pub fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()> {
+pub(super) fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()> {
     let ([mut left, mut right], [from, to]) = connected(false)?;
     let sent = vec![1; MUCH];
     let mut at = 0;
@@ -198,7 +198,7 @@ pub fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()> {
 }
 
 /// Half of what it has sent must not look like all of it.
-pub fn a_process_that_dies_leaves_no_end_behind() -> Result<()> {
+pub(super) fn a_process_that_dies_leaves_no_end_behind() -> Result<()> {
     let ([mut left, mut right], [from, to]) = connected(true)?;
     left.write(from, b"the first half", &mut 0);
     right.expect((to, Happened::Received))?;
@@ -207,7 +207,7 @@ pub fn a_process_that_dies_leaves_no_end_behind() -> Result<()> {
     right.expect((to, Happened::Closed(Closed::Reset)))
 }
 
-pub fn a_reset_after_the_end_is_told() -> Result<()> {
+pub(super) fn a_reset_after_the_end_is_told() -> Result<()> {
     let ([mut left, mut right], [from, to]) = connected(true)?;
     left.write(from, b"all of it", &mut 0);
     left.streams.finish(from);
@@ -221,7 +221,7 @@ pub fn a_reset_after_the_end_is_told() -> Result<()> {
     right.expect((to, Happened::Closed(Closed::Reset)))
 }
 
-pub fn who_does_not_listen_refuses() -> Result<()> {
+pub(super) fn who_does_not_listen_refuses() -> Result<()> {
     let ([mut left, right], _) = connected(true)?;
     let nobody = right.address;
     drop(right);
@@ -241,7 +241,7 @@ pub fn who_does_not_listen_refuses() -> Result<()> {
     }
 }
 
-pub fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()> {
+pub(super) fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()> {
     for own_address in [false, true] {
         let [left, right] = Segment::pair()?;
         left.ns().ip("address add 10.9.0.1/24 dev eth0")?;
@@ -263,7 +263,7 @@ pub fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()> {
     Ok(())
 }
 
-pub fn a_peer_that_falls_silent_is_given_up_in_time() -> Result<()> {
+pub(super) fn a_peer_that_falls_silent_is_given_up_in_time() -> Result<()> {
     let liveness = Duration::from_millis(1500);
     let ([mut left, right], [idle, _]) = connected_with(&TcpOptions {
         liveness: Some(liveness),

@@ -41,7 +41,7 @@ fn talk(one: &mut Station, other: &mut Station) -> Result<()> {
     Ok(())
 }
 
-pub fn a_down_interface_is_an_error_and_works_again_after() -> Result<()> {
+pub(super) fn a_down_interface_is_an_error_and_works_again_after() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let (mut one, mut other) = (Station::new(&left)?, Station::new(&right)?);
     talk(&mut one, &mut other)?;
@@ -60,7 +60,7 @@ pub fn a_down_interface_is_an_error_and_works_again_after() -> Result<()> {
     talk(&mut one, &mut other)
 }
 
-pub fn a_removed_interface_is_an_error() -> Result<()> {
+pub(super) fn a_removed_interface_is_an_error() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut station = Station::new(&left)?;
     right.ns().ip("link del eth0\n")?;
@@ -71,7 +71,7 @@ pub fn a_removed_interface_is_an_error() -> Result<()> {
     refused(station.socket.send(&batch), Errno::ENXIO)
 }
 
-pub fn a_socket_opened_on_a_down_interface_works_once_it_is_up() -> Result<()> {
+pub(super) fn a_socket_opened_on_a_down_interface_works_once_it_is_up() -> Result<()> {
     let [left, right] = Segment::pair()?;
     right.ns().ip("link set eth0 down\n")?;
     let mut other = Station::new(&right)?;
@@ -84,7 +84,7 @@ pub fn a_socket_opened_on_a_down_interface_works_once_it_is_up() -> Result<()> {
     talk(&mut one, &mut other)
 }
 
-pub fn a_socket_needs_an_interface_that_is_there() -> Result<()> {
+pub(super) fn a_socket_needs_an_interface_that_is_there() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let interface = find(&left, "eth0")?;
     right.ns().ip("link del eth0\n")?;
@@ -95,7 +95,7 @@ pub fn a_socket_needs_an_interface_that_is_there() -> Result<()> {
     Ok(())
 }
 
-pub fn only_ethernet_is_opened() -> Result<()> {
+pub(super) fn only_ethernet_is_opened() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     // A tunnel has no hardware address at all.
     left.ns().ip("tuntap add dev tun0 mode tun\n")?;
@@ -114,7 +114,7 @@ pub fn only_ethernet_is_opened() -> Result<()> {
     Ok(())
 }
 
-pub fn a_missing_permission_is_explained() -> Result<()> {
+pub(super) fn a_missing_permission_is_explained() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     let (name, value) = open_only("eth0");
     // In a user namespace of its own a process has no power over this network.

@@ -17,7 +17,7 @@ const HEARTBEAT: &str = "250ms";
 /// How many jobs each node has to have begun before the next one is changed.
 const JOBS: usize = 3;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         a_slow_owner_beside_fast_members_stays_the_only_one,
         who_expects_another_number_is_named,

@@ -18,7 +18,7 @@ const DEAD: u16 = 2_000;
 /// Members in one frame.
 const PART: usize = 66;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten,
         a_member_that_is_killed_is_told_of_and_when_it_is_back,

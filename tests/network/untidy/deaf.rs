@@ -13,7 +13,7 @@ use super::watcher::{Watcher, shows, watch};
 use super::{PATIENCE, forbearing, form, form_behind_a_switch, ringctl};
 use crate::locks::Client;
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     // An owner that stands still may lose the token before the test has had its frames lost, or been told of it.
     let held = tests![
         an_owner_that_one_member_does_not_hear_is_named_by_it,

@@ -6,7 +6,7 @@ use ring_segment::{Segment, SmallDisk, Test, binaries, tests};
 use super::watcher::Watcher;
 use super::{PATIENCE, forbearing, ringctl};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![a_node_that_cannot_store_its_state_owns_nothing_until_it_can]
 }
 

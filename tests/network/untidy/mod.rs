@@ -15,7 +15,7 @@ use ring_segment::{Daemon, Layout, PATIENCE, Ring, Test, Timing, binaries};
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     [
         constants::tests(),
         dead::tests(),

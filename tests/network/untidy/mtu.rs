@@ -7,7 +7,7 @@ use ring_segment::{Daemon, Ring, Test, WAIT, now, tests};
 use super::watcher::{Watcher, shows};
 use super::{PATIENCE, form, ringctl};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![
         data_that_do_not_fit_a_small_mtu_are_refused_with_the_reason,
         data_give_way_when_all_interfaces_shrink,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::watcher::Watcher;
 use super::{HEARTBEAT, PATIENCE, timing};
 
-pub fn tests() -> Vec<Test> {
+pub(super) fn tests() -> Vec<Test> {
     tests![two_stations_with_one_address_are_named_once]
 }
 

@@ -10,13 +10,13 @@ use super::PATIENCE;
 use crate::locks::Client;
 
 /// Somebody who watches a daemon from now on.
-pub struct Watcher<'a> {
+pub(super) struct Watcher<'a> {
     pub daemon: &'a Daemon,
     pub client: Client,
 }
 
 /// A connection on which the events of a daemon come, from now on; but for turns, which nobody reads for long.
-pub fn watch(daemon: &Daemon) -> Result<Client> {
+pub(super) fn watch(daemon: &Daemon) -> Result<Client> {
     let mut client = Client::connect(&daemon.control())?;
     client.say(&json!({"request": "watch", "turns": false}))?;
     client.hears("snapshot")?;
@@ -24,17 +24,17 @@ pub fn watch(daemon: &Daemon) -> Result<Client> {
 }
 
 impl<'a> Watcher<'a> {
-    pub fn of(daemon: &'a Daemon) -> Result<Self> {
+    pub(super) fn of(daemon: &'a Daemon) -> Result<Self> {
         let client = watch(daemon)?;
         Ok(Self { daemon, client })
     }
 
-    pub fn of_all(daemons: &'a [Daemon]) -> Result<Vec<Self>> {
+    pub(super) fn of_all(daemons: &'a [Daemon]) -> Result<Vec<Self>> {
         daemons.iter().map(Self::of).collect()
     }
 
     /// The same of daemons that were started just now.
-    pub fn of_all_up(daemons: &'a [Daemon]) -> Result<Vec<Self>> {
+    pub(super) fn of_all_up(daemons: &'a [Daemon]) -> Result<Vec<Self>> {
         for daemon in daemons {
             daemon.wait_for_line(PATIENCE, |line| line.contains("is up:"))?;
         }
@@ -42,7 +42,7 @@ impl<'a> Watcher<'a> {
     }
 
     /// An event tells of it, and a line of the log in these words.
-    pub fn is_told(&mut self, event: &str, words: &str) -> Result<()> {
+    pub(super) fn is_told(&mut self, event: &str, words: &str) -> Result<()> {
         self.sees(event)?;
         self.daemon
             .wait_for_line(PATIENCE, |line| line.contains(words))?;
@@ -50,14 +50,14 @@ impl<'a> Watcher<'a> {
     }
 
     /// The same, and the status shows it in these words while it lasts.
-    pub fn is_told_of_trouble(&mut self, event: &str, words: &str) -> Result<()> {
+    pub(super) fn is_told_of_trouble(&mut self, event: &str, words: &str) -> Result<()> {
         self.is_told(event, words)?;
         let shown = |status: &Value| shows(status, words);
         self.daemon.wait_for_status(PATIENCE, shown).map(drop)
     }
 
     /// Such an event comes.
-    pub fn sees(&mut self, event: &str) -> Result<Value> {
+    pub(super) fn sees(&mut self, event: &str) -> Result<Value> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let told = self.client.hears("event")?;
@@ -70,7 +70,7 @@ impl<'a> Watcher<'a> {
 }
 
 /// Whether a daemon shows a trouble in such words.
-pub fn shows(status: &Value, words: &str) -> bool {
+pub(super) fn shows(status: &Value, words: &str) -> bool {
     let mut troubles = status["troubles"].as_array().into_iter().flatten();
     troubles.any(|trouble| trouble.as_str().is_some_and(|it| it.contains(words)))
 }

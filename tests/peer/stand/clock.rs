@@ -10,7 +10,7 @@ const MONOTONIC: Duration = Duration::from_secs(1_000);
 const WALL: u64 = 1_700_000_000_000_000_000;
 
 /// Both clocks at a time of the test's.
-pub fn now(at: Duration) -> Now {
+pub(super) fn now(at: Duration) -> Now {
     Now {
         monotonic: Instant::from_nanos(nanos(MONOTONIC + at)),
         wall: wall(at),
@@ -18,11 +18,11 @@ pub fn now(at: Duration) -> Now {
 }
 
 /// The wall clock at a time of the test's.
-pub fn wall(at: Duration) -> u64 {
+pub(crate) fn wall(at: Duration) -> u64 {
     WALL + nanos(at)
 }
 
 /// The time of the test's at which the monotonic clock shows `instant`.
-pub fn at(instant: Instant) -> Duration {
+pub(super) fn at(instant: Instant) -> Duration {
     Duration::from_nanos(instant.as_nanos()).saturating_sub(MONOTONIC)
 }

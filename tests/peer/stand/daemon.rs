@@ -12,45 +12,45 @@ use super::world::World;
 
 /// The daemon. It runs from the start.
 #[derive(Debug)]
-pub struct Daemon {
+pub(crate) struct Daemon {
     world: World,
 }
 
 impl Daemon {
-    pub fn new(world: &World) -> Self {
+    pub(crate) fn new(world: &World) -> Self {
         let world = world.clone();
         world.with(|inner| inner.host.start(&mut inner.segment));
         Self { world }
     }
 
     /// Ends the process at once, as SIGKILL does.
-    pub fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.world.with(|inner| inner.host.process = None);
     }
 
     /// Starts it again after it has ended, with the same options and state.
-    pub fn start(&self) {
+    pub(crate) fn start(&self) {
         self.world
             .with(|inner| inner.host.start(&mut inner.segment));
     }
 
     /// Takes its state file away.
-    pub fn lose_state(&self) {
+    pub(crate) fn lose_state(&self) {
         self.world.with(|inner| inner.host.disk = Disk::default());
     }
 
     /// Stops the process, as SIGSTOP does: frames wait for it, and its time-outs go by.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.process(|process| process.is_stopped = true);
     }
 
     /// Undoes [`Daemon::stop`], as SIGCONT does.
-    pub fn resume(&self) {
+    pub(crate) fn resume(&self) {
         self.process(|process| process.is_stopped = false);
     }
 
     /// Asks it to shut down, as SIGTERM does.
-    pub fn shut_down(&self) {
+    pub(crate) fn shut_down(&self) {
         self.world
             .with(|inner| inner.host.shut_down(&mut inner.segment));
     }
@@ -59,7 +59,7 @@ impl Daemon {
     ///
     /// # Errors
     /// If it goes on.
-    pub fn wait_exit(&self, timeout: Duration) -> Result<Duration> {
+    pub(crate) fn wait_exit(&self, timeout: Duration) -> Result<Duration> {
         let ended = self
             .world
             .wait(timeout, |inner| inner.host.has_ended.then_some(()));
@@ -68,17 +68,17 @@ impl Daemon {
     }
 
     /// The name of its state.
-    pub fn state(&self) -> &'static str {
+    pub(crate) fn state(&self) -> &'static str {
         self.machine(|machine| machine.state().name())
     }
 
     /// What it has counted since it was started.
-    pub fn counters(&self) -> Counters {
+    pub(crate) fn counters(&self) -> Counters {
         self.process(|process| process.observers.tally.counters(0))
     }
 
     /// The digest of its table.
-    pub fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         let digest = self.machine(Lab2::digest);
         Digest {
             size: digest.size,
@@ -87,7 +87,7 @@ impl Daemon {
     }
 
     /// How many members its table has.
-    pub fn members(&self) -> usize {
+    pub(crate) fn members(&self) -> usize {
         self.machine(|machine| machine.members().len())
     }
 
@@ -95,7 +95,7 @@ impl Daemon {
     ///
     /// # Errors
     /// If that is none.
-    pub fn penalty(&self, member: MacAddr) -> Result<u32> {
+    pub(crate) fn penalty(&self, member: MacAddr) -> Result<u32> {
         let penalty = self.machine(|machine| {
             let mut members = machine.members();
             let found = members.find(|view| view.mac.0 == member.octets());
@@ -108,7 +108,7 @@ impl Daemon {
     ///
     /// # Errors
     /// If it is another.
-    pub fn is(&self, state: &str) -> Result<()> {
+    pub(crate) fn is(&self, state: &str) -> Result<()> {
         let found = self.state();
         ensure!(found == state, "it is {found} and not {state}");
         Ok(())

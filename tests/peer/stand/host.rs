@@ -17,7 +17,7 @@ const MTU: usize = 1500;
 
 /// The state file.
 #[derive(Debug, Default)]
-pub struct Disk(pub Option<Durable>);
+pub(crate) struct Disk(pub Option<Durable>);
 
 impl Store<Durable> for Disk {
     fn store(&mut self, durable: &Durable) -> Stored {
@@ -28,7 +28,7 @@ impl Store<Durable> for Disk {
 
 /// What runs.
 #[derive(Debug)]
-pub struct Process {
+pub(crate) struct Process {
     pub driver: Driver<Lab2>,
     pub observers: Observers,
     pub is_stopped: bool,
@@ -36,7 +36,7 @@ pub struct Process {
 
 /// The daemon's machine.
 #[derive(Debug)]
-pub struct Host {
+pub(crate) struct Host {
     constants: Constants,
     ip: [u8; 16],
     pub disk: Disk,
@@ -47,7 +47,7 @@ pub struct Host {
 }
 
 /// The constants that the daemon makes of its options.
-pub fn constants(timing: &Timing) -> Constants {
+pub(super) fn constants(timing: &Timing) -> Constants {
     Constants {
         take_timeout: timing.take_timeout,
         idle_hold: timing.idle_hold,
@@ -57,7 +57,7 @@ pub fn constants(timing: &Timing) -> Constants {
 }
 
 impl Host {
-    pub fn new(constants: Constants, ip: [u8; 16]) -> Self {
+    pub(crate) fn new(constants: Constants, ip: [u8; 16]) -> Self {
         constants.check().expect("constants that work");
         Self {
             constants,
@@ -69,7 +69,7 @@ impl Host {
     }
 
     /// Starts the daemon; its interface is up.
-    pub fn start(&mut self, segment: &mut Segment) {
+    pub(crate) fn start(&mut self, segment: &mut Segment) {
         assert!(self.process.is_none(), "the daemon runs already");
         // What came before was for nobody.
         segment.queue(DAEMON).clear();
@@ -100,7 +100,7 @@ impl Host {
     }
 
     /// As SIGTERM does.
-    pub fn shut_down(&mut self, segment: &mut Segment) {
+    pub(crate) fn shut_down(&mut self, segment: &mut Segment) {
         assert!(self.is_running(), "a stopped process heeds no signal");
         let at = segment.now();
         self.with(segment, |driver, environment| {
@@ -114,18 +114,18 @@ impl Host {
         self.process.as_ref().filter(|process| !process.is_stopped)
     }
 
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.running().is_some()
     }
 
     /// When the daemon wakes up by itself.
-    pub fn deadline(&self) -> Option<Duration> {
+    pub(crate) fn deadline(&self) -> Option<Duration> {
         let process = self.running()?;
         process.driver.deadline().map(clock::at)
     }
 
     /// Handles what has arrived or is due.
-    pub fn turn(&mut self, segment: &mut Segment) {
+    pub(crate) fn turn(&mut self, segment: &mut Segment) {
         if !self.is_running() {
             return;
         }

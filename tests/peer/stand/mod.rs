@@ -15,22 +15,22 @@ use ring_segment::{
     Digest, MacAddr, Member, Message, Seen, Timing, Token, digest_of, holds, is_heartbeat, offers,
 };
 
-pub use clock::wall;
+pub(crate) use clock::wall;
 use daemon::Daemon;
 use host::Host;
-pub use peer::Peer;
-pub use segment::FLIGHT;
+pub(crate) use peer::Peer;
+pub(crate) use segment::FLIGHT;
 use segment::{DAEMON, HIGH, LOW, mac};
 use world::World;
 
 /// The longest that a peer waits for what the daemon answers without waiting for anything.
-pub const AT_ONCE: Duration = FLIGHT.saturating_mul(2);
+pub(crate) const AT_ONCE: Duration = FLIGHT.saturating_mul(2);
 /// No ip.
-pub const NONE: [u8; 16] = [0; 16];
+pub(crate) const NONE: [u8; 16] = [0; 16];
 
 /// One daemon, and a peer with a smaller and one with a larger MAC.
 #[derive(Debug)]
-pub struct Stand {
+pub(crate) struct Stand {
     /// Under test.
     pub daemon: Daemon,
     /// `02:00:00:00:00:01`: of equal progress, its tokens and candidates beat the daemon's.
@@ -45,12 +45,12 @@ pub struct Stand {
 
 impl Stand {
     /// Starts the daemon; the peers listen already.
-    pub fn new(timing: Timing) -> Self {
+    pub(crate) fn new(timing: Timing) -> Self {
         Self::with(timing, NONE, |constants| constants)
     }
 
     /// The same with an address of the daemon's own and other constants than a [`Timing`] has.
-    pub fn with(
+    pub(crate) fn with(
         timing: Timing,
         ip: [u8; 16],
         options: impl FnOnce(Constants) -> Constants,
@@ -68,22 +68,22 @@ impl Stand {
     }
 
     /// The daemon's MAC.
-    pub fn mac(&self) -> MacAddr {
+    pub(crate) fn mac(&self) -> MacAddr {
         self.mac
     }
 
     /// The longest that anything here takes which depends on time-outs of the protocol.
-    pub fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         self.timing.one_owner_bound()
     }
 
     /// The time, from the start on.
-    pub fn now(&self) -> Duration {
+    pub(crate) fn now(&self) -> Duration {
         self.world.now()
     }
 
     /// Lets time pass.
-    pub fn pass(&self, time: Duration) {
+    pub(crate) fn pass(&self, time: Duration) {
         self.world.pass(time);
     }
 
@@ -91,7 +91,7 @@ impl Stand {
     ///
     /// # Errors
     /// If it does not.
-    pub fn elect(&self) -> Result<Token> {
+    pub(crate) fn elect(&self) -> Result<Token> {
         let heartbeat = self.wait_from(0, is_heartbeat)?;
         heartbeat.message.token().context("a heartbeat has a token")
     }
@@ -100,7 +100,7 @@ impl Stand {
     ///
     /// # Errors
     /// If it does not become one.
-    pub fn follow(&self) -> Result<Token> {
+    pub(crate) fn follow(&self) -> Result<Token> {
         let token = self.low.token(1000);
         self.low.broadcast(&holds(token));
         self.wait_for_state("WAITER")?;
@@ -111,7 +111,7 @@ impl Stand {
     ///
     /// # Errors
     /// If it does not become one.
-    pub fn give(&self) -> Result<Token> {
+    pub(crate) fn give(&self) -> Result<Token> {
         let token = self.low.token(1000);
         self.offer(&self.low, &offers(token), |seen| {
             matches!(seen.message, Message::TokenIsHere { token: held, .. } if held == token)
@@ -124,7 +124,7 @@ impl Stand {
     ///
     /// # Errors
     /// If no such frame comes at once.
-    pub fn offer(
+    pub(crate) fn offer(
         &self,
         giver: &Peer,
         offer: &Message,
@@ -140,13 +140,13 @@ impl Stand {
     ///
     /// # Errors
     /// If none does.
-    pub fn wait_for_state(&self, state: &str) -> Result<()> {
+    pub(crate) fn wait_for_state(&self, state: &str) -> Result<()> {
         self.pass(FLIGHT);
         self.daemon.is(state)
     }
 
     /// The digest of a table with the daemon, without an ip, and these others.
-    pub fn digest_with(&self, others: &[Member]) -> Digest {
+    pub(crate) fn digest_with(&self, others: &[Member]) -> Digest {
         let own = Member {
             mac: self.mac,
             ip: NONE,
@@ -158,7 +158,7 @@ impl Stand {
     ///
     /// # Errors
     /// If none does.
-    pub fn wait_for_digest(&self, digest: Digest) -> Result<()> {
+    pub(crate) fn wait_for_digest(&self, digest: Digest) -> Result<()> {
         self.pass(FLIGHT);
         let found = self.daemon.digest();
         anyhow::ensure!(
@@ -172,7 +172,7 @@ impl Stand {
     ///
     /// # Errors
     /// If none comes in time.
-    pub fn wait_from(&self, mark: usize, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
+    pub(crate) fn wait_from(&self, mark: usize, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         self.wait_in(self.patience(), mark, wanted)
     }
 
@@ -180,7 +180,7 @@ impl Stand {
     ///
     /// # Errors
     /// If none comes in time.
-    pub fn wait_in(
+    pub(crate) fn wait_in(
         &self,
         timeout: Duration,
         mark: usize,
@@ -201,12 +201,12 @@ impl Stand {
     }
 
     /// The recording's mark for [`Stand::wait_from`].
-    pub fn mark(&self) -> usize {
+    pub(crate) fn mark(&self) -> usize {
         self.world.with(|inner| inner.segment.recording().len())
     }
 
     /// What the daemon has sent since a mark.
-    pub fn sent_from(&self, mark: usize) -> Vec<Seen> {
+    pub(crate) fn sent_from(&self, mark: usize) -> Vec<Seen> {
         self.world.with(|inner| {
             let recording = &inner.segment.recording()[mark..];
             let sent = recording.iter().filter(|seen| seen.port == DAEMON);
@@ -215,7 +215,7 @@ impl Stand {
     }
 
     /// What the daemon sends in a span of time.
-    pub fn watch(&self, window: Duration) -> Vec<Seen> {
+    pub(crate) fn watch(&self, window: Duration) -> Vec<Seen> {
         let mark = self.mark();
         self.pass(window);
         self.sent_from(mark)

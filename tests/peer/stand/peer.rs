@@ -10,23 +10,23 @@ use super::world::World;
 
 /// A station of the test's own. It answers nothing by itself.
 #[derive(Debug)]
-pub struct Peer {
+pub(crate) struct Peer {
     port: usize,
     world: World,
 }
 
 impl Peer {
-    pub fn new(port: usize, world: &World) -> Self {
+    pub(crate) fn new(port: usize, world: &World) -> Self {
         let world = world.clone();
         Self { port, world }
     }
 
-    pub fn mac(&self) -> MacAddr {
+    pub(crate) fn mac(&self) -> MacAddr {
         mac(self.port)
     }
 
     /// Its first chain's token, with a progress.
-    pub fn token(&self, progress: u64) -> Token {
+    pub(crate) fn token(&self, progress: u64) -> Token {
         Token {
             progress,
             author: self.mac(),
@@ -35,22 +35,22 @@ impl Peer {
     }
 
     /// Sends a message under its own name, and gives the time.
-    pub fn send(&self, dst: MacAddr, message: &Message) -> Duration {
+    pub(crate) fn send(&self, dst: MacAddr, message: &Message) -> Duration {
         self.send_as(self.mac(), dst, message)
     }
 
     /// Sends a message to everybody, and gives the time.
-    pub fn broadcast(&self, message: &Message) -> Duration {
+    pub(crate) fn broadcast(&self, message: &Message) -> Duration {
         self.send(MacAddr::broadcast(), message)
     }
 
     /// Sends a message as another station: source and author are forged alike.
-    pub fn send_as(&self, src: MacAddr, dst: MacAddr, message: &Message) -> Duration {
+    pub(crate) fn send_as(&self, src: MacAddr, dst: MacAddr, message: &Message) -> Duration {
         self.send_payload(src, dst, &message.payload(src))
     }
 
     /// Sends any payload from any MAC, and gives the time.
-    pub fn send_payload(&self, src: MacAddr, dst: MacAddr, payload: &[u8]) -> Duration {
+    pub(crate) fn send_payload(&self, src: MacAddr, dst: MacAddr, payload: &[u8]) -> Duration {
         let bytes = frame(dst, src, ETHERTYPE, payload);
         self.world.with(|inner| {
             inner.segment.send(self.port, bytes);
@@ -62,7 +62,7 @@ impl Peer {
     ///
     /// # Errors
     /// If none comes in time: lists those that came.
-    pub fn expect(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
+    pub(crate) fn expect(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         let mut others = Vec::new();
         let found = self.world.wait(timeout, |inner| {
             while let Some(seen) = inner.segment.queue(self.port).pop_front() {
@@ -80,14 +80,14 @@ impl Peer {
     }
 
     /// Everything that comes in a span of time, and what it has not looked at yet.
-    pub fn collect(&self, window: Duration) -> Vec<Seen> {
+    pub(crate) fn collect(&self, window: Duration) -> Vec<Seen> {
         self.world.pass(window);
         self.world
             .with(|inner| inner.segment.queue(self.port).drain(..).collect())
     }
 
     /// Forgets what has come so far.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.world
             .with(|inner| inner.segment.queue(self.port).clear());
     }

@@ -11,23 +11,23 @@ use ring_segment::{MacAddr, Seen};
 use super::clock;
 
 /// How long each frame is under way: frames arrive in the order in which they were sent.
-pub const FLIGHT: Duration = Duration::from_micros(10);
+pub(crate) const FLIGHT: Duration = Duration::from_micros(10);
 
 /// The stations by their ports. The daemon's MAC is between the peers'.
-pub const LOW: usize = 0;
-pub const DAEMON: usize = 1;
-pub const HIGH: usize = 2;
+pub(super) const LOW: usize = 0;
+pub(super) const DAEMON: usize = 1;
+pub(super) const HIGH: usize = 2;
 const STATIONS: usize = 3;
 
 /// A station's MAC.
-pub fn mac(port: usize) -> MacAddr {
+pub(super) fn mac(port: usize) -> MacAddr {
     const LAST: [u8; STATIONS] = [1, 2, 3];
     MacAddr::new(2, 0, 0, 0, 0, LAST[port])
 }
 
 /// The wire and what has arrived at its ends.
 #[derive(Debug, Default)]
-pub struct Segment {
+pub(crate) struct Segment {
     now: Duration,
     /// As they were sent, in that order.
     under_way: VecDeque<Seen>,
@@ -38,34 +38,34 @@ pub struct Segment {
 }
 
 impl Segment {
-    pub fn now(&self) -> Duration {
+    pub(crate) fn now(&self) -> Duration {
         self.now
     }
 
     /// Every frame so far, with the time and the port that it was sent from.
-    pub fn recording(&self) -> &[Seen] {
+    pub(crate) fn recording(&self) -> &[Seen] {
         &self.recording
     }
 
     /// What a station has received and not read yet.
-    pub fn queue(&mut self, port: usize) -> &mut VecDeque<Seen> {
+    pub(crate) fn queue(&mut self, port: usize) -> &mut VecDeque<Seen> {
         &mut self.queues[port]
     }
 
     /// Sends a whole frame.
-    pub fn send(&mut self, port: usize, bytes: Vec<u8>) {
+    pub(crate) fn send(&mut self, port: usize, bytes: Vec<u8>) {
         let seen = Seen::read(self.now, port, bytes).expect("a frame has an Ethernet header");
         self.recording.push(seen.clone());
         self.under_way.push_back(seen);
     }
 
     /// When the next frame arrives.
-    pub fn next_arrival(&self) -> Option<Duration> {
+    pub(crate) fn next_arrival(&self) -> Option<Duration> {
         self.under_way.front().map(|sent| sent.at + FLIGHT)
     }
 
     /// Moves the time on; frames arrive at the stations that they are for.
-    pub fn advance(&mut self, to: Duration) {
+    pub(crate) fn advance(&mut self, to: Duration) {
         self.now = to;
         while let Some(at) = self.next_arrival().filter(|&at| at <= to) {
             let Some(sent) = self.under_way.pop_front() else {
@@ -82,7 +82,7 @@ impl Segment {
 }
 
 /// The daemon's place on the segment.
-pub struct Port<'a>(pub &'a mut Segment);
+pub(super) struct Port<'a>(pub &'a mut Segment);
 
 impl Link for Port<'_> {
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {

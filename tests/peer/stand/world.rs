@@ -12,10 +12,10 @@ const TURNS: u32 = 100;
 
 /// All that there is, shared by the handles that a test has.
 #[derive(Debug, Clone)]
-pub struct World(Rc<RefCell<Inner>>);
+pub(crate) struct World(Rc<RefCell<Inner>>);
 
 #[derive(Debug)]
-pub struct Inner {
+pub(crate) struct Inner {
     pub segment: Segment,
     pub host: Host,
     /// Turns since the time last moved.
@@ -23,7 +23,7 @@ pub struct Inner {
 }
 
 impl World {
-    pub fn new(host: Host) -> Self {
+    pub(crate) fn new(host: Host) -> Self {
         Self(Rc::new(RefCell::new(Inner {
             segment: Segment::default(),
             host,
@@ -31,18 +31,18 @@ impl World {
         })))
     }
 
-    pub fn now(&self) -> Duration {
+    pub(crate) fn now(&self) -> Duration {
         self.with(|inner| inner.segment.now())
     }
 
     /// Does something in no time.
-    pub fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
         act(&mut self.0.borrow_mut())
     }
 
     /// Lets time pass until `found` finds something, for `timeout` at most. Looks whenever
     /// something has happened.
-    pub fn wait<T>(
+    pub(crate) fn wait<T>(
         &self,
         timeout: Duration,
         mut found: impl FnMut(&mut Inner) -> Option<T>,
@@ -59,7 +59,7 @@ impl World {
     }
 
     /// Lets time pass.
-    pub fn pass(&self, time: Duration) {
+    pub(crate) fn pass(&self, time: Duration) {
         self.wait(time, |_| None::<()>);
     }
 }

@@ -85,7 +85,7 @@ fn candidates() -> MutexGuard<'static, Vec<Candidate>> {
 ///
 /// # Errors
 /// If the kernel gives no hold on it.
-pub fn enrol(child: &Child) -> Result<()> {
+pub(crate) fn enrol(child: &Child) -> Result<()> {
     let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty());
     candidates().push(Candidate {
         id: child.id(),
@@ -96,12 +96,12 @@ pub fn enrol(child: &Child) -> Result<()> {
 }
 
 /// A daemon has ended, or is about to.
-pub fn dismiss(id: u32) {
+pub(crate) fn dismiss(id: u32) {
     candidates().retain(|candidate| candidate.id != id);
 }
 
 /// Its test stops a daemon or continues it: that is not interfered with.
-pub fn leave_alone(id: u32, is_stopped: bool) {
+pub(crate) fn leave_alone(id: u32, is_stopped: bool) {
     for candidate in candidates().iter_mut() {
         if candidate.id == id {
             candidate.is_stopped = is_stopped;

@@ -13,7 +13,7 @@ use super::{Changed, Connection, Network};
     reason = "facts that know nothing of each other"
 )]
 #[derive(Debug, Default)]
-pub struct Peer {
+pub(super) struct Peer {
     /// What it has sent and was not read.
     pub sent: VecDeque<u8>,
     pub has_closed: bool,
@@ -31,7 +31,7 @@ pub struct Peer {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Wire(pub Rc<RefCell<Peer>>);
+pub(super) struct Wire(pub Rc<RefCell<Peer>>);
 
 impl Connection for Wire {
     fn established(&mut self) -> io::Result<()> {
@@ -86,7 +86,7 @@ impl Connection for Wire {
 }
 
 #[derive(Debug, Default)]
-pub struct Lan {
+pub(super) struct Lan {
     /// Peers that are to be connected to, in order.
     pub reachable: VecDeque<Wire>,
     pub calls: VecDeque<(Wire, u32)>,
@@ -96,7 +96,7 @@ pub struct Lan {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Shared(pub Rc<RefCell<Lan>>);
+pub(super) struct Shared(pub Rc<RefCell<Lan>>);
 
 impl Network<u32> for Shared {
     type Connection = Wire;

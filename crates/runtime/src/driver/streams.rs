@@ -3,9 +3,9 @@
 use ring_proto::{Closed, StreamId};
 
 /// Maximum events of connections handled in one turn.
-pub const EVENTS: usize = 64;
+pub(super) const EVENTS: usize = 64;
 /// The same if the machine's deadline has passed.
-pub const EVENTS_BEFORE_TIMEOUT: usize = 4096;
+pub(super) const EVENTS_BEFORE_TIMEOUT: usize = 4096;
 
 /// An event of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

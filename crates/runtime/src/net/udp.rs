@@ -23,7 +23,7 @@ mod options {
     /// `SO_MEMINFO`, which libc does not know.
     const MEMINFO: libc::c_int = 55;
     /// What it tells of, among that how many were dropped.
-    pub type Memory = [u32; libc::SK_MEMINFO_DROPS as usize + 1];
+    pub(super) type Memory = [u32; libc::SK_MEMINFO_DROPS as usize + 1];
 
     sockopt_impl!(
         /// What the socket uses and has used, in numbers.

@@ -24,7 +24,7 @@ const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 
 /// Prints a line an event through `tracing`, and limits how many.
 #[derive(Debug)]
-pub struct Log {
+pub(crate) struct Log {
     verbose: bool,
     turns: RateLimit,
     sessions: RateLimit,
@@ -36,7 +36,7 @@ pub struct Log {
 
 /// A line is to be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Admitted {
+pub(crate) struct Admitted {
     /// Number of lines suppressed before this one.
     pub hidden: u64,
     /// Duration of the hold that this event ends.
@@ -46,7 +46,7 @@ pub struct Admitted {
 impl Log {
     /// If `verbose`, sessions that begin and end are told too, and why datagrams are dropped.
     #[must_use]
-    pub fn new(verbose: bool) -> Self {
+    pub(crate) fn new(verbose: bool) -> Self {
         Self {
             verbose,
             turns: TURNS,
@@ -59,7 +59,7 @@ impl Log {
     }
 
     /// Returns whether a line is to be printed for an event: a line that is not printed need not be formatted.
-    pub fn admit(&mut self, now: Instant, event: &Event) -> Option<Admitted> {
+    pub(crate) fn admit(&mut self, now: Instant, event: &Event) -> Option<Admitted> {
         if let Ok(admitted) = self.holdings.admit(now, event) {
             return admitted;
         }
@@ -79,7 +79,7 @@ impl Log {
 }
 
 /// Prints the line of an event, `hidden` being how many before it were not printed.
-pub fn print(line: &Line<Keys>, hidden: u64) {
+pub(crate) fn print(line: &Line<Keys>, hidden: u64) {
     let Keys {
         configuration,
         server,

@@ -10,7 +10,7 @@ const SHOWN: usize = 64;
 
 /// The names of the servers, by index.
 #[derive(Debug, Clone)]
-pub struct Names {
+pub(crate) struct Names {
     names: Rc<[Box<str>]>,
     own: usize,
 }
@@ -18,7 +18,7 @@ pub struct Names {
 impl Names {
     /// The servers, as the lines of the list name them; the place of this one.
     #[must_use]
-    pub fn new(names: impl Into<Rc<[Box<str>]>>, own: usize) -> Self {
+    pub(crate) fn new(names: impl Into<Rc<[Box<str>]>>, own: usize) -> Self {
         Self {
             names: names.into(),
             own,
@@ -27,24 +27,24 @@ impl Names {
 
     /// The place of this server.
     #[must_use]
-    pub const fn own(&self) -> usize {
+    pub(crate) const fn own(&self) -> usize {
         self.own
     }
 
     /// All of them, in the order of the list.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|name| &**name)
     }
 
     /// The name of a server.
     #[must_use]
-    pub fn of(&self, server: usize) -> &str {
+    pub(crate) fn of(&self, server: usize) -> &str {
         self.names.get(server).map_or("?", |name| name)
     }
 
     /// `server 1 (b.example:7301)`, or `this server`.
     #[must_use]
-    pub fn server(&self, server: usize) -> String {
+    pub(crate) fn server(&self, server: usize) -> String {
         if server == self.own {
             "this server".to_owned()
         } else {
@@ -55,7 +55,7 @@ impl Names {
 
 /// The name of a server's state, as documents spell it.
 #[must_use]
-pub const fn state_name(state: ServerState) -> &'static str {
+pub(crate) const fn state_name(state: ServerState) -> &'static str {
     match state {
         ServerState::Down => "DOWN",
         ServerState::Booting => "BOOTING",

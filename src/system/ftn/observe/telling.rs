@@ -14,7 +14,7 @@ use super::names::{Names, TokenName, state_name};
 
 /// What an event is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Keys {
+pub(crate) struct Keys {
     /// The configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<u64>,
@@ -75,7 +75,7 @@ impl About for Line {
 
 /// Describes events. It remembers which server was in which state, to say what has changed.
 #[derive(Debug)]
-pub struct News {
+pub(crate) struct News {
     names: Names,
     states: Vec<ServerState>,
     /// The survey that is under way asks clients.
@@ -85,7 +85,7 @@ pub struct News {
 impl News {
     /// Nothing happened yet.
     #[must_use]
-    pub fn new(names: Names) -> Self {
+    pub(crate) fn new(names: Names) -> Self {
         let states = names.iter().map(|_| ServerState::Down).collect();
         Self {
             names,
@@ -95,7 +95,7 @@ impl News {
     }
 
     /// Describes an event. `held`: for how long a token was held that no longer is.
-    pub fn describe(&mut self, event: &Event, held: Option<Duration>) -> Line {
+    pub(crate) fn describe(&mut self, event: &Event, held: Option<Duration>) -> Line {
         match event {
             Event::SessionIntroduced {
                 id,
@@ -408,7 +408,7 @@ fn left(left_behind: usize) -> Line {
 
 /// Says how the options of another server differ from those of this one, and what follows.
 #[must_use]
-pub fn other_options(names: &Names, server: usize, differences: &[Difference]) -> String {
+pub(crate) fn other_options(names: &Names, server: usize, differences: &[Difference]) -> String {
     let value = |setting| match setting {
         Setting::Time(time) => format_duration(time),
         Setting::Count(count) => count.to_string(),

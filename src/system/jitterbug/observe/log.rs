@@ -21,7 +21,7 @@ const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 
 /// Prints a line an event through `tracing`, and limits how many.
 #[derive(Debug)]
-pub struct Log {
+pub(crate) struct Log {
     verbose: bool,
     passes: RateLimit,
     programs: RateLimit,
@@ -34,7 +34,7 @@ pub struct Log {
 impl Log {
     /// If `verbose`, turns of the token are told too, and why datagrams and exchanges are dropped.
     #[must_use]
-    pub const fn new(verbose: bool) -> Self {
+    pub(crate) const fn new(verbose: bool) -> Self {
         Self {
             verbose,
             passes: FAILURES,
@@ -48,7 +48,7 @@ impl Log {
 
     /// Whether a line is to be printed for an event, after the state `before`, and how many before it were not. Who prints
     /// none formats none.
-    pub fn admit(&mut self, now: Instant, event: &Event, before: State) -> Option<u64> {
+    pub(crate) fn admit(&mut self, now: Instant, event: &Event, before: State) -> Option<u64> {
         let limit = match event {
             Event::Dropped { .. } => self.verbose.then_some(&mut self.drops)?,
             Event::StateChanged { state, .. } if is_turn(before, *state) => {
@@ -75,7 +75,7 @@ impl Log {
 }
 
 /// Prints the line of an event, `hidden` being how many before it were not printed.
-pub fn print(line: &Line<Keys>, hidden: u64) {
+pub(crate) fn print(line: &Line<Keys>, hidden: u64) {
     let Keys { token_id, node } = line.keys;
     let node = node.map(display);
     print_line!(line, hidden, token_id, node);

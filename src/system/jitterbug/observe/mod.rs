@@ -6,5 +6,5 @@ mod telling;
 #[cfg(test)]
 mod tests;
 
-pub use log::{Log, print};
-pub use telling::{Keys, describe, difference, is_turn};
+pub(super) use log::{Log, print};
+pub(super) use telling::{Keys, describe, difference, is_turn};

@@ -12,7 +12,7 @@ use tracing::Level;
 
 /// What an event is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Keys {
+pub(crate) struct Keys {
     /// The absolute `token_id`.
     pub token_id: Option<u32>,
     /// The node.
@@ -42,7 +42,7 @@ impl About for Line {
 /// Describes an event. The state `before` it tells a turn of the token from news.
 #[must_use]
 #[expect(clippy::too_many_lines, reason = "a sentence for each event")]
-pub fn describe(event: &Event, before: State) -> Line {
+pub(crate) fn describe(event: &Event, before: State) -> Line {
     match event {
         Event::StateChanged { state, token_id } => state_changed(before, *state, *token_id),
         Event::UseChanged { may_use } => {
@@ -162,7 +162,7 @@ pub fn describe(event: &Event, before: State) -> Line {
 
 /// Names what differs between the options of a node and the own ones, and what follows.
 #[must_use]
-pub fn difference(node: IpAddr, how: Difference) -> String {
+pub(crate) fn difference(node: IpAddr, how: Difference) -> String {
     match how {
         Difference::Times {
             lease,
@@ -189,7 +189,7 @@ pub fn difference(node: IpAddr, how: Difference) -> String {
 
 /// Whether a change of state is a turn of the token and no news.
 #[must_use]
-pub const fn is_turn(before: State, state: State) -> bool {
+pub(crate) const fn is_turn(before: State, state: State) -> bool {
     matches!(
         (before, state),
         (State::Waiter, State::Leader) | (State::Leader, State::Waiter)

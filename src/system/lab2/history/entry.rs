@@ -67,7 +67,7 @@ impl EventKind {
 
 /// An event, its time, and the node's state after it.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub(crate) struct Entry {
     pub(super) time_ms: u64,
     pub(super) kind: EventKind,
     pub(super) state: State,
@@ -78,7 +78,7 @@ pub struct Entry {
 
 impl Entry {
     /// Returns the event as watchers get it.
-    pub fn message(&self, number: u64) -> EventMessage {
+    pub(crate) fn message(&self, number: u64) -> EventMessage {
         let mut ring = RingEvent {
             from: None,
             state: self.state.name().to_owned(),

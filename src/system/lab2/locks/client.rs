@@ -9,7 +9,7 @@ use ring_proto::time::{Instant, nanos};
 
 /// A job that is to run once in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Job {
+pub(crate) struct Job {
     /// Its name.
     pub name: lab2::JobName,
     /// The period.

@@ -15,7 +15,7 @@ use super::{Availability, Locks, MachineState, Notice, Yielding};
 impl Locks {
     /// Tells the clients what has become of what they asked for, and returns what the machine is to do. To be
     /// called again, with what the machine knows then, until it returns nothing.
-    pub fn update(
+    pub(crate) fn update(
         &mut self,
         now: Instant,
         machine: &MachineState,

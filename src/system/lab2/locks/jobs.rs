@@ -13,7 +13,7 @@ use super::{Locks, MachineState, Notice};
 
 impl Locks {
     /// Tells those who wait to run a job that has run elsewhere.
-    pub fn dismiss(
+    pub(crate) fn dismiss(
         &mut self,
         met_by: impl Fn(&OnceRequest) -> Option<RunView>,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),

@@ -9,7 +9,7 @@ use ring_proto::time::Instant;
 
 /// The machine's state.
 #[derive(Debug, Clone, Copy)]
-pub struct MachineState {
+pub(crate) struct MachineState {
     /// The token, if it may be used here now.
     pub token: Option<Token>,
     /// The token under which the tenure began: it has another since this node has outbid another owner.

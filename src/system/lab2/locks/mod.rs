@@ -25,9 +25,9 @@ use ring_proto::time::Instant;
 
 use asking::Asking;
 use client::Asks;
-pub use client::Job;
+pub(super) use client::Job;
 use confirmation::Confirmation;
-pub use machine_state::MachineState;
+pub(super) use machine_state::MachineState;
 
 /// The token is to go to another member.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +49,7 @@ enum Availability {
 
 /// What a client is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
+pub(super) enum Notice {
     /// It has the token.
     Granted {
         /// The token.
@@ -90,7 +90,7 @@ impl Notice {
 
 /// The local holder and the local queue.
 #[derive(Debug, Default)]
-pub struct Locks {
+pub(super) struct Locks {
     queue: LockQueue<Grade, Option<Job>, Token>,
     /// The machine was told that there is work.
     wanted: bool,
@@ -118,7 +118,7 @@ impl Locks {
     ///
     /// # Errors
     /// Why it does not get it.
-    pub fn request(
+    pub(super) fn request(
         &mut self,
         now: Instant,
         client: Client,
@@ -141,32 +141,32 @@ impl Locks {
 
     /// Whether [`update`](Self::update) would do nothing.
     #[must_use]
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         let nobody = self.queue.is_empty();
         nobody && !self.wanted && self.yielding.is_none() && !self.pausing
     }
 
     /// Whether a client of this machine holds the token.
     #[must_use]
-    pub const fn is_held(&self) -> bool {
+    pub(super) const fn is_held(&self) -> bool {
         self.queue.holder.is_some()
     }
 
     /// Whether a client holds the token or waits for it.
     #[must_use]
-    pub fn concerns(&self, client: ClientId) -> bool {
+    pub(super) fn concerns(&self, client: ClientId) -> bool {
         self.queue.concerns(client)
     }
 
     /// Whether a client holds the token.
     #[must_use]
-    pub fn holds(&self, client: ClientId) -> bool {
+    pub(super) fn holds(&self, client: ClientId) -> bool {
         self.queue.holds(client)
     }
 
     /// The job that a client holds the token for.
     #[must_use]
-    pub fn job(&self, client: ClientId) -> Option<Job> {
+    pub(super) fn job(&self, client: ClientId) -> Option<Job> {
         let holder = self.queue.holder.as_ref();
         holder
             .filter(|it| it.asked.client.id == client)
@@ -175,13 +175,13 @@ impl Locks {
 
     /// The token that is held here.
     #[must_use]
-    pub fn held(&self) -> Option<Token> {
+    pub(super) fn held(&self) -> Option<Token> {
         self.queue.held().copied()
     }
 
     /// A client is gone. Whose lock this has ended, unless that was over already: the work may go on for as long as it
     /// was told.
-    pub fn leave_behind(
+    pub(super) fn leave_behind(
         &mut self,
         now: Instant,
         client: ClientId,
@@ -191,17 +191,17 @@ impl Locks {
     }
 
     /// A client wants the token no more. Whether it had it or waited for it.
-    pub fn release(&mut self, client: ClientId) -> bool {
+    pub(super) fn release(&mut self, client: ClientId) -> bool {
         self.queue.release(client)
     }
 
     /// The token is to go to another member as soon as its holder here has let go.
-    pub fn yield_to(&mut self, to: Option<MacAddr>) {
+    pub(super) fn yield_to(&mut self, to: Option<MacAddr>) {
         self.yielding = Some(Yielding { to });
     }
 
     /// The node is to own nothing from now on, or may own again. Whether that is new.
-    pub fn pause(&mut self, paused: bool) -> bool {
+    pub(super) fn pause(&mut self, paused: bool) -> bool {
         let (from, to) = if paused {
             (Availability::Open, Availability::Paused)
         } else {
@@ -218,7 +218,7 @@ impl Locks {
 
     /// The node is to own nothing as soon as its holder, which is not told to end, has let go. Whether
     /// that is new.
-    pub fn drain(&mut self) -> bool {
+    pub(super) fn drain(&mut self) -> bool {
         let is_told_to_end = self.availability == Availability::Paused && !self.draining;
         let is_new = self.pause(true);
         self.draining = !is_told_to_end;
@@ -227,24 +227,24 @@ impl Locks {
 
     /// Whether the node is to own nothing for now.
     #[must_use]
-    pub fn is_paused(&self) -> bool {
+    pub(super) fn is_paused(&self) -> bool {
         self.availability == Availability::Paused
     }
 
     /// Whether the daemon shuts down.
     #[must_use]
-    pub fn is_leaving(&self) -> bool {
+    pub(super) fn is_leaving(&self) -> bool {
         self.availability == Availability::Leaving
     }
 
     /// The daemon shuts down: nobody is granted the token from now on.
-    pub fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         self.availability = Availability::Leaving;
     }
 
     /// When [`update`](Self::update) is to be called at the latest.
     #[must_use]
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         let queue = self.queue.deadline().into_iter();
         let confirmation = self.confirmation.iter().filter_map(Confirmation::deadline);
         let asking = self.asking.iter().filter_map(Asking::deadline);
@@ -252,7 +252,7 @@ impl Locks {
     }
 
     /// Who holds the token here, then who waits for it, in order.
-    pub fn clients(&self, now: Instant) -> impl Iterator<Item = ClientStatus> {
+    pub(super) fn clients(&self, now: Instant) -> impl Iterator<Item = ClientStatus> {
         let (holder, waiting) = (&self.queue.holder, &self.queue.waiting);
         let holder = holder
             .iter()

@@ -34,7 +34,7 @@ impl fmt::Display for Ip {
 }
 
 /// `4 members`.
-pub struct Members(pub usize);
+pub(super) struct Members(pub usize);
 
 impl fmt::Display for Members {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,7 +80,7 @@ impl fmt::Display for Differs {
 }
 
 /// A long time: `3 h`, `26 days`.
-pub struct Long(pub Duration);
+pub(super) struct Long(pub Duration);
 
 impl fmt::Display for Long {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -463,7 +463,7 @@ impl Wrong {
 }
 
 /// `, and 7 others`; nothing if there are none.
-pub struct Others(pub usize);
+pub(super) struct Others(pub usize);
 
 impl fmt::Display for Others {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,7 +14,7 @@ const MINTED: u64 = 1 << 20;
 
 /// Follows the token, and tells its plain rotation from news.
 #[derive(Debug)]
-pub struct Routine {
+pub(crate) struct Routine {
     /// The token when its owner was heard of last; `None`: no owner is known.
     token: Option<Token>,
     owned_since: Instant,
@@ -25,7 +25,7 @@ pub struct Routine {
 impl Routine {
     /// Nothing was heard of yet.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             token: None,
             owned_since: Instant::from_nanos(0),
@@ -34,7 +34,7 @@ impl Routine {
     }
 
     /// Whether the event is routine. To be asked once about every event, in order.
-    pub fn includes(&mut self, now: Instant, event: &Event) -> bool {
+    pub(crate) fn includes(&mut self, now: Instant, event: &Event) -> bool {
         match *event {
             Event::StateChanged {
                 from, to, reason, ..
@@ -53,7 +53,7 @@ impl Routine {
     }
 
     /// The node has been OWNER for long without a grade: whether that is news.
-    pub fn ungraded(&mut self) -> bool {
+    pub(crate) fn ungraded(&mut self) -> bool {
         std::mem::replace(&mut self.grade, Grade::Alone) != Grade::Alone
     }
 

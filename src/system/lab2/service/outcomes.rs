@@ -19,7 +19,7 @@ use super::{Done, Service, fencing, refused, shown};
 
 impl Service {
     /// Serves all clients. Returns the next command for the machine; the caller calls again after it.
-    pub fn serve_clients(
+    pub(crate) fn serve_clients(
         &mut self,
         now: Now,
         server: &mut Server,

@@ -23,7 +23,7 @@ use crate::system::lab2::observe::Limit;
 impl Service {
     /// Returns how to answer a request. Takes those of its descriptors that it keeps; the others stay in the
     /// vector.
-    pub fn answer(
+    pub(crate) fn answer(
         &mut self,
         now: Now,
         peer: Client,

@@ -22,7 +22,7 @@ use record::{FORMAT, LEN, Record};
 use stamps::{Damage, FoundStamps, StampFile};
 
 /// What a node without a state file starts with.
-pub const FRESH: Durable = Durable {
+pub(super) const FRESH: Durable = Durable {
     my_token_number: 0,
     known: None,
     stamp: None,
@@ -30,7 +30,7 @@ pub const FRESH: Durable = Durable {
 
 /// The state file of one ring, locked for as long as this lives.
 #[derive(Debug)]
-pub struct StateFile {
+pub(super) struct StateFile {
     record: RecordFile<Record, LEN>,
     stamps: StampFile,
     /// What an earlier run has stored, until it is taken.
@@ -47,7 +47,7 @@ impl StateFile {
     /// # Errors
     /// The directory or the file cannot be used, the file is no state file, another user's or a newer ringd's, or
     /// another process has it locked.
-    pub fn open(directory: &Path, ring: &NodeName) -> Result<(Self, Found<Durable>), Error> {
+    pub(super) fn open(directory: &Path, ring: &NodeName) -> Result<(Self, Found<Durable>), Error> {
         let fresh = Record {
             durable: FRESH,
             has_marked_jobs: false,
@@ -90,28 +90,28 @@ impl StateFile {
 
     /// The file's path.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.record.path()
     }
 
     /// The stamps of jobs that an earlier run has stored; once.
-    pub fn take_stamps(&mut self) -> Vec<StoredStamp> {
+    pub(super) fn take_stamps(&mut self) -> Vec<StoredStamp> {
         std::mem::take(&mut self.found_stamps)
     }
 
     /// What was lost of the state that an earlier run has stored: the names of events, and sentences.
-    pub fn losses(&self) -> &[(&'static str, String)] {
+    pub(super) fn losses(&self) -> &[(&'static str, String)] {
         &self.losses
     }
 
     /// Looks whether the files are in their places.
-    pub fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         self.record.look();
         self.stamps.look();
     }
 
     /// Whether the files are in their places.
-    pub fn is_in_place(&self) -> bool {
+    pub(super) fn is_in_place(&self) -> bool {
         self.missing().is_none()
     }
 
@@ -120,13 +120,13 @@ impl StateFile {
     }
 
     /// What is wrong with the files, as sentences.
-    pub fn troubles(&self) -> impl Iterator<Item = String> {
+    pub(super) fn troubles(&self) -> impl Iterator<Item = String> {
         let lost = self.losses.iter().map(|(_, loss)| loss.clone());
         self.missing().map(str::to_owned).into_iter().chain(lost)
     }
 
     /// The writes that have failed since the last call.
-    pub fn take_failures(&mut self) -> Option<WriteFailures> {
+    pub(super) fn take_failures(&mut self) -> Option<WriteFailures> {
         self.failed.take()
     }
 
@@ -134,7 +134,7 @@ impl StateFile {
     ///
     /// # Errors
     /// The disk does not have it.
-    pub fn sync(&self) -> io::Result<()> {
+    pub(super) fn sync(&self) -> io::Result<()> {
         self.record.sync()?;
         self.stamps.sync()
     }

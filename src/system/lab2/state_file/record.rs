@@ -20,11 +20,11 @@ use ring_proto::lab2::Durable;
 use crate::system::record_file::Format;
 
 /// Bytes of a record.
-pub const LEN: usize = 64;
+pub(super) const LEN: usize = 64;
 
 /// Contents of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Record {
+pub(super) struct Record {
     /// The node's state.
     pub durable: Durable,
     /// Whether the file of jobs has its mark, and so is never empty. Earlier builds made an empty one.
@@ -32,14 +32,14 @@ pub struct Record {
 }
 
 /// How a record says it.
-pub const FORMAT: Format<Record, LEN> = Format {
+pub(super) const FORMAT: Format<Record, LEN> = Format {
     magic: *b"RINGST01",
     encode,
     decode,
 };
 
 /// A record's bytes, but for what proves it.
-pub fn encode(record: &Record) -> [u8; LEN] {
+pub(super) fn encode(record: &Record) -> [u8; LEN] {
     let durable = &record.durable;
     let mut bytes = [0; LEN];
     bytes[16..20].copy_from_slice(&durable.my_token_number.to_be_bytes());
@@ -54,7 +54,7 @@ pub fn encode(record: &Record) -> [u8; LEN] {
 }
 
 /// What a record's bytes say; `None`: nothing that this version writes.
-pub fn decode(bytes: &[u8; LEN]) -> Option<Record> {
+pub(super) fn decode(bytes: &[u8; LEN]) -> Option<Record> {
     let known = match u32_at(bytes, 20) {
         0 => None,
         1 => Some(token(bytes)?),

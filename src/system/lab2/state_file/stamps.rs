@@ -38,7 +38,7 @@ const _: () = assert!(MARK as usize == MAX_STAMPS);
 
 /// What is found in the stamps' file.
 #[derive(Debug)]
-pub enum FoundStamps {
+pub(super) enum FoundStamps {
     /// Records that this version knows, or none.
     Known {
         /// The file.
@@ -56,7 +56,7 @@ pub enum FoundStamps {
 
 /// What is lost of the stamps that an earlier run has stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Damage {
+pub(super) enum Damage {
     /// Nothing.
     None,
     /// So many records.
@@ -67,7 +67,7 @@ pub enum Damage {
 
 /// The stamps' file.
 #[derive(Debug)]
-pub struct StampFile {
+pub(super) struct StampFile {
     file: PlacedFile,
     /// In order; the last one is the mark.
     places: Vec<Place>,
@@ -88,7 +88,7 @@ impl StampFile {
     ///
     /// # Errors
     /// The file cannot be used.
-    pub fn open(path: PathBuf, was_marked: bool) -> io::Result<FoundStamps> {
+    pub(super) fn open(path: PathBuf, was_marked: bool) -> io::Result<FoundStamps> {
         let (file, is_new) = PlacedFile::open(path)?;
         let (mut stored, mut damaged) = (Vec::new(), 0);
         let (mut foreign, mut is_marked) = (false, false);
@@ -142,7 +142,7 @@ impl StampFile {
     ///
     /// # Errors
     /// The file cannot be written, or is not in its place.
-    pub fn store(&mut self, stored: &StoredStamp) -> io::Result<()> {
+    pub(super) fn store(&mut self, stored: &StoredStamp) -> io::Result<()> {
         if stored.place == MARK {
             return Err(ErrorKind::InvalidInput.into());
         }
@@ -159,7 +159,7 @@ impl StampFile {
 
     /// Looks whether the file is in its place; makes it again, with all stamps, if it was taken away and its
     /// directory is there.
-    pub fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         let Self { file, places } = self;
         let restored = file.look(|file| {
             let restore = |(at, place)| restore(file, at, place);
@@ -175,7 +175,7 @@ impl StampFile {
     }
 
     /// Why nothing can be stored in it, as a sentence, if it is not in its place.
-    pub fn trouble(&self) -> Option<&str> {
+    pub(super) fn trouble(&self) -> Option<&str> {
         self.file.trouble()
     }
 
@@ -183,7 +183,7 @@ impl StampFile {
     ///
     /// # Errors
     /// The disk does not have it.
-    pub fn sync(&self) -> io::Result<()> {
+    pub(super) fn sync(&self) -> io::Result<()> {
         self.file.file().sync_all()
     }
 }

@@ -17,7 +17,7 @@ use super::setup::Setup;
 const MAX_AT_ONCE: usize = 1_000;
 
 /// A run in which nothing goes wrong from some point on.
-pub struct Fair<'a> {
+pub(super) struct Fair<'a> {
     setup: &'a Setup,
     group: Group,
     began: Instant,
@@ -47,7 +47,7 @@ impl<'a> Fair<'a> {
     /// # Panics
     /// It does not form.
     #[must_use]
-    pub fn form(setup: &Setup) -> Group {
+    pub(super) fn form(setup: &Setup) -> Group {
         let mut fair = Fair::from(setup, &Group::new(setup));
         fair.present -= setup.scenario.absent;
         let mut formed = fair.run(|setup, group| is_formed(setup, group, setup.scenario.absent));
@@ -65,7 +65,7 @@ impl<'a> Fair<'a> {
     ///
     /// # Errors
     /// The first promise that was broken.
-    pub fn recover(setup: &'a Setup, group: &Group) -> Result<Duration, Breach> {
+    pub(super) fn recover(setup: &'a Setup, group: &Group) -> Result<Duration, Breach> {
         let mut fair = Self::from(setup, group);
         for node in &mut fair.group.nodes {
             if node.stopped.is_some() {

@@ -210,7 +210,7 @@ impl fmt::Display for Flying {
 
 /// The other way of holding a token.
 #[must_use]
-pub const fn other(access: Access) -> Access {
+pub(super) const fn other(access: Access) -> Access {
     match access {
         Access::Exclusive => Access::Shared,
         Access::Shared => Access::Exclusive,

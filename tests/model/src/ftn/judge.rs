@@ -84,13 +84,13 @@ fn update_of(data: &[u8]) -> u8 {
 }
 
 /// The update that a client which holds the token was shown, or has made.
-pub fn shown(client: &Client, setup: &Setup) -> Option<u8> {
+pub(super) fn shown(client: &Client, setup: &Setup) -> Option<u8> {
     let holding = client.holding(&setup.token)?;
     Some(update_of(holding.data))
 }
 
 /// Two live clients that hold the token and do not both share it.
-pub fn exclusion(setup: &Setup, group: &Group) -> Option<Breach> {
+pub(super) fn exclusion(setup: &Setup, group: &Group) -> Option<Breach> {
     let mut first: Option<(usize, Access)> = None;
     for at in setup.scenario.servers..group.nodes.len() {
         let Some(access) = group.nodes[at].holding(setup, at, group.now) else {

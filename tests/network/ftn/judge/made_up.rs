@@ -13,7 +13,7 @@ use crate::record::Sent;
 /// When a datagram was sent, in seconds, from which address to which, its head and its body.
 type MadeUp = (u64, [u8; 2], [i64; 2], Body);
 
-pub fn tests() -> Vec<Test> {
+pub(crate) fn tests() -> Vec<Test> {
     let all = tests![
         a_token_that_is_granted_to_two_is_seen,
         a_grant_that_nobody_asked_for_is_seen,

@@ -13,21 +13,21 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-pub const NOW: Now = Now {
+pub(super) const NOW: Now = Now {
     monotonic: Instant::from_nanos(7),
     wall: 70,
 };
 
 /// What happened, in order, in everybody's words.
 #[derive(Debug, Clone, Default)]
-pub struct Journal(Rc<RefCell<Vec<String>>>);
+pub(super) struct Journal(Rc<RefCell<Vec<String>>>);
 
 impl Journal {
-    pub fn write(&self, line: impl Into<String>) {
+    pub(super) fn write(&self, line: impl Into<String>) {
         self.0.borrow_mut().push(line.into());
     }
 
-    pub fn take(&self) -> Vec<String> {
+    pub(super) fn take(&self) -> Vec<String> {
         self.0.take()
     }
 }
@@ -37,7 +37,7 @@ impl Journal {
 /// `d`: something durable; `e`: an event; any capital letter: a frame of that letter. A frame
 /// `X` that was accepted makes a durable and a frame `Y`.
 #[derive(Debug, Default)]
-pub struct Puppet {
+pub(super) struct Puppet {
     journal: Journal,
     durable: Option<u32>,
     stored: u32,
@@ -52,7 +52,7 @@ pub struct Puppet {
 }
 
 impl Puppet {
-    pub fn due_at(deadline: Instant, journal: &Journal) -> Self {
+    pub(super) fn due_at(deadline: Instant, journal: &Journal) -> Self {
         Self {
             journal: journal.clone(),
             deadline: Some(deadline),
@@ -189,11 +189,11 @@ impl Observe<&'static str> for Journal {
 }
 
 /// Frames with their ages.
-pub type Arrived = Vec<(&'static [u8], Duration)>;
+pub(super) type Arrived = Vec<(&'static [u8], Duration)>;
 
 /// A link with one answer for each call that is to come; one more call panics.
 #[derive(Debug, Default)]
-pub struct Wire {
+pub(super) struct Wire {
     journal: Journal,
     pub arrived: VecDeque<io::Result<Arrived>>,
     pub takes: VecDeque<Result<usize, Refused>>,
@@ -234,19 +234,19 @@ impl Link for Wire {
 }
 
 /// A driver with its surroundings; one journal for all.
-pub struct Stage {
+pub(super) struct Stage {
     pub driver: Driver<Puppet>,
     pub wire: Wire,
     pub journal: Journal,
 }
 
 impl Stage {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::of(false)
     }
 
     /// One of a machine that gathers.
-    pub fn gathering() -> Self {
+    pub(super) fn gathering() -> Self {
         Self::of(true)
     }
 
@@ -268,17 +268,17 @@ impl Stage {
     }
 
     /// The link will take this many frames of the next batch.
-    pub fn takes(mut self, count: usize) -> Self {
+    pub(super) fn takes(mut self, count: usize) -> Self {
         self.wire.takes.push_back(Ok(count));
         self
     }
 
-    pub fn refuses(mut self, kind: io::ErrorKind) -> Self {
+    pub(super) fn refuses(mut self, kind: io::ErrorKind) -> Self {
         self.wire.takes.push_back(Err(io::Error::from(kind).into()));
         self
     }
 
-    pub fn arrived(mut self, frames: &[&'static [u8]]) -> Self {
+    pub(super) fn arrived(mut self, frames: &[&'static [u8]]) -> Self {
         let ages = (1..).map(Duration::from_nanos);
         let frames = frames.iter().copied().zip(ages).collect();
         self.wire.arrived.push_back(Ok(frames));
@@ -286,7 +286,7 @@ impl Stage {
     }
 
     /// Does something with the driver while the link is there, and says what happened.
-    pub fn with<T>(
+    pub(super) fn with<T>(
         &mut self,
         act: impl FnOnce(&mut Driver<Puppet>, &mut Environment<'_, Wire, Journal, Journal>) -> T,
     ) -> (T, Vec<String>) {
@@ -299,7 +299,7 @@ impl Stage {
         (result, self.journal.take())
     }
 
-    pub fn command(&mut self, orders: &'static [u8]) -> Vec<String> {
+    pub(super) fn command(&mut self, orders: &'static [u8]) -> Vec<String> {
         self.with(|driver, environment| driver.command(NOW, orders, environment))
             .1
     }
