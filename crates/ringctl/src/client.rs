@@ -6,23 +6,18 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::sys::socket::sockopt::SendTimeout;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket};
-use nix::sys::time::{TimeVal, TimeValLike};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
+use ring_client::daemon::PATIENCE;
 use ring_control::{NoRequest, OwnRequest, Reply, Request, to_line};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
 use ring_text::format_duration;
 
+use super::Error;
 use super::connection::{Connection, Heard};
-use super::lines::Lines;
-use super::{Error, peer};
 
 /// A request that every system may know.
 pub(super) type Plain = Request<NoRequest>;
-
-/// Maximum time for each step of a conversation. A wait for the token comes on top of it.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The message for a daemon that ends a conversation.
 pub(super) const HUNG_UP: &str =
@@ -114,50 +109,6 @@ pub(super) fn answers_soon() -> Instant {
 /// Returns the deadline for the answer to a request that the daemon may hold for `wait`.
 pub(super) fn answers_after(wait: Duration) -> Instant {
     clock::now().monotonic + wait + PATIENCE
-}
-
-/// Opens a conversation in which answers may take any time.
-///
-/// # Errors
-/// The daemon is not reached.
-pub(super) fn endless(path: &Path) -> Result<Lines, Error> {
-    let stream = connected(path)?;
-    let unlimited = stream.set_read_timeout(None);
-    unlimited.map_err(unreachable(path))?;
-    Ok(Lines::with_daemon(stream))
-}
-
-/// Connects, if a trusted user's daemon listens.
-fn connected(path: &Path) -> Result<UnixStream, Error> {
-    let fail = unreachable(path);
-    let reached = reach(path).and_then(|stream| Ok((peer::stranger(&stream, path)?, stream)));
-    match reached.map_err(fail)? {
-        (None, stream) => Ok(stream),
-        (Some(uid), _) => Err(Error::Stranger {
-            path: path.to_owned(),
-            uid,
-            service: peer::service(path).to_owned(),
-        }),
-    }
-}
-
-fn unreachable(path: &Path) -> impl FnOnce(io::Error) -> Error {
-    move |reason| Error::Connect {
-        path: path.to_owned(),
-        reason,
-    }
-}
-
-/// Connects to any listener, but waits a bounded time for one that does not accept.
-pub(super) fn reach(path: &Path) -> io::Result<UnixStream> {
-    let flags = SockFlag::SOCK_CLOEXEC;
-    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    let patience = i64::try_from(PATIENCE.as_secs()).unwrap_or(i64::MAX);
-    setsockopt(&socket, SendTimeout, &TimeVal::seconds(patience))?;
-    connect(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
-    let stream = UnixStream::from(socket);
-    stream.set_read_timeout(Some(PATIENCE))?;
-    Ok(stream)
 }
 
 /// Sends a daemon, on a new connection, a request that it answers at once. Waits neither for the answer nor

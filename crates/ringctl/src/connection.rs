@@ -3,15 +3,15 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::time::Duration;
 
 use ring_control::{OwnRequest, Reply, Request};
 use ring_proto::time::Instant;
 use serde::Serialize;
 
-use super::lines::Lines;
 use super::prober::{Prober, Reasons};
 use super::{Error, client};
+use ring_client::daemon::connect;
+use ring_client::lines::Lines;
 
 /// The outcome of waiting for the daemon.
 pub(super) enum Heard {
@@ -26,8 +26,7 @@ pub(super) enum Heard {
 /// A conversation with the daemon, with a prober that looks into its silence.
 pub(super) struct Connection<'a> {
     lines: Lines,
-    /// `None`: nobody here is kept waiting, or there is no daemon to probe.
-    prober: Option<Prober<'a>>,
+    prober: Prober<'a>,
 }
 
 impl<'a> Connection<'a> {
@@ -49,24 +48,19 @@ impl<'a> Connection<'a> {
 
     fn probed(socket: &'a Path, prober: Prober<'a>) -> Result<Self, Error> {
         Ok(Self {
-            lines: client::endless(socket)?,
-            prober: Some(prober),
+            lines: connect(socket)?,
+            prober,
         })
     }
 
-    /// A conversation over any lines, whose silence nobody here looks into.
-    pub(super) const fn over(lines: Lines) -> Self {
-        Self {
-            lines,
-            prober: None,
-        }
+    /// Returns what is said and heard, and what looks into the silence.
+    pub(super) fn into_parts(self) -> (Lines, Prober<'a>) {
+        (self.lines, self.prober)
     }
 
     /// The token has come: nothing else keeps its user waiting.
     pub(super) fn has_the_token(&mut self) {
-        if let Some(prober) = &mut self.prober {
-            prober.stop_explaining();
-        }
+        self.prober.stop_explaining();
     }
 
     /// Sends a request. A failure need not be the end: a daemon without room for one more client says so and hangs
@@ -76,18 +70,6 @@ impl<'a> Connection<'a> {
     /// The daemon takes nothing.
     pub(super) fn say(&mut self, request: &impl Serialize) -> io::Result<()> {
         self.lines.send(request)
-    }
-
-    /// Sends a request with descriptors.
-    ///
-    /// # Errors
-    /// The daemon takes nothing, or there are too many descriptors.
-    pub(super) fn say_with(
-        &mut self,
-        request: &impl Serialize,
-        descriptors: &[BorrowedFd<'_>],
-    ) -> io::Result<()> {
-        self.lines.send_with(request, descriptors)
     }
 
     /// Waits for the next line until `by`, which is called again whenever something has come.
@@ -102,19 +84,10 @@ impl<'a> Connection<'a> {
             if self.lines.has_ended() {
                 return Ok(Heard::End);
             }
-            let has_come = match &mut self.prober {
-                Some(prober) => {
-                    let is_readable = prober.wait(&self.lines, by())?;
-                    if is_readable {
-                        self.lines.fill();
-                    }
-                    is_readable
-                }
-                None => self.lines.fill_by(by())?,
-            };
-            if !has_come {
+            if !self.prober.wait(&self.lines, by())? {
                 return Ok(Heard::Late);
             }
+            self.lines.fill();
         }
     }
 
@@ -141,58 +114,6 @@ impl<'a> Connection<'a> {
                 Ok(reply) => return Ok(reply),
             }
         }
-    }
-
-    /// Waits until `fd`, which is readable when this is, is readable.
-    ///
-    /// # Errors
-    /// The system cannot wait.
-    pub(super) fn wait_at(&mut self, fd: impl AsFd) -> io::Result<()> {
-        if let Some(prober) = &mut self.prober {
-            prober.wait(fd, None)?;
-        }
-        Ok(())
-    }
-
-    /// Reads what there is, or waits for something.
-    pub(super) fn fill(&mut self) {
-        self.lines.fill();
-    }
-
-    /// Reads what there is, or waits for something until `by`. Returns whether anything came.
-    ///
-    /// # Errors
-    /// The system cannot wait.
-    pub(super) fn fill_by(&mut self, by: Instant) -> io::Result<bool> {
-        self.lines.fill_by(Some(by))
-    }
-
-    /// Takes the next reply of what was read. Skips what this version does not know.
-    pub(super) fn next_reply(&mut self) -> Option<Reply> {
-        self.lines.next()
-    }
-
-    /// Reads replies until one is the last, or nothing has come for `patience`.
-    ///
-    /// # Errors
-    /// The system refuses what every process may do.
-    pub(super) fn wait_for(
-        &mut self,
-        patience: Duration,
-        is_last: impl Fn(&Reply) -> bool,
-    ) -> io::Result<()> {
-        self.lines.stream().set_read_timeout(Some(patience))?;
-        while let Some(reply) = self.lines.wait() {
-            if is_last(&reply) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether nothing more will come.
-    pub(super) const fn has_ended(&self) -> bool {
-        self.lines.has_ended()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ring_client::daemon::ConnectError;
 use ring_client::fencing::{FencingError, ParseTokenError};
 use ring_control::{CONTROL_DIR, NodeName};
 use thiserror::Error;
@@ -47,28 +48,9 @@ pub enum Error {
     /// A directory of sockets cannot be read.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Directory(PathBuf, io::Error),
-    /// The socket cannot be connected to.
-    #[error("cannot reach ringd at {}: {reason}; {}", path.display(), advice(path, .reason))]
-    Connect {
-        /// The socket.
-        path: PathBuf,
-        /// What the system says.
-        reason: io::Error,
-    },
-    /// A user who is not the daemon's listens at the socket.
-    #[error(
-        "{} belongs to a process of user {uid}, which ringctl does not trust there: it asks a ringd that runs as root, \
-         as its own user, or as the user {service}",
-        path.display()
-    )]
-    Stranger {
-        /// The socket.
-        path: PathBuf,
-        /// That user.
-        uid: u32,
-        /// The user of the service whose socket it would be.
-        service: String,
-    },
+    /// The daemon is not reached.
+    #[error("{}", unreached(.0))]
+    Connect(#[from] ConnectError),
     /// No reply, or half of one.
     #[error("no answer from ringd at {}: {reason}", path.display())]
     Exchange {
@@ -201,8 +183,7 @@ impl Error {
             Self::NoneRuns
             | Self::NoneCan { .. }
             | Self::Directory(..)
-            | Self::Connect { .. }
-            | Self::Stranger { .. }
+            | Self::Connect(_)
             | Self::Exchange { .. }
             | Self::Gone(_) => 3,
             Self::Several { .. } | Self::NoData(_) => 4,
@@ -228,6 +209,21 @@ impl Error {
             | Self::Fencing(_)
             | Self::System(_) => 1,
         }
+    }
+}
+
+fn unreached(error: &ConnectError) -> String {
+    match error {
+        ConnectError::Unreachable { path, reason } => format!(
+            "cannot reach ringd at {}: {reason}; {}",
+            path.display(),
+            advice(path, reason)
+        ),
+        ConnectError::Stranger { path, uid, service } => format!(
+            "{} belongs to a process of user {uid}, which ringctl does not trust there: it asks a ringd that runs as \
+             root, as its own user, or as the user {service}",
+            path.display()
+        ),
     }
 }
 

@@ -8,11 +8,11 @@ use ring_runtime::clock;
 use ring_runtime::wait::{Alarm, Interest, Poller};
 
 use super::connection::Connection;
-use super::held::{HeldLock, Said};
 use super::keeper::NotAcquired;
 use super::kill_timer::KillTimer;
-use super::lease::{Margins, OVERDUE};
 use super::{Error, client};
+use ring_client::held::{HeldLock, Said};
+use ring_client::lease::{Margins, OVERDUE};
 
 const DAEMON: u64 = 0;
 const READER: u64 = 1;
@@ -43,14 +43,15 @@ pub(super) fn while_read(
     poller
         .add(stdout.as_fd(), READER, Interest::Nothing)
         .map_err(|_| Error::NoPipe)?;
-    let mut lock = HeldLock::ask(connection, request, answers_by, margins);
+    let (lines, mut prober) = connection.into_parts();
+    let mut lock = HeldLock::ask(lines, request, answers_by, margins);
     loop {
         if lock.is_overdue(clock::now().monotonic) {
             return Err(Error::Lost(OVERDUE.to_owned()).into());
         }
         alarm.by(lock.deadline())?;
         if lock.lease().is_none() {
-            lock.wait_at(&poller)?;
+            prober.wait(&poller, None)?;
         }
         poller.wait(None)?;
         let ready: Vec<u64> = poller.ready().map(|ready| ready.key).collect();
@@ -64,7 +65,7 @@ pub(super) fn while_read(
         if ready.contains(&DAEMON) {
             lock.fill();
         }
-        while let Some(said) = lock.next() {
+        while let Some(said) = lock.next_said() {
             if let Some(lease) = lock.lease() {
                 kill_timer.set(lease.until());
             }

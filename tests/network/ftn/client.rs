@@ -26,6 +26,7 @@ pub(super) fn tests() -> Vec<Test> {
         a_holder_is_named_with_its_machine_its_label_and_its_process,
         watch_shows_a_grant_and_a_return_of_a_token,
         a_tokens_name_is_any_bytes,
+        programs_of_the_library_lose_no_update,
     ]
 }
 
@@ -286,5 +287,26 @@ fn a_tokens_name_is_any_bytes() -> Result<()> {
         output.status.code() == Some(2) && said.contains("line 1"),
         "{output:?}"
     );
+    Ok(())
+}
+
+fn programs_of_the_library_lose_no_update() -> Result<()> {
+    let stand = serve(2)?;
+    let start = |_| {
+        Command::new(ring_segment::program("examples/token"))
+            .arg(stand.list())
+            .arg("counter")
+            .stdout(Stdio::piped())
+            .spawn()
+    };
+    let started: Vec<_> = (0..4).map(start).collect::<Result<_, _>>()?;
+    let mut counted = Vec::new();
+    for child in started {
+        let output = child.wait_with_output()?;
+        ensure!(output.status.success(), "{output:?}");
+        counted.push(String::from_utf8(output.stdout)?);
+    }
+    counted.sort();
+    ensure!(counted == ["1\n", "2\n", "3\n", "4\n"], "{counted:?}");
     Ok(())
 }

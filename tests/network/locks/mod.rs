@@ -5,6 +5,7 @@ mod crashes;
 mod data;
 mod ends;
 mod holders;
+mod library;
 mod names;
 mod nuisances;
 mod once;
@@ -42,6 +43,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ];
     tests.extend(ends::tests());
     tests.extend(holders::tests());
+    tests.extend(library::tests());
     tests.extend(signals::tests());
     tests.extend(crashes::tests());
     tests.extend(typed::tests());

@@ -17,8 +17,8 @@ pub fn binaries() -> Binaries {
     }
 }
 
-/// Returns the path of a program of this workspace. It lies in the folder in which cargo has built the running test or
-/// benchmark.
+/// Returns the path of a program of this workspace, or of an example as `examples/NAME`. It lies in the folder in which
+/// cargo has built the running test or benchmark.
 ///
 /// # Panics
 /// It is not there, or a source that it is made of was changed since: `cargo test` builds the programs of a package
@@ -33,12 +33,12 @@ pub fn program(name: &str) -> &'static str {
     let path = folder().join(name);
     assert!(
         path.exists(),
-        "{} is missing: run cargo build --workspace --bins",
+        "{} is missing: run cargo build --workspace --bins --examples",
         path.display()
     );
     if let Some(source) = newer_source(&path) {
         panic!(
-            "{} is older than {}: run cargo build --workspace --bins",
+            "{} is older than {}: run cargo build --workspace --bins --examples",
             path.display(),
             source.display()
         );

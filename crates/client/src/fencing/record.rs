@@ -206,7 +206,9 @@ fn open(path: &Path) -> io::Result<File> {
     let file = options
         .open(path)
         .map_err(|error| match error.raw_os_error() {
-            Some(libc::ELOOP) => io::Error::other("it is a symbolic link: give the file itself"),
+            Some(code) if code == Errno::ELOOP as i32 => {
+                io::Error::other("it is a symbolic link: give the file itself")
+            }
             _ => error,
         })?;
     if !file.metadata()?.is_file() {

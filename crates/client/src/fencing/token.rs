@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use mac_address::MacAddress;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
+use ring_text::parse_mac;
 use thiserror::Error;
 
 /// A token as it is shown to what it protects: progress-author-number, as in
@@ -68,10 +68,9 @@ impl FromStr for FencingToken {
 fn parse(text: &str) -> Option<FencingToken> {
     let (progress, rest) = text.split_once('-')?;
     let (author, number) = rest.rsplit_once('-')?;
-    let author: MacAddress = author.parse().ok()?;
     let token = FencingToken(Token {
         progress: progress.parse().ok()?,
-        author: MacAddr(author.bytes()),
+        author: MacAddr(parse_mac(author)?),
         number: number.parse().ok()?,
     });
     // What is written in two ways could be compared as text somewhere else, with another result.

@@ -5,11 +5,11 @@ use std::time::Duration;
 use ring_control::OwnJson;
 
 use super::super::keeper::{Assignment, Binding, Granter, NotAcquired};
-use super::super::lease::{Margin, Margins};
 use super::super::{Error, duration_ms, fence, run};
 use super::granter::{self, BUSY, Wanted};
 use super::options::{Acquire, RunOptions, access};
 use super::{Client, nested};
+use ring_client::lease::{Margin, Margins};
 
 /// The longest time between SIGTERM and the end of the lease.
 const WARNING: Duration = Duration::from_secs(2);
@@ -83,7 +83,7 @@ mod tests {
     use ring_proto::time::Instant;
 
     use super::{MARGINS, warning};
-    use crate::lease::Lease;
+    use ring_client::lease::Lease;
 
     #[test]
     fn a_command_is_warned_an_eighth_before_the_end_and_killed_just_before_it() {

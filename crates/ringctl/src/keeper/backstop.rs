@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use ring_process::{Lifeline, Tied, freezer};
 
 use super::super::client::Plain;
-use super::super::held::HeldLock;
+use ring_client::held::HeldLock;
 
 /// Work that is signalled when this process ends, in whatever way.
 pub(super) struct Backstop {

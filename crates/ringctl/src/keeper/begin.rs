@@ -7,12 +7,12 @@ use std::process::Child;
 
 use nix::unistd::chdir;
 
-use super::super::connection::Connection;
-use super::super::held::HeldLock;
-use super::super::{Error, client, lines::Lines};
+use super::super::{Error, client};
 use super::binding::BoundProcess;
 use super::work::Work;
 use super::{Assignment, Binding, NAME, NotAcquired, Note, Order, detach};
+use ring_client::held::HeldLock;
+use ring_client::lines::Lines;
 
 /// Holds a lock for the parent process, which speaks to this one over standard input.
 ///
@@ -50,15 +50,9 @@ pub fn keep() -> io::Result<()> {
 }
 
 /// Asks for the lock. The parent process, whose user is kept waiting, looks into the silence of a daemon.
-fn ask(assignment: &Assignment) -> Result<(HeldLock<'static>, Option<Child>), Error> {
+fn ask(assignment: &Assignment) -> Result<(HeldLock, Option<Child>), Error> {
     let answers_by = client::answers_by(assignment.wait_ms);
     let (lines, granter) = assignment.granter.reach()?;
-    let connection = Connection::over(lines);
-    let lock = HeldLock::ask(
-        connection,
-        &assignment.request,
-        answers_by,
-        assignment.margins,
-    );
+    let lock = HeldLock::ask(lines, &assignment.request, answers_by, assignment.margins);
     Ok((lock, granter))
 }

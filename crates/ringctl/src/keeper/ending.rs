@@ -5,8 +5,8 @@ use std::time::Duration;
 use ring_process::group::Hidden;
 use ring_proto::time::Instant;
 
-use super::super::lease::Lease;
 use super::tree::{Killed, Survivor, Tree};
+use ring_client::lease::Lease;
 
 /// The time between two looks.
 const LOOK: Duration = Duration::from_millis(10);

@@ -8,10 +8,11 @@ use std::process::{Child, Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::lease::OVERDUE;
-use super::super::lines::Lines;
 use super::super::{Error, client};
 use super::THIS_PROGRAM;
+use ring_client::daemon::connect;
+use ring_client::lease::OVERDUE;
+use ring_client::lines::Lines;
 
 /// Who grants a lock, in the replies of `docs/control.md`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -35,7 +36,7 @@ impl Granter {
     /// The daemon is not reached, or the system has no room for another process.
     pub(super) fn reach(&self) -> Result<(Lines, Option<Child>), Error> {
         match self {
-            Self::Daemon(socket) => Ok((client::endless(socket)?, None)),
+            Self::Daemon(socket) => Ok((connect(socket)?, None)),
             Self::Process { name, arguments } => {
                 let (ours, its) = UnixStream::pair().map_err(Error::System)?;
                 // The keeper's output is its life line, which nobody else may have open.

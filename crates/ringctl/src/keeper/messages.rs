@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use ring_control::{Grant, OwnJson, Refusal};
 use serde::{Deserialize, Serialize};
 
-use super::super::lease::Margins;
 use super::Granter;
+use ring_client::lease::Margins;
 
 /// What a keeper has to do.
 #[derive(Debug, Serialize, Deserialize)]

@@ -23,10 +23,10 @@ use ring_text::format_duration;
 use rustix::process::getuid;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::super::client;
-use super::super::lines::Lines;
 use super::place::private;
 use super::{Note, Order};
+use ring_client::daemon::{PATIENCE, reach};
+use ring_client::lines::Lines;
 
 /// How long a keeper may be silent before the user is told.
 const QUIET: Duration = Duration::from_secs(2);
@@ -90,7 +90,7 @@ impl Registration {
             if is_readable(connection) {
                 connection.fill();
             }
-            let order = connection.next();
+            let order = connection.next_message();
             let has_ended = connection.has_ended();
             match order {
                 Some(order) => {
@@ -136,7 +136,7 @@ pub(crate) struct Found {
 /// # Errors
 /// The system refuses.
 pub(crate) fn find_keeper(pid: i32, daemon: &Path) -> io::Result<Option<Found>> {
-    let stream = match client::reach(&path(pid, daemon)?) {
+    let stream = match reach(&path(pid, daemon)?) {
         Ok(stream) => stream,
         Err(error)
             if matches!(
@@ -169,13 +169,13 @@ impl Found {
         // One that is gone has hung up.
         let _ = self.lines.send(order);
         loop {
-            if let Some(note) = self.lines.next() {
+            if let Some(note) = self.lines.next_message() {
                 return Ok(Some(note));
             }
             if self.lines.has_ended() {
                 return Ok(None);
             }
-            let by = asked + if tells { QUIET } else { client::PATIENCE };
+            let by = asked + if tells { QUIET } else { PATIENCE };
             if !self.lines.fill_by(Some(by))? {
                 if !tells {
                     return Err(silent(Some(self.keeper)));
@@ -196,7 +196,7 @@ fn silent(keeper: Option<i32>) -> io::Error {
     let process = keeper.map_or_else(String::new, |pid| format!(" (process {pid})"));
     let text = format!(
         "no answer from ringd-keeper{process} for {}: it is stopped, or hangs",
-        format_duration(client::PATIENCE)
+        format_duration(PATIENCE)
     );
     io::Error::new(ErrorKind::TimedOut, text)
 }

@@ -11,9 +11,9 @@ use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use ring_process::{Lifeline, Tied};
 
-use super::super::lines::Lines;
 use super::super::prober::Prober;
 use super::{Assignment, NAME, Note, Order, reminder};
+use ring_client::lines::Lines;
 
 /// The executable of this process, even if another file has taken its place since.
 pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
@@ -97,7 +97,7 @@ impl Keeper {
     /// The system cannot wait.
     pub(crate) fn wait_with(&mut self, prober: &mut Prober) -> io::Result<Option<Note>> {
         loop {
-            if let Some(note) = self.lines.next() {
+            if let Some(note) = self.lines.next_message() {
                 return Ok(Some(note));
             }
             if self.is_gone() {
@@ -119,7 +119,7 @@ impl Keeper {
 
     /// Returns the next note received.
     pub(crate) fn next(&mut self) -> Option<Note> {
-        self.lines.next()
+        self.lines.next_message()
     }
 
     /// Whether it is gone.

@@ -11,15 +11,15 @@ use ring_proto::time::Instant;
 use ring_runtime::clock;
 use ring_runtime::wait::{Alarm, Interest, Poller};
 
-use super::super::held::{HeldLock, Said};
 use super::super::kill_timer::KillTimer;
-use super::super::lines::Lines;
 use super::backstop::Backstop;
 use super::binding::BoundProcess;
 use super::ending::Ending;
 use super::{
     Assignment, Binding, Granter, JobReports, NotAcquired, Note, Order, Tree, out_of_reach,
 };
+use ring_client::held::{HeldLock, Said};
+use ring_client::lines::Lines;
 
 // In the order in which they are heard.
 const DAEMON: u64 = 0;
@@ -35,7 +35,7 @@ pub(super) struct Work {
     caller: Lines,
     granter: Granter,
     /// What the granter has said of the lock.
-    lock: HeldLock<'static>,
+    lock: HeldLock,
     poller: Poller,
     alarm: Alarm,
     tree: Tree,
@@ -88,7 +88,7 @@ impl Work {
     pub(super) fn new(
         assignment: &Assignment,
         caller: Lines,
-        lock: HeldLock<'static>,
+        lock: HeldLock,
         bound: Option<BoundProcess>,
     ) -> io::Result<Self> {
         let poller = Poller::new()?;
@@ -214,7 +214,7 @@ impl Work {
     /// On a busy machine this process may have waited for a processor while the renewal lay in its
     /// socket.
     fn hear_what_has_come(&mut self, now: Instant) -> io::Result<Next> {
-        if self.lock.fill_at(now)? {
+        if self.lock.fill_by(Some(now))? {
             return Ok(self.heed_daemon());
         }
         Ok(Next::GoOn)
@@ -226,7 +226,7 @@ impl Work {
     }
 
     fn heed_daemon(&mut self) -> Next {
-        while let Some(said) = self.lock.next() {
+        while let Some(said) = self.lock.next_said() {
             self.arm_kill_timer();
             let why = match said {
                 Said::Granted(grant) => {
@@ -272,7 +272,7 @@ impl Work {
 
     fn hear_caller(&mut self) -> io::Result<Next> {
         self.caller.fill();
-        while let Some(order) = self.caller.next() {
+        while let Some(order) = self.caller.next_message() {
             match order {
                 Order::Started { pid } => {
                     let leader = Pid::from_raw(pid);

@@ -14,27 +14,19 @@ mod wait;
 
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
 
 use ring_control::lab2::{LockRequest, RefusalReason, RingRequest, Status};
 use ring_control::{NodeStatus, OwnJson, Refusal, Reply, Request, harmless};
 use serde_json::Error as JsonError;
 
 use super::keeper::{Assignment, Binding, Granter, NotAcquired};
-use super::lease::{Margin, Margins};
 use super::{Error, Options, client, full_socket, socket};
 use client::Plain;
 pub(super) use names::named_by;
 use options::Acquire;
 pub(super) use options::RingCommand;
+use ring_client::lock::MARGINS;
 pub(super) use view::{RingView, event_text};
-
-/// A ring's lease is renewed by each heartbeat that members confirm, four of them in its length with the defaults.
-const MARGINS: Margins = Margins {
-    warning: Margin::share(4, Duration::MAX),
-    // No more than the kernel needs to carry out a SIGKILL.
-    kill: Margin::share(8, Duration::from_secs(1)),
-};
 
 /// Carries a command out, prints to `output`, and returns the process's exit code.
 ///

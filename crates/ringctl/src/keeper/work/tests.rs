@@ -10,9 +10,8 @@ use ring_proto::time::Instant;
 use ring_runtime::clock;
 
 use super::{HeldLock, Lines, Next, Work};
-use crate::connection::Connection;
 use crate::keeper::{Assignment, Binding, Granter};
-use crate::lease::{Lease, Margin, Margins};
+use ring_client::lease::{Lease, Margin, Margins};
 
 const MARGINS: Margins = Margins {
     warning: Margin::share(4, Duration::MAX),
@@ -43,7 +42,7 @@ fn keeper_that_is_late() -> (Work, UnixStream, UnixStream) {
     let (now, second) = (clock::now().monotonic, Duration::from_secs(1));
     // Its last quarter has begun.
     let lease = Lease::new(now + second, now.before(3 * second), MARGINS);
-    let lock = HeldLock::held(Connection::over(Lines::new(daemon)), lease);
+    let lock = HeldLock::held(Lines::new(daemon), lease);
     let work = Work::new(&assignment, Lines::new(caller), lock, None);
     let work = work.expect("a process may open a few files");
     (work, daemons_end, callers_end)

@@ -1,27 +1,26 @@
 //! A lock as its holder sees it: asked for, granted, renewed, lost.
 //!
-//! Whoever grants it speaks as a daemon does, in the replies of `docs/control.md`, over any [`Lines`](super::lines::Lines): a
+//! Whoever grants it speaks as a daemon does, in the replies of `docs/control.md`, over any [`Lines`]: a
 //! daemon's socket, or a pair of sockets to a process that grants locks in another way.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use ring_control::{BootClock, Grant, Loss, OwnJson, Refusal, Reply};
+use ring_control::{BootClock, Grant, Loss, NoRequest, OwnJson, Refusal, Reply, Request};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
 use serde::Serialize;
 
-use super::client::Plain;
-use super::connection::Connection;
-use super::lease::{Lease, Margins};
+use crate::lease::{Lease, Margins};
+use crate::lines::Lines;
 
 /// Maximum time for the confirmation that the lock is given back.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What was said of the lock.
 #[derive(Debug)]
-pub(super) enum Said {
+pub enum Said {
     /// It is held.
     Granted(Grant),
     /// It is not to be had.
@@ -39,8 +38,9 @@ pub(super) enum Said {
 }
 
 /// A lock that was asked for, and is held from its grant on.
-pub(super) struct HeldLock<'a> {
-    connection: Connection<'a>,
+#[derive(Debug)]
+pub struct HeldLock {
+    lines: Lines,
     /// The deadline for the first answer, if there is one.
     answers_by: Option<Instant>,
     margins: Margins,
@@ -49,18 +49,18 @@ pub(super) struct HeldLock<'a> {
     clocks: Option<(BootClock, BootClock)>,
 }
 
-impl<'a> HeldLock<'a> {
+impl HeldLock {
     /// Asks for the lock. Whoever grants it has until `answers_by`, if that is bounded.
-    pub(super) fn ask(
-        mut connection: Connection<'a>,
+    pub fn ask(
+        mut lines: Lines,
         request: &impl Serialize,
         answers_by: Option<Instant>,
         margins: Margins,
     ) -> Self {
         // A daemon without room for one more client says so and hangs up without reading.
-        let _ = connection.say(request);
+        let _ = lines.send(request);
         Self {
-            connection,
+            lines,
             answers_by,
             margins,
             lease: None,
@@ -69,10 +69,10 @@ impl<'a> HeldLock<'a> {
     }
 
     /// A lock that is held already.
-    #[cfg(test)]
-    pub(super) const fn held(connection: Connection<'a>, lease: Lease) -> Self {
+    #[must_use]
+    pub const fn held(lines: Lines, lease: Lease) -> Self {
         Self {
-            connection,
+            lines,
             answers_by: None,
             margins: lease.margins(),
             lease: Some(lease),
@@ -81,56 +81,54 @@ impl<'a> HeldLock<'a> {
     }
 
     /// The lease, once the lock was granted.
-    pub(super) const fn lease(&self) -> Option<Lease> {
+    #[must_use]
+    pub const fn lease(&self) -> Option<Lease> {
         self.lease
     }
 
     /// Returns when to look at the lock again if nothing is said of it: when its work must be warned, or when the
     /// answer is late.
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
         self.lease
             .map_or(self.answers_by, |lease| Some(lease.warn_at()))
     }
 
     /// Whether the lease has not been renewed in time, as far as was heard.
-    pub(super) fn is_overdue(&self, now: Instant) -> bool {
+    #[must_use]
+    pub fn is_overdue(&self, now: Instant) -> bool {
         self.lease.is_some_and(|lease| now >= lease.warn_at())
     }
 
     /// Whether the deadline for the first answer has passed without one.
-    pub(super) fn is_unanswered(&self, now: Instant) -> bool {
+    #[must_use]
+    pub fn is_unanswered(&self, now: Instant) -> bool {
         self.lease.is_none() && self.answers_by.is_some_and(|by| now >= by)
     }
 
     /// Whether nothing more will be said.
-    pub(super) const fn has_ended(&self) -> bool {
-        self.connection.has_ended()
+    #[must_use]
+    pub const fn has_ended(&self) -> bool {
+        self.lines.has_ended()
     }
 
     /// Reads what there is, or waits for something.
-    pub(super) fn fill(&mut self) {
-        self.connection.fill();
+    pub fn fill(&mut self) {
+        self.lines.fill();
     }
 
-    /// Reads what there is at `now`, without waiting. Returns whether there was anything.
-    ///
-    /// # Errors
-    /// The system cannot tell.
-    pub(super) fn fill_at(&mut self, now: Instant) -> io::Result<bool> {
-        self.connection.fill_by(now)
-    }
-
-    /// Waits until `fd`, which is readable when this is, is readable. Looks into the daemon's silence meanwhile.
+    /// Reads what there is, or waits for something until `by`, if there is such a time. Returns whether anything came: with a
+    /// time that is past it does not wait.
     ///
     /// # Errors
     /// The system cannot wait.
-    pub(super) fn wait_at(&mut self, fd: impl AsFd) -> io::Result<()> {
-        self.connection.wait_at(fd)
+    pub fn fill_by(&mut self, by: Option<Instant>) -> io::Result<bool> {
+        self.lines.fill_by(by)
     }
 
     /// Returns what was said next, of what was read. The lease is what it is after that.
-    pub(super) fn next(&mut self) -> Option<Said> {
-        while let Some(reply) = self.connection.next_reply() {
+    pub fn next_said(&mut self) -> Option<Said> {
+        while let Some(reply) = self.lines.next_message() {
             if let (Reply::Granted(Grant { clock, .. }), None) = (&reply, self.lease) {
                 match compare(clock.clone()) {
                     Ok(clocks) => self.clocks = clocks,
@@ -170,12 +168,12 @@ impl<'a> HeldLock<'a> {
     ///
     /// # Errors
     /// The other end is gone, or there are too many descriptors.
-    pub(super) fn say_with(
+    pub fn say_with(
         &mut self,
         request: &impl Serialize,
         descriptors: &[BorrowedFd<'_>],
     ) -> io::Result<()> {
-        self.connection.say_with(request, descriptors)
+        self.lines.send_with(request, descriptors)
     }
 
     /// Gives the lock back, after a `report` if there is one, with the exit code of its command, and waits a moment for the confirmation: the next
@@ -183,17 +181,17 @@ impl<'a> HeldLock<'a> {
     ///
     /// # Errors
     /// The system refuses what every process may do.
-    pub(super) fn give_back(
-        &mut self,
-        report: Option<&OwnJson>,
-        exit: Option<u8>,
-    ) -> io::Result<()> {
+    pub fn give_back(&mut self, report: Option<&OwnJson>, exit: Option<u8>) -> io::Result<()> {
         if let Some(report) = report {
             // One who is gone is found out by the next request.
-            let _ = self.connection.say(report);
+            let _ = self.lines.send(report);
         }
-        if self.connection.say(&Plain::Unlock { exit }).is_ok() {
-            self.connection
+        if self
+            .lines
+            .send(&Request::<NoRequest>::Unlock { exit })
+            .is_ok()
+        {
+            self.lines
                 .wait_for(PATIENCE, |reply| matches!(reply, Reply::Unlocked {}))?;
         }
         Ok(())
@@ -232,9 +230,9 @@ fn by_own_clock(clocks: Option<&(BootClock, BootClock)>, ns: u64) -> u64 {
     clocks.map_or(ns, |(theirs, own)| own.when(theirs, ns))
 }
 
-impl AsFd for HeldLock<'_> {
+impl AsFd for HeldLock {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.connection.as_fd()
+        self.lines.as_fd()
     }
 }
 
@@ -247,7 +245,6 @@ mod tests {
     use ring_proto::time::Instant;
 
     use super::{HeldLock, Said};
-    use crate::connection::Connection;
     use crate::lease::{Margin, Margins};
     use crate::lines::Lines;
     use ring_control::{BootClock, Grant, Loss, OwnJson, Refusal, Renewal, Reply, to_line};
@@ -259,11 +256,10 @@ mod tests {
     };
 
     /// A lock that was asked for, and the end of who grants it: no daemon.
-    fn asked(answers_by: Option<Instant>) -> (HeldLock<'static>, UnixStream) {
+    fn asked(answers_by: Option<Instant>) -> (HeldLock, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
-        let connection = Connection::over(Lines::new(ours));
         let request = OwnJson::of(&"a lock");
-        let lock = HeldLock::ask(connection, &request, answers_by, MARGINS);
+        let lock = HeldLock::ask(Lines::new(ours), &request, answers_by, MARGINS);
         (lock, theirs)
     }
 
@@ -271,7 +267,7 @@ mod tests {
         let line = to_line(reply).expect("it fits");
         to.write_all(&line).expect("the socket has room");
         lock.fill();
-        lock.next()
+        lock.next_said()
     }
 
     fn grant(until: Instant) -> Reply {

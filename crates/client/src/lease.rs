@@ -6,11 +6,11 @@ use ring_proto::time::Instant;
 use serde::{Deserialize, Serialize};
 
 /// The reason for the loss of a lock whose lease is about to end.
-pub(super) const OVERDUE: &str = "ringd did not renew the lease in time: it is stopped, or cut off";
+pub const OVERDUE: &str = "ringd did not renew the lease in time: it is stopped, or cut off";
 
 /// A time before the end of a lease: a share of its length, and no more than a maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Margin {
+pub struct Margin {
     /// The lease's length is divided by this.
     share: u32,
     most: Duration,
@@ -18,19 +18,20 @@ pub(super) struct Margin {
 
 impl Margin {
     /// A share of the length: `4` is a quarter.
-    pub(super) const fn share(share: u32, most: Duration) -> Self {
+    #[must_use]
+    pub const fn share(share: u32, most: Duration) -> Self {
         Self { share, most }
     }
 
     /// The same time for every lease that is long enough.
-    #[cfg(test)]
-    pub(super) const fn at_most(most: Duration) -> Self {
+    #[must_use]
+    pub const fn at_most(most: Duration) -> Self {
         Self::share(1, most)
     }
 
     /// The maximum.
-    #[cfg(test)]
-    pub(super) const fn most(self) -> Duration {
+    #[must_use]
+    pub const fn most(self) -> Duration {
         self.most
     }
 
@@ -42,16 +43,16 @@ impl Margin {
 /// How long before its end a lease is no longer for work. That depends on who grants it: how often it is renewed, and
 /// how exactly its end is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Margins {
+pub struct Margins {
     /// The work is told to end, unless the lease is renewed.
-    pub(super) warning: Margin,
+    pub warning: Margin,
     /// Work that was told to end is killed, so that nothing of it is left at the end.
-    pub(super) kill: Margin,
+    pub kill: Margin,
 }
 
 /// The time for which the lock is safe, on CLOCK_BOOTTIME.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Lease {
+pub struct Lease {
     until: Instant,
     length: Duration,
     margins: Margins,
@@ -59,7 +60,8 @@ pub(super) struct Lease {
 
 impl Lease {
     /// Makes a lease that ends at `until`, as learned at `now`.
-    pub(super) const fn new(until: Instant, now: Instant, margins: Margins) -> Self {
+    #[must_use]
+    pub const fn new(until: Instant, now: Instant, margins: Margins) -> Self {
         Self {
             until,
             length: until.since(now),
@@ -68,36 +70,40 @@ impl Lease {
     }
 
     /// Extends it to `until`; never shortens it.
-    pub(super) fn renew(&mut self, until: Instant, now: Instant) {
+    pub fn renew(&mut self, until: Instant, now: Instant) {
         if until > self.until {
             *self = Self::new(until, now, self.margins);
         }
     }
 
     /// How long before its end it is no longer for work.
-    #[cfg(test)]
-    pub(super) const fn margins(&self) -> Margins {
+    #[must_use]
+    pub const fn margins(&self) -> Margins {
         self.margins
     }
 
     /// Returns when it ends.
-    pub(super) const fn until(&self) -> Instant {
+    #[must_use]
+    pub const fn until(&self) -> Instant {
         self.until
     }
 
     /// Whether it is over: others may be granted the lock.
-    pub(super) fn is_over(&self, now: Instant) -> bool {
+    #[must_use]
+    pub fn is_over(&self, now: Instant) -> bool {
         self.until <= now
     }
 
     /// Returns when to tell the work to end, unless the lease is renewed.
-    pub(super) fn warn_at(&self) -> Instant {
+    #[must_use]
+    pub fn warn_at(&self) -> Instant {
         self.until.before(self.margins.warning.of(self.length))
     }
 
     /// Returns when to kill work that was told to end at `told`: after `grace`, but early enough that nothing of it
     /// is left at the lease's end.
-    pub(super) fn kill_at(&self, told: Instant, grace: Duration) -> Instant {
+    #[must_use]
+    pub fn kill_at(&self, told: Instant, grace: Duration) -> Instant {
         let margin = self.margins.kill.of(self.length);
         (told + grace).min(self.until.before(margin))
     }

@@ -3,10 +3,11 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use ring_control::to_line;
+use ring_control::{Reply, to_line};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
 use ring_runtime::net::ancillary;
@@ -22,7 +23,8 @@ const LONGEST_OF_DAEMON: usize = 64 << 20;
 const PART: usize = 16 << 10;
 
 /// A stream of lines, both ways. Skips lines that this version does not know: a later version may say more.
-pub(super) struct Lines {
+#[derive(Debug)]
+pub struct Lines {
     stream: UnixStream,
     /// Received bytes that were not taken yet; grows with them.
     bytes: Vec<u8>,
@@ -34,7 +36,8 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Makes a conversation over `stream`, which blocks.
-    pub(super) const fn new(stream: UnixStream) -> Self {
+    #[must_use]
+    pub const fn new(stream: UnixStream) -> Self {
         Self {
             stream,
             bytes: Vec::new(),
@@ -45,7 +48,8 @@ impl Lines {
     }
 
     /// Makes a conversation with a daemon.
-    pub(super) fn with_daemon(stream: UnixStream) -> Self {
+    #[must_use]
+    pub fn with_daemon(stream: UnixStream) -> Self {
         Self {
             longest: LONGEST_OF_DAEMON,
             ..Self::new(stream)
@@ -56,7 +60,7 @@ impl Lines {
     ///
     /// # Errors
     /// The other end is gone.
-    pub(super) fn send<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
+    pub fn send<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
         let line = to_line(message).map_err(io::Error::other)?;
         self.stream.write_all(&line)
     }
@@ -65,7 +69,7 @@ impl Lines {
     ///
     /// # Errors
     /// The other end is gone, or there are too many descriptors.
-    pub(super) fn send_with<T: Serialize>(
+    pub fn send_with<T: Serialize>(
         &mut self,
         message: &T,
         descriptors: &[BorrowedFd<'_>],
@@ -76,7 +80,7 @@ impl Lines {
     }
 
     /// Reads what there is, or waits for something. An error counts as the end.
-    pub(super) fn fill(&mut self) {
+    pub fn fill(&mut self) {
         let mut part = [0; PART];
         match self.stream.read(&mut part) {
             Ok(0) => self.ended = true,
@@ -90,7 +94,7 @@ impl Lines {
     ///
     /// # Errors
     /// The system cannot wait.
-    pub(super) fn fill_by(&mut self, by: Option<Instant>) -> io::Result<bool> {
+    pub fn fill_by(&mut self, by: Option<Instant>) -> io::Result<bool> {
         if let Some(by) = by {
             let left = by.since(clock::now().monotonic);
             // Rounded up to whole milliseconds.
@@ -108,7 +112,7 @@ impl Lines {
     }
 
     /// Takes the next line of those received, without its end.
-    pub(super) fn next_line(&mut self) -> Option<Vec<u8>> {
+    pub fn next_line(&mut self) -> Option<Vec<u8>> {
         let rest = &self.bytes[self.searched..];
         let Some(end) = rest.iter().position(|&byte| byte == b'\n') else {
             self.searched = self.bytes.len();
@@ -122,7 +126,7 @@ impl Lines {
     }
 
     /// Takes the next message of those received.
-    pub(super) fn next<T: DeserializeOwned>(&mut self) -> Option<T> {
+    pub fn next_message<T: DeserializeOwned>(&mut self) -> Option<T> {
         while let Some(line) = self.next_line() {
             if let Ok(message) = serde_json::from_slice(&line) {
                 return Some(message);
@@ -132,9 +136,9 @@ impl Lines {
     }
 
     /// Waits for the next message; `None`: the other end has closed.
-    pub(super) fn wait<T: DeserializeOwned>(&mut self) -> Option<T> {
+    pub fn wait<T: DeserializeOwned>(&mut self) -> Option<T> {
         loop {
-            if let Some(message) = self.next() {
+            if let Some(message) = self.next_message() {
                 return Some(message);
             }
             if self.ended {
@@ -144,13 +148,33 @@ impl Lines {
         }
     }
 
+    /// Reads replies until one is the last, or nothing has come for `patience`.
+    ///
+    /// # Errors
+    /// The system refuses what every process may do.
+    pub fn wait_for(
+        &mut self,
+        patience: Duration,
+        is_last: impl Fn(&Reply) -> bool,
+    ) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(patience))?;
+        while let Some(reply) = self.wait() {
+            if is_last(&reply) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether nothing more will come.
-    pub(super) const fn has_ended(&self) -> bool {
+    #[must_use]
+    pub const fn has_ended(&self) -> bool {
         self.ended
     }
 
     /// The stream itself.
-    pub(super) const fn stream(&self) -> &UnixStream {
+    #[must_use]
+    pub const fn stream(&self) -> &UnixStream {
         &self.stream
     }
 }

@@ -1,0 +1,29 @@
+//! Adds 1 to a counter under a named token of the token service. The counter is the token's data.
+//!
+//! `token SERVERS NAME`, with the servers of that list running: `token /etc/ringd/ftn.servers counter`
+
+use std::error::Error;
+use std::path::Path;
+use std::time::Duration;
+
+use ring_client::token::{Access, Session, WaitLimits, read_servers};
+
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, list, name] = &arguments[..] else {
+        return Err("usage: token SERVERS NAME".into());
+    };
+    let servers = read_servers(Path::new(list))?;
+    let mut session = Session::open(servers, CLIENT_TIMEOUT, "counter")?;
+    let limits = WaitLimits::limited(Duration::from_secs(30));
+    let grant = session.acquire(name.as_bytes(), Access::Exclusive, limits)?;
+    let count: u64 = String::from_utf8(grant.data)?.parse().unwrap_or(0);
+    // Set and given back together: another client sees both or neither.
+    let data = (count + 1).to_string();
+    session.release(name.as_bytes(), Some(data.as_bytes()))?;
+    session.log_out()?;
+    println!("{data}");
+    Ok(())
+}
