@@ -4,10 +4,8 @@
 //! [`run::run`] lets eight `ringd`s, two members by a second implementation and a stranger live on
 //! a switch, breaks them by a plan from a seed, and leaves recordings, logs and a journal in a
 //! folder. [`check::check`] reads such a folder, then or later, and tells what broke the invariants
-//! of `docs/protocol.md`, section 5; [`report::write`] makes a page of it. [`alarms`] counts how
-//! often a live owner is deposed when only CPU is short.
+//! of `docs/protocol.md`, section 5; [`report::text`] says it.
 
-pub mod alarms;
 pub mod burn;
 pub mod cast;
 pub mod check;

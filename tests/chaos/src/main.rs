@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! The commands of `scripts/chaos` and `scripts/false-alarms`.
+//! The commands of `scripts/chaos`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use ring_chaos::alarms::{self, Candidate};
-use ring_chaos::check::{Rule, check};
+use ring_chaos::check::check;
 use ring_chaos::plan::FAULTS;
 use ring_chaos::run::{Script, run};
 use ring_chaos::{burn, report};
@@ -24,14 +23,14 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run for so many minutes, check the recordings and write the report.
+    /// Run for so many minutes, check the recordings and say what was found.
     Run {
         /// How long; the last cycle is played to its end.
         minutes: f64,
         /// Makes the same plan of faults again [default: from the clock]
         #[arg(long)]
         seed: Option<u64>,
-        /// Where recordings, logs and the report go.
+        /// Where recordings and logs go.
         #[arg(long, value_name = "DIR", default_value = "chaos-run")]
         out: PathBuf,
         /// HEART_BEAT_PERIOD in milliseconds.
@@ -47,22 +46,10 @@ enum Command {
         #[arg(long, value_name = "DIR", default_value = "target/release")]
         bin: PathBuf,
     },
-    /// Check the recordings of a run again, and write its report anew.
+    /// Check the recordings of a run again, and say what was found.
     Check {
         /// The folder of the run.
         dir: PathBuf,
-    },
-    /// Count how often a live owner is deposed when only CPU is short.
-    Alarms {
-        /// How long each combination of heartbeat and load is watched.
-        #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-        seconds: u64,
-        /// A folder with ringd and ringctl; more than one are compared.
-        #[arg(long, value_name = "DIR", default_values_os_t = [PathBuf::from("target/release")])]
-        bin: Vec<PathBuf>,
-        /// How many daemons.
-        #[arg(long, default_value_t = 6)]
-        daemons: usize,
     },
 }
 
@@ -113,24 +100,6 @@ fn obey(command: Command) -> Result<bool> {
             tell(&out)
         }
         Command::Check { dir } => tell(&dir),
-        Command::Alarms {
-            seconds,
-            bin,
-            daemons,
-        } => {
-            let candidates = bin
-                .iter()
-                .map(|bin| {
-                    Ok(Candidate {
-                        name: bin.display().to_string(),
-                        binaries: binaries(bin)?,
-                    })
-                })
-                .collect::<Result<Vec<_>>>()?;
-            ring_segment::enter()?;
-            alarms::count(&candidates, daemons, Duration::from_secs(seconds))?;
-            Ok(true)
-        }
     }
 }
 
@@ -152,31 +121,9 @@ fn binaries(folder: &Path) -> Result<Binaries> {
     })
 }
 
-/// Checks a run, writes its report and says in short what was found.
+/// Checks a run, and says what was found.
 fn tell(folder: &Path) -> Result<bool> {
     let (evidence, verdict) = check(folder)?;
-    let page = report::write(folder, &evidence, &verdict)?;
-    println!(
-        "{} cycles, {} frames sent, {} owners killed and replaced",
-        evidence.cycles.len(),
-        evidence.sent.len(),
-        verdict.fail_overs.len()
-    );
-    for (what, count) in &verdict.counts {
-        println!("{count:>12} {what}");
-    }
-    for rule in Rule::ALL {
-        let count = verdict.findings.iter().filter(|it| it.rule == rule).count();
-        println!("{count:>12} violations of \"{}\"", rule.words());
-    }
-    for finding in verdict.findings.iter().take(20) {
-        println!(
-            "\nat {:.3?}, {}:\n{}",
-            finding.at,
-            finding.rule.words(),
-            finding.text
-        );
-    }
-    println!("the report is {}", page.display());
+    println!("{}", report::text(&evidence, &verdict));
     Ok(verdict.findings.is_empty())
 }

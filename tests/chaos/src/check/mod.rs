@@ -19,14 +19,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use serde::Serialize;
 
 pub use crashes::GRAIN;
 pub use evidence::{Change, CrashTime, Cycle, Evidence, Span};
 pub use lateness::{JUDGED, Lateness};
 
 /// Something that must not be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// When, since the start of the run.
     pub at: Duration,
@@ -37,7 +36,7 @@ pub struct Finding {
 }
 
 /// What a finding breaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
     /// Invariant 1.
     EqualTokens,
@@ -87,7 +86,7 @@ impl Rule {
 }
 
 /// A measured value beside its bound.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// When it was measured.
     pub at: Duration,
@@ -98,7 +97,7 @@ pub struct Sample {
 }
 
 /// What a check has found and measured.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 pub struct Verdict {
     /// What broke a rule, by time.
     pub findings: Vec<Finding>,

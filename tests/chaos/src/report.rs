@@ -1,0 +1,101 @@
+//! What a run has shown, in text.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use crate::check::{Evidence, Rule, Sample, Verdict};
+
+/// So many findings are told in full.
+const TOLD: usize = 20;
+
+/// Returns what was done in a run, what was measured, and what broke a rule.
+#[must_use]
+pub fn text(evidence: &Evidence, verdict: &Verdict) -> String {
+    let mut text = format!(
+        "seed {}: {} cycles, {} faults, {} frames sent, {} delivered, {} of garbage\n",
+        evidence.seed,
+        evidence.cycles.len(),
+        evidence.faults.len(),
+        evidence.sent.len(),
+        evidence.delivered.len(),
+        evidence.garbage.len(),
+    );
+    // A string takes all that is written to it.
+    let _ = faults(&mut text, evidence).and_then(|()| measures(&mut text, evidence, verdict));
+    for (what, count) in &verdict.counts {
+        let _ = writeln!(text, "{count:>12} {what}");
+    }
+    for rule in Rule::ALL {
+        let count = verdict.findings.iter().filter(|it| it.rule == rule).count();
+        let _ = writeln!(text, "{count:>12} violations of \"{}\"", rule.words());
+    }
+    for finding in verdict.findings.iter().take(TOLD) {
+        let (at, rule) = (finding.at, finding.rule.words());
+        let _ = writeln!(text, "\nat {at:.3?}, {rule}:\n{}", finding.text);
+    }
+    text
+}
+
+fn faults(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
+    let mut kinds: BTreeMap<&str, (u32, Duration)> = BTreeMap::new();
+    for done in &evidence.faults {
+        let (times, lasted) = kinds.entry(&done.kind).or_default();
+        *times += 1;
+        *lasted += done.span.length();
+    }
+    writeln!(text, "\n{:<44} {:>6} {:>9}", "fault", "times", "in all")?;
+    for (kind, (times, lasted)) in kinds {
+        writeln!(text, "{kind:<44} {times:>6} {:>7} s", lasted.as_secs())?;
+    }
+    Ok(())
+}
+
+/// The samples that were judged. The last column is what `docs/guarantees.md` promises.
+fn measures(text: &mut String, evidence: &Evidence, verdict: &Verdict) -> std::fmt::Result {
+    let settled = Some(evidence.timing.one_owner_bound());
+    let replaced = Some(evidence.timing.new_owner_bound());
+    writeln!(
+        text,
+        "\n{:<44} {:>6} {:>9} {:>9} {:>9} {:>9}",
+        "measured", "times", "median", "99 %", "slowest", "bound"
+    )?;
+    for (what, samples, bound) in [
+        ("one owner after the faults, s", &verdict.settling, settled),
+        ("equal tables after the faults, s", &verdict.tables, None),
+        (
+            "others' tenures before a want is served",
+            &verdict.services,
+            None,
+        ),
+        (
+            "another owner after SIGKILL, s",
+            &verdict.fail_overs,
+            replaced,
+        ),
+        (
+            "the same from the last frame, s",
+            &verdict.silences,
+            replaced,
+        ),
+    ] {
+        let values = judged(samples);
+        let at = |share: usize| values.get(values.len() * share / 100).or(values.last());
+        let [median, most, slowest] = [50, 99, 100].map(|share| at(share).copied().unwrap_or(0.0));
+        let bound = bound.map_or_else(String::new, |it| format!("{:.3}", it.as_secs_f64()));
+        writeln!(
+            text,
+            "{what:<44} {:>6} {median:>9.3} {most:>9.3} {slowest:>9.3} {bound:>9}",
+            values.len()
+        )?;
+    }
+    writeln!(text)
+}
+
+/// The values of the samples during which the machine was not late, in order.
+fn judged(samples: &[Sample]) -> Vec<f64> {
+    let judged = samples.iter().filter(|it| !it.disturbed);
+    let mut values: Vec<f64> = judged.map(|it| it.value).collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
