@@ -332,8 +332,10 @@ impl Supervisor {
     fn pass_on(&self, signal: Signal) {
         // If the command has just ended, the next wait shows it.
         if killpg(self.gate.pid(), signal) == Err(Errno::EPERM) {
-            let text = format_args!("{signal} does not reach the command: it runs as another user");
-            let _ = writeln!(io::stderr(), "ringctl: {text}");
+            let _ = writeln!(
+                io::stderr(),
+                "ringctl: {signal} does not reach the command: it runs as another user"
+            );
         }
     }
 }
