@@ -3,21 +3,10 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::CommandFactory;
-use clap_complete::{CompleteEnv, CompletionCandidate};
+use clap_complete::CompletionCandidate;
 use ring_control::CONTROL_DIR;
 
-use super::{Options, discover};
-
-/// What a shell sets to ask. Its own name: what is set for another program is not to keep this one from its work.
-const ASKS: &str = "RINGCTL_COMPLETE";
-
-/// Answers a shell that asks what can be completed, and ends the process; nothing if none asks.
-pub fn complete_if_asked() {
-    CompleteEnv::with_factory(Options::command)
-        .var(ASKS)
-        .complete();
-}
+use super::discover;
 
 /// The nodes that run on this machine.
 pub(super) fn nodes() -> Vec<CompletionCandidate> {

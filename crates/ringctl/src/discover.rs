@@ -9,7 +9,7 @@ use ring_control::NodeName;
 use ring_runtime::net::Interface;
 
 use super::Error;
-use super::systems::start_serving;
+use super::nodes::start_serving;
 use ring_client::daemon::reach;
 
 /// Returns the control socket of a node. `base` is the directory of Lab2's sockets.

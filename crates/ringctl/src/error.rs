@@ -8,7 +8,7 @@ use ring_client::fencing::{FencingError, ParseTokenError};
 use ring_control::{CONTROL_DIR, NodeName};
 use thiserror::Error;
 
-use super::systems;
+use super::nodes;
 
 /// The exit code for wrong usage, as clap's.
 const USAGE: u8 = 2;
@@ -240,5 +240,5 @@ fn start_command(socket: &Path) -> String {
     let place = socket.parent().and_then(Path::to_str);
     let is_usual = place.is_some_and(|place| place.starts_with(CONTROL_DIR));
     let name = NodeName::of_socket(socket).filter(|_| is_usual);
-    systems::start_command(name.as_ref())
+    nodes::start_command(name.as_ref())
 }

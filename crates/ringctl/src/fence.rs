@@ -1,14 +1,16 @@
 //! `ringctl guard`: a command that runs only if its token is the newest.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
+use clap::Args;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use ring_client::fencing::{FencingToken, Record};
 
 use super::Error;
 use super::gate::{become_command, cannot_run};
-use super::options::GuardOptions;
 
 /// The variable with the fencing token. Hooks have it too, but hold no lock.
 pub(super) const TOKEN: &str = "RINGD_TOKEN";
@@ -18,6 +20,45 @@ pub(super) const LOCK: &str = "RINGD_LOCK";
 const EVENT: &str = "RINGD_EVENT";
 /// The longest token that anybody spells.
 const LONGEST: usize = 128;
+
+const GUARD: &str = "\
+The command runs while FILE is locked as by flock, so nothing newer slips in \
+between. FILE holds the record alone: keep it beside what it protects, where \
+all holders find it.
+
+Exit codes: those of the command, and
+  1    no token, or FILE cannot be used
+  76   the token is stale: FILE records a newer one
+  126  the command cannot be run
+  127  there is no such command
+
+Example:
+  ringctl run -c 'make report && ringctl guard /nfs/report.fence -- mv report /nfs/'";
+
+/// What is to be run, and against which record.
+#[derive(Debug, Clone, Args)]
+#[command(after_long_help = GUARD)]
+pub struct GuardOptions {
+    /// Check this token instead of $RINGD_TOKEN.
+    #[arg(long)]
+    pub token: Option<FencingToken>,
+
+    /// Go on from the newest token that can still be read in a damaged FILE.
+    ///
+    /// If a newer one was lost, a holder that is older than that is let through: make sure that none is at
+    /// work. An undamaged FILE stays as it is.
+    #[arg(long)]
+    pub repair: bool,
+
+    /// The file that records the newest token; made if it is missing.
+    ///
+    /// It is refused if it is a symbolic link, if it is empty, or if it is damaged in any way.
+    pub file: PathBuf,
+
+    /// The command and its arguments.
+    #[arg(value_name = "CMD", trailing_var_arg = true, required = true)]
+    pub command: Vec<OsString>,
+}
 
 /// Becomes the command, which inherits the record's lock: the lock lasts as long as the command and all that it
 /// has started, and no process stands between the command and its caller. Returns an exit code only if there

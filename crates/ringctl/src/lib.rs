@@ -13,10 +13,12 @@ mod error;
 mod fence;
 mod ftn;
 mod gate;
+mod help;
 mod jitterbug;
 mod keeper;
 mod kill_timer;
 mod lab2;
+mod nodes;
 mod options;
 mod pipe;
 mod prober;
@@ -28,19 +30,29 @@ mod usage;
 mod values;
 mod watch;
 
-use std::borrow::Cow;
-use std::ffi::OsString;
 use std::io::Write;
-use std::path::{self, Path, PathBuf};
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
-pub use completion::complete_if_asked;
+use clap::CommandFactory;
+use clap_complete::CompleteEnv;
+
 pub use error::Error;
-pub use options::{Command, GuardOptions, Options};
+pub use fence::GuardOptions;
+pub use options::{Command, Options};
 pub use systems::SystemCommand;
 
 use ring_control::CONTROL_DIR;
 use status::Shown;
+
+/// What a shell sets to ask. Its own name: what is set for another program is not to keep this one from its work.
+const ASKS: &str = "RINGCTL_COMPLETE";
+
+/// Answers a shell that asks what can be completed, and ends the process; nothing if none asks.
+pub fn complete_if_asked() {
+    CompleteEnv::with_factory(Options::command)
+        .var(ASKS)
+        .complete();
+}
 
 /// Does what the options say, prints to `output`, and returns the process's exit code.
 ///
@@ -57,7 +69,7 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
             };
             status::status(&socket(options)?, shown, output)
         }
-        Command::System(command) => command.carry_out(options, output),
+        Command::System(command) => command.carry_out(socket(options), options.quiet, output),
         Command::Watch { json, from, turns } => {
             watch::watch(&socket(options)?, *json, *from, *turns, output)?;
             Ok(0)
@@ -71,11 +83,6 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
     }
 }
 
-/// Returns the socket's absolute path.
-fn full_socket(options: &Options) -> Result<PathBuf, Error> {
-    path::absolute(socket(options)?).map_err(Error::System)
-}
-
 /// Returns what an error says to people, with the names of the machines that it names by MAC.
 #[must_use]
 pub fn message(options: &Options, error: &anyhow::Error) -> String {
@@ -84,18 +91,6 @@ pub fn message(options: &Options, error: &anyhow::Error) -> String {
         (Command::System(command), Ok(socket)) => command.named(&socket, text),
         _ => text,
     }
-}
-
-/// Returns a command's name without its directory.
-fn program_name(command: &[OsString]) -> Cow<'_, str> {
-    let program = command.first().map(Path::new);
-    let name = program.map(|program| program.file_name().unwrap_or(program.as_os_str()));
-    name.unwrap_or_default().to_string_lossy()
-}
-
-/// In whole milliseconds.
-fn duration_ms(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn socket(options: &Options) -> Result<PathBuf, Error> {

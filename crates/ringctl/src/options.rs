@@ -5,13 +5,14 @@ use std::ffi::OsString;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
-use ring_client::fencing::FencingToken;
 use ring_control::NodeName;
 
 use super::completion::nodes;
-use super::systems::{SystemCommand, parse_name};
+use super::fence::GuardOptions;
+use super::nodes::parse_name;
+use super::systems::SystemCommand;
 use super::usage;
 use super::values::event;
 
@@ -58,20 +59,6 @@ refused. If those from N on are not all remembered, the state of all things come
 first, with the number of the last event before it.
 
 Exit codes: 3 when ringd ends; the message says with which --from to go on.";
-
-const GUARD: &str = "\
-The command runs while FILE is locked as by flock, so nothing newer slips in \
-between. FILE holds the record alone: keep it beside what it protects, where \
-all holders find it.
-
-Exit codes: those of the command, and
-  1    no token, or FILE cannot be used
-  76   the token is stale: FILE records a newer one
-  126  the command cannot be run
-  127  there is no such command
-
-Example:
-  ringctl run -c 'make report && ringctl guard /nfs/report.fence -- mv report /nfs/'";
 
 /// Show a ring, and run commands while this machine holds its token.
 #[derive(Debug, Clone, Parser)]
@@ -177,31 +164,6 @@ impl Command {
             Self::Guard(_) | Self::Keep | Self::Become { .. } => false,
         }
     }
-}
-
-/// What is to be run, and against which record.
-#[derive(Debug, Clone, Args)]
-#[command(after_long_help = GUARD)]
-pub struct GuardOptions {
-    /// Check this token instead of $RINGD_TOKEN.
-    #[arg(long)]
-    pub token: Option<FencingToken>,
-
-    /// Go on from the newest token that can still be read in a damaged FILE.
-    ///
-    /// If a newer one was lost, a holder that is older than that is let through: make sure that none is at
-    /// work. An undamaged FILE stays as it is.
-    #[arg(long)]
-    pub repair: bool,
-
-    /// The file that records the newest token; made if it is missing.
-    ///
-    /// It is refused if it is a symbolic link, if it is empty, or if it is damaged in any way.
-    pub file: PathBuf,
-
-    /// The command and its arguments.
-    #[arg(value_name = "CMD", trailing_var_arg = true, required = true)]
-    pub command: Vec<OsString>,
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use ring_proto::time::Instant;
 use ring_runtime::clock;
 
 use super::client::{self, Plain};
-use super::systems::{self, Obstacle};
+use super::render::{self, Obstacle};
 
 /// Maximum silence before the daemon is probed.
 const QUIET: Duration = Duration::from_secs(1);
@@ -175,7 +175,7 @@ fn obstacle(socket: &Path, of: Reasons) -> Option<Obstacle> {
     let Ok(Reply::Status(status)) = client::ask(socket, &Plain::Status) else {
         return None;
     };
-    let view = systems::view(status).ok()?;
+    let view = render::view(status).ok()?;
     match of {
         Reasons::All => view.obstacle(false),
         Reasons::Lasting { requires_quorum } => {

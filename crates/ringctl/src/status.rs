@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use ring_control::{Health, Reply, Verdict, harmless};
 
+use super::Error;
 use super::client::{self, Plain};
-use super::systems::{self, View};
-use super::{Error, render};
+use super::render::{self, View};
 
 /// The exit code for a node whose health is critical.
 const CRITICAL: u8 = 5;
@@ -72,7 +72,7 @@ fn one_line(error: &Error) -> String {
 
 fn ask(socket: &Path) -> Result<Box<dyn View>, Error> {
     match client::ask(socket, &Plain::Status)? {
-        Reply::Status(status) => systems::view(status).map_err(|reason| Error::Reply {
+        Reply::Status(status) => render::view(status).map_err(|reason| Error::Reply {
             path: socket.to_owned(),
             reason,
         }),

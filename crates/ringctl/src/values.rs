@@ -1,5 +1,8 @@
 //! Parsers for the values of options, with errors in plain words.
 
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use ring_client::token::MIN_CLIENT_TIMEOUT;
@@ -81,6 +84,18 @@ pub(super) fn label(text: &str) -> Result<String, String> {
 /// Cuts a name to the length of a label.
 pub(super) fn shortened(name: &str) -> &str {
     first_bytes(name, MAX_LABEL)
+}
+
+/// Returns a command's name without its directory.
+pub(super) fn program_name(command: &[OsString]) -> Cow<'_, str> {
+    let program = command.first().map(Path::new);
+    let name = program.map(|program| program.file_name().unwrap_or(program.as_os_str()));
+    name.unwrap_or_default().to_string_lossy()
+}
+
+/// Returns a duration in whole milliseconds.
+pub(super) fn duration_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

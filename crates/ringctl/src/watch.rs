@@ -10,7 +10,7 @@ use ring_proto::time::Instant;
 use super::Error;
 use super::client::Plain;
 use super::connection::{Connection, Heard};
-use super::systems::{self, View};
+use super::render::{self, View};
 
 /// Prints events, with or without turns of the token, until the daemon ends.
 ///
@@ -34,7 +34,7 @@ pub(super) fn watch(
                 if !json {
                     let number = snapshot.number;
                     let shown =
-                        systems::view(snapshot.status).map_err(|reason| unreadable(&reason))?;
+                        render::view(snapshot.status).map_err(|reason| unreadable(&reason))?;
                     writeln!(output, "{number} now {}", shown.line())?;
                     view = Some(shown);
                 }
@@ -114,7 +114,7 @@ fn show_event(
 ) -> io::Result<()> {
     let time = std::time::UNIX_EPOCH + Duration::from_millis(head.time_ms);
     let time = humantime::format_rfc3339_millis(time);
-    let text = systems::event_text(event, head);
+    let text = render::event_text(event, head);
     let text = match view {
         Some(view) => view.named(text),
         None => text,

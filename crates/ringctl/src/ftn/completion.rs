@@ -8,10 +8,10 @@ use clap_complete::CompletionCandidate;
 use ring_client::token::WaitLimits;
 
 use super::super::completion::given;
+use super::super::nodes::SERVERS;
 use super::super::values::client_timeout;
+use super::client::{CLIENT_TIMEOUT, Client, Outcome, SERVERS_VARIABLE, ServerList};
 use super::list::ask;
-use super::options::{CLIENT_TIMEOUT, SERVERS, SERVERS_VARIABLE};
-use super::{Client, Outcome, ServerList};
 
 /// How long a session may take.
 const SESSION: Duration = Duration::from_secs(1);

@@ -10,9 +10,11 @@ use ring_runtime::clock;
 use ring_text::format_bytes;
 
 use super::super::Error;
+use super::acquiring::acquire;
+use super::client::{Client, Interrupted, Outcome, failed};
 use super::name::Name;
+use super::nested;
 use super::options::Acquire;
-use super::{Client, Interrupted, Outcome, acquire, failed, nested};
 
 /// Prints a token's data.
 ///

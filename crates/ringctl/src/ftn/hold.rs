@@ -4,9 +4,11 @@ use std::io::Write;
 
 use ring_client::token::{self, Access, Event, Session, Wake};
 
+use super::acquiring::acquire;
+use super::client::{Client, Outcome, failed};
 use super::name::Name;
+use super::nested;
 use super::options::Acquire;
-use super::{Client, Outcome, acquire, failed, nested};
 
 /// What is held, and how.
 pub(super) struct Hold<'a> {

@@ -11,9 +11,9 @@ use ring_text::{Names, format_duration};
 use serde_json::{Map, Value};
 
 use super::super::Error;
+use super::client::{Client, Interrupted, Outcome, failed};
 use super::listing::{Held, Listed, Page};
 use super::name::Name;
-use super::{Client, Interrupted, Outcome, failed};
 
 /// Maximum time between two pages, of whichever server.
 const SILENCE: Duration = Duration::from_secs(2);

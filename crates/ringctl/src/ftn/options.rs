@@ -9,17 +9,11 @@ use clap::{Args, Subcommand, ValueHint};
 use clap_complete::ArgValueCandidates;
 use ring_client::token::{Access, WaitLimits};
 
+use super::super::nodes::SERVERS;
 use super::super::values::{client_timeout, exit_code, label, shortened, wait};
+use super::client::{CLIENT_TIMEOUT, SERVERS_VARIABLE};
 use super::completion;
 use super::name::Name;
-
-/// What servers and clients count unless they are told otherwise.
-pub(super) const CLIENT_TIMEOUT: &str = "15s";
-
-/// The list of servers, unless the command line or the environment names another one.
-pub(crate) const SERVERS: &str = "/etc/ringd/ftn.servers";
-/// The variable that names the list of servers.
-pub(super) const SERVERS_VARIABLE: &str = "RINGD_SERVERS";
 
 const TOKEN: &str = "\
 A token has a name of 1 to 1,024 bytes, and data of up to 32,768. It comes into \

@@ -5,10 +5,12 @@ use std::time::Duration;
 use ring_control::OwnJson;
 
 use super::super::keeper::{Assignment, Binding, Granter, NotAcquired};
-use super::super::{Error, duration_ms, fence, run};
+use super::super::values::duration_ms;
+use super::super::{Error, fence, run};
+use super::client::Client;
 use super::granter::{self, BUSY, Wanted};
+use super::nested;
 use super::options::{Acquire, RunOptions, access};
-use super::{Client, nested};
 use ring_client::lease::{Margin, Margins};
 
 /// The longest time between SIGTERM and the end of the lease.

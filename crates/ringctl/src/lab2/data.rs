@@ -12,7 +12,7 @@ use super::super::client::Plain;
 use super::super::connection::Connection;
 use super::super::prober::Reasons;
 use super::super::{Error, client, fence};
-use super::lock_denied;
+use super::asking::lock_denied;
 use super::options::{Acquire, DataCommand};
 
 /// As a node of a ring is asked for its lock.

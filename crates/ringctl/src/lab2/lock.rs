@@ -10,8 +10,9 @@ use super::super::connection::Connection;
 use super::super::keeper::{Binding, Keeper, Note, Order, find_keeper};
 use super::super::pipe::while_read;
 use super::super::run::granted;
+use super::asking::{assignment, lock_request, not_acquired};
 use super::options::LockOptions;
-use super::{MARGINS, assignment, lock_request, not_acquired};
+use ring_client::lock::MARGINS;
 
 /// Acquires the lock, prints its fencing token, and leaves a keeper behind that holds it.
 ///

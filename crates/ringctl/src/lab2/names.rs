@@ -1,35 +1,18 @@
-//! Names of members, as this machine has them.
+//! Members by their names.
 
 use std::net::IpAddr;
 use std::path::Path;
 
 use ring_control::Reply;
 use ring_control::lab2::Status;
-use ring_text::{Names, has_mac, name_macs, parse_mac};
+use ring_text::{has_mac, parse_mac};
 
 use super::super::Error;
 use super::super::client::{self, Plain};
+use super::super::render::members::{give_to, named};
 
-/// Fills in the names of a status's members.
-pub(super) fn give_to(status: &mut Status) {
-    let names = Names::read();
-    for member in &mut status.members {
-        let ip = member.ip.as_deref().and_then(|ip| ip.parse().ok());
-        let name = parse_mac(&member.mac).and_then(|mac| names.of(mac, ip));
-        member.name = name.map(str::to_owned);
-    }
-}
-
-/// Returns a text in which each MAC address of a member has the member's name behind it. `status` has the names.
-pub(crate) fn named(text: &str, status: &Status) -> String {
-    name_macs(text, |mac| {
-        let mut members = status.members.iter();
-        let member = members.find(|member| parse_mac(&member.mac) == Some(mac))?;
-        member.name.clone()
-    })
-}
-
-/// Does the same for a text of the daemon at `socket`, which knows the members. A text without an address costs nothing.
+/// Returns a text in which each MAC address of a member has the member's name behind it. The daemon at `socket` knows the
+/// members; a text without an address costs nothing.
 pub(crate) fn named_by(socket: &Path, text: String) -> String {
     if !has_mac(&text) {
         return text;

@@ -10,10 +10,10 @@ use ring_control::lab2::{Grade, LockRequest};
 use ring_proto::lab2::JobName;
 use ring_text::parse_duration_or_seconds;
 
+use super::super::fence;
 use super::super::prober::{Prober, Reasons};
-use super::super::systems;
+use super::super::values::duration_ms;
 use super::super::values::{exit_code, label, max_hold, period, process, shortened, wait};
-use super::super::{duration_ms, fence};
 use super::help;
 
 /// What `ringctl` can do with a node of a ring.
@@ -249,7 +249,7 @@ const HELD: &str = "held";
 
 /// What is to be run, and how.
 #[derive(Debug, Clone, Args)]
-#[command(after_long_help = systems::run_help())]
+#[command(after_long_help = crate::help::run_help())]
 pub struct RunOptions {
     /// How to wait for the token.
     #[command(flatten)]
@@ -300,7 +300,7 @@ pub struct OnceOptions {
 
 /// For whom the token is to be held.
 #[derive(Debug, Clone, Args)]
-#[command(after_long_help = systems::lock_help())]
+#[command(after_long_help = crate::help::lock_help())]
 pub struct LockOptions {
     /// How to wait for the token.
     #[command(flatten)]

@@ -10,7 +10,8 @@ use ring_proto::time::Instant;
 use ring_runtime::clock;
 
 use super::super::connection::Connection;
-use super::super::{Error, client, duration_ms, fence};
+use super::super::values::duration_ms;
+use super::super::{Error, client, fence};
 use super::options::PauseOptions;
 
 /// The time before the user is told what a pause waits for: a holder has a second to end.

@@ -8,10 +8,11 @@ use ring_control::Grant;
 use ring_control::lab2::{OnceRequest, RingRequest, TokenStatus};
 
 use super::super::keeper::{Assignment, Binding, JobReports};
-use super::super::{Error, duration_ms, fence, program_name, run};
+use super::super::values::{duration_ms, program_name};
+use super::super::{Error, fence, run};
+use super::asking::{assignment, not_acquired, request};
 use super::names::named_by;
 use super::options::{OnceOptions, RunOptions};
-use super::{assignment, not_acquired, request};
 
 /// Runs the command while the lock is held, and returns its exit code.
 ///

@@ -8,8 +8,9 @@ use ring_runtime::clock;
 use ring_text::format_duration;
 use serde::Deserialize;
 
+use super::super::nodes::{can_be, waited_for};
 use super::super::watch::{News, Next};
-use super::super::{Error, client, systems};
+use super::super::{Error, client};
 use super::options::Target;
 
 /// What of a status, or of an event, is waited for.
@@ -72,10 +73,10 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
 /// Refuses what a node of this system never is.
 fn check(target: Target, status: &NodeStatus) -> Result<(), Error> {
     let system = status.system();
-    if systems::can_be(system.as_deref(), target.name()) {
+    if can_be(system.as_deref(), target.name()) {
         return Ok(());
     }
-    let known = systems::waited_for(system.as_deref());
+    let known = waited_for(system.as_deref());
     let (wanted, system) = (target.name(), system.unwrap_or_default());
     let system = if system.is_empty() {
         "a ring".to_owned()

@@ -6,8 +6,8 @@ use comfy_table::{ContentArrangement, Table, presets};
 use ring_control::{EventMessage, NodeStatus, OwnJson, Verdict, harmless};
 use serde_json::Value;
 
-use super::super::systems::{Obstacle, View};
-use super::{LISTED, short};
+use super::text::{LISTED, short};
+use super::view::{Obstacle, View};
 
 /// Where values begin, unless a key is longer.
 const VALUES: usize = 13;
@@ -181,7 +181,7 @@ fn scalar(value: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{AnyView, event_text};
-    use crate::systems::View;
+    use crate::render::View;
     use ring_control::{EventHead, EventMessage, NodeStatus, OwnJson};
 
     fn own(text: &str) -> OwnJson {

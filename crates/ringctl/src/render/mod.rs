@@ -1,103 +1,88 @@
-//! A status as people want to read it: a system's own page in a folder of its name, or that of any system.
+//! A node as people want to see it: a system's own page in a folder of its name, or that of any system.
 
-pub(super) mod common;
-pub(super) mod ftn;
-pub(super) mod jitterbug;
-pub(super) mod lab2;
+mod common;
+mod ftn;
+mod jitterbug;
+mod lab2;
+mod text;
+mod view;
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::time::Duration;
+use ring_control::ftn::SYSTEM as FTN;
+use ring_control::jitterbug::SYSTEM as JITTERBUG;
+use ring_control::{EventHead, EventMessage, NodeStatus, harmless};
 
-use ring_control::{OwnJson, harmless};
-use serde_json::Deserializer;
+use common::AnyView;
+use ftn::ServerView;
+use jitterbug::NodeView;
+use lab2::RingView;
+pub(crate) use lab2::members;
+pub(crate) use text::json;
+pub(crate) use view::{Obstacle, View};
 
-/// The most rows of a list that are shown; a longer one is for programs (`--json`).
-const LISTED: usize = 100;
-
-/// Writes JSON for programs, indented, with its keys in their order.
+/// Returns the view of a status: its system's, or that of any JSON object. A status that does not name its system is
+/// a Lab2 ring's, whose was there first.
 ///
 /// # Errors
-/// `out` takes nothing.
-pub(super) fn json(own: &OwnJson, out: &mut impl Write) -> io::Result<()> {
-    let mut from = Deserializer::from_str(own.text());
-    let mut to = serde_json::Serializer::pretty(&mut *out);
-    serde_transcode::transcode(&mut from, &mut to)?;
-    writeln!(out)
+/// It is not what its system's statuses are.
+pub(crate) fn view(status: NodeStatus) -> serde_json::Result<Box<dyn View>> {
+    Ok(match status.system().as_deref() {
+        None => Box::new(RingView::of(&status)?),
+        Some(FTN) => Box::new(ServerView::of(status)?),
+        Some(JITTERBUG) => Box::new(NodeView::of(status)?),
+        Some(_) => Box::new(AnyView::of(status)),
+    })
 }
 
-/// What is wrong, and what to do.
-fn troubles(troubles: &[String], out: &mut dyn Write) -> io::Result<()> {
-    for trouble in troubles.iter().take(LISTED) {
-        writeln!(out, "  Warning: {}", harmless(trouble))?;
-    }
-    Ok(())
-}
-
-/// The counters of one group, one a line; nothing if all are 0.
-fn group(name: &str, counts: &BTreeMap<String, u64>, out: &mut dyn Write) -> io::Result<()> {
-    let mut name = name;
-    for (key, count) in counts.iter().filter(|(_, count)| **count > 0) {
-        writeln!(out, "  {name:<14}{key:<24}{count:>12}")?;
-        name = "";
-    }
-    Ok(())
-}
-
-/// A time in its largest fitting unit, with three digits at most: `1.25ms`, `37.4us`, `3m 5s`.
-fn short(ns: u64) -> String {
-    let duration = Duration::from_nanos(ns);
-    if duration >= Duration::from_secs(60) {
-        return humantime::format_duration(Duration::from_secs(duration.as_secs())).to_string();
-    }
-    let (unit, per) = match ns {
-        0 => return "0".to_owned(),
-        1..1_000 => return format!("{ns}ns"),
-        1_000..1_000_000 => ("us", 1_000),
-        1_000_000..1_000_000_000 => ("ms", 1_000_000),
-        _ => ("s", 1_000_000_000),
-    };
-    let (whole, part) = (ns / per, ns % per * 100 / per);
-    match whole {
-        _ if ns.is_multiple_of(per) => format!("{whole}{unit}"),
-        0..10 => format!("{whole}.{part:02}{unit}"),
-        10..100 => format!("{whole}.{}{unit}", part / 10),
-        _ => format!("{whole}{unit}"),
+/// Returns what a person is shown of an event, besides its number, time and name.
+pub(crate) fn event_text(event: &EventMessage, head: &EventHead) -> String {
+    match &head.text {
+        Some(text) => harmless(text),
+        None => lab2::event_text(event).unwrap_or_else(|| common::event_text(event)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{json, short};
-    use ring_control::OwnJson;
+    use super::view;
+    use ring_control::{Health, NodeStatus, Reply};
 
-    #[test]
-    fn json_is_indented_and_nothing_else() {
-        let text = r#"{"z":18446744073709551615,"a":[null,-1.5,"\u0007"],"e":{}}"#;
-        let own: OwnJson = serde_json::from_str(text).expect("it is JSON");
-        let mut out = Vec::new();
-        json(&own, &mut out).expect("a vector takes all");
-        let out = String::from_utf8(out).expect("it is text");
-        let flat: String = out.split_whitespace().collect();
-        assert_eq!(flat, text);
-        assert!(out.contains("\n  \"z\": 1"), "{out}");
+    fn status(text: &str) -> NodeStatus {
+        let line = format!("{{\"status\":{text}}}");
+        match serde_json::from_str(&line) {
+            Ok(Reply::Status(status)) => status,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
-    fn times_are_short() {
-        for (ns, expected) in [
-            (0, "0"),
-            (999, "999ns"),
-            (1_000, "1us"),
-            (1_256, "1.25us"),
-            (99_950, "99.9us"),
-            (100_000_000, "100ms"),
-            (123_456_789, "123ms"),
-            (2_005_000_000, "2.00s"),
-            (59_999_999_999, "59.9s"),
-            (185_400_000_000, "3m 5s"),
-        ] {
-            assert_eq!(short(ns), expected, "{ns}");
-        }
+    fn a_status_is_shown_by_its_system_and_that_of_an_unknown_one_as_it_is() {
+        let text = r#"{"system":"note","role":"leader","counters":{"grants":3}}"#;
+        let any = view(status(text)).expect("any object has a view");
+        assert_eq!(
+            any.verdict().health,
+            Health::Degraded,
+            "it does not tell its health"
+        );
+        assert_eq!(any.json().json().text(), text);
+        let mut page = Vec::new();
+        any.show(&mut page).expect("a vector takes all");
+        let page = String::from_utf8(page).expect("it is text");
+        assert!(page.contains("leader") && page.contains("grants"), "{page}");
+        assert_eq!(any.obstacle(false), None);
+        let ill = r#"{"system":"note","health":"critical","troubles":["no room"]}"#;
+        let ill = view(status(ill)).expect("a view").verdict();
+        assert_eq!((ill.health, ill.troubles.len()), (Health::Critical, 1));
+        let broken = view(status(r#"{"system":"ftn","health":"healthy"}"#)).err();
+        let error = broken.expect("a server's status has more keys");
+        assert!(error.to_string().contains("missing field"), "{error}");
+    }
+
+    #[test]
+    fn what_names_no_system_is_a_rings_or_said_to_be_none() {
+        let error = view(status("{}")).err().expect("it is no ring's");
+        assert!(
+            error.to_string().contains("missing field `interface`"),
+            "{error}"
+        );
     }
 }

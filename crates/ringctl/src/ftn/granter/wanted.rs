@@ -7,10 +7,10 @@ use std::time::Duration;
 use ring_client::token::{Access, Session, WaitLimits, resolved_list};
 use serde::{Deserialize, Serialize};
 
-use super::super::Client;
+use super::super::client::Client;
 use super::super::name::Name;
 use super::super::options::{RunOptions, access};
-use crate::program_name;
+use crate::values::program_name;
 
 /// A token, and how it is wanted. A granter is told the list itself: its file may have changed by then, or may have been
 /// a pipe. It is told addresses too, so that it does not wait for names a second time.

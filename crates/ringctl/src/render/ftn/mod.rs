@@ -9,8 +9,8 @@ use comfy_table::{ContentArrangement, Table, presets};
 use ring_control::ftn::{ServerStatus, Status};
 use ring_control::{Health, NodeStatus, Verdict, harmless};
 
-use super::super::systems::{Obstacle, View};
-use super::{LISTED, group, short, troubles};
+use super::text::{LISTED, group, short, troubles};
+use super::view::{Obstacle, View};
 
 /// The status of a server.
 pub(crate) struct ServerView {

@@ -3,7 +3,7 @@ use ring_control::ftn::Status;
 use serde_json::{Value, json};
 
 use super::{ServerView, size};
-use crate::systems::View;
+use crate::render::View;
 
 fn example() -> Value {
     json!({

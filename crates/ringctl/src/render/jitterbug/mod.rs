@@ -10,8 +10,8 @@ use ring_control::jitterbug::{LEADER, Status, WAITER};
 use ring_control::{NodeStatus, Verdict, harmless};
 use ring_text::format_bytes;
 
-use super::super::systems::{Obstacle, View};
-use super::{LISTED, group, troubles};
+use super::text::{LISTED, group, troubles};
+use super::view::{Obstacle, View};
 
 /// The most characters of data that are shown.
 const SHOWN: usize = 64;

@@ -1,7 +1,7 @@
 use ring_control::NodeStatus;
 use serde_json::json;
 
-use super::super::super::systems::View;
+use super::super::view::View;
 use super::NodeView;
 
 fn view(change: impl FnOnce(&mut serde_json::Value)) -> NodeView {

@@ -4,7 +4,7 @@ use ring_control::lab2::{
     PendingReason, QuorumStatus, Status, TokenStatus,
 };
 
-use super::status;
+use super::page::status;
 
 fn member(last: u8) -> MemberStatus {
     MemberStatus {

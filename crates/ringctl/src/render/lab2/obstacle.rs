@@ -6,7 +6,7 @@ use ring_control::harmless;
 use ring_control::lab2::Status;
 use ring_text::format_duration;
 
-use super::super::systems::Obstacle;
+use super::super::view::Obstacle;
 
 /// Returns why the token does not come at once.
 pub(super) fn obstacle(status: &Status, requires_quorum: bool) -> Obstacle {
@@ -67,8 +67,8 @@ fn own_obstacle(status: &Status, requires_quorum: bool) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::example;
     use super::{Obstacle, obstacle};
-    use crate::render::lab2::tests::example;
     use ring_control::lab2::{HolderStatus, Status};
 
     /// Changes what a status shows.

@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use ring_control::lab2::{RingEvent, Status, TokenStatus};
 use ring_control::{EventMessage, NodeStatus, Verdict, harmless};
 
-use super::super::render;
-use super::super::systems::{Obstacle, View};
-use super::names::{self, named};
+use super::super::view::{Obstacle, View};
+use super::members::{self, named};
 use super::obstacle::obstacle;
+use super::page;
 
 /// The status of a node of a ring, with the names that this machine knows its members by.
 pub(crate) struct RingView(Status);
@@ -21,7 +21,7 @@ impl RingView {
     /// It is no ring's.
     pub(crate) fn of(node: &NodeStatus) -> serde_json::Result<Self> {
         let mut status: Status = node.json().read()?;
-        names::give_to(&mut status);
+        members::give_to(&mut status);
         let Verdict { health, troubles } = node.verdict();
         let troubles = troubles.iter().map(|text| named(text, &status));
         (status.troubles, status.health) = (troubles.collect(), health);
@@ -42,7 +42,7 @@ impl View for RingView {
     }
 
     fn show(&self, output: &mut dyn Write) -> io::Result<()> {
-        render::lab2::status(&self.0, output)
+        page::status(&self.0, output)
     }
 
     fn line(&self) -> String {

@@ -1,0 +1,102 @@
+//! What the pages of all systems have in common.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use ring_control::{OwnJson, harmless};
+use serde_json::Deserializer;
+
+/// The most rows of a list that are shown; a longer one is for programs (`--json`).
+pub(super) const LISTED: usize = 100;
+
+/// Writes JSON for programs, indented, with its keys in their order.
+///
+/// # Errors
+/// `out` takes nothing.
+pub(crate) fn json(own: &OwnJson, out: &mut impl Write) -> io::Result<()> {
+    let mut from = Deserializer::from_str(own.text());
+    let mut to = serde_json::Serializer::pretty(&mut *out);
+    serde_transcode::transcode(&mut from, &mut to)?;
+    writeln!(out)
+}
+
+/// What is wrong, and what to do.
+pub(super) fn troubles(troubles: &[String], out: &mut dyn Write) -> io::Result<()> {
+    for trouble in troubles.iter().take(LISTED) {
+        writeln!(out, "  Warning: {}", harmless(trouble))?;
+    }
+    Ok(())
+}
+
+/// The counters of one group, one a line; nothing if all are 0.
+pub(super) fn group(
+    name: &str,
+    counts: &BTreeMap<String, u64>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut name = name;
+    for (key, count) in counts.iter().filter(|(_, count)| **count > 0) {
+        writeln!(out, "  {name:<14}{key:<24}{count:>12}")?;
+        name = "";
+    }
+    Ok(())
+}
+
+/// A time in its largest fitting unit, with three digits at most: `1.25ms`, `37.4us`, `3m 5s`.
+pub(super) fn short(ns: u64) -> String {
+    let duration = Duration::from_nanos(ns);
+    if duration >= Duration::from_secs(60) {
+        return humantime::format_duration(Duration::from_secs(duration.as_secs())).to_string();
+    }
+    let (unit, per) = match ns {
+        0 => return "0".to_owned(),
+        1..1_000 => return format!("{ns}ns"),
+        1_000..1_000_000 => ("us", 1_000),
+        1_000_000..1_000_000_000 => ("ms", 1_000_000),
+        _ => ("s", 1_000_000_000),
+    };
+    let (whole, part) = (ns / per, ns % per * 100 / per);
+    match whole {
+        _ if ns.is_multiple_of(per) => format!("{whole}{unit}"),
+        0..10 => format!("{whole}.{part:02}{unit}"),
+        10..100 => format!("{whole}.{}{unit}", part / 10),
+        _ => format!("{whole}{unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{json, short};
+    use ring_control::OwnJson;
+
+    #[test]
+    fn json_is_indented_and_nothing_else() {
+        let text = r#"{"z":18446744073709551615,"a":[null,-1.5,"\u0007"],"e":{}}"#;
+        let own: OwnJson = serde_json::from_str(text).expect("it is JSON");
+        let mut out = Vec::new();
+        json(&own, &mut out).expect("a vector takes all");
+        let out = String::from_utf8(out).expect("it is text");
+        let flat: String = out.split_whitespace().collect();
+        assert_eq!(flat, text);
+        assert!(out.contains("\n  \"z\": 1"), "{out}");
+    }
+
+    #[test]
+    fn times_are_short() {
+        for (ns, expected) in [
+            (0, "0"),
+            (999, "999ns"),
+            (1_000, "1us"),
+            (1_256, "1.25us"),
+            (99_950, "99.9us"),
+            (100_000_000, "100ms"),
+            (123_456_789, "123ms"),
+            (2_005_000_000, "2.00s"),
+            (59_999_999_999, "59.9s"),
+            (185_400_000_000, "3m 5s"),
+        ] {
+            assert_eq!(short(ns), expected, "{ns}");
+        }
+    }
+}
