@@ -2,11 +2,13 @@
 
 use core::fmt;
 
+use crate::Field;
+
 /// Why bytes are not a message: which field, where, and what is wrong with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeError {
-    /// The field's name as the format's document spells it.
-    pub field: &'static str,
+    /// The field.
+    pub field: Field,
     /// Where the field begins, in bytes from the start of the input.
     pub offset: usize,
     /// What is wrong with it.
@@ -14,7 +16,7 @@ pub struct DecodeError {
 }
 
 impl DecodeError {
-    pub(crate) const fn new(field: &'static str, offset: usize, problem: Problem) -> Self {
+    pub(crate) const fn new(field: Field, offset: usize, problem: Problem) -> Self {
         Self {
             field,
             offset,
@@ -128,8 +130,8 @@ pub enum EncodeError {
     },
     /// A variable-length field is longer than the format allows.
     TooLong {
-        /// The field's name as the format's document spells it.
-        field: &'static str,
+        /// The field.
+        field: Field,
         /// Its length, in the field's own unit.
         len: usize,
         /// The longest that is allowed.
@@ -137,8 +139,8 @@ pub enum EncodeError {
     },
     /// A field's value is none that the format allows.
     Illegal {
-        /// The field's name as the format's document spells it.
-        field: &'static str,
+        /// The field.
+        field: Field,
     },
 }
 

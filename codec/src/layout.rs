@@ -4,18 +4,18 @@
 use zerocopy::byteorder::network_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::MacAddr;
+use crate::{Field, MacAddr};
 
 /// One field of a fixed layout.
-pub(crate) struct Field {
-    name: &'static str,
+pub(crate) struct LayoutField {
+    name: Field,
     len: usize,
-    parts: &'static [Field],
+    parts: &'static [LayoutField],
 }
 
-impl Field {
+impl LayoutField {
     /// A field of type `T` that the format's document calls `name`.
-    pub(crate) const fn of<T: Layout>(name: &'static str) -> Self {
+    pub(crate) const fn of<T: Layout>(name: Field) -> Self {
         Self {
             name,
             len: size_of::<T>(),
@@ -29,24 +29,24 @@ pub(crate) trait Layout:
     FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned
 {
     /// The fields in wire order; empty for what has no parts with names.
-    const FIELDS: &'static [Field];
+    const FIELDS: &'static [LayoutField];
 }
 
 macro_rules! without_parts {
-    ($($ty:ty),*) => { $(impl Layout for $ty { const FIELDS: &'static [Field] = &[]; })* };
+    ($($ty:ty),*) => { $(impl Layout for $ty { const FIELDS: &'static [LayoutField] = &[]; })* };
 }
 
 without_parts!(u8, U16, U32, U64, I32, MacAddr);
 
 impl<const N: usize> Layout for [u8; N] {
-    const FIELDS: &'static [Field] = &[];
+    const FIELDS: &'static [LayoutField] = &[];
 }
 
 /// Where a layout breaks off: the first of its fields that is not there in full.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
     /// The field's name.
-    pub(crate) field: &'static str,
+    pub(crate) field: Field,
     /// Bytes from the start of the layout to the field.
     pub(crate) offset: usize,
     /// Bytes that the field takes.
@@ -57,7 +57,7 @@ pub(crate) struct Gap {
 
 /// The first of `fields` that `have` bytes do not hold. If they hold them all, the gap is what
 /// would come next and is empty.
-pub(crate) fn first_gap(fields: &[Field], have: usize) -> Gap {
+pub(crate) fn first_gap(fields: &[LayoutField], have: usize) -> Gap {
     let mut offset = 0;
     for field in fields {
         let left = have.saturating_sub(offset);
@@ -79,17 +79,17 @@ pub(crate) fn first_gap(fields: &[Field], have: usize) -> Gap {
         offset += field.len;
     }
     Gap {
-        field: "end",
+        field: Field::End,
         offset,
         need: 0,
         have: 0,
     }
 }
 
-/// Defines a fixed layout: `field: Type = "the document's name"`, in wire order.
+/// Defines a fixed layout: `field: Type = Name`, in wire order, with the [`Field`] that it is.
 macro_rules! layout {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
-        $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $ty:ty = $wire:literal,)*
+        $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $ty:ty = $wire:ident,)*
     }) => {
         $(#[$meta])*
         #[derive(
@@ -110,8 +110,8 @@ macro_rules! layout {
         }
 
         impl $crate::layout::Layout for $name {
-            const FIELDS: &'static [$crate::layout::Field] =
-                &[$($crate::layout::Field::of::<$ty>($wire)),*];
+            const FIELDS: &'static [$crate::layout::LayoutField] =
+                &[$($crate::layout::LayoutField::of::<$ty>($crate::Field::$wire)),*];
         }
     };
 }
@@ -124,16 +124,16 @@ mod tests {
 
     layout! {
         struct Inner {
-            a: U32 = "a",
-            b: u8 = "b",
+            a: U32 = Count,
+            b: u8 = Method,
         }
     }
 
     layout! {
         struct Outer {
-            first: U16 = "first",
-            inner: Inner = "inner",
-            last: [u8; 3] = "last",
+            first: U16 = Version,
+            inner: Inner = Header,
+            last: [u8; 3] = Address,
         }
     }
 
@@ -143,12 +143,12 @@ mod tests {
             let gap = first_gap(Outer::FIELDS, have);
             (gap.field, gap.offset, gap.need, gap.have)
         };
-        assert_eq!(at(0), ("first", 0, 2, 0));
-        assert_eq!(at(1), ("first", 0, 2, 1));
-        assert_eq!(at(2), ("a", 2, 4, 0));
-        assert_eq!(at(5), ("a", 2, 4, 3));
-        assert_eq!(at(6), ("b", 6, 1, 0));
-        assert_eq!(at(9), ("last", 7, 3, 2));
-        assert_eq!(at(10), ("end", 10, 0, 0));
+        assert_eq!(at(0), (Field::Version, 0, 2, 0));
+        assert_eq!(at(1), (Field::Version, 0, 2, 1));
+        assert_eq!(at(2), (Field::Count, 2, 4, 0));
+        assert_eq!(at(5), (Field::Count, 2, 4, 3));
+        assert_eq!(at(6), (Field::Method, 6, 1, 0));
+        assert_eq!(at(9), (Field::Address, 7, 3, 2));
+        assert_eq!(at(10), (Field::End, 10, 0, 0));
     }
 }

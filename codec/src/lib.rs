@@ -20,6 +20,7 @@ extern crate std;
 
 pub mod andrews;
 pub mod error;
+mod field;
 pub mod ftn;
 pub mod jitterbug;
 pub mod lab2;
@@ -32,6 +33,7 @@ pub mod stream;
 mod writer;
 
 pub use error::{DecodeError, EncodeError, Problem};
+pub use field::Field;
 pub use list::List;
 pub use mac::MacAddr;
 pub use stream::{StreamState, Streamed};

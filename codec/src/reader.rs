@@ -6,8 +6,8 @@
 use byteorder::{BigEndian, ByteOrder};
 use zerocopy::FromBytes;
 
-use crate::layout::{Field, Layout, first_gap};
-use crate::{DecodeError, Problem};
+use crate::layout::{Layout, LayoutField, first_gap};
+use crate::{DecodeError, Field, Problem};
 
 /// Reads fields off the front of a byte slice. Public for [`Item`](crate::list::Item)'s sake alone:
 /// no path leads to it from outside.
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(crate) fn views<T: Layout>(
         &mut self,
-        field: &'static str,
+        field: Field,
         count: usize,
     ) -> Result<&'a [T], DecodeError> {
         match <[T]>::ref_from_prefix_with_elems(self.rest, count) {
@@ -123,11 +123,7 @@ impl<'a> Reader<'a> {
 
     /// `len` bytes.
     #[inline]
-    pub(crate) fn bytes(
-        &mut self,
-        field: &'static str,
-        len: usize,
-    ) -> Result<&'a [u8], DecodeError> {
+    pub(crate) fn bytes(&mut self, field: Field, len: usize) -> Result<&'a [u8], DecodeError> {
         match self.rest.split_at_checked(len) {
             Some((bytes, rest)) => {
                 self.rest = rest;
@@ -139,17 +135,17 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
+    pub(crate) fn u8(&mut self, field: Field) -> Result<u8, DecodeError> {
         self.bytes(field, size_of::<u8>()).map(|b| b[0])
     }
 
     #[inline]
-    pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
+    pub(crate) fn u32(&mut self, field: Field) -> Result<u32, DecodeError> {
         self.bytes(field, size_of::<u32>()).map(BigEndian::read_u32)
     }
 
     /// The number of entries of a list, which must be within the limit.
-    pub(crate) fn count(&mut self, field: &'static str) -> Result<u32, DecodeError> {
+    pub(crate) fn count(&mut self, field: Field) -> Result<u32, DecodeError> {
         let offset = self.offset;
         let count = self.u32(field)?;
         if count > self.max_count {
@@ -165,7 +161,7 @@ impl<'a> Reader<'a> {
         match self.rest.len() {
             0 => Ok(()),
             extra => Err(DecodeError::new(
-                "datagram",
+                Field::Datagram,
                 self.offset,
                 Problem::Trailing { extra },
             )),
@@ -174,12 +170,12 @@ impl<'a> Reader<'a> {
 
     /// Says that a message without a length of its own may go on: it lacks a byte, or the end.
     pub(crate) fn wait_for_end(&mut self) -> DecodeError {
-        self.cut("data", self.rest.len().saturating_add(1))
+        self.cut(Field::Data, self.rest.len().saturating_add(1))
     }
 
     /// The error for `need` bytes that are not there.
     #[inline]
-    fn cut(&mut self, field: &'static str, need: usize) -> DecodeError {
+    fn cut(&mut self, field: Field, need: usize) -> DecodeError {
         self.expect_at_least(need);
         truncated(field, self.offset, need, self.rest.len())
     }
@@ -195,12 +191,12 @@ impl<'a> Reader<'a> {
 // Out of line, and by value: a reader whose address is passed on could not live in registers.
 
 #[cold]
-fn truncated(field: &'static str, offset: usize, need: usize, have: usize) -> DecodeError {
+fn truncated(field: Field, offset: usize, need: usize, have: usize) -> DecodeError {
     DecodeError::new(field, offset, Problem::Truncated { need, have })
 }
 
 #[cold]
-fn truncated_layout(fields: &[Field], offset: usize, have: usize) -> DecodeError {
+fn truncated_layout(fields: &[LayoutField], offset: usize, have: usize) -> DecodeError {
     let gap = first_gap(fields, have);
     truncated(gap.field, offset + gap.offset, gap.need, gap.have)
 }
@@ -213,24 +209,24 @@ mod tests {
     #[test]
     fn a_failed_read_takes_nothing_and_says_what_is_missing() {
         let mut reader = Reader::new(&[1, 2, 3]);
-        let error = reader.u32("number").unwrap_err();
-        assert_eq!((error.field, error.offset), ("number", 0));
+        let error = reader.u32(Field::Id).unwrap_err();
+        assert_eq!((error.field, error.offset), (Field::Id, 0));
         assert_eq!(error.problem, Problem::Truncated { need: 4, have: 3 });
         assert_eq!(reader.missing(), 1);
         assert_eq!(reader.rest(), [1, 2, 3]);
-        assert_eq!(reader.u8("byte"), Ok(1));
+        assert_eq!(reader.u8(Field::Kind), Ok(1));
         assert_eq!(reader.offset(), 1);
     }
 
     #[test]
     fn lengths_past_the_address_space_are_only_truncation() {
         let mut reader = Reader::new(&[0; 8]);
-        reader.u8("first").unwrap();
+        reader.u8(Field::Kind).unwrap();
         for count in [usize::MAX, usize::MAX / 4, usize::MAX / 4 + 1] {
-            let error = reader.views::<U32>("numbers", count).unwrap_err();
+            let error = reader.views::<U32>(Field::Ids, count).unwrap_err();
             assert!(matches!(error.problem, Problem::Truncated { have: 7, .. }));
         }
-        assert!(reader.bytes("data", usize::MAX).is_err());
+        assert!(reader.bytes(Field::Data, usize::MAX).is_err());
         assert!(reader.missing() > 0);
     }
 
@@ -238,7 +234,7 @@ mod tests {
     fn the_longest_expectation_is_kept() {
         let mut reader = Reader::new(&[0; 4]);
         reader.expect_at_least(10);
-        reader.u8("first").unwrap();
+        reader.u8(Field::Kind).unwrap();
         reader.expect_at_least(4);
         assert_eq!(reader.missing(), 6);
     }
@@ -247,10 +243,10 @@ mod tests {
     fn a_count_above_the_limit_is_wrong_even_if_nothing_follows() {
         let mut reader = Reader::new(&[0, 0, 0, 3]);
         reader.limit_counts(2);
-        let error = reader.count("count").unwrap_err();
+        let error = reader.count(Field::Count).unwrap_err();
         assert_eq!(error.problem, Problem::TooLarge { value: 3, max: 2 });
         let mut reader = Reader::new(&[0, 0, 0, 3]);
         reader.limit_counts(3);
-        assert_eq!(reader.count("count"), Ok(3));
+        assert_eq!(reader.count(Field::Count), Ok(3));
     }
 }

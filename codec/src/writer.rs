@@ -6,7 +6,7 @@
 
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::EncodeError;
+use crate::{EncodeError, Field};
 
 /// Writes fields one after the other; counts on past the end of its buffer without writing. Public
 /// for [`Item`](crate::list::Item)'s sake alone: no path leads to it from outside.
@@ -49,7 +49,7 @@ impl Writer<'_> {
 
     /// Refuses a value that the format does not allow.
     #[inline]
-    pub(crate) fn require(&mut self, legal: bool, field: &'static str) {
+    pub(crate) fn require(&mut self, legal: bool, field: Field) {
         if !legal {
             self.refuse(EncodeError::Illegal { field });
         }
@@ -57,7 +57,7 @@ impl Writer<'_> {
 
     /// Refuses a variable-length field that is longer than `max`.
     #[inline]
-    pub(crate) fn require_len(&mut self, field: &'static str, len: usize, max: usize) {
+    pub(crate) fn require_len(&mut self, field: Field, len: usize, max: usize) {
         if len > max {
             self.refuse(EncodeError::TooLong { field, len, max });
         }
@@ -113,11 +113,11 @@ mod tests {
         let mut buf = [0xaa; 4];
         let error = encode(&mut buf, |w| {
             w.bytes(&[1]);
-            w.require(true, "fine");
-            w.require_len("long", 3, 2);
-            w.require(false, "later");
+            w.require(true, Field::Id);
+            w.require_len(Field::Data, 3, 2);
+            w.require(false, Field::Kind);
         });
-        let (field, len, max) = ("long", 3, 2);
+        let (field, len, max) = (Field::Data, 3, 2);
         assert_eq!(error, Err(EncodeError::TooLong { field, len, max }));
         assert_eq!(buf, [0xaa; 4]);
     }

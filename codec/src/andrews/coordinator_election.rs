@@ -158,35 +158,35 @@ use super::{HEADER_LEN, MAX_IDS, Message, payload};
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
-use crate::{DecodeError, Problem, U32};
+use crate::{DecodeError, Field, Problem, U32};
 
 layout! {
     /// The payload's own head, 4 bytes.
     struct ElectionLayout {
-        method: u8 = "method",
-        election_type: u8 = "electionType",
-        reserved: U16 = "reserved",
+        method: u8 = Method,
+        election_type: u8 = ElectionType,
+        reserved: U16 = Reserved,
     }
 }
 
 layout! {
     /// RING_BASED ELECTION has this before its ids.
     struct CountLayout {
-        count: U32 = "count",
+        count: U32 = Count,
     }
 }
 
 layout! {
     /// CHANG_ROBERTS ELECTION.
     struct CandidateLayout {
-        candidate: U32 = "candidate",
+        candidate: U32 = Candidate,
     }
 }
 
 layout! {
     /// COORDINATOR of every method.
     struct CoordinatorLayout {
-        coordinator_id: U32 = "coordinatorId",
+        coordinator_id: U32 = CoordinatorId,
     }
 }
 
@@ -197,19 +197,19 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
         DecodeError::new(field, HEADER_LEN + at, Problem::Unknown { value })
     };
     let Some(method) = Method::from_wire(head.method) else {
-        return Err(unknown("method", 0, head.method));
+        return Err(unknown(Field::Method, 0, head.method));
     };
     let known = match head.election_type {
         ELECTION | COORDINATOR => true,
         other => other == OK && method == Method::Bully,
     };
     if !known {
-        return Err(unknown("electionType", 1, head.election_type));
+        return Err(unknown(Field::ElectionType, 1, head.election_type));
     }
     if head.reserved != 0 {
         let value = head.reserved.get().into();
         let problem = Problem::Reserved { value };
-        return Err(DecodeError::new("reserved", HEADER_LEN + 2, problem));
+        return Err(DecodeError::new(Field::Reserved, HEADER_LEN + 2, problem));
     }
     let election = match (head.election_type, method) {
         (ELECTION, Method::RingBased) => {
@@ -241,11 +241,11 @@ fn read_ids<'a>(reader: &mut Reader<'a>) -> Result<&'a [U32], DecodeError> {
     if count > MAX_IDS {
         let (value, max) = (count as u64, MAX_IDS as u64);
         let problem = Problem::TooLarge { value, max };
-        return Err(DecodeError::new("count", offset, problem));
+        return Err(DecodeError::new(Field::Count, offset, problem));
     }
     let end = reader.offset() + count * size_of::<U32>();
     payload::require_end(reader, end as u64)?;
-    reader.views("ids", count)
+    reader.views(Field::Ids, count)
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, election: Election<'_>) {
@@ -256,7 +256,7 @@ pub(super) fn write(writer: &mut Writer<'_>, election: Election<'_>) {
     });
     match election {
         Election::RingBased { ids } => {
-            writer.require_len("ids", ids.len(), MAX_IDS);
+            writer.require_len(Field::Ids, ids.len(), MAX_IDS);
             let count = u32::try_from(ids.len()).unwrap_or(u32::MAX).into();
             writer.layout(&CountLayout { count });
             writer.layout(ids);

@@ -8,7 +8,7 @@ use crate::layout::layout;
 use crate::reader::Reader;
 use crate::stream::{self, StreamState, Streamed};
 use crate::writer::{self, Writer};
-use crate::{DecodeError, EncodeError, Problem};
+use crate::{DecodeError, EncodeError, Field, Problem};
 
 /// A message and who sent it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +22,11 @@ pub struct Frame<'a> {
 layout! {
     /// The head of every frame, 12 bytes.
     struct HeaderLayout {
-        version: u8 = "version",
-        kind: u8 = "type",
-        reserved: U16 = "reserved",
-        src_id: U32 = "srcId",
-        payload_len: U32 = "payloadLen",
+        version: u8 = Version,
+        kind: u8 = Type,
+        reserved: U16 = Reserved,
+        src_id: U32 = SrcId,
+        payload_len: U32 = PayloadLen,
     }
 }
 
@@ -35,21 +35,29 @@ impl HeaderLayout {
     fn legal(&self) -> Result<(Kind, usize), DecodeError> {
         if self.version != VERSION {
             let value = self.version.into();
-            return Err(DecodeError::new("version", 0, Problem::Unknown { value }));
+            return Err(DecodeError::new(
+                Field::Version,
+                0,
+                Problem::Unknown { value },
+            ));
         }
         let Some(kind) = Kind::from_wire(self.kind) else {
             let value = self.kind.into();
-            return Err(DecodeError::new("type", 1, Problem::Unknown { value }));
+            return Err(DecodeError::new(Field::Type, 1, Problem::Unknown { value }));
         };
         if self.reserved != 0 {
             let value = self.reserved.get().into();
-            return Err(DecodeError::new("reserved", 2, Problem::Reserved { value }));
+            return Err(DecodeError::new(
+                Field::Reserved,
+                2,
+                Problem::Reserved { value },
+            ));
         }
         let len = self.payload_len.get() as usize;
         if len > MAX_PAYLOAD_LEN {
             let (value, max) = (len as u64, MAX_PAYLOAD_LEN as u64);
             let problem = Problem::TooLarge { value, max };
-            return Err(DecodeError::new("payloadLen", LEN_OFFSET, problem));
+            return Err(DecodeError::new(Field::PayloadLen, LEN_OFFSET, problem));
         }
         Ok((kind, len))
     }

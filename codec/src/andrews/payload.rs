@@ -3,7 +3,7 @@
 use super::HEADER_LEN;
 use crate::layout::Layout;
 use crate::reader::Reader;
-use crate::{DecodeError, Problem};
+use crate::{DecodeError, Field, Problem};
 
 /// Where payloadLen stands in a frame.
 pub(super) const LEN_OFFSET: usize = 8;
@@ -31,5 +31,5 @@ fn wrong_length(reader: &Reader<'_>, end: u64) -> DecodeError {
         value: (reader.declared_end() - HEADER_LEN) as u64,
         expected: end - HEADER_LEN as u64,
     };
-    DecodeError::new("payloadLen", LEN_OFFSET, problem)
+    DecodeError::new(Field::PayloadLen, LEN_OFFSET, problem)
 }

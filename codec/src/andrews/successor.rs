@@ -36,7 +36,7 @@ use crate::writer::Writer;
 layout! {
     /// The payload, 4 bytes.
     struct SuccessorLayout {
-        successor_id: U32 = "successorId",
+        successor_id: U32 = SuccessorId,
     }
 }
 

@@ -37,7 +37,7 @@ use crate::writer::Writer;
 layout! {
     /// The payload, 8 bytes.
     struct TokenLayout {
-        sequence: U64 = "sequence",
+        sequence: U64 = Sequence,
     }
 }
 

@@ -36,7 +36,7 @@ use crate::writer::Writer;
 layout! {
     /// The payload, 8 bytes.
     struct TokenAckLayout {
-        sequence: U64 = "sequence",
+        sequence: U64 = Sequence,
     }
 }
 

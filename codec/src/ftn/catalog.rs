@@ -28,17 +28,17 @@
 
 use super::value::{array, put_array};
 use super::{Message, Token};
-use crate::DecodeError;
 use crate::list::List;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Catalog {
-        holdings: array(reader, "holdings")?,
+        holdings: array(reader, Field::Holdings)?,
     })
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, holdings: List<'_, Token<'_>>) {
-    put_array(writer, "holdings", holdings);
+    put_array(writer, Field::Holdings, holdings);
 }

@@ -29,19 +29,19 @@
 
 use super::value::{array, put_array};
 use super::{Message, ServerState, wire};
-use crate::DecodeError;
 use crate::list::List;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Config {
-        leader: wire::long(reader, "leader")?,
-        sstates: array(reader, "sstates")?,
+        leader: wire::long(reader, Field::Leader)?,
+        sstates: array(reader, Field::Sstates)?,
     })
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, leader: i64, sstates: List<'_, ServerState>) {
     wire::put(writer, leader);
-    put_array(writer, "sstates", sstates);
+    put_array(writer, Field::Sstates, sstates);
 }

@@ -25,13 +25,13 @@
 //! ```
 
 use super::{Message, wire};
-use crate::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Confirm {
-        msgnum: wire::long(reader, "msgnum")?,
+        msgnum: wire::long(reader, Field::Msgnum)?,
     })
 }
 

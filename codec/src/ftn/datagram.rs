@@ -3,7 +3,7 @@
 use super::{Kind, Message, Terms, wire};
 use crate::reader::Reader;
 use crate::writer::{self, Writer};
-use crate::{DecodeError, EncodeError};
+use crate::{DecodeError, EncodeError, Field};
 
 /// Who a message is from and to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,13 +53,13 @@ impl<'a> Datagram<'a> {
     /// Names the first field that breaks the [format](super#what-is-refused), and its offset.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
-        let kind = wire::known(&mut reader, "type", |value| {
+        let kind = wire::known(&mut reader, Field::Type, |value| {
             u8::try_from(value).ok().and_then(Kind::from_wire)
         })?;
         let header = Header {
-            from: wire::int(&mut reader, "from")?,
-            to: wire::int(&mut reader, "to")?,
-            ssig: wire::int(&mut reader, "ssig")?,
+            from: wire::int(&mut reader, Field::From)?,
+            to: wire::int(&mut reader, Field::To)?,
+            ssig: wire::int(&mut reader, Field::Ssig)?,
         };
         let message = Message::read(kind, &mut reader)?;
         let terms = Terms::read(kind, &mut reader)?;

@@ -28,14 +28,14 @@
 //! ```
 
 use super::{Message, wire};
-use crate::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Elect {
         seq: wire::seq(reader)?,
-        leader: wire::int(reader, "leader")?,
+        leader: wire::int(reader, Field::Leader)?,
     })
 }
 

@@ -28,14 +28,14 @@
 //! ```
 
 use super::{Message, Token, wire};
-use crate::DecodeError;
 use crate::list::Item;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Grant {
-        msgnum: wire::long(reader, "msgnum")?,
+        msgnum: wire::long(reader, Field::Msgnum)?,
         token: Token::read(reader)?,
     })
 }

@@ -27,14 +27,14 @@
 //! ```
 
 use super::{Message, ServerState, wire};
-use crate::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Heartbeat {
         seq: wire::seq(reader)?,
-        sstate: ServerState::read_field(reader, "sstate")?,
+        sstate: ServerState::read_field(reader, Field::Sstate)?,
     })
 }
 

@@ -26,16 +26,16 @@
 //! ```
 
 use super::{Message, wire};
-use crate::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Login {
-        p: wire::string(reader, "p")?,
+        p: wire::string(reader, Field::P)?,
     })
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, p: &[u8]) {
-    wire::put_string(writer, "p", p);
+    wire::put_string(writer, Field::P, p);
 }

@@ -32,29 +32,33 @@
 use super::{Message, wire};
 use crate::reader::Reader;
 use crate::writer::Writer;
-use crate::{DecodeError, Problem};
+use crate::{DecodeError, Field, Problem};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    let content = wire::long(reader, "content")?;
+    let content = wire::long(reader, Field::Content)?;
     let offset = reader.offset();
-    let part = wire::int(reader, "part")?;
-    let parts = wire::int(reader, "parts")?;
+    let part = wire::int(reader, Field::Part)?;
+    let parts = wire::int(reader, Field::Parts)?;
     if !(0..parts).contains(&part) {
         let value = part.into();
-        return Err(DecodeError::new("part", offset, Problem::Illegal { value }));
+        return Err(DecodeError::new(
+            Field::Part,
+            offset,
+            Problem::Illegal { value },
+        ));
     }
     Ok(Message::Part {
         content,
         part,
         parts,
-        bytes: wire::string(reader, "bytes")?,
+        bytes: wire::string(reader, Field::Bytes)?,
     })
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, content: i64, part: i32, parts: i32, bytes: &[u8]) {
-    writer.require((0..parts).contains(&part), "part");
+    writer.require((0..parts).contains(&part), Field::Part);
     wire::put(writer, content);
     wire::put(writer, part);
     wire::put(writer, parts);
-    wire::put_string(writer, "bytes", bytes);
+    wire::put_string(writer, Field::Bytes, bytes);
 }

@@ -26,18 +26,18 @@
 //! ```
 
 use super::{Message, wire};
-use crate::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Parted {
-        content: wire::long(reader, "content")?,
-        came: wire::string(reader, "came")?,
+        content: wire::long(reader, Field::Content)?,
+        came: wire::string(reader, Field::Came)?,
     })
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, content: i64, came: &[u8]) {
     wire::put(writer, content);
-    wire::put_string(writer, "came", came);
+    wire::put_string(writer, Field::Came, came);
 }

@@ -30,16 +30,16 @@
 //! ```
 
 use super::{Access, Message, Token, wire};
-use crate::DecodeError;
 use crate::list::Item;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Request {
-        msgnum: wire::long(reader, "msgnum")?,
+        msgnum: wire::long(reader, Field::Msgnum)?,
         token: Token::read(reader)?,
-        access: Access::read_field(reader, "access")?,
+        access: Access::read_field(reader, Field::Access)?,
     })
 }
 

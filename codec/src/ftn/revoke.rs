@@ -25,16 +25,16 @@
 //! ```
 
 use super::{Message, wire};
-use crate::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Revoke {
-        name: wire::string(reader, "name")?,
+        name: wire::string(reader, Field::Name)?,
     })
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, name: &[u8]) {
-    wire::put_string(writer, "name", name);
+    wire::put_string(writer, Field::Name, name);
 }

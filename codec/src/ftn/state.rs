@@ -41,17 +41,17 @@
 
 use super::value::{array, put_array};
 use super::{Client, Message, ServerState, wire};
-use crate::DecodeError;
 use crate::list::List;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::State {
         seq: wire::seq(reader)?,
-        leader: wire::long(reader, "leader")?,
-        sstates: array(reader, "sstates")?,
-        clients: array(reader, "clients")?,
+        leader: wire::long(reader, Field::Leader)?,
+        sstates: array(reader, Field::Sstates)?,
+        clients: array(reader, Field::Clients)?,
     })
 }
 
@@ -64,6 +64,6 @@ pub(super) fn write(
 ) {
     wire::put_seq(writer, seq);
     wire::put(writer, leader);
-    put_array(writer, "sstates", sstates);
-    put_array(writer, "clients", clients);
+    put_array(writer, Field::Sstates, sstates);
+    put_array(writer, Field::Clients, clients);
 }

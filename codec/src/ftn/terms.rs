@@ -34,9 +34,9 @@
 //! ```
 
 use super::{Kind, wire};
-use crate::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 /// Options of a server, as it announces them. Times are in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,13 +84,13 @@ impl Terms {
         let Some(has_pace) = has_pace(kind).filter(|_| !reader.rest().is_empty()) else {
             return Ok(None);
         };
-        let client_timeout = wire::long(reader, "client_timeout")?;
-        let quorum = wire::int(reader, "quorum")?;
+        let client_timeout = wire::long(reader, Field::ClientTimeout)?;
+        let quorum = wire::int(reader, Field::Quorum)?;
         let pace = if has_pace {
             Some(Pace {
-                heartbeat: wire::long(reader, "heartbeat")?,
-                server_timeout: wire::long(reader, "server_timeout")?,
-                grace: wire::long(reader, "grace")?,
+                heartbeat: wire::long(reader, Field::Heartbeat)?,
+                server_timeout: wire::long(reader, Field::ServerTimeout)?,
+                grace: wire::long(reader, Field::Grace)?,
             })
         } else {
             None

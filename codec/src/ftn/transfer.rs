@@ -59,22 +59,26 @@ use super::{Assignment, Message, wire};
 use crate::list::List;
 use crate::reader::Reader;
 use crate::writer::Writer;
-use crate::{DecodeError, Problem};
+use crate::{DecodeError, Field, Problem};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    let msgnum = wire::long(reader, "msgnum")?;
+    let msgnum = wire::long(reader, Field::Msgnum)?;
     let offset = reader.offset();
-    let part = wire::int(reader, "part")?;
-    let parts = wire::int(reader, "parts")?;
+    let part = wire::int(reader, Field::Part)?;
+    let parts = wire::int(reader, Field::Parts)?;
     if !(0..parts).contains(&part) {
         let value = part.into();
-        return Err(DecodeError::new("part", offset, Problem::Illegal { value }));
+        return Err(DecodeError::new(
+            Field::Part,
+            offset,
+            Problem::Illegal { value },
+        ));
     }
     Ok(Message::Transfer {
         msgnum,
         part,
         parts,
-        assignments: array(reader, "assignments")?,
+        assignments: array(reader, Field::Assignments)?,
     })
 }
 
@@ -85,9 +89,9 @@ pub(super) fn write(
     parts: i32,
     assignments: List<'_, Assignment<'_>>,
 ) {
-    writer.require((0..parts).contains(&part), "part");
+    writer.require((0..parts).contains(&part), Field::Part);
     wire::put(writer, msgnum);
     wire::put(writer, part);
     wire::put(writer, parts);
-    put_array(writer, "assignments", assignments);
+    put_array(writer, Field::Assignments, assignments);
 }

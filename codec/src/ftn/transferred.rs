@@ -27,14 +27,14 @@
 //! ```
 
 use super::{Message, wire};
-use crate::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     Ok(Message::Transferred {
-        msgnum: wire::long(reader, "msgnum")?,
-        part: wire::int(reader, "part")?,
+        msgnum: wire::long(reader, Field::Msgnum)?,
+        part: wire::int(reader, Field::Part)?,
     })
 }
 

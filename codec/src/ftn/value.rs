@@ -4,7 +4,7 @@ use super::wire;
 use crate::list::{Item, List};
 use crate::reader::Reader;
 use crate::writer::Writer;
-use crate::{DecodeError, Problem};
+use crate::{DecodeError, Field, Problem};
 
 /// Enums whose variants are ints on the wire.
 macro_rules! int_enum {
@@ -33,7 +33,7 @@ macro_rules! int_enum {
             /// Reads one.
             pub(super) fn read_field(
                 reader: &mut Reader<'_>,
-                field: &'static str,
+                field: Field,
             ) -> Result<Self, DecodeError> {
                 wire::known(reader, field, Self::from_wire)
             }
@@ -118,7 +118,7 @@ impl<'a> Item<'a> for i32 {
     const MIN_LEN: usize = 1;
 
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        wire::int(reader, "id")
+        wire::int(reader, Field::Id)
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
@@ -130,7 +130,7 @@ impl<'a> Item<'a> for ServerState {
     const MIN_LEN: usize = 1;
 
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Self::read_field(reader, "sstate")
+        Self::read_field(reader, Field::Sstate)
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
@@ -143,14 +143,14 @@ impl<'a> Item<'a> for Token<'a> {
 
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Ok(Self {
-            name: wire::string(reader, "name")?,
-            data: wire::string(reader, "data")?,
+            name: wire::string(reader, Field::Name)?,
+            data: wire::string(reader, Field::Data)?,
         })
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
-        wire::put_string(writer, "name", self.name);
-        wire::put_string(writer, "data", self.data);
+        wire::put_string(writer, Field::Name, self.name);
+        wire::put_string(writer, Field::Data, self.data);
     }
 }
 
@@ -159,14 +159,14 @@ impl<'a> Item<'a> for Client<'a> {
 
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Ok(Self {
-            id: wire::int(reader, "id")?,
-            address: wire::string(reader, "address")?,
+            id: wire::int(reader, Field::Id)?,
+            address: wire::string(reader, Field::Address)?,
         })
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
         wire::put(writer, self.id);
-        wire::put_string(writer, "address", self.address);
+        wire::put_string(writer, Field::Address, self.address);
     }
 }
 
@@ -175,12 +175,12 @@ const NO_ACCESS: i32 = 0;
 
 impl<'a> Holders<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let access = wire::known(reader, "access", |value| match value {
+        let access = wire::known(reader, Field::Access, |value| match value {
             NO_ACCESS => Some(None),
             _ => Access::from_wire(value).map(Some),
         })?;
         let offset = reader.offset();
-        let count = wire::length(reader, "holders")?;
+        let count = wire::length(reader, Field::Holders)?;
         let expected = match access {
             None => 0,
             Some(Access::Exclusive) => 1,
@@ -189,11 +189,11 @@ impl<'a> Holders<'a> {
         if count != expected {
             let (value, expected) = (count as u64, expected as u64);
             let problem = Problem::WrongLength { value, expected };
-            return Err(DecodeError::new("holders", offset, problem));
+            return Err(DecodeError::new(Field::Holders, offset, problem));
         }
         Ok(match access {
             None => Self::Nobody,
-            Some(Access::Exclusive) => Self::Exclusive(wire::int(reader, "id")?),
+            Some(Access::Exclusive) => Self::Exclusive(wire::int(reader, Field::Id)?),
             Some(Access::Shared) => Self::Shared(List::read(reader, count)?),
         })
     }
@@ -202,16 +202,16 @@ impl<'a> Holders<'a> {
         match self {
             Self::Nobody => {
                 wire::put(writer, NO_ACCESS);
-                put_array(writer, "holders", List::<i32>::default());
+                put_array(writer, Field::Holders, List::<i32>::default());
             }
             Self::Exclusive(id) => {
                 Access::Exclusive.put(writer);
-                put_array(writer, "holders", List::from(&[*id]));
+                put_array(writer, Field::Holders, List::from(&[*id]));
             }
             Self::Shared(ids) => {
-                writer.require(!ids.is_empty(), "holders");
+                writer.require(!ids.is_empty(), Field::Holders);
                 Access::Shared.put(writer);
-                put_array(writer, "holders", *ids);
+                put_array(writer, Field::Holders, *ids);
             }
         }
     }
@@ -236,7 +236,7 @@ impl<'a> Item<'a> for Assignment<'a> {
 /// Reads an array.
 pub(super) fn array<'a, T: Item<'a>>(
     reader: &mut Reader<'a>,
-    field: &'static str,
+    field: Field,
 ) -> Result<List<'a, T>, DecodeError> {
     let count = wire::length(reader, field)?;
     List::read(reader, count)
@@ -245,7 +245,7 @@ pub(super) fn array<'a, T: Item<'a>>(
 /// Writes an array.
 pub(super) fn put_array<'a, T: Item<'a>>(
     writer: &mut Writer<'_>,
-    field: &'static str,
+    field: Field,
     entries: List<'a, T>,
 ) {
     wire::put_length(writer, field, entries.len());

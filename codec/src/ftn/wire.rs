@@ -4,7 +4,7 @@ use byteorder::{BigEndian, ByteOrder};
 
 use crate::reader::Reader;
 use crate::writer::Writer;
-use crate::{DecodeError, Problem};
+use crate::{DecodeError, Field, Problem};
 
 /// The first byte of a long form has this bit.
 const LONG: u8 = 0x80;
@@ -27,7 +27,7 @@ const fn sign_extend(value: i128, bits: usize) -> i128 {
     value << unused >> unused
 }
 
-fn integer(reader: &mut Reader<'_>, field: &'static str, bits: u32) -> Result<i128, DecodeError> {
+fn integer(reader: &mut Reader<'_>, field: Field, bits: u32) -> Result<i128, DecodeError> {
     let offset = reader.offset();
     let first = reader.rest().first().copied().unwrap_or_default();
     let value = if first & LONG == 0 {
@@ -49,14 +49,14 @@ fn integer(reader: &mut Reader<'_>, field: &'static str, bits: u32) -> Result<i1
 }
 
 /// Reads an int, 32 bits.
-pub(super) fn int(reader: &mut Reader<'_>, field: &'static str) -> Result<i32, DecodeError> {
+pub(super) fn int(reader: &mut Reader<'_>, field: Field) -> Result<i32, DecodeError> {
     // `integer` has seen to it that the value fits.
     #[expect(clippy::cast_possible_truncation)]
     integer(reader, field, i32::BITS).map(|value| value as i32)
 }
 
 /// Reads a long, 64 bits.
-pub(super) fn long(reader: &mut Reader<'_>, field: &'static str) -> Result<i64, DecodeError> {
+pub(super) fn long(reader: &mut Reader<'_>, field: Field) -> Result<i64, DecodeError> {
     // `integer` has seen to it that the value fits.
     #[expect(clippy::cast_possible_truncation)]
     integer(reader, field, i64::BITS).map(|value| value as i64)
@@ -67,13 +67,13 @@ const ROUND_BITS: u32 = 32;
 
 /// Reads a seq: two longs, the configuration's number and the round.
 pub(super) fn seq(reader: &mut Reader<'_>) -> Result<i128, DecodeError> {
-    let configuration = natural(reader, "configuration", i64::MAX)?;
-    let round = natural(reader, "round", (1 << ROUND_BITS) - 1)?;
+    let configuration = natural(reader, Field::Configuration, i64::MAX)?;
+    let round = natural(reader, Field::Round, (1 << ROUND_BITS) - 1)?;
     Ok(i128::from(configuration) << ROUND_BITS | i128::from(round))
 }
 
 /// Reads a long from 0 to `max`.
-fn natural(reader: &mut Reader<'_>, field: &'static str, max: i64) -> Result<i64, DecodeError> {
+fn natural(reader: &mut Reader<'_>, field: Field, max: i64) -> Result<i64, DecodeError> {
     let offset = reader.offset();
     let value = long(reader, field)?;
     if (0..=max).contains(&value) {
@@ -85,7 +85,7 @@ fn natural(reader: &mut Reader<'_>, field: &'static str, max: i64) -> Result<i64
 /// Reads an int that is one of those for which `known` has a meaning.
 pub(super) fn known<T>(
     reader: &mut Reader<'_>,
-    field: &'static str,
+    field: Field,
     known: impl FnOnce(i32) -> Option<T>,
 ) -> Result<T, DecodeError> {
     let offset = reader.offset();
@@ -97,15 +97,12 @@ pub(super) fn known<T>(
 }
 
 /// Reads the length of a string or the number of an array's entries.
-pub(super) fn length(reader: &mut Reader<'_>, field: &'static str) -> Result<usize, DecodeError> {
+pub(super) fn length(reader: &mut Reader<'_>, field: Field) -> Result<usize, DecodeError> {
     known(reader, field, |value| usize::try_from(value).ok())
 }
 
 /// Reads a string.
-pub(super) fn string<'a>(
-    reader: &mut Reader<'a>,
-    field: &'static str,
-) -> Result<&'a [u8], DecodeError> {
+pub(super) fn string<'a>(reader: &mut Reader<'a>, field: Field) -> Result<&'a [u8], DecodeError> {
     let len = length(reader, field)?;
     reader.bytes(field, len)
 }
@@ -132,20 +129,20 @@ pub(super) fn put(writer: &mut Writer<'_>, value: impl Into<i64>) {
 /// Writes a seq, whose configuration must fit a long.
 pub(super) fn put_seq(writer: &mut Writer<'_>, seq: i128) {
     let configuration = i64::try_from(seq >> ROUND_BITS).ok().filter(|c| *c >= 0);
-    writer.require(configuration.is_some(), "configuration");
+    writer.require(configuration.is_some(), Field::Configuration);
     put(writer, configuration.unwrap_or_default());
     // At most 32 bits are left.
     put(writer, (seq & ((1 << ROUND_BITS) - 1)) as i64);
 }
 
 /// Writes the length of a string or the number of an array's entries, which must fit an int.
-pub(super) fn put_length(writer: &mut Writer<'_>, field: &'static str, len: usize) {
+pub(super) fn put_length(writer: &mut Writer<'_>, field: Field, len: usize) {
     writer.require_len(field, len, i32::MAX as usize);
     put(writer, i32::try_from(len).unwrap_or(i32::MAX));
 }
 
 /// Writes a string.
-pub(super) fn put_string(writer: &mut Writer<'_>, field: &'static str, bytes: &[u8]) {
+pub(super) fn put_string(writer: &mut Writer<'_>, field: Field, bytes: &[u8]) {
     put_length(writer, field, bytes.len());
     writer.bytes(bytes);
 }

@@ -4,6 +4,7 @@ use hex_literal::hex;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Field;
 use crate::writer::encode;
 
 fn shortest(value: i64) -> Vec<u8> {
@@ -39,7 +40,7 @@ fn the_shortest_form_of_the_values_at_every_border() {
     ];
     for (value, bytes) in cases {
         assert_eq!(shortest(value), bytes, "{value}");
-        assert_eq!(long(&mut Reader::new(bytes), "x"), Ok(value));
+        assert_eq!(long(&mut Reader::new(bytes), Field::Id), Ok(value));
     }
 }
 
@@ -48,20 +49,20 @@ fn a_value_that_does_not_fit_is_refused_with_the_fields_width() {
     let offset_of = |error: DecodeError| (error.offset, error.problem);
     let too_wide_for_int = [i64::from(i32::MAX) + 1, i64::from(i32::MIN) - 1];
     for value in too_wide_for_int {
-        let error = int(&mut Reader::new(&shortest(value)), "x").unwrap_err();
+        let error = int(&mut Reader::new(&shortest(value)), Field::Id).unwrap_err();
         assert_eq!(offset_of(error), (0, Problem::DoesNotFit { bits: 32 }));
     }
     // 2^63 and -2^63 - 1 have a form of 68 bits.
     for bytes in [hex!("f0 8000000000000000"), hex!("ff 7fffffffffffffff")] {
-        let error = long(&mut Reader::new(&bytes), "x").unwrap_err();
+        let error = long(&mut Reader::new(&bytes), Field::Id).unwrap_err();
         assert_eq!(offset_of(error), (0, Problem::DoesNotFit { bits: 64 }));
     }
 }
 
 #[test]
 fn a_negative_length_is_not_a_length() {
-    let error = string(&mut Reader::new(&hex!("7f 61")), "name").unwrap_err();
-    assert_eq!(error.field, "name");
+    let error = string(&mut Reader::new(&hex!("7f 61")), Field::Name).unwrap_err();
+    assert_eq!(error.field, Field::Name);
     assert_eq!(error.problem, Problem::Illegal { value: -1 });
 }
 
@@ -70,9 +71,9 @@ proptest! {
     fn every_long_comes_back_and_in_the_shortest_form_there_is(value: i64, scale in 0..64) {
         let value = value >> scale;
         let bytes = shortest(value);
-        prop_assert_eq!(long(&mut Reader::new(&bytes), "x"), Ok(value));
+        prop_assert_eq!(long(&mut Reader::new(&bytes), Field::Id), Ok(value));
         for len in 2..bytes.len() {
-            prop_assert_ne!(long(&mut Reader::new(&long_form(value, len)), "x"), Ok(value));
+            prop_assert_ne!(long(&mut Reader::new(&long_form(value, len)), Field::Id), Ok(value));
         }
     }
 
@@ -82,7 +83,7 @@ proptest! {
         for len in shortest(value).len().max(2)..=MAX_LEN {
             let bytes = long_form(value, len);
             let mut reader = Reader::new(&bytes);
-            prop_assert_eq!(long(&mut reader, "x"), Ok(value));
+            prop_assert_eq!(long(&mut reader, Field::Id), Ok(value));
             prop_assert!(reader.rest().is_empty());
         }
     }
@@ -90,8 +91,8 @@ proptest! {
     #[test]
     fn any_bytes_are_a_value_or_an_error(bytes: Vec<u8>) {
         for cut in 0..bytes.len() {
-            let _ = long(&mut Reader::new(&bytes[cut..]), "x");
-            let _ = string(&mut Reader::new(&bytes[cut..]), "x");
+            let _ = long(&mut Reader::new(&bytes[cut..]), Field::Id);
+            let _ = string(&mut Reader::new(&bytes[cut..]), Field::Id);
         }
     }
 }

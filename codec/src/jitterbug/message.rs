@@ -6,7 +6,7 @@ use crate::messages::messages;
 use crate::reader::Reader;
 use crate::stream::{self, StreamState, Streamed};
 use crate::writer::{self, Writer};
-use crate::{DecodeError, EncodeError, Problem};
+use crate::{DecodeError, EncodeError, Field, Problem};
 
 messages! {
     /// A message's type: the high four bits of its first byte.
@@ -76,16 +76,16 @@ impl Kind {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let offset = reader.offset();
-        let first = reader.u8("type")?;
+        let first = reader.u8(Field::Type)?;
         let (version, kind) = (first & 0x0f, first >> 4);
         let unknown = |field, value: u8| {
             let value = value.into();
             DecodeError::new(field, offset, Problem::Unknown { value })
         };
         if version != VERSION {
-            return Err(unknown("version", version));
+            return Err(unknown(Field::Version, version));
         }
-        Self::from_wire(kind).ok_or_else(|| unknown("type", kind))
+        Self::from_wire(kind).ok_or_else(|| unknown(Field::Type, kind))
     }
 
     fn require_transport(self, datagram: bool) -> Result<Self, DecodeError> {
@@ -94,7 +94,7 @@ impl Kind {
         }
         let value = (self as u8).into();
         Err(DecodeError::new(
-            "type",
+            Field::Type,
             0,
             Problem::OtherTransport { value },
         ))

@@ -10,7 +10,7 @@ use crate::list::{Item, List};
 use crate::reader::Reader;
 use crate::stream::{self, StreamState, Streamed};
 use crate::writer::Writer;
-use crate::{DecodeError, Problem};
+use crate::{DecodeError, Field, Problem};
 
 /// Bit 0 of `meta`: the address is IPv6.
 const IPV6: u8 = 1;
@@ -29,18 +29,18 @@ pub struct Node {
 layout! {
     /// `meta` of an IPv4 node and what follows it, 7 bytes.
     struct V4Layout {
-        meta: u8 = "meta",
-        address: [u8; 4] = "address",
-        port: U16 = "port",
+        meta: u8 = Meta,
+        address: [u8; 4] = Address,
+        port: U16 = Port,
     }
 }
 
 layout! {
     /// `meta` of an IPv6 node and what follows it, 19 bytes.
     struct V6Layout {
-        meta: u8 = "meta",
-        address: [u8; 16] = "address",
-        port: U16 = "port",
+        meta: u8 = Meta,
+        address: [u8; 16] = Address,
+        port: U16 = Port,
     }
 }
 
@@ -79,11 +79,11 @@ impl<'a> Item<'a> for Node {
 
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let offset = reader.offset();
-        let meta = reader.clone().u8("meta")?;
+        let meta = reader.clone().u8(Field::Meta)?;
         if meta & !IPV6 != 0 {
             let value = meta.into();
             let problem = Problem::Reserved { value };
-            return Err(DecodeError::new("meta", offset, problem));
+            return Err(DecodeError::new(Field::Meta, offset, problem));
         }
         if meta == IPV6 {
             let node: &V6Layout = reader.view()?;

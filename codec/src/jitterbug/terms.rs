@@ -17,7 +17,7 @@ use zerocopy::byteorder::network_endian::{U32, U64};
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
-use crate::{DecodeError, Problem};
+use crate::{DecodeError, Field, Problem};
 
 /// Bit 0 of `flags`: other nodes follow the sender's token.
 const FOLLOWED: u8 = 1;
@@ -50,14 +50,14 @@ pub struct Terms {
 layout! {
     /// The terms, 33 bytes.
     struct TermsLayout {
-        lease: U32 = "lease",
-        shortest: U32 = "shortest",
-        longest: U32 = "longest",
-        renew: U32 = "renew",
-        pass: U32 = "pass",
-        follows: U32 = "follows",
-        policy: U64 = "policy",
-        flags: u8 = "flags",
+        lease: U32 = Lease,
+        shortest: U32 = Shortest,
+        longest: U32 = Longest,
+        renew: U32 = Renew,
+        pass: U32 = Pass,
+        follows: U32 = Follows,
+        policy: U64 = Policy,
+        flags: u8 = Flags,
     }
 }
 
@@ -71,7 +71,11 @@ impl Terms {
         if body.flags & !(FOLLOWED | ASKS) != 0 {
             let value = body.flags.into();
             let at = offset + Self::LEN - 1;
-            return Err(DecodeError::new("flags", at, Problem::Reserved { value }));
+            return Err(DecodeError::new(
+                Field::Flags,
+                at,
+                Problem::Reserved { value },
+            ));
         }
         Ok(Self {
             lease_us: body.lease.get(),

@@ -4,7 +4,7 @@ use core::cmp::Ordering;
 
 use zerocopy::byteorder::network_endian::I32;
 
-use crate::{DecodeError, Problem};
+use crate::{DecodeError, Field, Problem};
 
 /// A token_id: a random part of 31 bits that is never 0, and as its sign whether the sender holds
 /// the token.
@@ -70,7 +70,7 @@ impl TokenId {
         let value = field.get();
         Self::from_wire(value).ok_or_else(|| {
             let value = value.into();
-            DecodeError::new("token_id", offset, Problem::Illegal { value })
+            DecodeError::new(Field::TokenId, offset, Problem::Illegal { value })
         })
     }
 }

@@ -40,8 +40,8 @@ use crate::writer::Writer;
 layout! {
     /// What follows the first byte, 8 bytes.
     struct Tp1Layout {
-        token_id: I32 = "token_id",
-        node_list_hash: I32 = "node_list_hash",
+        token_id: I32 = TokenId,
+        node_list_hash: I32 = NodeListHash,
     }
 }
 

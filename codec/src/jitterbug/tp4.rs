@@ -37,19 +37,19 @@
 
 use super::node::count_on_wire;
 use super::{MAX_NODES, Message, Node};
-use crate::DecodeError;
 use crate::list::List;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    let count = reader.count("count")? as usize;
+    let count = reader.count(Field::Count)? as usize;
     let node_list = List::read(reader, count)?;
     Ok(Message::Tp4 { node_list })
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, node_list: List<'_, Node>) {
-    writer.require_len("node_list", node_list.len(), MAX_NODES as usize);
+    writer.require_len(Field::NodeList, node_list.len(), MAX_NODES as usize);
     writer.bytes(&count_on_wire(&node_list));
     node_list.write(writer);
 }

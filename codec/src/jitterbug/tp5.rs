@@ -37,15 +37,15 @@
 use zerocopy::byteorder::network_endian::I32;
 
 use super::{Message, TokenId};
-use crate::DecodeError;
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field};
 
 layout! {
     /// What stands between the first byte and the data, 4 bytes.
     struct Tp5Layout {
-        token_id: I32 = "token_id",
+        token_id: I32 = TokenId,
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
     let body: &Tp5Layout = reader.view()?;
     Ok(Message::Tp5 {
         token_id: TokenId::legal(body.token_id, offset)?,
-        data: reader.bytes("data", reader.rest().len())?,
+        data: reader.bytes(Field::Data, reader.rest().len())?,
     })
 }
 

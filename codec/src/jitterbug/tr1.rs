@@ -39,8 +39,8 @@ use crate::writer::Writer;
 layout! {
     /// What follows the first byte, 6 bytes.
     struct Tr1Layout {
-        token_id: I32 = "token_id",
-        node_tcp_port: U16 = "node_tcp_port",
+        token_id: I32 = TokenId,
+        node_tcp_port: U16 = NodeTcpPort,
     }
 }
 

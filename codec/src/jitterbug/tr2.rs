@@ -37,7 +37,7 @@ use crate::writer::Writer;
 layout! {
     /// What follows the first byte, 4 bytes.
     struct Tr2Layout {
-        token_id: I32 = "token_id",
+        token_id: I32 = TokenId,
     }
 }
 

@@ -47,10 +47,10 @@ use core::fmt;
 
 use zerocopy::byteorder::network_endian::{U16, U64};
 
-use crate::MacAddr;
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{Field, MacAddr};
 
 /// The first bytes of a card.
 const MARK: [u8; 4] = *b"RGD3";
@@ -62,13 +62,13 @@ const NOT_HELD: u64 = u64::MAX;
 layout! {
     /// A card without the program, 25 bytes.
     struct CardLayout {
-        mark: [u8; 4] = "mark",
-        major: U16 = "major",
-        minor: U16 = "minor",
-        patch: U16 = "patch",
-        unheard: MacAddr = "unheard",
-        held: U64 = "held",
-        program_len: u8 = "programLen",
+        mark: [u8; 4] = Mark,
+        major: U16 = Major,
+        minor: U16 = Minor,
+        patch: U16 = Patch,
+        unheard: MacAddr = Unheard,
+        held: U64 = Held,
+        program_len: u8 = ProgramLen,
     }
 }
 
@@ -138,7 +138,7 @@ impl<'a> Card<'a> {
         if len > MAX_PROGRAM_LEN {
             return None;
         }
-        let program = core::str::from_utf8(reader.bytes("program", len).ok()?).ok()?;
+        let program = core::str::from_utf8(reader.bytes(Field::Program, len).ok()?).ok()?;
         let held = layout.held.get();
         if held == NOT_HELD && len > 0 {
             return None;
@@ -159,9 +159,9 @@ impl<'a> Card<'a> {
         let (held, program) = self
             .work
             .map_or((NOT_HELD, ""), |work| (work.held, work.program));
-        writer.require(self.unheard != Some(MacAddr::default()), "unheard");
-        writer.require(self.work.is_none() || held != NOT_HELD, "held");
-        writer.require_len("program", program.len(), MAX_PROGRAM_LEN);
+        writer.require(self.unheard != Some(MacAddr::default()), Field::Unheard);
+        writer.require(self.work.is_none() || held != NOT_HELD, Field::Held);
+        writer.require_len(Field::Program, program.len(), MAX_PROGRAM_LEN);
         writer.layout(&CardLayout {
             mark: MARK,
             major: self.version.major.into(),

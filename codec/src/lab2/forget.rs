@@ -40,12 +40,12 @@ use super::{MAX_FORGOTTEN_PER_FRAME, Message};
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
-use crate::{DecodeError, MacAddr, Problem};
+use crate::{DecodeError, Field, MacAddr, Problem};
 
 layout! {
     /// What FORGET has before the members, 2 bytes.
     struct ForgetLayout {
-        count: U16 = "count",
+        count: U16 = Count,
     }
 }
 
@@ -57,20 +57,24 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
     if count > MAX_FORGOTTEN_PER_FRAME {
         let (value, max) = (count as u64, MAX_FORGOTTEN_PER_FRAME as u64);
         let problem = Problem::TooLarge { value, max };
-        return Err(DecodeError::new("count", first - size_of::<U16>(), problem));
+        return Err(DecodeError::new(
+            Field::Count,
+            first - size_of::<U16>(),
+            problem,
+        ));
     }
-    let members: &[MacAddr] = reader.views("members", count)?;
+    let members: &[MacAddr] = reader.views(Field::Members, count)?;
     if let Some(bad) = members.iter().position(|mac| !mac.is_station()) {
         let offset = first + bad * size_of::<MacAddr>();
-        return Err(DecodeError::new("mac", offset, Problem::NotAStation));
+        return Err(DecodeError::new(Field::Mac, offset, Problem::NotAStation));
     }
     Ok(Message::Forget { members })
 }
 
 #[inline]
 pub(super) fn write(writer: &mut Writer<'_>, members: &[MacAddr]) {
-    writer.require_len("members", members.len(), MAX_FORGOTTEN_PER_FRAME);
-    writer.require(members.iter().all(|mac| mac.is_station()), "mac");
+    writer.require_len(Field::Members, members.len(), MAX_FORGOTTEN_PER_FRAME);
+    writer.require(members.iter().all(|mac| mac.is_station()), Field::Mac);
     writer.layout(&ForgetLayout {
         count: u16::try_from(members.len()).unwrap_or(u16::MAX).into(),
     });

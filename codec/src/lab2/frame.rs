@@ -4,7 +4,7 @@ use super::parts::{EthernetHeader, HeaderLayout, PreludeLayout};
 use super::{Card, ETHERNET_HEADER_LEN, Kind, Message, Profile};
 use crate::reader::Reader;
 use crate::writer::{self, Writer};
-use crate::{DecodeError, EncodeError, MacAddr, Problem};
+use crate::{DecodeError, EncodeError, Field, MacAddr, Problem};
 
 /// A message with the addresses of the frame that carries it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,17 +34,17 @@ impl PreludeLayout {
             |field, at, problem| Err(DecodeError::new(field, ETHERNET_HEADER_LEN + at, problem));
         let Some(legal) = Kind::from_wire(kind) else {
             let value = kind.into();
-            return wrong("kind", 0, Problem::Unknown { value });
+            return wrong(Field::Kind, 0, Problem::Unknown { value });
         };
         if reserved != 0 {
             let value = reserved.into();
-            return wrong("reserved", 1, Problem::Reserved { value });
+            return wrong(Field::Reserved, 1, Problem::Reserved { value });
         }
         if !author.is_station() {
-            return wrong("messageAuthorMAC", 2, Problem::NotAStation);
+            return wrong(Field::MessageAuthorMAC, 2, Problem::NotAStation);
         }
         if author != self.ethernet.source {
-            return wrong("messageAuthorMAC", 2, Problem::NotTheSource);
+            return wrong(Field::MessageAuthorMAC, 2, Problem::NotTheSource);
         }
         Ok(legal)
     }
@@ -90,7 +90,7 @@ impl<'a> Frame<'a> {
 
     #[inline]
     fn write(&self, ethertype: u16, writer: &mut Writer<'_>) {
-        writer.require(self.author.is_station(), "messageAuthorMAC");
+        writer.require(self.author.is_station(), Field::MessageAuthorMAC);
         writer.layout(&PreludeLayout {
             ethernet: EthernetHeader {
                 destination: self.destination,
@@ -108,7 +108,7 @@ impl<'a> Frame<'a> {
             profile.write(self.message.kind(), writer);
         }
         if let Some(card) = self.card {
-            writer.require(self.profile.is_some(), "card");
+            writer.require(self.profile.is_some(), Field::Card);
             card.write(writer);
         }
     }

@@ -6,7 +6,7 @@ use super::{Digest, MAX_DATA_LEN, MAX_PROGRESS, Token};
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
-use crate::{DecodeError, MacAddr, Problem};
+use crate::{DecodeError, Field, MacAddr, Problem};
 
 /// What the trailers begin with: padding is mostly zero.
 pub(super) const MARK: [u8; 4] = *b"RGD1";
@@ -15,37 +15,37 @@ layout! {
     /// An Ethernet II header, 14 bytes.
     pub struct EthernetHeader {
         /// Where the frame goes.
-        pub destination: MacAddr = "destination",
+        pub destination: MacAddr = Destination,
         /// The station that sent it.
-        pub source: MacAddr = "source",
+        pub source: MacAddr = Source,
         /// What it carries.
-        pub ethertype: U16 = "ethertype",
+        pub ethertype: U16 = Ethertype,
     }
 }
 
 layout! {
     /// The head of every message, 8 bytes.
     pub(super) struct HeaderLayout {
-        pub(super) kind: u8 = "kind",
-        pub(super) reserved: u8 = "reserved",
-        pub(super) author: MacAddr = "messageAuthorMAC",
+        pub(super) kind: u8 = Kind,
+        pub(super) reserved: u8 = Reserved,
+        pub(super) author: MacAddr = MessageAuthorMAC,
     }
 }
 
 layout! {
     /// What every frame begins with, 22 bytes.
     pub(super) struct PreludeLayout {
-        pub(super) ethernet: EthernetHeader = "ethernet",
-        pub(super) header: HeaderLayout = "header",
+        pub(super) ethernet: EthernetHeader = Ethernet,
+        pub(super) header: HeaderLayout = Header,
     }
 }
 
 layout! {
     /// A token, 18 bytes.
     pub(super) struct TokenLayout {
-        progress: U64 = "progress",
-        author: MacAddr = "authorMAC",
-        number: U32 = "authorTokenNum",
+        progress: U64 = Progress,
+        author: MacAddr = AuthorMAC,
+        number: U32 = AuthorTokenNum,
     }
 }
 
@@ -59,7 +59,7 @@ impl TokenLayout {
                 value: progress,
                 max: MAX_PROGRESS,
             };
-            return Err(DecodeError::new("progress", offset, problem));
+            return Err(DecodeError::new(Field::Progress, offset, problem));
         }
         Ok(Token {
             progress,
@@ -71,7 +71,7 @@ impl TokenLayout {
     /// The layout of `token`, which must be legal for `writer` to accept the message.
     #[inline]
     pub(super) fn checked(token: Token, writer: &mut Writer<'_>) -> Self {
-        writer.require(token.progress <= MAX_PROGRESS, "progress");
+        writer.require(token.progress <= MAX_PROGRESS, Field::Progress);
         Self {
             progress: token.progress.into(),
             author: token.author,
@@ -83,8 +83,8 @@ impl TokenLayout {
 layout! {
     /// A digest, 12 bytes.
     pub(super) struct DigestLayout {
-        size: U32 = "ringSize",
-        hash: U64 = "ringMembersHash",
+        size: U32 = RingSize,
+        hash: U64 = RingMembersHash,
     }
 }
 
@@ -111,9 +111,9 @@ impl From<DigestLayout> for Digest {
 layout! {
     /// What TAKE_TOKEN and TOKEN_IS_HERE have before their data, 32 bytes.
     struct BatonLayout {
-        token: TokenLayout = "token",
-        digest: DigestLayout = "digest",
-        data_len: U16 = "dataLen",
+        token: TokenLayout = Token,
+        digest: DigestLayout = Digest,
+        data_len: U16 = DataLen,
     }
 }
 
@@ -139,18 +139,18 @@ impl<'a> Baton<'a> {
             let offset = reader.offset() - size_of::<U16>();
             let (value, max) = (len as u64, MAX_DATA_LEN as u64);
             let problem = Problem::TooLarge { value, max };
-            return Err(DecodeError::new("dataLen", offset, problem));
+            return Err(DecodeError::new(Field::DataLen, offset, problem));
         }
         Ok(Self {
             token,
             digest: head.digest.into(),
-            data: reader.bytes("data", len)?,
+            data: reader.bytes(Field::Data, len)?,
         })
     }
 
     #[inline]
     pub(super) fn write(&self, writer: &mut Writer<'_>) {
-        writer.require_len("data", self.data.len(), MAX_DATA_LEN);
+        writer.require_len(Field::Data, self.data.len(), MAX_DATA_LEN);
         let token = TokenLayout::checked(self.token, writer);
         writer.layout(&BatonLayout {
             token,

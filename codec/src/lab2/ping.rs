@@ -83,19 +83,19 @@ use crate::writer::Writer;
 layout! {
     /// The body of PING, 28 bytes.
     struct PingLayout {
-        digest: DigestLayout = "digest",
-        ip: [u8; 16] = "ip",
+        digest: DigestLayout = Digest,
+        ip: [u8; 16] = Ip,
     }
 }
 
 layout! {
     /// What may follow the body, 35 bytes.
     struct Trailer {
-        mark: [u8; 4] = "mark",
-        flags: u8 = "flags",
-        token: TokenLayout = "token",
-        beat: U32 = "beat",
-        lasts: U64 = "lasts",
+        mark: [u8; 4] = Mark,
+        flags: u8 = Flags,
+        token: TokenLayout = Token,
+        beat: U32 = Beat,
+        lasts: U64 = Lasts,
     }
 }
 

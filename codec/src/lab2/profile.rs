@@ -48,6 +48,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::Field;
 use zerocopy::byteorder::network_endian::{U16, U32, U64};
 
 use super::Kind;
@@ -61,14 +62,14 @@ const MARK: [u8; 4] = *b"RGD2";
 layout! {
     /// What may follow a message and its trailer, 43 bytes.
     struct ProfileLayout {
-        mark: [u8; 4] = "mark",
-        flags: u8 = "flags",
-        mtu: U16 = "mtu",
-        constants: U64 = "constants",
-        patience: U64 = "patience",
-        shortest: U64 = "shortest",
-        take: U64 = "take",
-        expect: U32 = "expect",
+        mark: [u8; 4] = Mark,
+        flags: u8 = Flags,
+        mtu: U16 = Mtu,
+        constants: U64 = Constants,
+        patience: U64 = Patience,
+        shortest: U64 = Shortest,
+        take: U64 = Take,
+        expect: U32 = Expect,
     }
 }
 
@@ -179,7 +180,7 @@ impl Profile {
 
     #[inline]
     pub(super) fn write(&self, kind: Kind, writer: &mut Writer<'_>) {
-        writer.require(Self::may_follow(kind), "profile");
+        writer.require(Self::may_follow(kind), Field::Profile);
         writer.layout(&ProfileLayout {
             mark: MARK,
             flags: self.flags,

@@ -52,23 +52,23 @@ use super::{Digest, MAX_MEMBERS_PER_FRAME, Message};
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
-use crate::{DecodeError, MacAddr, Problem};
+use crate::{DecodeError, Field, MacAddr, Problem};
 
 layout! {
     /// One entry of the member table, 22 bytes.
     pub struct Member {
         /// The member's address on the segment.
-        pub mac: MacAddr = "mac",
+        pub mac: MacAddr = Mac,
         /// IPv6, IPv4 mapped as `::ffff:a.b.c.d`, or [`NO_IP`](super::NO_IP).
-        pub ip: [u8; 16] = "ip",
+        pub ip: [u8; 16] = Ip,
     }
 }
 
 layout! {
     /// What RING_MEMBERS has before the members, 14 bytes.
     struct MembersLayout {
-        digest: DigestLayout = "digest",
-        count: U16 = "count",
+        digest: DigestLayout = Digest,
+        count: U16 = Count,
     }
 }
 
@@ -80,12 +80,16 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
     if count > MAX_MEMBERS_PER_FRAME {
         let (value, max) = (count as u64, MAX_MEMBERS_PER_FRAME as u64);
         let problem = Problem::TooLarge { value, max };
-        return Err(DecodeError::new("count", first - size_of::<U16>(), problem));
+        return Err(DecodeError::new(
+            Field::Count,
+            first - size_of::<U16>(),
+            problem,
+        ));
     }
-    let members: &[Member] = reader.views("members", count)?;
+    let members: &[Member] = reader.views(Field::Members, count)?;
     if let Some(bad) = members.iter().position(|m| !m.mac.is_station()) {
         let offset = first + bad * size_of::<Member>();
-        return Err(DecodeError::new("mac", offset, Problem::NotAStation));
+        return Err(DecodeError::new(Field::Mac, offset, Problem::NotAStation));
     }
     Ok(Message::RingMembers {
         digest: head.digest.into(),
@@ -95,8 +99,8 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
 
 #[inline]
 pub(super) fn write(writer: &mut Writer<'_>, digest: Digest, members: &[Member]) {
-    writer.require_len("members", members.len(), MAX_MEMBERS_PER_FRAME);
-    writer.require(members.iter().all(|m| m.mac.is_station()), "mac");
+    writer.require_len(Field::Members, members.len(), MAX_MEMBERS_PER_FRAME);
+    writer.require(members.iter().all(|m| m.mac.is_station()), Field::Mac);
     writer.layout(&MembersLayout {
         digest: digest.into(),
         count: u16::try_from(members.len()).unwrap_or(u16::MAX).into(),

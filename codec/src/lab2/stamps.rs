@@ -73,7 +73,7 @@ use super::{MAX_PROGRESS, MAX_STAMPS_PER_FRAME, Message, Token};
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
-use crate::{DecodeError, MacAddr, Problem};
+use crate::{DecodeError, Field, MacAddr, Problem};
 
 /// The longest name of a stamp, in bytes.
 pub const MAX_NAME_LEN: usize = 32;
@@ -84,32 +84,32 @@ layout! {
     /// What is known of the last run of one job, 75 bytes.
     pub struct Stamp {
         /// The job's name: printable ASCII without blanks, then zeros.
-        pub name: [u8; MAX_NAME_LEN] = "name",
+        pub name: [u8; MAX_NAME_LEN] = Name,
         /// The progress of the token under which the run began.
-        pub progress: U64 = "progress",
+        pub progress: U64 = Progress,
         /// Tells runs with one progress apart.
-        pub run: U32 = "run",
+        pub run: U32 = Run,
         /// Who ran it.
-        pub runner: MacAddr = "runnerMAC",
+        pub runner: MacAddr = RunnerMAC,
         /// How it ended, as a [`RunOutcome`].
-        pub outcome: u8 = "outcome",
+        pub outcome: u8 = Outcome,
         /// For how long the run counts, in nanoseconds.
-        pub period: U64 = "period",
+        pub period: U64 = Period,
         /// How long ago it began, in nanoseconds; [`NO_AGE`]: not known.
-        pub age: U64 = "age",
+        pub age: U64 = Age,
         /// The same of the youngest run that this one has taken the place of; [`NO_AGE`]: none is known.
-        pub before: U64 = "before",
+        pub before: U64 = Before,
     }
 }
 
 layout! {
     /// What STAMPS has before the stamps, 33 bytes.
     struct StampsLayout {
-        token: TokenLayout = "token",
-        serial: U32 = "serial",
-        purpose: u8 = "purpose",
-        digest: U64 = "stampsHash",
-        count: U16 = "stampCount",
+        token: TokenLayout = Token,
+        serial: U32 = Serial,
+        purpose: u8 = Purpose,
+        digest: U64 = StampsHash,
+        count: U16 = StampCount,
     }
 }
 
@@ -178,22 +178,22 @@ impl Stamp {
     }
 
     /// What keeps this from being a stamp: the field, where it begins, and the problem.
-    fn flaw(&self) -> Option<(&'static str, usize, Problem)> {
+    fn flaw(&self) -> Option<(Field, usize, Problem)> {
         if !is_name(&self.name) {
             let value = self.name[0].into();
-            return Some(("name", 0, Problem::Illegal { value }));
+            return Some((Field::Name, 0, Problem::Illegal { value }));
         }
         let value = self.progress.get();
         if value > MAX_PROGRESS {
             let max = MAX_PROGRESS;
-            return Some(("progress", 32, Problem::TooLarge { value, max }));
+            return Some((Field::Progress, 32, Problem::TooLarge { value, max }));
         }
         if !self.runner.is_station() {
-            return Some(("runnerMAC", 44, Problem::NotAStation));
+            return Some((Field::RunnerMAC, 44, Problem::NotAStation));
         }
         if self.outcome().is_none() {
             let value = self.outcome.into();
-            return Some(("outcome", 50, Problem::Illegal { value }));
+            return Some((Field::Outcome, 50, Problem::Illegal { value }));
         }
         None
     }
@@ -217,16 +217,20 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
     let Some(purpose) = Purpose::from_wire(head.purpose) else {
         let value = head.purpose.into();
         let at = offset + size_of::<TokenLayout>() + size_of::<U32>();
-        return Err(DecodeError::new("purpose", at, Problem::Illegal { value }));
+        return Err(DecodeError::new(
+            Field::Purpose,
+            at,
+            Problem::Illegal { value },
+        ));
     };
     let count = usize::from(head.count.get());
     if count > MAX_STAMPS_PER_FRAME {
         let (value, max) = (count as u64, MAX_STAMPS_PER_FRAME as u64);
         let problem = Problem::TooLarge { value, max };
         let at = first - size_of::<U16>();
-        return Err(DecodeError::new("stampCount", at, problem));
+        return Err(DecodeError::new(Field::StampCount, at, problem));
     }
-    let stamps: &[Stamp] = reader.views("stamps", count)?;
+    let stamps: &[Stamp] = reader.views(Field::Stamps, count)?;
     for (at, stamp) in stamps.iter().enumerate() {
         if let Some((field, within, problem)) = stamp.flaw() {
             let offset = first + at * size_of::<Stamp>() + within;
@@ -251,7 +255,7 @@ pub(super) fn write(
     digest: u64,
     stamps: &[Stamp],
 ) {
-    writer.require_len("stamps", stamps.len(), MAX_STAMPS_PER_FRAME);
+    writer.require_len(Field::Stamps, stamps.len(), MAX_STAMPS_PER_FRAME);
     for (field, ..) in stamps.iter().filter_map(Stamp::flaw) {
         writer.require(false, field);
     }

@@ -82,8 +82,8 @@ use crate::writer::Writer;
 layout! {
     /// What may follow the body, 8 bytes.
     struct Trailer {
-        mark: [u8; 4] = "mark",
-        beat: U32 = "beat",
+        mark: [u8; 4] = Mark,
+        beat: U32 = Beat,
     }
 }
 

@@ -50,8 +50,8 @@ use crate::{DecodeError, MacAddr};
 layout! {
     /// The body of TOKEN_WAS_HERE_RECENTLY, 24 bytes.
     struct RecentLayout {
-        token: TokenLayout = "token",
-        holder: MacAddr = "holder",
+        token: TokenLayout = Token,
+        holder: MacAddr = Holder,
     }
 }
 

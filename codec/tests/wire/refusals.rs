@@ -5,7 +5,7 @@ use ring_codec::andrews::{self, Election};
 use ring_codec::ftn::{self, Assignment, Holders, Token};
 use ring_codec::jitterbug::{self, Node};
 use ring_codec::lab2::{self, Digest, Member};
-use ring_codec::{DecodeError, EncodeError, MacAddr, Problem, StreamState, U32};
+use ring_codec::{DecodeError, EncodeError, Field, MacAddr, Problem, StreamState, U32};
 
 use crate::corpus;
 
@@ -16,7 +16,7 @@ fn damaged(format: &str, seed: &str, offset: usize, bytes: &[u8]) -> Vec<u8> {
     message
 }
 
-type Row<'a> = (&'a str, usize, &'a [u8], &'static str, usize, Problem);
+type Row<'a> = (&'a str, usize, &'a [u8], Field, usize, Problem);
 
 /// Each row: the example, the bytes to put at an offset; the field, offset and problem reported.
 fn refused(format: &str, rows: &[Row<'_>], error: impl Fn(&[u8]) -> Option<DecodeError>) {
@@ -57,17 +57,17 @@ fn lab2() {
     let progress = too_large(1 << 63, lab2::MAX_PROGRESS);
     let half: &[u8] = &hex!("8000000000000000");
     let rows: &[Row<'_>] = &[
-        ("leaving", 14, &[0], "kind", 14, unknown(0)),
-        ("leaving", 14, &[12], "kind", 14, unknown(12)),
-        ("leaving", 15, &[1], "reserved", 15, reserved(1)),
-        ("ping", 16, &[0; 6], "messageAuthorMAC", 16, station),
-        ("ping", 16, &[0xff; 6], "messageAuthorMAC", 16, station),
-        ("ping", 16, &[3], "messageAuthorMAC", 16, station),
+        ("leaving", 14, &[0], Field::Kind, 14, unknown(0)),
+        ("leaving", 14, &[12], Field::Kind, 14, unknown(12)),
+        ("leaving", 15, &[1], Field::Reserved, 15, reserved(1)),
+        ("ping", 16, &[0; 6], Field::MessageAuthorMAC, 16, station),
+        ("ping", 16, &[0xff; 6], Field::MessageAuthorMAC, 16, station),
+        ("ping", 16, &[3], Field::MessageAuthorMAC, 16, station),
         (
             "ping",
             21,
             &[9],
-            "messageAuthorMAC",
+            Field::MessageAuthorMAC,
             16,
             Problem::NotTheSource,
         ),
@@ -75,55 +75,62 @@ fn lab2() {
             "ping",
             11,
             &[9],
-            "messageAuthorMAC",
+            Field::MessageAuthorMAC,
             16,
             Problem::NotTheSource,
         ),
-        ("take_token", 22, half, "progress", 22, progress),
-        ("token_is_here", 22, half, "progress", 22, progress),
+        ("take_token", 22, half, Field::Progress, 22, progress),
+        ("token_is_here", 22, half, Field::Progress, 22, progress),
         (
             "token_was_here_recently",
             22,
             half,
-            "progress",
+            Field::Progress,
             22,
             progress,
         ),
-        ("generating_token", 22, half, "progress", 22, progress),
+        ("generating_token", 22, half, Field::Progress, 22, progress),
         (
             "take_token",
             52,
             &[4, 1],
-            "dataLen",
+            Field::DataLen,
             52,
             too_large(1025, 1024),
         ),
-        ("ring_members", 34, &[0, 67], "count", 34, too_large(67, 66)),
-        ("ring_members", 36, &[0; 6], "mac", 36, station),
-        ("forget", 22, &[0, 65], "count", 22, too_large(65, 64)),
-        ("forget", 30, &[0xff; 6], "mac", 30, station),
-        ("ring_members", 58, &[0xff; 6], "mac", 58, station),
+        (
+            "ring_members",
+            34,
+            &[0, 67],
+            Field::Count,
+            34,
+            too_large(67, 66),
+        ),
+        ("ring_members", 36, &[0; 6], Field::Mac, 36, station),
+        ("forget", 22, &[0, 65], Field::Count, 22, too_large(65, 64)),
+        ("forget", 30, &[0xff; 6], Field::Mac, 30, station),
+        ("ring_members", 58, &[0xff; 6], Field::Mac, 58, station),
     ];
     refused("lab2", rows, |bytes| lab2::Frame::decode(bytes).err());
     let name = |first: u8| illegal(first.into());
     let most = lab2::MAX_STAMPS_PER_FRAME as u64;
     let rows: &[Row<'_>] = &[
-        ("stamps", 22, half, "progress", 22, progress),
-        ("stamps", 44, &[5], "purpose", 44, illegal(5)),
+        ("stamps", 22, half, Field::Progress, 22, progress),
+        ("stamps", 44, &[5], Field::Purpose, 44, illegal(5)),
         (
             "stamps",
             53,
             &[0, 20],
-            "stampCount",
+            Field::StampCount,
             53,
             too_large(20, most),
         ),
-        ("stamps", 55, &[0], "name", 55, name(0)),
-        ("stamps", 55, b" ", "name", 55, name(b' ')),
-        ("stamps", 70, &[1], "name", 55, name(b'n')),
-        ("stamps", 87, half, "progress", 87, progress),
-        ("stamps", 99, &[1], "runnerMAC", 99, station),
-        ("stamps", 105, &[4], "outcome", 105, illegal(4)),
+        ("stamps", 55, &[0], Field::Name, 55, name(0)),
+        ("stamps", 55, b" ", Field::Name, 55, name(b' ')),
+        ("stamps", 70, &[1], Field::Name, 55, name(b'n')),
+        ("stamps", 87, half, Field::Progress, 87, progress),
+        ("stamps", 99, &[1], Field::RunnerMAC, 99, station),
+        ("stamps", 105, &[4], Field::Outcome, 105, illegal(4)),
     ];
     refused("lab2", rows, |bytes| lab2::Frame::decode(bytes).err());
 }
@@ -133,9 +140,9 @@ fn lab2_reports_the_first_reason_of_several() {
     let mut bytes = damaged("lab2", "take_token", 14, &[77, 1, 1, 0, 0, 0, 0, 0]);
     bytes[22] = 0x80;
     let field = |bytes: &[u8]| lab2::Frame::decode(bytes).unwrap_err().field;
-    assert_eq!(field(&bytes), "kind");
+    assert_eq!(field(&bytes), Field::Kind);
     bytes[14] = 1;
-    assert_eq!(field(&bytes), "reserved");
+    assert_eq!(field(&bytes), Field::Reserved);
     bytes[15] = 0;
     let problem = lab2::Frame::decode(&bytes).unwrap_err().problem;
     assert_eq!(problem, Problem::NotAStation);
@@ -143,7 +150,7 @@ fn lab2_reports_the_first_reason_of_several() {
     let problem = lab2::Frame::decode(&bytes).unwrap_err().problem;
     assert_eq!(problem, Problem::NotTheSource);
     bytes[21] = 1;
-    assert_eq!(field(&bytes), "progress");
+    assert_eq!(field(&bytes), Field::Progress);
 }
 
 #[test]
@@ -175,33 +182,33 @@ fn lab2_the_borders_are_legal() {
 fn jitterbug() {
     let min = i64::from(i32::MIN);
     let rows: &[Row<'_>] = &[
-        ("tr2", 0, &[0x12], "version", 0, unknown(2)),
-        ("tr2", 0, &[0x10], "version", 0, unknown(0)),
-        ("tr2", 0, &[0x81], "type", 0, unknown(8)),
-        ("tr2", 0, &[0xf1], "type", 0, unknown(15)),
+        ("tr2", 0, &[0x12], Field::Version, 0, unknown(2)),
+        ("tr2", 0, &[0x10], Field::Version, 0, unknown(0)),
+        ("tr2", 0, &[0x81], Field::Type, 0, unknown(8)),
+        ("tr2", 0, &[0xf1], Field::Type, 0, unknown(15)),
         (
             "tr2",
             0,
             &[0x61],
-            "type",
+            Field::Type,
             0,
             Problem::OtherTransport { value: 6 },
         ),
-        ("tr2", 1, &[0; 4], "token_id", 1, illegal(0)),
-        ("tr1", 1, &[0x80, 0, 0, 0], "token_id", 1, illegal(min)),
+        ("tr2", 1, &[0; 4], Field::TokenId, 1, illegal(0)),
+        ("tr1", 1, &[0x80, 0, 0, 0], Field::TokenId, 1, illegal(min)),
     ];
     refused("jitterbug", rows, |bytes| {
         jitterbug::Message::decode_datagram(bytes).err()
     });
     let rows: &[Row<'_>] = &[
-        ("tp1", 0, &[0x22], "version", 0, unknown(2)),
-        ("tp1", 0, &[0x81], "type", 0, unknown(8)),
-        ("tp6", 33, &[4], "flags", 33, reserved(4)),
+        ("tp1", 0, &[0x22], Field::Version, 0, unknown(2)),
+        ("tp1", 0, &[0x81], Field::Type, 0, unknown(8)),
+        ("tp6", 33, &[4], Field::Flags, 33, reserved(4)),
         (
             "tp1",
             0,
             &[0x01],
-            "type",
+            Field::Type,
             0,
             Problem::OtherTransport { value: 0 },
         ),
@@ -209,22 +216,22 @@ fn jitterbug() {
             "tp1",
             0,
             &[0x11],
-            "type",
+            Field::Type,
             0,
             Problem::OtherTransport { value: 1 },
         ),
-        ("tp1", 1, &[0; 4], "token_id", 1, illegal(0)),
-        ("tp5", 1, &[0x80, 0, 0, 0], "token_id", 1, illegal(min)),
+        ("tp1", 1, &[0; 4], Field::TokenId, 1, illegal(0)),
+        ("tp5", 1, &[0x80, 0, 0, 0], Field::TokenId, 1, illegal(min)),
         (
             "tp4",
             1,
             &[0, 1, 0, 1],
-            "count",
+            Field::Count,
             1,
             too_large(65_537, 65_536),
         ),
-        ("tp4", 5, &[2], "meta", 5, reserved(2)),
-        ("tp4", 12, &[0x81], "meta", 12, reserved(0x81)),
+        ("tp4", 5, &[2], Field::Meta, 5, reserved(2)),
+        ("tp4", 12, &[0x81], Field::Meta, 12, reserved(0x81)),
     ];
     refused("jitterbug", rows, |bytes| {
         let max = jitterbug::MAX_NODES;
@@ -237,48 +244,76 @@ fn andrews() {
     let ring = "election_ring_based";
     let candidate = "election_chang_roberts";
     let rows: &[Row<'_>] = &[
-        ("join", 0, &[0], "version", 0, unknown(0)),
-        ("join", 0, &[2], "version", 0, unknown(2)),
-        ("join", 1, &[0], "type", 1, unknown(0)),
-        ("join", 1, &[7], "type", 1, unknown(7)),
-        ("join", 2, &[0, 1], "reserved", 2, reserved(1)),
+        ("join", 0, &[0], Field::Version, 0, unknown(0)),
+        ("join", 0, &[2], Field::Version, 0, unknown(2)),
+        ("join", 1, &[0], Field::Type, 1, unknown(0)),
+        ("join", 1, &[7], Field::Type, 1, unknown(7)),
+        ("join", 2, &[0, 1], Field::Reserved, 2, reserved(1)),
         (
             "join",
             8,
             &[0, 1, 0, 1],
-            "payloadLen",
+            Field::PayloadLen,
             8,
             too_large(65_537, 65_536),
         ),
-        ("join", 11, &[1], "payloadLen", 8, wrong_length(1, 0)),
-        ("successor", 11, &[3], "payloadLen", 8, wrong_length(3, 4)),
-        ("successor", 11, &[5], "payloadLen", 8, wrong_length(5, 4)),
-        ("token", 11, &[0], "payloadLen", 8, wrong_length(0, 8)),
-        ("token_ack", 11, &[9], "payloadLen", 8, wrong_length(9, 8)),
-        (ring, 11, &[3], "payloadLen", 8, wrong_length(3, 4)),
-        (ring, 11, &[7], "payloadLen", 8, wrong_length(7, 8)),
-        (ring, 19, &[1], "payloadLen", 8, wrong_length(16, 12)),
-        (ring, 19, &[3], "payloadLen", 8, wrong_length(16, 20)),
+        ("join", 11, &[1], Field::PayloadLen, 8, wrong_length(1, 0)),
+        (
+            "successor",
+            11,
+            &[3],
+            Field::PayloadLen,
+            8,
+            wrong_length(3, 4),
+        ),
+        (
+            "successor",
+            11,
+            &[5],
+            Field::PayloadLen,
+            8,
+            wrong_length(5, 4),
+        ),
+        ("token", 11, &[0], Field::PayloadLen, 8, wrong_length(0, 8)),
+        (
+            "token_ack",
+            11,
+            &[9],
+            Field::PayloadLen,
+            8,
+            wrong_length(9, 8),
+        ),
+        (ring, 11, &[3], Field::PayloadLen, 8, wrong_length(3, 4)),
+        (ring, 11, &[7], Field::PayloadLen, 8, wrong_length(7, 8)),
+        (ring, 19, &[1], Field::PayloadLen, 8, wrong_length(16, 12)),
+        (ring, 19, &[3], Field::PayloadLen, 8, wrong_length(16, 20)),
         (
             ring,
             16,
             &[0, 0, 0x3f, 0xff],
-            "count",
+            Field::Count,
             16,
             too_large(16_383, 16_382),
         ),
-        (ring, 12, &[0], "method", 12, unknown(0)),
-        (ring, 12, &[4], "method", 12, unknown(4)),
-        (ring, 13, &[0], "electionType", 13, unknown(0)),
-        (ring, 13, &[3], "electionType", 13, unknown(3)),
-        (candidate, 13, &[3], "electionType", 13, unknown(3)),
-        ("election_bully", 13, &[4], "electionType", 13, unknown(4)),
-        ("election_bully", 15, &[1], "reserved", 14, reserved(1)),
+        (ring, 12, &[0], Field::Method, 12, unknown(0)),
+        (ring, 12, &[4], Field::Method, 12, unknown(4)),
+        (ring, 13, &[0], Field::ElectionType, 13, unknown(0)),
+        (ring, 13, &[3], Field::ElectionType, 13, unknown(3)),
+        (candidate, 13, &[3], Field::ElectionType, 13, unknown(3)),
+        (
+            "election_bully",
+            13,
+            &[4],
+            Field::ElectionType,
+            13,
+            unknown(4),
+        ),
+        ("election_bully", 15, &[1], Field::Reserved, 14, reserved(1)),
         (
             "election_bully",
             13,
             &[2],
-            "payloadLen",
+            Field::PayloadLen,
             8,
             wrong_length(4, 8),
         ),
@@ -292,35 +327,49 @@ fn andrews() {
 fn ftn() {
     let fit = Problem::DoesNotFit { bits: 32 };
     let rows: &[Row<'_>] = &[
-        ("alive", 0, &[16], "type", 0, illegal(16)),
-        ("alive", 0, &[0x7f], "type", 0, illegal(-1)),
+        ("alive", 0, &[16], Field::Type, 0, illegal(16)),
+        ("alive", 0, &[0x7f], Field::Type, 0, illegal(-1)),
         (
             "confirm_long_forms",
             0,
             &[0x81, 0x0b],
-            "type",
+            Field::Type,
             0,
             illegal(0x10b),
         ),
-        ("transfer", 1, &hex!("b080000000"), "from", 1, fit),
-        ("login", 5, &[0x40], "p", 5, illegal(-64)),
-        ("config", 7, &[0x7f], "sstates", 7, illegal(-1)),
-        ("config", 8, &[3], "sstate", 8, illegal(3)),
-        ("config", 10, &[0x7f], "sstate", 10, illegal(-1)),
-        ("request", 16, &[0], "access", 16, illegal(0)),
-        ("return", 17, &[4], "flags", 17, illegal(4)),
-        ("heartbeat", 5, &[0x7f], "configuration", 5, illegal(-1)),
-        ("heartbeat", 6, &[0x7f], "round", 6, illegal(-1)),
-        ("heartbeat", 7, &[3], "sstate", 7, illegal(3)),
-        ("part", 7, &[2], "part", 7, illegal(2)),
-        ("transfer", 6, &[1], "part", 6, illegal(1)),
-        ("transfer", 6, &[0x7f], "part", 6, illegal(-1)),
-        ("transfer", 7, &[0], "part", 6, illegal(0)),
-        ("transfer", 17, &[2], "access", 17, illegal(2)),
-        ("transfer", 17, &[0], "holders", 18, wrong_length(1, 0)),
-        ("transfer", 18, &[2], "holders", 18, wrong_length(2, 1)),
-        ("transfer", 27, &[1], "holders", 28, wrong_length(0, 1)),
-        ("transfer", 27, &[0x7f], "holders", 28, wrong_length(0, 1)),
+        ("transfer", 1, &hex!("b080000000"), Field::From, 1, fit),
+        ("login", 5, &[0x40], Field::P, 5, illegal(-64)),
+        ("config", 7, &[0x7f], Field::Sstates, 7, illegal(-1)),
+        ("config", 8, &[3], Field::Sstate, 8, illegal(3)),
+        ("config", 10, &[0x7f], Field::Sstate, 10, illegal(-1)),
+        ("request", 16, &[0], Field::Access, 16, illegal(0)),
+        ("return", 17, &[4], Field::Flags, 17, illegal(4)),
+        (
+            "heartbeat",
+            5,
+            &[0x7f],
+            Field::Configuration,
+            5,
+            illegal(-1),
+        ),
+        ("heartbeat", 6, &[0x7f], Field::Round, 6, illegal(-1)),
+        ("heartbeat", 7, &[3], Field::Sstate, 7, illegal(3)),
+        ("part", 7, &[2], Field::Part, 7, illegal(2)),
+        ("transfer", 6, &[1], Field::Part, 6, illegal(1)),
+        ("transfer", 6, &[0x7f], Field::Part, 6, illegal(-1)),
+        ("transfer", 7, &[0], Field::Part, 6, illegal(0)),
+        ("transfer", 17, &[2], Field::Access, 17, illegal(2)),
+        ("transfer", 17, &[0], Field::Holders, 18, wrong_length(1, 0)),
+        ("transfer", 18, &[2], Field::Holders, 18, wrong_length(2, 1)),
+        ("transfer", 27, &[1], Field::Holders, 28, wrong_length(0, 1)),
+        (
+            "transfer",
+            27,
+            &[0x7f],
+            Field::Holders,
+            28,
+            wrong_length(0, 1),
+        ),
     ];
     refused("ftn", rows, |bytes| ftn::Datagram::decode(bytes).err());
 }
@@ -332,7 +381,7 @@ fn a_long_that_needs_more_than_64_bits() {
     bytes.truncate(offset);
     bytes.extend(hex!("f1 0000000000000000"));
     let error = ftn::Datagram::decode(&bytes).unwrap_err();
-    assert_eq!((error.field, error.offset), ("msgnum", offset));
+    assert_eq!((error.field, error.offset), (Field::Msgnum, offset));
     assert_eq!(error.problem, Problem::DoesNotFit { bits: 64 });
 }
 
@@ -350,17 +399,20 @@ fn a_datagram_ends_with_its_message() {
     };
     let (len, bytes) = trailing("jitterbug", 1);
     let error = jitterbug::Message::decode_datagram(&bytes).unwrap_err();
-    assert_eq!((error.field, error.offset), ("datagram", len));
+    assert_eq!((error.field, error.offset), (Field::Datagram, len));
     assert_eq!(error.problem, Problem::Trailing { extra: 1 });
     let (len, bytes) = trailing("andrews", 5);
     let error = andrews::Frame::decode_datagram(&bytes).unwrap_err();
-    assert_eq!((error.field, error.offset), ("datagram", len));
+    assert_eq!((error.field, error.offset), (Field::Datagram, len));
     assert_eq!(error.problem, Problem::Trailing { extra: 5 });
     for seed in ["confirm", "heartbeat_with_terms"] {
         let mut bytes = corpus::seed("ftn", seed);
         bytes.push(0);
         let error = ftn::Datagram::decode(&bytes).unwrap_err();
-        assert_eq!((error.field, error.offset), ("datagram", bytes.len() - 1));
+        assert_eq!(
+            (error.field, error.offset),
+            (Field::Datagram, bytes.len() - 1)
+        );
         assert_eq!(error.problem, Problem::Trailing { extra: 1 });
     }
 }
@@ -399,32 +451,32 @@ fn lab2_is_not_encoded_if_it_would_be_refused() {
     };
     for nobody in [MacAddr([0; 6]), MacAddr::BROADCAST] {
         let refusal = lab2_refusal(nobody, lab2::Message::Leaving);
-        assert_eq!(refusal, illegal("messageAuthorMAC"));
+        assert_eq!(refusal, illegal(Field::MessageAuthorMAC));
         let members = &[Member {
             mac: nobody,
             ip: lab2::NO_IP,
         }];
         let digest = DIGEST;
         let refusal = lab2_refusal(AUTHOR, lab2::Message::RingMembers { digest, members });
-        assert_eq!(refusal, illegal("mac"));
+        assert_eq!(refusal, illegal(Field::Mac));
         let members = &[nobody];
         let refusal = lab2_refusal(AUTHOR, lab2::Message::Forget { members });
-        assert_eq!(refusal, illegal("mac"));
+        assert_eq!(refusal, illegal(Field::Mac));
     }
     let members = &[AUTHOR; 65];
     let refusal = lab2_refusal(AUTHOR, lab2::Message::Forget { members });
-    assert_eq!(refusal, too_long("members", 65, 64));
+    assert_eq!(refusal, too_long(Field::Members, 65, 64));
     let refusal = lab2_refusal(AUTHOR, take(1 << 63, b""));
-    assert_eq!(refusal, illegal("progress"));
+    assert_eq!(refusal, illegal(Field::Progress));
     let refusal = lab2_refusal(AUTHOR, take(1, &[0; 1025]));
-    assert_eq!(refusal, too_long("data", 1025, 1024));
+    assert_eq!(refusal, too_long(Field::Data, 1025, 1024));
     let members = &[Member {
         mac: AUTHOR,
         ip: lab2::NO_IP,
     }; 67];
     let digest = DIGEST;
     let refusal = lab2_refusal(AUTHOR, lab2::Message::RingMembers { digest, members });
-    assert_eq!(refusal, too_long("members", 67, 66));
+    assert_eq!(refusal, too_long(Field::Members, 67, 66));
     let frame = lab2::Frame {
         destination: MacAddr::BROADCAST,
         author: AUTHOR,
@@ -433,7 +485,7 @@ fn lab2_is_not_encoded_if_it_would_be_refused() {
         card: None,
     };
     let refusal = |frame: lab2::Frame<'_>| frame.encode(lab2::ETHERTYPE, &mut [0; 200]);
-    assert_eq!(refusal(frame), Err(illegal("profile")));
+    assert_eq!(refusal(frame), Err(illegal(Field::Profile)));
     let question = lab2::Frame {
         message: lab2::Message::WhereIsToken,
         ..frame
@@ -445,19 +497,19 @@ fn lab2_is_not_encoded_if_it_would_be_refused() {
             ..question
         })
     };
-    assert_eq!(with(None, None), Err(illegal("card")));
+    assert_eq!(with(None, None), Err(illegal(Field::Card)));
     let never = lab2::Work {
         held: u64::MAX,
         program: "",
     };
-    assert_eq!(with(Some(PROFILE), Some(never)), Err(illegal("held")));
+    assert_eq!(with(Some(PROFILE), Some(never)), Err(illegal(Field::Held)));
     let program = "x".repeat(65);
     let long = lab2::Work {
         held: 0,
         program: &program,
     };
     let error = with(Some(PROFILE), Some(long));
-    assert_eq!(error, Err(too_long("program", 65, 64)));
+    assert_eq!(error, Err(too_long(Field::Program, 65, 64)));
 }
 
 const CARD: lab2::Card<'_> = lab2::Card {
@@ -571,7 +623,7 @@ fn the_others_are_not_encoded_if_they_would_be_refused() {
     let nodes = vec![node; len];
     let node_list = nodes.as_slice().into();
     let message = jitterbug::Message::Tp4 { node_list };
-    let field = "node_list";
+    let field = Field::NodeList;
     let too_long = EncodeError::TooLong { field, len, max };
     assert_eq!(message.encode(&mut buf), Err(too_long));
 
@@ -580,7 +632,7 @@ fn the_others_are_not_encoded_if_they_would_be_refused() {
     let election = Election::RingBased { ids };
     let message = andrews::Message::CoordinatorElection { election };
     let frame = andrews::Frame { src_id: 1, message };
-    let field = "ids";
+    let field = Field::Ids;
     let too_long = EncodeError::TooLong { field, len, max };
     assert_eq!(frame.encode(&mut buf), Err(too_long));
 
@@ -597,10 +649,10 @@ fn the_others_are_not_encoded_if_they_would_be_refused() {
         holders: Holders::Shared((&[]).into()),
     }];
     for (part, parts, assignments, field) in [
-        (0, 1, &nobody[..], "holders"),
-        (1, 1, &[], "part"),
-        (-1, 1, &[], "part"),
-        (0, 0, &[], "part"),
+        (0, 1, &nobody[..], Field::Holders),
+        (1, 1, &[], Field::Part),
+        (-1, 1, &[], Field::Part),
+        (0, 0, &[], Field::Part),
     ] {
         let message = ftn::Message::Transfer {
             msgnum: 1,

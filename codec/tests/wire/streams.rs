@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use ring_codec::jitterbug::{self, MAX_NODES, Message, Node};
-use ring_codec::{DecodeError, Problem, StreamState, Streamed, andrews};
+use ring_codec::{DecodeError, Field, Problem, StreamState, Streamed, andrews};
 
 use crate::corpus;
 
@@ -73,7 +73,7 @@ fn what_is_missing_is_known_as_soon_as_its_length_is() {
 fn a_stream_that_ends_too_soon_is_an_error_at_the_field_that_is_cut() {
     let bytes = [0x51, 0, 0, 0, 2, 0, 192, 0];
     let error = Message::decode_stream(&bytes, StreamState::Ended, MAX_NODES).unwrap_err();
-    assert_eq!((error.field, error.offset), ("address", 6));
+    assert_eq!((error.field, error.offset), (Field::Address, 6));
     assert_eq!(error.problem, Problem::Truncated { need: 4, have: 2 });
 }
 
@@ -83,7 +83,7 @@ fn a_count_above_the_limit_is_wrong_before_a_node_has_come() {
     let refused = |bytes: &[u8], limit| tp(bytes, limit).unwrap_err();
 
     let error = refused(&count(MAX_NODES + 1), MAX_NODES);
-    assert_eq!((error.field, error.offset), ("count", 1));
+    assert_eq!((error.field, error.offset), (Field::Count, 1));
     let (value, max) = (u64::from(MAX_NODES) + 1, MAX_NODES.into());
     assert_eq!(error.problem, Problem::TooLarge { value, max });
     assert_eq!(more(tp(&count(MAX_NODES), MAX_NODES)), 7 * 65_536);
@@ -110,13 +110,13 @@ fn a_frame_that_cannot_become_legal_is_wrong_at_the_byte_that_makes_it_so() {
     };
     let mut token = nine.to_vec();
     token.extend([0; 8]);
-    assert_eq!(refused(&token), ("payloadLen", 8, problem));
+    assert_eq!(refused(&token), (Field::PayloadLen, 8, problem));
     let seven = [1, 4, 0, 0, 0, 0, 0, 2, 0, 0, 0, 7];
     let problem = Problem::WrongLength {
         value: 7,
         expected: 8,
     };
-    assert_eq!(refused(&seven), ("payloadLen", 8, problem));
+    assert_eq!(refused(&seven), (Field::PayloadLen, 8, problem));
     // 65,536 bytes of payload for 3 ids, none of them here.
     let mut ring = corpus::seed("andrews", "election_ring_based")[..20].to_vec();
     ring[8..12].copy_from_slice(&65_536_u32.to_be_bytes());
@@ -125,7 +125,7 @@ fn a_frame_that_cannot_become_legal_is_wrong_at_the_byte_that_makes_it_so() {
         value: 65_536,
         expected: 20,
     };
-    assert_eq!(refused(&ring), ("payloadLen", 8, problem));
+    assert_eq!(refused(&ring), (Field::PayloadLen, 8, problem));
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn a_message_cut_anywhere_names_the_field_that_is_cut() {
                 } else {
                     len
                 };
-                assert_eq!((error.field, error.offset), (name, offset), "{at}");
+                assert_eq!((error.field.name(), error.offset), (name, offset), "{at}");
                 assert_eq!(error.problem, Problem::Truncated { need, have }, "{at}");
             }
             offset += len;

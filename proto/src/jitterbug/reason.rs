@@ -1,6 +1,6 @@
 //! Why a datagram or an exchange was dropped (`docs/jitterbug.md`, section 11).
 
-use ring_codec::{DecodeError, Problem};
+use ring_codec::{DecodeError, Field, Problem};
 
 use crate::counted::reasons;
 
@@ -60,10 +60,10 @@ impl Reason {
             (Problem::Truncated { .. }, _) => Self::Truncated,
             (Problem::OtherTransport { .. }, _) => Self::Transport,
             (Problem::Trailing { .. }, _) => Self::Trailing,
-            (_, "version") => Self::Version,
-            (_, "token_id") => Self::Token,
-            (_, "count") => Self::Count,
-            (_, "meta" | "flags") => Self::Meta,
+            (_, Field::Version) => Self::Version,
+            (_, Field::TokenId) => Self::Token,
+            (_, Field::Count) => Self::Count,
+            (_, Field::Meta | Field::Flags) => Self::Meta,
             _ => Self::Type,
         }
     }

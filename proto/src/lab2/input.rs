@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_codec::lab2::{Backing, Frame, Message};
-use ring_codec::{DecodeError, MacAddr, Problem};
+use ring_codec::{DecodeError, Field, MacAddr, Problem};
 
 use super::table::Inserted;
 use super::telling::{ReceivedStamps, Telling};
@@ -205,14 +205,14 @@ fn drop_reason(error: DecodeError) -> DropReason {
     match (error.problem, error.field) {
         (Problem::Unknown { .. }, _) => DropReason::UnknownKind,
         (Problem::Reserved { .. }, _) => DropReason::Reserved,
-        (Problem::TooLarge { .. }, "progress") => DropReason::ProgressTooLarge,
-        (Problem::TooLarge { .. }, "count") => DropReason::TooManyMembers,
-        (Problem::TooLarge { .. }, "stampCount") | (Problem::Illegal { .. }, _) => {
+        (Problem::TooLarge { .. }, Field::Progress) => DropReason::ProgressTooLarge,
+        (Problem::TooLarge { .. }, Field::Count) => DropReason::TooManyMembers,
+        (Problem::TooLarge { .. }, Field::StampCount) | (Problem::Illegal { .. }, _) => {
             DropReason::NotAStamp
         }
         (Problem::TooLarge { .. }, _) => DropReason::DataTooLong,
-        (Problem::NotAStation, "messageAuthorMAC") => DropReason::AuthorNotAStation,
-        (Problem::NotAStation, "runnerMAC") => DropReason::NotAStamp,
+        (Problem::NotAStation, Field::MessageAuthorMAC) => DropReason::AuthorNotAStation,
+        (Problem::NotAStation, Field::RunnerMAC) => DropReason::NotAStamp,
         (Problem::NotAStation, _) => DropReason::MemberNotAStation,
         (Problem::NotTheSource, _) => DropReason::AuthorNotSource,
         _ => DropReason::Truncated,

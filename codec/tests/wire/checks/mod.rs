@@ -71,7 +71,6 @@ fn written(len: usize, encode: impl Fn(&mut [u8]) -> Result<usize, EncodeError>)
 
 /// An error points into the input, and what it says of lengths is so.
 fn located(error: DecodeError, input: &[u8]) {
-    assert!(!error.field.is_empty());
     assert!(error.offset <= input.len(), "{error}");
     let left = input.len() - error.offset;
     match error.problem {

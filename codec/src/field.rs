@@ -1,0 +1,138 @@
+//! The fields of all four formats.
+
+use core::fmt;
+
+macro_rules! fields {
+    ($($field:ident $name:literal)*) => {
+        /// A field of a message, by the name that the format's document has for it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Field {
+            $(#[doc = concat!("`", $name, "`.")] $field,)*
+        }
+
+        impl Field {
+            /// Returns the name as the format's document spells it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$field => $name,)*
+                }
+            }
+        }
+    };
+}
+
+fields! {
+    Access "access"
+    Address "address"
+    Age "age"
+    Assignments "assignments"
+    AuthorMAC "authorMAC"
+    AuthorTokenNum "authorTokenNum"
+    Beat "beat"
+    Before "before"
+    Bytes "bytes"
+    Came "came"
+    Candidate "candidate"
+    Card "card"
+    ClientTimeout "client_timeout"
+    Clients "clients"
+    Configuration "configuration"
+    Constants "constants"
+    Content "content"
+    CoordinatorId "coordinatorId"
+    Count "count"
+    Data "data"
+    DataLen "dataLen"
+    Datagram "datagram"
+    Destination "destination"
+    Digest "digest"
+    ElectionType "electionType"
+    End "end"
+    Ethernet "ethernet"
+    Ethertype "ethertype"
+    Expect "expect"
+    Flags "flags"
+    Follows "follows"
+    From "from"
+    Grace "grace"
+    Header "header"
+    Heartbeat "heartbeat"
+    Held "held"
+    Holder "holder"
+    Holders "holders"
+    Holdings "holdings"
+    Id "id"
+    Ids "ids"
+    Ip "ip"
+    Kind "kind"
+    Lasts "lasts"
+    Leader "leader"
+    Lease "lease"
+    Longest "longest"
+    Mac "mac"
+    Major "major"
+    Mark "mark"
+    Members "members"
+    MessageAuthorMAC "messageAuthorMAC"
+    Meta "meta"
+    Method "method"
+    Minor "minor"
+    Msgnum "msgnum"
+    Mtu "mtu"
+    Name "name"
+    NodeList "node_list"
+    NodeListHash "node_list_hash"
+    NodeTcpPort "node_tcp_port"
+    Outcome "outcome"
+    P "p"
+    Part "part"
+    Parts "parts"
+    Pass "pass"
+    Patch "patch"
+    Patience "patience"
+    PayloadLen "payloadLen"
+    Period "period"
+    Policy "policy"
+    Port "port"
+    Profile "profile"
+    Program "program"
+    ProgramLen "programLen"
+    Progress "progress"
+    Purpose "purpose"
+    Quorum "quorum"
+    Renew "renew"
+    Reserved "reserved"
+    RingMembersHash "ringMembersHash"
+    RingSize "ringSize"
+    Round "round"
+    Run "run"
+    RunnerMAC "runnerMAC"
+    Sequence "sequence"
+    Serial "serial"
+    ServerTimeout "server_timeout"
+    Shortest "shortest"
+    Source "source"
+    SrcId "srcId"
+    Ssig "ssig"
+    Sstate "sstate"
+    Sstates "sstates"
+    StampCount "stampCount"
+    Stamps "stamps"
+    StampsHash "stampsHash"
+    SuccessorId "successorId"
+    Take "take"
+    To "to"
+    Token "token"
+    TokenId "token_id"
+    Type "type"
+    Unheard "unheard"
+    Version "version"
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
