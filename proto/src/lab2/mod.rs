@@ -1,77 +1,34 @@
 //! The Lab2 machine: OWNER, WAITER, LOOSER, GENERATING (`docs/protocol.md`).
 
-mod apart;
-mod backing;
-mod cards;
-mod clock;
 mod command;
+mod confidence;
 mod constants;
-mod crowd;
-mod data;
+mod diagnostics;
+mod election;
 mod event;
-mod grade;
-mod hearing;
-mod input;
-mod job;
-mod judged;
-mod known;
-mod link;
-mod looser;
+mod jobs;
 mod machine;
-mod membership;
-mod missing;
-mod once;
-mod outbox;
-mod output;
-mod owner;
-mod passing;
-mod pause;
-mod peer;
-mod profile;
-mod promise;
-mod reach;
-mod removed;
-mod rivals;
-mod role;
-mod shared;
-mod shutdown;
-mod silence;
-mod silent_members;
-mod snapshot;
-mod stamps;
-mod storage;
+mod members;
 mod subject;
-mod support;
-mod sweep;
-mod table;
-mod telling;
-mod timer;
-mod tokens;
-mod trouble;
-mod turns;
-mod unheard;
-mod unsure;
-mod view;
-mod waiter;
-mod wanting;
+mod tenure;
 mod work;
 
 #[cfg(test)]
 mod tests;
 
 pub use command::Command;
+pub use confidence::grade::Votes;
 pub use constants::{
     ConstantError, Constants, FOREVER, LONGEST_PERIOD, SHORTEST_HEARTBEAT, SHORTEST_TAKE_TIMEOUT,
 };
+pub use diagnostics::silent_members::SilentMembers;
 pub use event::{
     DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms, Trouble,
 };
-pub use grade::Votes;
-pub use job::{
+pub use jobs::job::{
     JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp,
 };
 pub use machine::Lab2;
-pub use silent_members::SilentMembers;
+pub use machine::view::{MemberView, Presence};
 pub use subject::Subject;
-pub use view::{MemberView, Presence};
 pub use work::Work;

@@ -9,7 +9,7 @@ use super::data::introduced;
 use super::grade::{beat, beating, of_three, owner, promise, promising};
 use super::rig::*;
 use crate::LinkState;
-use crate::lab2::apart::Middle;
+use crate::lab2::members::apart::Middle;
 use crate::lab2::{Command, Constants, Event, Grade, Reason, State, Trouble};
 use crate::machine::Machine;
 

@@ -1,0 +1,4 @@
+pub(crate) mod job;
+pub(crate) mod once;
+pub(crate) mod stamps;
+pub(crate) mod telling;

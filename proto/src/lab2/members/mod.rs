@@ -1,0 +1,11 @@
+pub(crate) mod apart;
+pub(crate) mod crowd;
+pub(crate) mod hearing;
+pub(crate) mod membership;
+pub(crate) mod peer;
+pub(crate) mod profile;
+pub(crate) mod removed;
+pub(crate) mod silence;
+pub(crate) mod sweep;
+pub(crate) mod table;
+pub(crate) mod turns;
