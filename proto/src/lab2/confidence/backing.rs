@@ -57,7 +57,7 @@ impl Lab2 {
     /// Returns how the tenure of this node is backed; `None` if there is none, or its token is offered.
     pub(crate) fn backing(&self) -> Option<Backing> {
         let tenure = self.role.unoffered()?;
-        let (token, now) = (tenure.token, self.now.monotonic);
+        let (token, now) = (tenure.token, self.context.now());
         if self.support.confirmed(token, now) == 0 {
             return Some(if tenure.is_used {
                 Backing::Used
@@ -102,13 +102,13 @@ impl Lab2 {
         if envelope.broadcast || !is_confirmed || stronger.same_chain(&tenure.token) {
             return false;
         }
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let before = self.contest.told.filter(|&(of, _)| of == tenure.token);
         let (_, since) = *self
             .contest
             .told
             .insert(before.unwrap_or((tenure.token, now)));
-        now.since(since) < 2 * self.constants.heartbeat
+        now.since(since) < 2 * self.context.constants().heartbeat
     }
 
     /// Goes on with a token that outdoes another owner's, in the same tenure as far as members and applications are
@@ -147,7 +147,7 @@ impl Lab2 {
         {
             return false;
         }
-        let (now, period) = (self.now.monotonic, self.constants.heartbeat);
+        let (now, period) = (self.context.now(), self.context.constants().heartbeat);
         let before = self.contest.outranked.filter(|&(of, _)| of == tenure.token);
         let (_, since) = *self
             .contest
@@ -160,7 +160,7 @@ impl Lab2 {
     pub(crate) fn is_bound_to(&self, token: Token, holder: MacAddr) -> bool {
         self.promise.is_some_and(|promise| {
             let is_this = promise.token == token && promise.holder == holder;
-            is_this && promise.until > self.now.monotonic
+            is_this && promise.until > self.context.now()
         })
     }
 

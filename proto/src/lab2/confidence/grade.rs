@@ -34,7 +34,7 @@ impl Lab2 {
     pub(crate) fn roster(&self) -> usize {
         let known = self.table.len();
         match self.expected() {
-            Some(expected) if self.constants.expect.is_none() => {
+            Some(expected) if self.context.constants().expect.is_none() => {
                 expected.max(known - self.table.left_members())
             }
             Some(expected) if known > expected => expected.max(self.heard_members()),
@@ -57,15 +57,18 @@ impl Lab2 {
     /// trusts in the token, from the last heartbeat that it answers.
     pub(crate) fn promise_lasts(&self, members: usize) -> Duration {
         let skipped = Self::stride(members) - 1;
-        let waiting = self.constants.heartbeat.saturating_mul(skipped);
-        self.constants.waiter_timeout().saturating_add(waiting)
+        let waiting = self.context.constants().heartbeat.saturating_mul(skipped);
+        self.context
+            .constants()
+            .waiter_timeout()
+            .saturating_add(waiting)
     }
 
     /// The number of a heartbeat that leaves now. It has none, and asks for no promise, while this
     /// node itself may not help its own tenure: an application that has worked under an earlier one
     /// may go on for as long as it was told.
     pub(crate) fn number_beat(&mut self, token: Token) -> Option<u32> {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let may_ask = self.may_vote_for(token, self.me(), self.roster());
         may_ask.then(|| self.support.begin_beat(token, now))
     }
@@ -92,26 +95,25 @@ impl Lab2 {
             self.review_grade();
         } else {
             // Once for many promises.
-            let soon = self.now.monotonic + self.constants.heartbeat / 4;
-            let due = self.out.timers.due(Timer::Grade);
+            let soon = self.context.now() + self.context.constants().heartbeat / 4;
+            let due = self.out.due(Timer::Grade);
             self.out
-                .timers
                 .set(Timer::Grade, due.map_or(soon, |due| due.min(soon)));
         }
     }
 
     /// Finds out how safe the tenure is now, and until when.
     pub(crate) fn review_grade(&mut self) {
-        self.out.timers.stop(Timer::Grade);
+        self.out.stop(Timer::Grade);
         let Some(&Tenure { token, .. }) = self.role.unoffered() else {
             return;
         };
         let before = self.grade();
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let (grade, until) = self.find_grade(token);
         self.support.set_grade(grade, until, self.roster());
         if grade != Grade::Alone {
-            self.out.timers.set(Timer::Grade, until.max(now));
+            self.out.set(Timer::Grade, until.max(now));
         }
         self.tell_grade(token, grade);
         if grade != before {
@@ -121,22 +123,22 @@ impl Lab2 {
 
     /// For how long a view has to last before people are told of it.
     pub(crate) fn view_settles(&self) -> Duration {
-        let answered = self.constants.take_timeout;
-        answered.max(self.constants.heartbeat / 4)
+        let answered = self.context.constants().take_timeout;
+        answered.max(self.context.constants().heartbeat / 4)
     }
 
     /// Tells people of another grade.
     fn tell_grade(&mut self, token: Token, grade: Grade) {
-        let (now, settles) = (self.now.monotonic, self.view_settles());
+        let (now, settles) = (self.context.now(), self.view_settles());
         match self.support.news(token, now, settles) {
             News::Old => {}
-            News::NotYet(at) => self.out.timers.set(Timer::Grade, at),
+            News::NotYet(at) => self.out.set(Timer::Grade, at),
             News::New => self.event(Event::GradeChanged { grade, token }),
         }
     }
 
     fn find_grade(&mut self, token: Token) -> (Grade, Instant) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let roster = self.roster();
         let own = usize::from(self.may_vote_for(token, self.me(), roster));
         let majority = roster / 2 + 1;
@@ -164,8 +166,8 @@ impl Lab2 {
     /// The members that were heard lately, but for this node.
     fn others_heard(&self) -> impl Iterator<Item = MacAddr> {
         let lately = self
-            .now
-            .monotonic
+            .context
+            .now()
             .before(self.promise_lasts(self.roster()) / 2);
         let members = self.table.members().iter().zip(self.table.peers());
         let heard = members.filter(move |(member, peer)| {
@@ -182,7 +184,7 @@ impl Lab2 {
 
     /// A grade ends when the promises do. Called before anything else that an input does.
     pub(crate) fn expire_grade(&mut self) {
-        if self.out.timers.take_due(Timer::Grade, self.now.monotonic) {
+        if self.out.take_due(Timer::Grade, self.context.now()) {
             self.review_grade();
         }
     }
@@ -205,8 +207,8 @@ impl Lab2 {
             return;
         }
         let asked = self.support.last_left_at(token);
-        let pause = self.constants.take_timeout;
-        if asked.is_none_or(|at| self.now.monotonic.since(at) >= pause) {
+        let pause = self.context.constants().take_timeout;
+        if asked.is_none_or(|at| self.context.now().since(at) >= pause) {
             self.token_is_here(MacAddr::BROADCAST);
         }
     }
@@ -227,7 +229,7 @@ impl Lab2 {
     /// How many members confirm the tenure of this node, itself included, as far as it may.
     #[must_use]
     pub fn votes(&self) -> Votes {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let ring = self.roster();
         let mut confirmed = 0;
         if let Role::Owner(tenure) = self.role {

@@ -66,7 +66,7 @@ impl Lab2 {
                 if self.may_promise_to(to) && self.may_vote_for(token, envelope.from, members) =>
             {
                 let lasts = self.promise_lasts(members).min(self.most_to_promise());
-                self.promise(token, envelope.from, self.now.monotonic + lasts);
+                self.promise(token, envelope.from, self.context.now() + lasts);
                 self.send(
                     to,
                     Content::Promise(lab2::Promise {
@@ -94,7 +94,10 @@ impl Lab2 {
     /// anew and were not apart then.
     fn most_to_promise(&self) -> Duration {
         if self.apart {
-            self.configured.waiter_timeout().saturating_mul(APART)
+            self.context
+                .configured()
+                .waiter_timeout()
+                .saturating_mul(APART)
         } else {
             Duration::MAX
         }
@@ -128,9 +131,8 @@ impl Lab2 {
     /// Whether this node may help the holder of a token in a ring of `members`: it has promised
     /// nothing else. A node that was started not long ago may have, before.
     pub(crate) fn may_vote_for(&self, token: Token, holder: MacAddr, members: usize) -> bool {
-        let now = self.now.monotonic;
         let quiet = self.quiet(members);
-        let settled = self.started.is_some_and(|at| now.since(at) >= quiet);
+        let settled = self.context.has_run_for(quiet);
         settled && self.is_free_for(token, holder)
     }
 
@@ -141,7 +143,7 @@ impl Lab2 {
     }
 
     pub(crate) fn is_free_for(&self, token: Token, holder: MacAddr) -> bool {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         self.promise.is_none_or(|promise| {
             let same = promise.token == token && promise.holder == holder;
             let released = promise.holder != self.me() && promise.is_released_by(token, holder);
@@ -171,7 +173,7 @@ impl Lab2 {
         if !self.is_free_for(token, me) {
             return;
         }
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let end = self.support.ends(token);
         if let Some(until) = end.filter(|&end| end > now) {
             self.promise(token, me, until);

@@ -75,7 +75,7 @@ impl Lab2 {
             version,
             unheard: self.unheard_member(),
             work: own.map(|work| card::Work {
-                held: nanos(self.now.monotonic.since(work.since)),
+                held: nanos(self.context.now().since(work.since)),
                 program: card::shortened(&work.program),
             }),
         };

@@ -22,7 +22,7 @@ const NOTABLE: u64 = 60 * 60 * 1_000_000_000;
 impl Lab2 {
     /// The least progress of a token that this node generates now, as far as its clock has a say.
     pub(crate) fn clock_floor(&mut self) -> u64 {
-        let wall = self.now.wall;
+        let wall = self.context.clock().wall;
         let known = self.known.token().map_or(0, |known| known.progress);
         let most = if known < FIRST {
             LATEST
@@ -38,7 +38,7 @@ impl Lab2 {
 
     /// A token that is far ahead of the wall clock is said once, until one is not.
     pub(crate) fn compare_with_clock(&mut self, token: Token) {
-        let is_ahead = token.progress.saturating_sub(self.now.wall) > NOTABLE;
+        let is_ahead = token.progress.saturating_sub(self.context.clock().wall) > NOTABLE;
         if std::mem::replace(&mut self.troubles.token_ahead, is_ahead) != is_ahead {
             let by = self.ahead_of_clock(token);
             self.tell_trouble(Trouble::TokenAhead { token, by }, !is_ahead);
@@ -53,6 +53,6 @@ impl Lab2 {
     }
 
     fn ahead_of_clock(&self, token: Token) -> Duration {
-        Duration::from_nanos(token.progress.saturating_sub(self.now.wall))
+        Duration::from_nanos(token.progress.saturating_sub(self.context.clock().wall))
     }
 }

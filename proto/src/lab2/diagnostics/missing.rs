@@ -69,7 +69,7 @@ impl Lab2 {
     /// Looks, now and then, for what changes though nothing happens: members that say nothing, and a clock
     /// that is set.
     pub(crate) fn look_around(&mut self) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         if self.troubles.watch.next.is_some_and(|next| now < next) {
             return;
         }
@@ -87,7 +87,7 @@ impl Lab2 {
 
     /// Tells who has fallen silent and who is heard again: many at once are told together.
     fn look_for_silent(&mut self) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let silence = self.silence();
         let gap = self.troubles.watch.last.map(|last| now.since(last));
         self.troubles.watch.last = Some(now);
@@ -95,8 +95,8 @@ impl Lab2 {
         if gap.is_none_or(|gap| gap >= silence / ASLEEP) {
             self.troubles.watch.awake = Some(now);
         }
-        let attends = self.troubles.watch.awake.max(self.link.up_since());
-        let knows = self.link.is_up() && attends.is_some_and(|at| now.since(at) >= silence);
+        let attends = self.troubles.watch.awake.max(self.context.up_since());
+        let knows = self.context.is_up() && attends.is_some_and(|at| now.since(at) >= silence);
         let alive = self.troubles.watch.alive.max(now.before(silence));
         self.troubles.watch.alive = alive;
         self.review_reported();
@@ -144,7 +144,7 @@ impl Lab2 {
     /// Returns how many members are there, this node included, as far as it can tell.
     #[must_use]
     pub fn present_members(&self) -> usize {
-        let alive = self.now.monotonic.before(self.silence());
+        let alive = self.context.now().before(self.silence());
         let peers = self.table.members().iter().zip(self.table.peers());
         let others = peers.filter(|(member, peer)| {
             !self.is_own(member.mac) && !peer.left && peer.silent_since() >= alive
@@ -197,7 +197,7 @@ impl Lab2 {
     /// Returns the silent members other than this node, in the order of the table. For a member that was never heard, the
     /// time counts from the first table that listed it.
     pub fn silent_members(&self) -> impl Iterator<Item = MacAddr> {
-        let alive = self.now.monotonic.before(self.silence());
+        let alive = self.context.now().before(self.silence());
         let places = 0..self.table.len();
         let silent = places.filter(move |&at| self.is_missed(at, alive));
         let macs = silent.map(|at| self.table.members()[at].mac);

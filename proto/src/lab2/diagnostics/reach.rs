@@ -82,7 +82,7 @@ impl Lab2 {
 
     /// The state changes: to OWNER or to another.
     pub(crate) fn note_tenure(&mut self, owns: bool) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let before = std::mem::replace(&mut self.troubles.reach.owns, owns);
         if let Some(alone) = self.troubles.reach.alone.as_mut().filter(|_| before) {
             alone.owned = now;
@@ -104,7 +104,7 @@ impl Lab2 {
         let Some(profile) = profile.filter(|_| self.table.find(mac).is_some()) else {
             return;
         };
-        let (unreached, at_once) = (profile.is_unreached(), (self.now.monotonic, Duration::ZERO));
+        let (unreached, at_once) = (profile.is_unreached(), (self.context.now(), Duration::ZERO));
         if note_said(&mut self.troubles.reach.unreached, mac, unreached, at_once) {
             self.tell_trouble(Trouble::MemberUnreached { mac }, !unreached);
         }
@@ -113,7 +113,7 @@ impl Lab2 {
     /// Where nobody has spoken for so long that all count as silent nothing shows whether this node would be
     /// reached.
     pub(crate) fn forget_reach(&mut self) {
-        let (now, silence) = (self.now.monotonic, self.silence());
+        let (now, silence) = (self.context.now(), self.silence());
         let ended = (self.troubles.reach.alone).take_if(|alone| now.since(alone.last) >= silence);
         if ended.is_some_and(|alone| alone.told) {
             self.tell_trouble(Trouble::BroadcastsUnheard, true);
@@ -123,8 +123,8 @@ impl Lab2 {
     /// A frame to this node alone: others are there, and each of them says something to all in that time, an
     /// OWNER all the time.
     fn note_alone(&mut self) {
-        let now = self.now.monotonic;
-        let gap = self.derived.earshot * GAP;
+        let now = self.context.now();
+        let gap = self.context.deaf_after() * GAP;
         let begun = Alone {
             first: now,
             last: now,
@@ -147,7 +147,7 @@ impl Lab2 {
             .filter(|_| !self.troubles.reach.owns);
         let others_own = others_own.map_or(Duration::ZERO, |alone| now.since(alone.owned));
         let unreached = now.since(first);
-        let slowest = self.longest_patience() / self.constants.waiter_intervals;
+        let slowest = self.longest_patience() / self.context.constants().waiter_intervals;
         if others_own >= self.longest_patience() * UNREACHED
             || unreached >= self.silence().max(Self::silence_of(slowest))
         {
@@ -160,7 +160,7 @@ impl Lab2 {
 
     /// A frame was refused as too long: whether people are to be told.
     pub(crate) fn note_too_long(&mut self, kind: Kind) -> bool {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let told = &self.troubles.reach.too_long;
         let before = told.iter().position(|&(told, _)| told == kind);
         let Some(at) = before else {
@@ -176,7 +176,7 @@ impl Lab2 {
 
     /// A heartbeat or a PING was refused as too long, and there is nothing that it could do without.
     pub(crate) fn note_refused(&mut self) {
-        self.troubles.reach.refused = Some(self.now.monotonic);
+        self.troubles.reach.refused = Some(self.context.now());
         self.compare_mtu();
     }
 
@@ -186,12 +186,12 @@ impl Lab2 {
         let refused = self.troubles.reach.refused;
         let refused = refused.is_some_and(|at| self.is_recent(at));
         let (mtu, member) = if refused {
-            (self.link.mtu(), None)
+            (self.context.mtu(), None)
         } else {
             self.smallest_mtu()
         };
         let needed = PROMISE_LEN;
-        let is_small = self.link.is_up() && (refused || mtu < needed);
+        let is_small = self.context.is_up() && (refused || mtu < needed);
         let small = is_small.then_some(Trouble::MtuTooSmall {
             mtu,
             needed,

@@ -25,8 +25,12 @@ impl Lab2 {
     /// A member has said another ip than before. Where two stations share its address that goes on for ever:
     /// it is said as such, once.
     pub(crate) fn member_moved(&mut self, mac: MacAddr, before: [u8; 16], ip: [u8; 16]) {
-        let now = self.now.monotonic;
-        let apart = self.constants.waiter_timeout().saturating_mul(APART);
+        let now = self.context.now();
+        let apart = self
+            .context
+            .constants()
+            .waiter_timeout()
+            .saturating_mul(APART);
         let Some(notes) = self.table.notes_mut(mac) else {
             return;
         };
@@ -53,7 +57,7 @@ impl Lab2 {
 
     /// A frame that this node has not sent has its address.
     pub(crate) fn own_address_heard(&mut self) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let before = self.troubles.shared_at.replace(now);
         if !before.is_some_and(|at| self.is_recent(at)) {
             let (mac, ips) = (self.me(), None);

@@ -152,7 +152,7 @@ impl Lab2 {
     }
 
     pub(crate) fn is_recent(&self, at: Instant) -> bool {
-        self.now.monotonic.since(at) < self.constants.waiter_timeout() * RECENT
+        self.context.now().since(at) < self.context.constants().waiter_timeout() * RECENT
     }
 
     pub(crate) fn tell_trouble(&mut self, trouble: Trouble, over: bool) {
@@ -175,9 +175,9 @@ impl Lab2 {
 
     /// When the like of it was remembered last.
     fn remember_once(&mut self, trouble: Trouble) -> Option<Instant> {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let once = &mut self.troubles.once;
-        let limit = self.constants.waiter_timeout();
+        let limit = self.context.constants().waiter_timeout();
         // A slight one must not hide one that harms.
         let kind = |it: &Trouble| (discriminant(it), it.is_slight(limit));
         let like = once.iter_mut().find(|(_, it)| kind(it) == kind(&trouble));
@@ -203,8 +203,8 @@ impl Lab2 {
 
     /// A frame could not be sent.
     pub(crate) fn note_unsent(&mut self) {
-        let now = self.now.monotonic;
-        let lasting = self.constants.waiter_timeout();
+        let now = self.context.now();
+        let lasting = self.context.constants().waiter_timeout();
         let unsent = self.troubles.unsent.get_or_insert(Unsent {
             since: now,
             count: 0,
@@ -223,7 +223,7 @@ impl Lab2 {
         if self.troubles.deaf.is_empty() && !says_deaf {
             return;
         }
-        let lasts = (self.now.monotonic, self.derived.earshot);
+        let lasts = (self.context.now(), self.context.deaf_after());
         if note_said(&mut self.troubles.deaf, mac, says_deaf, lasts) {
             let over = !says_deaf;
             self.tell_trouble(Trouble::MemberDeaf { mac }, over);
@@ -250,8 +250,8 @@ impl Lab2 {
         else {
             return;
         };
-        let now = self.now.monotonic;
-        let patience = self.constants.waiter_timeout();
+        let now = self.context.now();
+        let patience = self.context.constants().waiter_timeout();
         let given_up = &mut self.troubles.given_up;
         given_up.retain(|offer| now.since(offer.since) < patience);
         // An earlier token of the chain was heard of in a heartbeat.
@@ -277,9 +277,9 @@ impl Lab2 {
         if self.is_own(owner) {
             return;
         }
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let since = *self.troubles.named_since.get_or_insert(now);
-        if now.since(since) < self.constants.waiter_timeout() * UNHEARD {
+        if now.since(since) < self.context.constants().waiter_timeout() * UNHEARD {
             return;
         }
         let mut unheard = std::mem::take(&mut self.troubles.unheard);
@@ -328,8 +328,8 @@ impl Lab2 {
     }
 
     fn note_digest(&mut self, owner: MacAddr, digest: Digest) {
-        let now = self.now.monotonic;
-        let patience = self.constants.waiter_timeout();
+        let now = self.context.now();
+        let patience = self.context.constants().waiter_timeout();
         if !self.table.differs(digest) {
             if let Some(Differing {
                 owner, told: true, ..

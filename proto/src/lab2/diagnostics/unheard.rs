@@ -38,8 +38,8 @@ impl Lab2 {
         let members = self.table.members().iter().zip(self.table.peers());
         let silent = members.filter(|(_, peer)| peer.told_silent && !peer.left);
         let count = silent.clone().count();
-        let period = self.constants.heartbeat.as_nanos().max(1);
-        let turn = u128::from(self.now.monotonic.as_nanos()) / period;
+        let period = self.context.constants().heartbeat.as_nanos().max(1);
+        let turn = u128::from(self.context.now().as_nanos()) / period;
         let place = usize::try_from(turn.checked_rem(count as u128)?).ok()?;
         silent.map(|(member, _)| member.mac).nth(place)
     }
@@ -57,7 +57,7 @@ impl Lab2 {
         if !names.is_some_and(|named| self.is_own(named)) || self.table.find(mac).is_none() {
             return;
         }
-        let (now, silence) = (self.now.monotonic, self.silence());
+        let (now, silence) = (self.context.now(), self.silence());
         let fresh = Said {
             mac,
             since: now,
@@ -73,8 +73,8 @@ impl Lab2 {
 
     /// Looks whether people are to be told.
     pub(crate) fn review_unheard(&mut self) {
-        let (now, kept) = (self.now.monotonic, self.silence() * REPEATED);
-        let lasts = self.constants.waiter_timeout() * LASTS;
+        let (now, kept) = (self.context.now(), self.silence() * REPEATED);
+        let lasts = self.context.constants().waiter_timeout() * LASTS;
         let mut by = std::mem::take(&mut self.troubles.unheard_by.by);
         by.retain(|said| now.since(said.last) < kept && self.table.find(said.mac).is_some());
         by.sort_unstable_by_key(|said| said.mac);

@@ -20,7 +20,7 @@ impl Lab2 {
     /// A candidate goes back to LOOSER and leaves the others a LOOSER_TIMEOUT to come to an end.
     pub(crate) fn stand_down(&mut self, reason: Reason, token: Token) {
         self.enter_looser(reason, Some(token));
-        self.timer_in(Timer::Ask, self.constants.looser_timeout());
+        self.timer_in(Timer::Ask, self.context.constants().looser_timeout());
     }
 
     pub(crate) fn enter_looser(&mut self, reason: Reason, token: Option<Token>) {
@@ -39,7 +39,7 @@ impl Lab2 {
     pub(crate) fn ask(&mut self) {
         if let Role::Looser(search) = &mut self.role {
             search.rival = None;
-            self.timer_in(Timer::Ask, self.constants.take_timeout);
+            self.timer_in(Timer::Ask, self.context.constants().take_timeout);
             // An answer to this shows only that frames arrive here.
             self.hearing.probe = Probe::None;
             self.broadcast(Content::WhereIsToken);
@@ -51,18 +51,21 @@ impl Lab2 {
     pub(crate) fn asked(&mut self) {
         if let Role::Looser(search) = &mut self.role {
             search.against = None;
-            self.timer_in(Timer::Answer, self.constants.looser_answer_timeout());
-            self.timer_in(Timer::Ask, self.constants.looser_timeout());
+            self.timer_in(
+                Timer::Answer,
+                self.context.constants().looser_answer_timeout(),
+            );
+            self.timer_in(Timer::Ask, self.context.constants().looser_timeout());
         }
     }
 
     /// Another LOOSER asks what this one was about to ask: that will do for both.
     pub(crate) fn overhear_question(&mut self, envelope: Envelope) {
-        let soon = self.now.monotonic + self.longest_turn();
-        let about_to_ask = self.out.timers.due(Timer::Ask).is_some_and(|at| at <= soon);
+        let soon = self.context.now() + self.longest_turn();
+        let about_to_ask = self.out.due(Timer::Ask).is_some_and(|at| at <= soon);
         if envelope.broadcast
             && about_to_ask
-            && !self.out.timers.is_set(Timer::Answer)
+            && !self.out.is_set(Timer::Answer)
             && !self.turn().is_zero()
         {
             self.role = Role::Looser(Search::default());
@@ -75,7 +78,7 @@ impl Lab2 {
         if let Role::Looser(search) = &mut self.role {
             search.against = None;
             search.in_turn = search.in_turn.filter(|&timer| timer != Timer::Answer);
-            self.out.timers.stop(Timer::Answer);
+            self.out.stop(Timer::Answer);
         }
     }
 
@@ -90,14 +93,9 @@ impl Lab2 {
 
     fn stand_in_turn(&mut self) {
         // The next question is for who does not stand, even if it is due as well.
-        let until = self.now.monotonic + self.turn();
-        if self
-            .out
-            .timers
-            .due(Timer::Ask)
-            .is_some_and(|at| at <= until)
-        {
-            self.timer_in(Timer::Ask, self.constants.looser_timeout());
+        let until = self.context.now() + self.turn();
+        if self.out.due(Timer::Ask).is_some_and(|at| at <= until) {
+            self.timer_in(Timer::Ask, self.context.constants().looser_timeout());
         }
         if self.owns_nothing() {
             return self.sleep();
@@ -152,7 +150,10 @@ impl Lab2 {
     pub(crate) fn stands(&mut self, candidate: Token, reason: Reason) {
         if matches!(self.role, Role::Looser(_)) {
             self.change(Role::Generating(candidate), reason, Some(candidate));
-            self.timer_in(Timer::Answer, self.constants.looser_answer_timeout());
+            self.timer_in(
+                Timer::Answer,
+                self.context.constants().looser_answer_timeout(),
+            );
         }
     }
 
@@ -186,7 +187,7 @@ impl Lab2 {
         // A token that cannot be sent to all would be elected again and again.
         self.drop_long_data();
         self.learn(token, self.me(), None);
-        self.timer_in(Timer::Answer, self.constants.take_timeout);
+        self.timer_in(Timer::Answer, self.context.constants().take_timeout);
         self.broadcast(Content::Elected(token));
     }
 

@@ -43,7 +43,7 @@ impl Lab2 {
                     self.become_waiter(Reason::StrongerToken, token);
                     gives_way = true;
                     // If the own token has just been offered, whoever took it speaks for it.
-                    self.known.vouch(self.now.monotonic);
+                    self.known.vouch(self.context.now());
                 } else if self.is_outranked(envelope, token, &tenure) {
                     self.become_waiter(Reason::Outranked, token);
                     gives_way = true;
@@ -69,7 +69,7 @@ impl Lab2 {
     /// heard of: its own holder would have said so. A weaker token of the same chain has only
     /// been overtaken on its way.
     fn object_to(&mut self, token: Token, envelope: Envelope) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let stronger = |known: &Token| known.is_stronger_than(&token);
         let Some(known) = self.known.token().filter(stronger) else {
             self.known.vouch(now);
@@ -77,7 +77,9 @@ impl Lab2 {
         };
         if !token.same_chain(&known)
             && !self.known.is_vouched_for(now, self.hearsay_lasts())
-            && self.rivals.may_object(now, self.constants.heartbeat)
+            && self
+                .rivals
+                .may_object(now, self.context.constants().heartbeat)
         {
             self.token_was_here(envelope.from);
         }
@@ -85,11 +87,11 @@ impl Lab2 {
 
     /// For how long a token counts as alive that was heard of.
     pub(crate) fn hearsay_lasts(&self) -> Duration {
-        self.constants.heartbeat + 2 * self.constants.take_timeout
+        self.context.constants().heartbeat + 2 * self.context.constants().take_timeout
     }
 
     fn note_rival(&mut self, theirs: Token, mine: Token) {
-        self.rivals.note(self.now.monotonic, theirs, mine);
+        self.rivals.note(self.context.now(), theirs, mine);
     }
 
     /// Whether a weaker claim needs no answer: an earlier tenure of the own chain that the token has
@@ -102,11 +104,11 @@ impl Lab2 {
             return true;
         }
         let pause = if own_chain {
-            self.constants.heartbeat
+            self.context.constants().heartbeat
         } else {
-            self.constants.take_timeout
+            self.context.constants().take_timeout
         };
-        !self.rivals.may_answer(self.now.monotonic, pause)
+        !self.rivals.may_answer(self.context.now(), pause)
     }
 
     /// TAKE_TOKEN: an offer, or a duplicate of one.
@@ -222,8 +224,8 @@ impl Lab2 {
 
     /// Whether a frame has waited here for so long that it is no news: the process was stopped.
     fn has_waited(&self, envelope: Envelope) -> bool {
-        let age = self.now.monotonic.since(envelope.at);
-        age >= self.constants.looser_answer_timeout()
+        let age = self.context.now().since(envelope.at);
+        age >= self.context.constants().looser_answer_timeout()
     }
 
     /// Whether a token held by another station wins against the own one (section 2).
@@ -243,7 +245,7 @@ impl Lab2 {
         if let Role::Owner(tenure) = self.role {
             self.send(to, Content::TokenIsHere(tenure.token));
             // Who offers the token and has asked for it again has unsaid that to everybody.
-            if to == MacAddr::BROADCAST && self.out.timers.is_set(Timer::Want) {
+            if to == MacAddr::BROADCAST && self.out.is_set(Timer::Want) {
                 self.timer_in(Timer::Want, Duration::ZERO);
             }
         }

@@ -78,7 +78,7 @@ impl Lab2 {
             request,
             token,
             phase,
-            since: self.now.monotonic,
+            since: self.context.now(),
             asked: false,
             first: self.jobs.serial.wrapping_add(1),
             agreed: Vec::new(),
@@ -100,7 +100,7 @@ impl Lab2 {
         if !self.jobs.once.as_ref().is_some_and(is_meant) {
             return;
         }
-        self.out.timers.stop(Timer::Stamps);
+        self.out.stop(Timer::Stamps);
         let phase = self.jobs.once.take().map(|once| once.phase);
         let stamp = match phase {
             Some(Phase::Writing(stamp)) => stamp,
@@ -140,8 +140,8 @@ impl Lab2 {
         let is_answer = last.wrapping_sub(telling.serial) <= asked && asked <= u32::MAX / 2;
         if telling.token == once.token && is_answer && self.table.find(from).is_some() {
             match once.agreed.binary_search_by_key(&from, |&(mac, _)| mac) {
-                Ok(at) => once.agreed[at].1 = self.now.monotonic,
-                Err(at) => once.agreed.insert(at, (from, self.now.monotonic)),
+                Ok(at) => once.agreed[at].1 = self.context.now(),
+                Err(at) => once.agreed.insert(at, (from, self.context.now())),
             }
         }
     }
@@ -157,7 +157,7 @@ impl Lab2 {
         }
         if self.is_asking() {
             // Others may be about to tell more.
-            self.timer_in(Timer::Stamps, self.constants.take_timeout);
+            self.timer_in(Timer::Stamps, self.context.constants().take_timeout);
         } else if owns {
             self.jobs.told.reset();
         }
@@ -191,7 +191,7 @@ impl Lab2 {
 
     fn next_phase(&mut self) {
         let Some(once) = &self.jobs.once else { return };
-        let (request, token, now) = (once.request, once.token, self.now.monotonic);
+        let (request, token, now) = (once.request, once.token, self.context.now());
         let phase = match once.phase {
             Phase::Writing(stamp) => Phase::Begun(stamp),
             _ => self.stamp_or_not(&request, token),
@@ -200,7 +200,7 @@ impl Lab2 {
             once.phase = phase;
             once.since = now;
         }
-        self.out.timers.stop(Timer::Stamps);
+        self.out.stop(Timer::Stamps);
         if let Phase::Writing(stamp) = phase {
             self.stamps_changed();
             self.event(Event::RunStamped { stamp });
@@ -215,7 +215,7 @@ impl Lab2 {
 
     /// All that others know is known here: stamps a run, unless there was one.
     fn stamp_or_not(&mut self, request: &OnceRequest, token: Token) -> Phase {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let known = self.jobs.stamps.get(request.name);
         if known.is_some_and(|it| request.is_met_by(&it.view(now))) {
             return Phase::Ran;
@@ -252,7 +252,7 @@ impl Lab2 {
         };
         let roster = self.roster();
         let patience = self.promise_lasts(roster);
-        let now = self.now.monotonic;
+        let now = self.context.now();
         // Clocks may differ by a hundredth each.
         let lasts = patience / 32 * 31;
         let is_fresh = |at: Instant| now.since(at) < lasts;
@@ -333,6 +333,6 @@ impl Lab2 {
 
     fn last_run(&self, name: JobName) -> Option<RunView> {
         let entry = self.jobs.stamps.get(name)?;
-        Some(entry.view(self.now.monotonic))
+        Some(entry.view(self.context.now()))
     }
 }

@@ -40,7 +40,7 @@ impl Lab2 {
 
     /// How much younger a run may look for the way of a frame.
     pub(crate) fn grain(&self) -> Duration {
-        self.constants.waiter_timeout()
+        self.context.constants().waiter_timeout()
     }
 
     pub(crate) fn tell_if_owed(&mut self) {
@@ -62,7 +62,7 @@ impl Lab2 {
 
     pub(crate) fn say_stamps(&mut self, purpose: Purpose) {
         let each = self.stamps_per_frame();
-        let may_speak = each > 0 && self.link.is_up() && !self.has_left();
+        let may_speak = each > 0 && self.context.is_up() && !self.has_left();
         let Some(token) = self.token().filter(|_| may_speak) else {
             return;
         };
@@ -82,8 +82,8 @@ impl Lab2 {
 
     /// A heartbeat has left: from time to time the stamps follow.
     pub(crate) fn tell_stamps_in_time(&mut self) {
-        let pause = self.constants.heartbeat * TELLING;
-        let now = self.now.monotonic;
+        let pause = self.context.constants().heartbeat * TELLING;
+        let now = self.context.now();
         let is_due = self.jobs.told.is_open(now, pause);
         if is_due && !self.jobs.stamps.is_empty() && !self.is_asking() {
             self.owe_telling();
@@ -93,7 +93,7 @@ impl Lab2 {
     /// STAMPS has left.
     pub(crate) fn told_stamps(&mut self, telling: Telling) {
         if matches!(telling.purpose, Purpose::Tell | Purpose::Ask) {
-            self.jobs.told.note(self.now.monotonic);
+            self.jobs.told.note(self.context.now());
         }
         if let Some(once) = &mut self.jobs.once
             && telling.purpose == Purpose::Ask
@@ -111,7 +111,7 @@ impl Lab2 {
         telling: Telling,
         told: &ReceivedStamps<'_>,
     ) {
-        let (now, grain) = (self.now.monotonic, self.grain());
+        let (now, grain) = (self.context.now(), self.grain());
         let merged = self.jobs.stamps.merge(told.stamps, now, grain);
         let this = (envelope.from, telling.serial);
         match telling.purpose {
@@ -154,7 +154,7 @@ impl Lab2 {
             return;
         }
         let (each, known) = (self.stamps_per_frame(), self.jobs.stamps.len());
-        let (now, heartbeat) = (self.now.monotonic, self.constants.heartbeat);
+        let (now, heartbeat) = (self.context.now(), self.context.constants().heartbeat);
         let may_answer = is_asked || self.jobs.answered.is_open(now, heartbeat);
         if each == 0 || known == 0 || !may_answer {
             return;
@@ -173,8 +173,7 @@ impl Lab2 {
     /// Whether this node may count as a member: under another address it may have agreed just now.
     pub(crate) fn is_settled(&self) -> bool {
         let quiet = self.promise_lasts(self.roster());
-        let now = self.now.monotonic;
-        self.started.is_some_and(|at| now.since(at) >= quiet)
+        self.context.has_run_for(quiet)
     }
 
     /// Lays out what a STAMPS frame carries.
@@ -183,13 +182,13 @@ impl Lab2 {
             Purpose::Agree => 0,
             _ => self.stamps_per_frame(),
         };
-        let now = self.now.monotonic;
+        let now = self.context.now();
         self.jobs.stamps.lay_out(telling.first, count, now);
     }
 
     /// The last run of each job that is known here.
     pub fn runs(&self) -> impl Iterator<Item = RunView> {
         let entries = self.jobs.stamps.entries.iter();
-        entries.map(|entry| entry.view(self.now.monotonic))
+        entries.map(|entry| entry.view(self.context.now()))
     }
 }

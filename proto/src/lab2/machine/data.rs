@@ -67,7 +67,7 @@ impl Lab2 {
     /// A frame was refused because it is too long. What the interface was said to carry is no longer so.
     pub(crate) fn too_long(&mut self, kind: Kind) {
         if self.note_too_long(kind) {
-            let mtu = self.link.mtu();
+            let mtu = self.context.mtu();
             self.event(Event::TooLong { kind, mtu });
         }
         let has_token = matches!(kind, Kind::TakeToken | Kind::TokenIsHere);

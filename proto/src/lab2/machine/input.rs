@@ -35,7 +35,7 @@ impl Lab2 {
         let envelope = Envelope {
             from: frame.author,
             broadcast: frame.destination == MacAddr::BROADCAST,
-            at: self.now.monotonic.before(age),
+            at: self.context.now().before(age),
             backing: frame.profile.and_then(|said| said.backing()),
         };
         let only_wants = matches!(frame.message, Message::WantToken);
@@ -75,7 +75,10 @@ impl Lab2 {
 
     /// Section 1: which frames count at all.
     fn admit<'a>(&self, bytes: &'a [u8], age: Duration) -> Result<Frame<'a>, DropReason> {
-        let (Some(me), true) = (self.link.mac(), self.link.is_up() && !self.is_finished()) else {
+        let (Some(me), true) = (
+            self.context.mac(),
+            self.context.is_up() && !self.is_finished(),
+        ) else {
             return Err(DropReason::NotListening);
         };
         let frame = Frame::decode(bytes).map_err(drop_reason)?;

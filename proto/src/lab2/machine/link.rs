@@ -111,15 +111,15 @@ impl Lab2 {
     }
 
     fn link_is_like(&mut self, mac: MacAddr, ip: [u8; 16], mtu: usize) {
-        let before = match self.link {
+        let before = match self.context.link {
             Link::Up(interface) => Some(interface),
             Link::NeverUp | Link::Down(_) => None,
         };
-        self.link = Link::Up(Interface {
+        self.context.link = Link::Up(Interface {
             mac,
             ip,
             mtu,
-            since: before.map_or(self.now.monotonic, |before| before.since),
+            since: before.map_or(self.context.now(), |before| before.since),
         });
         let moved = self
             .table
@@ -145,11 +145,11 @@ impl Lab2 {
 
     /// Frames can be sent, and could not be until now.
     fn link_found(&mut self) {
-        self.hearing.last = self.link.up_since();
-        self.hearing.since = self.link.up_since();
+        self.hearing.last = self.context.up_since();
+        self.hearing.since = self.context.up_since();
         self.hearing.deaf = false;
         if self.hearing.unfit {
-            self.timer_in(Timer::Probe, self.constants.waiter_timeout());
+            self.timer_in(Timer::Probe, self.context.constants().waiter_timeout());
         }
         self.last_broadcast = None;
         self.ask();
@@ -162,7 +162,7 @@ impl Lab2 {
     /// Nothing can be sent: an OWNER cannot keep the token alive, so it has none. The node is a
     /// silent LOOSER until the link is back.
     fn link_lost(&mut self) {
-        if !self.link.fall() {
+        if !self.context.link.fall() {
             return;
         }
         self.out.outbox.clear();
@@ -175,7 +175,7 @@ impl Lab2 {
             self.enter_looser(Reason::LinkLost, self.token());
         }
         self.review_once();
-        self.out.timers.stop_all();
+        self.out.stop_all();
         if self.is_shutting_down() {
             self.finish();
         }
@@ -183,8 +183,8 @@ impl Lab2 {
 
     /// The interface has an address that it did not have before.
     fn take_address(&mut self, mac: MacAddr) {
-        if let Some(old) = self.link.mac() {
-            let now = self.now.monotonic;
+        if let Some(old) = self.context.mac() {
+            let now = self.context.now();
             if let Some(at) = self.table.find(old) {
                 // Nobody answers there.
                 self.table.set_left(at, true);
@@ -195,7 +195,7 @@ impl Lab2 {
             // Else the others wait for a member that is none any longer.
             self.broadcast(Content::Left(old));
             // Under its old address it may have promised something: it is not to be counted twice.
-            self.started = Some(now);
+            self.context.start_anew();
             // Another station with the old address no longer disturbs anybody.
             self.troubles.shared_at = None;
         }
@@ -218,6 +218,6 @@ impl Lab2 {
     /// Whether frames can be sent.
     #[must_use]
     pub fn is_link_up(&self) -> bool {
-        self.link.is_up()
+        self.context.is_up()
     }
 }

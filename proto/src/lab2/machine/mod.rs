@@ -1,5 +1,6 @@
 //! The machine's data, and how the driver's calls get to the rules of each state.
 
+pub(crate) mod context;
 pub(crate) mod data;
 pub(crate) mod input;
 pub(crate) mod judged;
@@ -28,7 +29,7 @@ use crate::lab2::diagnostics::trouble::Troubles;
 use crate::lab2::election::known::Known;
 use crate::lab2::election::rivals::Rivals;
 use crate::lab2::jobs::once::Jobs;
-use crate::lab2::machine::link::Link;
+use crate::lab2::machine::context::Context;
 use crate::lab2::machine::outbox::{Content, Outgoing};
 use crate::lab2::machine::output::Output;
 use crate::lab2::machine::shutdown::Shutdown;
@@ -42,22 +43,14 @@ use crate::lab2::members::table::Table;
 use crate::lab2::tenure::role::{Role, Search};
 use crate::lab2::{Command, Constants, Durable, Event, Reason, StoredStamp};
 use crate::throttle::Throttle;
-use crate::time::{Instant, Now, nanos};
+use crate::time::{Instant, Now};
 use crate::timers::TimerKind;
 use crate::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
 /// The Lab2 machine of one node. See [the contract](crate#contract) of its calls.
 #[derive(Debug, Clone)]
 pub struct Lab2 {
-    /// As this node was told. What it lives by is the same, unless it is apart.
-    pub(crate) configured: Constants,
-    pub(crate) constants: Constants,
-    pub(crate) derived: Derived,
-    /// The latest time that the machine was told.
-    pub(crate) now: Now,
-    /// When the machine was told the time for the first time.
-    pub(crate) started: Option<Instant>,
-    pub(crate) link: Link,
+    pub(crate) context: Context,
     pub(crate) role: Role,
     pub(crate) table: Table,
     pub(crate) known: Known,
@@ -101,62 +94,13 @@ pub struct Lab2 {
     pub(crate) out: Output,
 }
 
-/// What follows from the constants and is asked for with every frame.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Derived {
-    /// WAITER_TIMEOUT.
-    pub(crate) patience: Duration,
-    /// After so long without a frame a node is deaf: members that hear only their holder hear each other by
-    /// then, when that is dead.
-    pub(crate) earshot: Duration,
-    /// What a node that lives by them says of itself, but for its MTU.
-    pub(crate) profile: Profile,
-}
-
-impl Derived {
-    fn of(constants: &Constants) -> Self {
-        let patience = constants.waiter_timeout();
-        Self {
-            patience,
-            earshot: patience + constants.looser_answer_timeout(),
-            profile: Profile {
-                flags: 0,
-                mtu: 0,
-                constants: constants.digest(),
-                patience: nanos(patience),
-                shortest: nanos(patience),
-                take: nanos(constants.take_timeout),
-                expect: u32::try_from(constants.expect.unwrap_or(0)).unwrap_or(u32::MAX),
-            },
-        }
-    }
-}
-
-impl Derived {
-    /// It lives by other constants from now on, and says of itself what it said before.
-    pub(crate) fn live_by(&mut self, constants: &Constants) {
-        let Self {
-            patience, earshot, ..
-        } = Self::of(constants);
-        (self.patience, self.earshot) = (patience, earshot);
-    }
-}
-
 impl Lab2 {
     /// A machine whose link is down, with what an earlier run has stored.
     #[must_use]
     pub fn new(constants: Constants, durable: Durable) -> Self {
         let table = Table::new(constants.max_members);
         Self {
-            derived: Derived::of(&constants),
-            configured: constants.clone(),
-            constants,
-            now: Now {
-                monotonic: Instant::default(),
-                wall: 0,
-            },
-            started: None,
-            link: Link::NeverUp,
+            context: Context::new(constants),
             role: Role::Looser(Search::default()),
             table,
             known: Known::new(&durable),
@@ -193,7 +137,7 @@ impl Lab2 {
 
     /// The own address. Only asked for while the link is or was up.
     pub(crate) fn me(&self) -> MacAddr {
-        self.link.mac().unwrap_or_default()
+        self.context.me()
     }
 
     pub(crate) fn event(&mut self, event: Event) {
@@ -209,7 +153,7 @@ impl Lab2 {
     }
 
     pub(crate) fn timer_in(&mut self, timer: Timer, delay: Duration) {
-        self.out.timers.set(timer, self.now.monotonic + delay);
+        self.out.set(timer, self.context.now() + delay);
     }
 
     /// Goes over to another state and says so.
@@ -220,9 +164,7 @@ impl Lab2 {
         self.role = role;
         let to = self.state();
         if to != from {
-            self.out
-                .timers
-                .retain(|timer: Timer| timer.outlives_entry(to));
+            self.out.enter(to);
         }
         if !matches!(self.role, Role::Owner(_)) {
             self.table.end_tenure();
@@ -246,21 +188,15 @@ impl Lab2 {
 
     /// Strengthens `known`.
     pub(crate) fn learn(&mut self, token: Token, holder: MacAddr, data: Option<&[u8]>) {
-        if self.known.learn(self.now.monotonic, token, holder, data) {
+        if self.known.learn(self.context.now(), token, holder, data) {
             self.compare_with_clock(token);
         }
     }
 
     /// Moves the machine's clock, which never goes back.
     fn advance(&mut self, now: Now) {
-        let monotonic = self.now.monotonic.max(now.monotonic);
-        self.now = Now {
-            monotonic,
-            wall: now.wall,
-        };
-        if self.started.is_none() {
-            self.started = Some(monotonic);
-            self.jobs.stamps.recall(self.now);
+        if self.context.advance(now) {
+            self.jobs.stamps.recall(self.context.clock());
         }
     }
 
@@ -303,7 +239,7 @@ impl Lab2 {
         let accepted = sent == Sent::Accepted;
         // What tells nothing of this node itself does not spare it saying so.
         if accepted && to == MacAddr::BROADCAST && Profile::may_follow(content.kind()) {
-            self.silence.speak(self.now.monotonic);
+            self.silence.speak(self.context.now());
         }
         match content {
             Content::TakeToken(token) => self.offered(to, token, accepted),
@@ -380,7 +316,7 @@ impl Lab2 {
     fn ping(&self, promise: Option<lab2::Promise>) -> Message<'_> {
         Message::Ping {
             digest: self.table.digest(),
-            ip: self.link.ip(),
+            ip: self.context.ip(),
             promise,
             paused: self.owns_nothing(),
         }
@@ -398,7 +334,7 @@ impl Machine for Lab2 {
     fn handle_message(&mut self, now: Now, (): (), frame: &[u8], age: Duration) {
         self.advance(now);
         // What it has cost to send in answer to the frames before is this one's age, too.
-        let age = age + self.now.monotonic.since(now.monotonic);
+        let age = age + self.context.now().since(now.monotonic);
         self.expire_lease();
         self.expire_grade();
         self.out.begin_replies();
@@ -444,7 +380,7 @@ impl Machine for Lab2 {
         self.out.begin_freely();
         self.judge_hearing();
         for &timer in Timer::ALL {
-            if self.out.timers.take_due(timer, self.now.monotonic) {
+            if self.out.take_due(timer, self.context.now()) {
                 self.fire(timer);
             }
         }
@@ -464,7 +400,7 @@ impl Machine for Lab2 {
         if sent == Sent::TooLong {
             self.too_long(kind);
         }
-        if sent != Sent::Accepted && self.link.is_up() {
+        if sent != Sent::Accepted && self.context.is_up() {
             self.note_unsent();
         } else if self.troubles.unsent.is_some() {
             self.note_sent();
@@ -500,7 +436,7 @@ impl Machine for Lab2 {
             // It is tried again in a while.
             return None;
         }
-        let stamp = self.jobs.stamps.take_unstored(self.now);
+        let stamp = self.jobs.stamps.take_unstored(self.context.clock());
         (may_try || stamp.is_some()).then(|| Durable {
             stamp,
             ..self.known.durable()
@@ -511,7 +447,7 @@ impl Machine for Lab2 {
         loop {
             let outgoing = self.out.outbox.pop()?;
             self.table.hash_anew();
-            let ethertype = self.constants.ethertype;
+            let ethertype = self.context.constants().ethertype;
             let author = match outgoing.content {
                 Content::Left(old) => old,
                 _ => self.me(),
@@ -545,6 +481,6 @@ impl Machine for Lab2 {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.out.timers.next()
+        self.out.next()
     }
 }

@@ -5,10 +5,11 @@ use std::hash::Hash;
 
 use ring_codec::MacAddr;
 
-use crate::lab2::Event;
 use crate::lab2::machine::outbox::{Content, MAX_REPLIES, Outbox, Outgoing};
 use crate::lab2::machine::snapshot::Writer;
 use crate::lab2::machine::timer::{self, Timer};
+use crate::lab2::{Event, State};
+use crate::time::Instant;
 use crate::timers::{TimerKind, Timers};
 
 /// Events that one input usually makes at most; past it the queue would allocate.
@@ -17,7 +18,7 @@ const USUAL_EVENTS: usize = 128;
 /// It is drained after every input.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
-    pub(crate) timers: Timers<{ timer::COUNT }>,
+    timers: Timers<{ timer::COUNT }>,
     pub(crate) outbox: Outbox,
     events: VecDeque<Event>,
     /// How many more frames the last input may lead to, if it was a frame; `usize::MAX` if not.
@@ -57,6 +58,43 @@ impl Output {
     /// Whether the input in hand may lead to one more frame.
     pub(crate) const fn may_reply(&self) -> bool {
         self.replies_left > 0
+    }
+
+    pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
+        self.timers.set(timer, at);
+    }
+
+    pub(crate) fn stop(&mut self, timer: Timer) {
+        self.timers.stop(timer);
+    }
+
+    pub(crate) fn stop_all(&mut self) {
+        self.timers.stop_all();
+    }
+
+    /// Stops the timers that do not run on when this state is entered.
+    pub(super) fn enter(&mut self, state: State) {
+        self.timers
+            .retain(|timer: Timer| timer.outlives_entry(state));
+    }
+
+    pub(crate) fn is_set(&self, timer: Timer) -> bool {
+        self.timers.is_set(timer)
+    }
+
+    /// When a timer is due; `None`: it is not set.
+    pub(crate) fn due(&self, timer: Timer) -> Option<Instant> {
+        self.timers.due(timer)
+    }
+
+    /// Stops a timer and says whether it was due.
+    pub(crate) fn take_due(&mut self, timer: Timer, now: Instant) -> bool {
+        self.timers.take_due(timer, now)
+    }
+
+    /// When the next timer is due.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.timers.next()
     }
 
     pub(crate) fn send(&mut self, to: MacAddr, content: Content) {

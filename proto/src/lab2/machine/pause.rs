@@ -17,7 +17,7 @@ impl Lab2 {
             return;
         }
         self.paused = paused;
-        if !self.link.is_up() {
+        if !self.context.is_up() {
             return;
         }
         if paused {
@@ -46,7 +46,7 @@ impl Lab2 {
             && self.once_a_period(from, |notes| &mut notes.refused)
         {
             self.hand_over_failed(offer);
-        } else if !paused && self.may_pass() && !self.out.timers.is_set(Timer::Pass) {
+        } else if !paused && self.may_pass() && !self.out.is_set(Timer::Pass) {
             self.plan_pass();
         }
     }

@@ -27,7 +27,7 @@ impl Lab2 {
             return;
         }
         self.shutdown = Shutdown::Wanted;
-        if !self.link.is_up() {
+        if !self.context.is_up() {
             self.finish();
         } else if self.may_pass() {
             self.pass();
@@ -72,14 +72,14 @@ impl Lab2 {
                 self.acknowledge();
             }
             self.shutdown = Shutdown::Leaving;
-            self.out.timers.stop_all();
+            self.out.stop_all();
             self.send(MacAddr::BROADCAST, Content::Leaving);
         }
     }
 
     pub(crate) fn finish(&mut self) {
         self.shutdown = Shutdown::Finished;
-        self.out.timers.stop_all();
+        self.out.stop_all();
     }
 
     /// Whether a [`Command::ShutDown`](crate::lab2::Command::ShutDown) is carried out: nothing is left

@@ -34,12 +34,7 @@ impl Lab2 {
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
         let Self {
-            // From which those that are lived by follow.
-            configured: _,
-            constants,
-            now,
-            started,
-            link,
+            context,
             role,
             table,
             known,
@@ -55,7 +50,6 @@ impl Lab2 {
             corrections,
             rivals,
             contest,
-            derived,
             // Which people and applications are told of, and no rule looks at.
             troubles: _,
             cards: _,
@@ -72,12 +66,13 @@ impl Lab2 {
                 },
             out,
         } = self;
-        let (heartbeat, patience) = (constants.heartbeat, derived.patience);
+        let constants = context.constants();
+        let (heartbeat, patience) = (constants.heartbeat, context.waiter_timeout());
         let mut writer = Writer {
-            now: now.monotonic, // the wall clock is told anew with every input
+            now: context.now(), // the wall clock is told anew with every input
             bytes: Vec::with_capacity(512),
         };
-        link.snapshot(&mut writer);
+        context.link.snapshot(&mut writer);
         known.snapshot(&mut writer, patience, self.hearsay_lasts());
         (owner, want, paused, shutdown, middle, apart).hash(&mut writer);
         (failed, told).hash(&mut writer);
@@ -89,19 +84,19 @@ impl Lab2 {
         writer.role(role, (constants.take_timeout, objected), quiet);
         writer.table(table, heartbeat, patience, (quiet, constants.forget));
         let forgets = constants.forget.is_some();
-        writer.hearing(hearing, derived.earshot, quiet, forgets);
+        writer.hearing(hearing, context.deaf_after(), quiet, forgets);
         silence.snapshot(&mut writer, quiet);
         contest.snapshot(&mut writer, self.token(), heartbeat);
         writer.within(*last_broadcast, heartbeat);
         writer.age_up_to(*asked, patience);
         let promised = self.promise_lasts(self.roster());
-        writer.age_up_to(*started, self.quiet(self.roster()));
+        writer.age_up_to(context.started(), self.quiet(self.roster()));
         if let Role::Owner(tenure) = role {
             support.snapshot(&mut writer, tenure.token, promised, self.view_settles());
         }
-        let promise = promise.filter(|promise| promise.until > now.monotonic);
+        let promise = promise.filter(|promise| promise.until > context.now());
         promise
-            .map(|it| (it.token, it.holder, it.until.since(now.monotonic)))
+            .map(|it| (it.token, it.holder, it.until.since(context.now())))
             .hash(&mut writer);
         writer.within(corrections.last(), heartbeat);
         let pause = heartbeat.max(constants.take_timeout);

@@ -68,7 +68,7 @@ impl Lab2 {
         self.known.restore(self.storage.stored.known);
         if matches!(self.role, Role::Owner(_) | Role::Generating(_)) {
             self.enter_looser(Reason::NotStored, self.known.token());
-            self.timer_in(Timer::Ask, self.constants.looser_timeout());
+            self.timer_in(Timer::Ask, self.context.constants().looser_timeout());
         }
     }
 
@@ -77,11 +77,11 @@ impl Lab2 {
         let failed = self.storage.failed;
         if failed {
             self.known.store_again();
-            self.timer_in(Timer::Store, self.constants.heartbeat);
+            self.timer_in(Timer::Store, self.context.constants().heartbeat);
         }
         let withheld = failed || self.apart;
         let told = std::mem::replace(&mut self.storage.told, withheld);
-        if told != withheld && self.link.is_up() && !self.has_left() {
+        if told != withheld && self.context.is_up() && !self.has_left() {
             self.broadcast(Content::Ping);
         }
     }

@@ -63,13 +63,13 @@ impl Lab2 {
     /// Whether an address is this node's own.
     #[must_use]
     pub fn is_own(&self, mac: MacAddr) -> bool {
-        self.link.mac() == Some(mac)
+        self.context.is_own(mac)
     }
 
     /// The constants in force.
     #[must_use]
     pub fn constants(&self) -> &Constants {
-        &self.constants
+        &self.context.constants()
     }
 
     /// The state.
@@ -108,7 +108,7 @@ impl Lab2 {
     /// yet, may have been given up before. `None`: the link was never up.
     #[must_use]
     pub fn settled_at(&self) -> Option<Instant> {
-        let settled = self.link.up_since()? + self.longest_patience();
+        let settled = self.context.up_since()? + self.longest_patience();
         Some(
             self.unsettled_until()
                 .map_or(settled, |until| until.max(settled)),
@@ -120,7 +120,7 @@ impl Lab2 {
     #[must_use]
     pub fn lease_until(&self) -> Option<Instant> {
         let held = matches!(self.role, Role::Owner(_));
-        self.out.timers.due(Timer::Lease).filter(|_| held)
+        self.out.due(Timer::Lease).filter(|_| held)
     }
 
     /// Whether another member has asked for the token and has not had it since.
@@ -154,7 +154,7 @@ impl Lab2 {
     #[must_use]
     pub fn members(&self) -> impl ExactSizeIterator<Item = MemberView> {
         let order = self.table.order();
-        let alive = self.now.monotonic.before(self.silence());
+        let alive = self.context.now().before(self.silence());
         (0..self.table.len()).map(move |at| {
             let at = order.get(at).copied().unwrap_or(at);
             let (member, peer) = (&self.table.members()[at], &self.table.peers()[at]);
@@ -178,7 +178,7 @@ impl Lab2 {
                 paused,
                 presence,
                 last_seen: if own {
-                    Some(self.now.monotonic)
+                    Some(self.context.now())
                 } else {
                     peer.last_seen()
                 },

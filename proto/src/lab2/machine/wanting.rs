@@ -17,7 +17,7 @@ impl Lab2 {
             tenure.is_used = true;
             // Before the work, as when it comes with the token.
             self.acknowledge();
-            self.out.timers.stop(Timer::Pass);
+            self.out.stop(Timer::Pass);
         } else {
             self.say_want();
         }
@@ -28,7 +28,7 @@ impl Lab2 {
     pub(crate) fn work_done(&mut self) {
         let was_at_work = std::mem::take(&mut self.want);
         self.asked = None;
-        self.out.timers.stop(Timer::Want);
+        self.out.stop(Timer::Want);
         if was_at_work {
             self.plan_pass();
         }
@@ -38,7 +38,7 @@ impl Lab2 {
     /// when an input was dealt with: it may have brought another token in its place. A frame that has had
     /// its answers is not answered with this too.
     pub(crate) fn go_on_wanting(&mut self) {
-        if self.is_shutting_down() || self.out.timers.is_set(Timer::Want) || !self.may_say_want() {
+        if self.is_shutting_down() || self.out.is_set(Timer::Want) || !self.may_say_want() {
             return;
         }
         if self.out.may_reply() {
@@ -51,7 +51,7 @@ impl Lab2 {
     /// Takes up asking for the token again with the next wake-up, which is due at once. Called where no frame is in hand: what was sent has changed
     /// the state, and the next frame, which may be garbage, must not be what WANT_TOKEN answers.
     pub(crate) fn want_soon(&mut self) {
-        if !self.is_shutting_down() && !self.out.timers.is_set(Timer::Want) && self.may_say_want() {
+        if !self.is_shutting_down() && !self.out.is_set(Timer::Want) && self.may_say_want() {
             self.timer_in(Timer::Want, Duration::ZERO);
         }
     }
@@ -63,18 +63,18 @@ impl Lab2 {
         if self.may_say_want() {
             self.broadcast(Content::WantToken);
             self.ask_holder();
-            self.timer_in(Timer::Want, self.constants.heartbeat);
+            self.timer_in(Timer::Want, self.context.constants().heartbeat);
         }
     }
 
     /// What goes to all may not reach the holder, which keeps the token without end then, if its IDLE_HOLD
     /// has none. It is asked alone as well every WAITER_TIMEOUT.
     fn ask_holder(&mut self) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let since = *self.asked.get_or_insert(now);
         let holder = self.owner.filter(|&owner| !self.is_own(owner));
         if let Some(holder) = holder
-            && now.since(since) >= self.derived.patience
+            && now.since(since) >= self.context.waiter_timeout()
             && self.out.may_reply()
         {
             self.asked = Some(now);
@@ -86,7 +86,7 @@ impl Lab2 {
         self.want
             && !self.owns_nothing()
             && !self.is_deaf()
-            && self.link.is_up()
+            && self.context.is_up()
             && self.role.unoffered().is_none()
     }
 }

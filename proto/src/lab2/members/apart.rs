@@ -86,7 +86,7 @@ impl Lab2 {
     /// Finds out anew what the ring's times are, and whether this node and others are apart.
     pub(crate) fn review_constants(&mut self) {
         self.middle = self.find_middle();
-        let apart = self.is_far(&self.derived.profile) && !self.works_with_a_quorum();
+        let apart = self.is_far(&self.context.profile()) && !self.works_with_a_quorum();
         let was_apart = std::mem::replace(&mut self.apart, apart);
         if apart || was_apart {
             self.live_by_the_ring();
@@ -102,8 +102,8 @@ impl Lab2 {
         if self.table.profiles().is_empty() {
             return None;
         }
-        let own = self.derived.profile;
-        let silence = self.silence_at(self.configured.heartbeat);
+        let own = self.context.profile();
+        let silence = self.silence_at(self.context.configured().heartbeat);
         let members = self.table.members().iter();
         let agree = members.filter(|it| {
             let differs = self.table.profile_of(it.mac).is_some();
@@ -119,7 +119,7 @@ impl Lab2 {
     /// A node that is apart lives by the ring's times: with its own it would disturb by its questions alone, or its
     /// promises would bind it for too long.
     fn live_by_the_ring(&mut self) {
-        let mut constants = self.configured.clone();
+        let mut constants = self.context.configured().clone();
         if let Some(middle) = self.middle.filter(|_| self.apart) {
             let heartbeat = Duration::from_nanos(middle.patience) / constants.waiter_intervals;
             // Members may say of their times what they like.
@@ -128,14 +128,13 @@ impl Lab2 {
             // The two need not come from one member.
             constants.take_timeout = take.min(constants.heartbeat);
         }
-        if constants != self.constants {
-            self.derived.live_by(&constants);
-            self.constants = constants;
+        if constants != *self.context.constants() {
+            self.context.live_by(constants);
             match self.role {
                 Role::Waiter(_) => self.trust_the_token(),
                 // While the link is down nothing is asked.
-                Role::Looser(_) if self.link.is_up() => {
-                    self.timer_in(Timer::Ask, self.constants.looser_timeout());
+                Role::Looser(_) if self.context.is_up() => {
+                    self.timer_in(Timer::Ask, self.context.constants().looser_timeout());
                 }
                 Role::Looser(_) | Role::Owner(_) | Role::Generating(_) => {}
             }
@@ -149,7 +148,7 @@ impl Lab2 {
 
     /// A node that is apart lets go of a token, which nobody might take from it in its time.
     fn now_apart(&mut self, apart: bool) {
-        if !self.link.is_up() || self.is_shutting_down() {
+        if !self.context.is_up() || self.is_shutting_down() {
             return;
         }
         if apart {
@@ -160,7 +159,7 @@ impl Lab2 {
                 self.enter_looser(Reason::Apart, self.token());
             }
             if matches!(self.role, Role::Looser(_)) {
-                self.timer_in(Timer::Ask, self.constants.looser_timeout());
+                self.timer_in(Timer::Ask, self.context.constants().looser_timeout());
             }
         }
         // All are told with the next wake-up, which is due at once: the frame in hand has its answers.

@@ -22,7 +22,7 @@ pub(crate) const LISTENERS: usize = 64;
 impl Lab2 {
     /// The longest that anybody waits for a turn.
     pub(crate) fn longest_turn(&self) -> Duration {
-        self.constants.heartbeat / 4
+        self.context.constants().heartbeat / 4
     }
 
     /// How long this node holds back what others may be about to say as well: the longer the more
@@ -32,7 +32,7 @@ impl Lab2 {
         let members = u32::try_from(self.table.len()).unwrap_or(u32::MAX);
         let behind = u32::try_from(behind).unwrap_or(u32::MAX);
         let slot = self.longest_turn() / members.max(1);
-        slot.min(self.constants.heartbeat / 100) * behind
+        slot.min(self.context.constants().heartbeat / 100) * behind
     }
 
     /// Whether what a LOOSER's timer is for waits for this node's turn from now on: the timer is set anew.
@@ -55,9 +55,9 @@ impl Lab2 {
     /// Whether this node is one of those that follow a member in ring order, not counting such as are
     /// silent. A table may tell of hundreds that are gone: they do not count for as long.
     pub(crate) fn is_follower(&mut self, mac: MacAddr) -> bool {
-        let (me, now) = (self.me(), self.now.monotonic);
+        let (me, now) = (self.me(), self.context.now());
         let since = now.before(self.silence());
-        let told = now.before(self.constants.waiter_timeout() * NEWS);
+        let told = now.before(self.context.constants().waiter_timeout() * NEWS);
         self.table.follows(mac, me, FOLLOWERS, (since, told))
     }
 

@@ -59,12 +59,12 @@ impl Lab2 {
     /// Whether nobody was heard for so long that this node says so in what it broadcasts.
     #[must_use]
     pub fn is_deaf(&self) -> bool {
-        self.link.is_up() && self.hearing.deaf
+        self.context.is_up() && self.hearing.deaf
     }
 
     fn was_quiet(&self) -> bool {
-        let quiet = self.hearing.last.map(|at| self.now.monotonic.since(at));
-        quiet.is_some_and(|quiet| quiet >= self.derived.earshot)
+        let quiet = self.hearing.last.map(|at| self.context.now().since(at));
+        quiet.is_some_and(|quiet| quiet >= self.context.deaf_after())
     }
 
     /// It is judged where no frame waits: a process that was stopped has not heard what has come meanwhile.
@@ -75,7 +75,7 @@ impl Lab2 {
     /// Whether this node has heard others for so long that it knows who is silent.
     pub(crate) fn knows_who_is_silent(&self) -> bool {
         let since = self.hearing.since.filter(|_| !self.is_deaf());
-        since.is_some_and(|since| self.now.monotonic.since(since) >= self.silence())
+        since.is_some_and(|since| self.context.now().since(since) >= self.silence())
     }
 
     /// Whether nobody takes the token from this node, which therefore owns nothing.
@@ -132,7 +132,7 @@ impl Lab2 {
             peer.deaf = says_deaf;
             self.note_deafness(envelope.from, says_deaf);
         }
-        if was_quiet && self.may_pass() && !self.out.timers.is_set(Timer::Pass) {
+        if was_quiet && self.may_pass() && !self.out.is_set(Timer::Pass) {
             let turn = self.before_the_next_round();
             self.timer_in(Timer::Pass, turn);
         }
@@ -159,7 +159,7 @@ impl Lab2 {
             return;
         };
         let while_away = self.promise_lasts(self.table.len());
-        let since = self.now.monotonic.before(while_away);
+        let since = self.context.now().before(while_away);
         let peer = self.table.find(author).map(|at| &self.table.peers()[at]);
         if peer.is_some_and(|peer| !peer.was_heard_since(since))
             && let Role::Owner(tenure) = &mut self.role
@@ -202,7 +202,7 @@ impl Lab2 {
         else {
             return false;
         };
-        self.now.monotonic.since(refusals.since) >= self.constants.waiter_timeout()
+        self.context.now().since(refusals.since) >= self.context.constants().waiter_timeout()
             && refusals.count >= FAILURES
             && !self.is_shutting_down()
             && refusals.is_asked
@@ -214,13 +214,13 @@ impl Lab2 {
         self.hearing.unfit = true;
         self.event(Event::FitnessChanged { unfit: true });
         self.enter_looser(Reason::NobodyTakes, self.token());
-        self.timer_in(Timer::Ask, self.constants.looser_timeout());
+        self.timer_in(Timer::Ask, self.context.constants().looser_timeout());
         self.timer_in(Timer::Probe, self.probe_period());
         self.broadcast(Content::Ping);
     }
 
     fn probe_period(&self) -> Duration {
-        self.constants.waiter_timeout() * 4
+        self.context.constants().waiter_timeout() * 4
     }
 
     /// Asks the holder, alone, where the token is: the answer comes to this node alone as well. Where
@@ -244,10 +244,10 @@ impl Lab2 {
     /// No owner is heard any longer. If that stays so for as long again this node may own: where all
     /// have let go nobody else would.
     pub(crate) fn probe_soon(&mut self) {
-        let soon = self.now.monotonic + self.derived.patience;
-        let due = self.out.timers.due(Timer::Probe);
+        let soon = self.context.now() + self.context.waiter_timeout();
+        let due = self.out.due(Timer::Probe);
         if self.hearing.unfit && due.is_none_or(|due| due > soon) {
-            self.out.timers.set(Timer::Probe, soon);
+            self.out.set(Timer::Probe, soon);
         }
     }
 
@@ -255,9 +255,9 @@ impl Lab2 {
     pub(crate) fn recover(&mut self) {
         self.hearing.probe = Probe::None;
         if std::mem::take(&mut self.hearing.unfit) {
-            self.out.timers.stop(Timer::Probe);
+            self.out.stop(Timer::Probe);
             self.event(Event::FitnessChanged { unfit: false });
-            if self.link.is_up() {
+            if self.context.is_up() {
                 self.broadcast(Content::Ping);
             }
         }

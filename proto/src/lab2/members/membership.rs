@@ -28,7 +28,7 @@ impl Lab2 {
             mac,
             members: self.table.len(),
         });
-        if self.may_pass() && !self.out.timers.is_set(Timer::Pass) {
+        if self.may_pass() && !self.out.is_set(Timer::Pass) {
             let pause = self.before_the_next_round();
             self.timer_in(Timer::Pass, pause);
         }
@@ -79,7 +79,7 @@ impl Lab2 {
     }
 
     pub(crate) fn send_ping(&mut self, to: MacAddr) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         if let Some(peer) = self.table.peer_mut(to) {
             peer.owed_ping = false;
         }
@@ -100,7 +100,7 @@ impl Lab2 {
         let me = self.me();
         if members
             .iter()
-            .any(|member| member.mac == me && member.ip != self.link.ip())
+            .any(|member| member.mac == me && member.ip != self.context.ip())
         {
             self.correct_own_entry();
         }
@@ -124,7 +124,7 @@ impl Lab2 {
     /// Adds what is new, and returns a third party of which both tables hold an ip, but not the
     /// same.
     fn merge(&mut self, envelope: Envelope, members: &[Member]) -> Option<MacAddr> {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let mut disputed = None;
         let mut next = 0;
         for offered in members {
@@ -175,8 +175,8 @@ impl Lab2 {
             // It has heard for itself what was shown to all.
             return (held.ip, !envelope.broadcast);
         }
-        let now = self.now.monotonic;
-        let patience = self.constants.waiter_timeout();
+        let now = self.context.now();
+        let patience = self.context.constants().waiter_timeout();
         let long_ago = now.before(patience);
         let seen = self.table.peers()[at].last_seen();
         let heard_lately = seen.is_some_and(|seen| seen >= long_ago);
@@ -217,7 +217,7 @@ impl Lab2 {
 
     /// Somebody holds a wrong ip for this node, or does not know it: all are told.
     pub(crate) fn correct_own_entry(&mut self) {
-        let (now, heartbeat) = (self.now.monotonic, self.constants.heartbeat);
+        let (now, heartbeat) = (self.context.now(), self.context.constants().heartbeat);
         if self.out.may_reply() && self.corrections.allow(now, heartbeat) {
             self.broadcast(Content::Ping);
         }
@@ -282,8 +282,8 @@ impl Lab2 {
         mac: MacAddr,
         what: fn(&mut Notes) -> &mut Throttle,
     ) -> bool {
-        let now = self.now.monotonic;
-        let heartbeat = self.constants.heartbeat;
+        let now = self.context.now();
+        let heartbeat = self.context.constants().heartbeat;
         let notes = self.table.notes_mut(mac);
         notes.is_some_and(|notes| what(notes).allow(now, heartbeat))
     }

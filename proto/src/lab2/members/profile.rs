@@ -31,13 +31,17 @@ impl Lab2 {
     /// Returns the profiles of members that have not left and are not silent. Silence is judged by each member's own
     /// heartbeat, since this node's heartbeat changes when it is apart.
     pub(crate) fn there(&self) -> impl Iterator<Item = (MacAddr, Profile)> {
-        let most = self.constants.waiter_timeout().saturating_mul(APART);
+        let most = self
+            .context
+            .constants()
+            .waiter_timeout()
+            .saturating_mul(APART);
         // A fast member that is apart lives by the ring's times, and so speaks less often than it says.
         let least = nanos(Constants::default().waiter_timeout());
         let said = self.table.profiles().iter().copied();
         said.filter(move |&(mac, said)| {
             let theirs = Duration::from_nanos(said.patience.max(least)).min(most);
-            let heartbeat = theirs / self.constants.waiter_intervals;
+            let heartbeat = theirs / self.context.constants().waiter_intervals;
             !self.is_gone(mac, self.silence_at(heartbeat).min(LONGEST_SILENCE))
         })
     }
@@ -49,9 +53,9 @@ impl Lab2 {
     }
 
     fn has_gone(&self, mac: MacAddr, said: &Profile) -> bool {
-        let own = self.constants.waiter_timeout();
+        let own = self.context.constants().waiter_timeout();
         let theirs = Duration::from_nanos(said.patience).min(own.saturating_mul(APART));
-        let heartbeat = theirs / self.constants.waiter_intervals;
+        let heartbeat = theirs / self.context.constants().waiter_intervals;
         self.is_gone(mac, self.silence().max(Self::silence_of(heartbeat)))
     }
 
@@ -61,7 +65,7 @@ impl Lab2 {
         Profile {
             flags: self.flags(),
             shortest: nanos(shortest),
-            ..self.usual_profile()
+            ..self.context.profile()
         }
     }
 
@@ -73,14 +77,6 @@ impl Lab2 {
             0
         };
         deaf | unreached
-    }
-
-    /// What this node says of itself in a ring whose members agree, as they do then.
-    fn usual_profile(&self) -> Profile {
-        Profile {
-            mtu: u16::try_from(self.link.mtu()).unwrap_or(u16::MAX),
-            ..self.derived.profile
-        }
     }
 
     /// A frame with the profile and the card of its author, if it is one that has them: a hop costs nothing more. The
@@ -102,10 +98,10 @@ impl Lab2 {
             ..frame
         };
         let mtu = if profile.is_deaf() {
-            self.link.mtu()
+            self.context.mtu()
         } else {
             let (smallest, _) = self.smallest_mtu();
-            self.link.mtu().min(smallest.max(LEAST_MTU))
+            self.context.mtu().min(smallest.max(LEAST_MTU))
         };
         if with.encoded_len() > ETHERNET_HEADER_LEN + mtu {
             return frame;
@@ -115,7 +111,7 @@ impl Lab2 {
 
     /// Whether the MTU is so small that PING does not say it. A question does, which is shorter.
     pub(crate) fn is_too_small_to_say(&self) -> bool {
-        self.link.mtu() < PING_LEN + Profile::LEN
+        self.context.mtu() < PING_LEN + Profile::LEN
     }
 
     /// Whether a promise fits the MTU of who is to read it, or of everybody, and this node's.
@@ -126,12 +122,12 @@ impl Lab2 {
             let said = self.table.profile_of(to);
             said.map_or(usize::MAX, |said| said.mtu.into())
         };
-        self.link.mtu().min(theirs) >= PROMISE_LEN
+        self.context.mtu().min(theirs) >= PROMISE_LEN
     }
 
     /// A member says what it is.
     pub(crate) fn on_profile(&mut self, envelope: Envelope, said: Profile) {
-        let usual = self.usual_profile();
+        let usual = self.context.profile();
         // Remembered is what differs: in a ring in order that is nothing.
         let said = Profile { flags: 0, ..said };
         let remembered = (said != usual).then_some(said);
@@ -160,7 +156,7 @@ impl Lab2 {
     /// In what a member differs from this node although all members must agree.
     pub(crate) fn differs(&self, mac: MacAddr) -> Option<Difference> {
         let theirs = self.table.profile_of(mac)?;
-        let own = self.usual_profile();
+        let own = self.context.profile();
         let terms = |said: Profile| Terms {
             patience: Duration::from_nanos(said.patience),
             take_timeout: Duration::from_nanos(said.take),
@@ -187,8 +183,8 @@ impl Lab2 {
             (Timer::Heartbeat, said + self.beat_period()),
         ];
         for (timer, at) in deadlines {
-            if self.out.timers.due(timer).is_some_and(|due| at < due) {
-                self.out.timers.set(timer, at.max(self.now.monotonic));
+            if self.out.due(timer).is_some_and(|due| at < due) {
+                self.out.set(timer, at.max(self.context.now()));
             }
         }
     }
@@ -198,7 +194,7 @@ impl Lab2 {
     #[must_use]
     pub fn shortest_patience(&self) -> Duration {
         if self.table.profiles().is_empty() {
-            return self.derived.patience;
+            return self.context.waiter_timeout();
         }
         // What a member was told may be by one that is apart.
         let counts = |&shortest: &u64| !self.middle.is_some_and(|it| it.is_far_below(shortest));
@@ -208,7 +204,7 @@ impl Lab2 {
     }
 
     fn shortest_of(&self, others: impl Iterator<Item = u64>) -> Duration {
-        let own = self.constants.waiter_timeout();
+        let own = self.context.constants().waiter_timeout();
         others.min().map_or(own, |shortest| {
             own.min(Duration::from_nanos(shortest).max(LEAST_PATIENCE))
         })
@@ -217,7 +213,7 @@ impl Lab2 {
     /// The longest patience in the ring, as far as this node has been told: so long whoever was OWNER
     /// before may have told its application to rely on its token.
     pub(crate) fn longest_patience(&self) -> Duration {
-        let own = self.constants.waiter_timeout();
+        let own = self.context.constants().waiter_timeout();
         // One that is silent may be dead, and what it told its application goes on.
         let others = self.table.profiles().iter();
         let longest = others.map(|(_, said)| said.patience).max();
@@ -230,11 +226,11 @@ impl Lab2 {
     /// How often an OWNER speaks: often enough for the shortest patience, but nobody makes it flood the
     /// segment.
     pub(crate) fn beat_period(&self) -> Duration {
-        let own = self.constants.heartbeat;
+        let own = self.context.constants().heartbeat;
         if self.table.profiles().is_empty() {
             return own;
         }
-        let often_enough = self.shortest_patience() / self.constants.waiter_intervals;
+        let often_enough = self.shortest_patience() / self.context.constants().waiter_intervals;
         own.min(often_enough.max(LEAST_PATIENCE / 2))
     }
 
@@ -244,9 +240,9 @@ impl Lab2 {
         let others = self.table.profiles().iter();
         let others = others.filter_map(|(_, said)| {
             let expect = usize::try_from(said.expect).ok()?;
-            (expect > 0).then_some(expect.min(self.constants.max_members))
+            (expect > 0).then_some(expect.min(self.context.constants().max_members))
         });
-        others.chain(self.constants.expect).max()
+        others.chain(self.context.constants().expect).max()
     }
 
     /// How many members the ring is to have, as far as anybody says; 0: nobody does.
@@ -257,7 +253,7 @@ impl Lab2 {
 
     /// For how long a member stands by its offers, and this node by what it is offered.
     pub(crate) fn offer_lasts(&self, giver: MacAddr) -> Duration {
-        let own = self.constants.take_timeout;
+        let own = self.context.constants().take_timeout;
         let theirs = self.table.profile_of(giver);
         theirs.map_or(own, |said| own.min(Duration::from_nanos(said.take)))
     }
@@ -268,9 +264,9 @@ impl Lab2 {
         let smallest = others
             .map(|(mac, said)| (usize::from(said.mtu), Some(mac)))
             .min();
-        let own = (self.link.mtu(), None);
+        let own = (self.context.mtu(), None);
         smallest.map_or(own, |other| {
-            if other.0 < self.link.mtu() {
+            if other.0 < self.context.mtu() {
                 other
             } else {
                 own

@@ -97,7 +97,7 @@ impl Lab2 {
 
     /// How long a member is silent at most, towards all, while it hears heartbeats.
     fn sign_of_life(&self) -> Duration {
-        self.sign_of_life_at(self.constants.heartbeat)
+        self.sign_of_life_at(self.context.constants().heartbeat)
     }
 
     fn sign_of_life_at(&self, heartbeat: Duration) -> Duration {
@@ -118,7 +118,7 @@ impl Lab2 {
 
     /// Whom the token may be offered to: who was heard at this time or later.
     pub(crate) fn alive_since(&self) -> Instant {
-        let alive = self.now.monotonic.before(self.silence());
+        let alive = self.context.now().before(self.silence());
         let doubted = self.silence.doubted;
         doubted.map_or(alive, |doubted| alive.max(doubted))
     }
@@ -145,7 +145,7 @@ impl Lab2 {
     /// for long. Members have their turns at different times.
     pub(crate) fn audience(&self, holder: MacAddr) -> MacAddr {
         let most = self.sign_of_life();
-        let quiet = self.silence.spoke.map(|at| self.now.monotonic.since(at));
+        let quiet = self.silence.spoke.map(|at| self.context.now().since(at));
         let is_due = quiet.is_none_or(|quiet| {
             quiet >= most / 2 && {
                 let rank = u32::try_from(self.table.rank(self.me())).unwrap_or(u32::MAX);
@@ -168,7 +168,7 @@ impl Lab2 {
 
     /// Whether a member may be removed: it is another one, and has left or was not heard for so long.
     pub(crate) fn is_gone(&self, mac: MacAddr, silence: Duration) -> bool {
-        let alive = self.now.monotonic.before(silence);
+        let alive = self.context.now().before(silence);
         let peer = self.table.find(mac).map(|at| &self.table.peers()[at]);
         mac != self.me() && peer.is_some_and(|peer| peer.is_gone(alive))
     }
@@ -180,8 +180,8 @@ impl Lab2 {
         }
         self.table.remove(macs);
         self.end_troubles_of(macs);
-        let now = self.now.monotonic;
-        let until = now + self.constants.waiter_timeout() * AWAY;
+        let now = self.context.now();
+        let until = now + self.context.constants().waiter_timeout() * AWAY;
         self.table.removed.add(macs, now, until, tell);
         for &mac in macs {
             let members = self.table.len();
@@ -193,11 +193,11 @@ impl Lab2 {
     /// With a heartbeat the holder looks for members to remove, and for such that somebody still tells of. It
     /// speaks of them after that: a frame that is answered with a heartbeat has had its answers.
     pub(crate) fn look_after_members(&mut self) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let last = *self.silence.swept.get_or_insert(now);
         let rested = now.since(last) >= self.sign_of_life();
-        if rested && self.constants.forget.is_some() {
-            self.out.timers.set(Timer::Members, now);
+        if rested && self.context.constants().forget.is_some() {
+            self.out.set(Timer::Members, now);
         }
         self.look_after_removed();
         self.say_mtu_in_time();
@@ -208,18 +208,18 @@ impl Lab2 {
     /// do not arrive here until it has.
     pub(crate) fn say_mtu_in_time(&mut self) {
         if self.is_too_small_to_say() && self.is_mtu_due() {
-            self.out.timers.set(Timer::Members, self.now.monotonic);
+            self.out.set(Timer::Members, self.context.now());
         }
     }
 
     fn is_mtu_due(&self) -> bool {
-        let period = self.constants.waiter_timeout();
-        self.silence.said_mtu.is_open(self.now.monotonic, period)
+        let period = self.context.constants().waiter_timeout();
+        self.silence.said_mtu.is_open(self.context.now(), period)
     }
 
     fn say_mtu(&mut self) {
-        if self.link.is_up() && self.is_too_small_to_say() && self.is_mtu_due() {
-            self.silence.said_mtu.note(self.now.monotonic);
+        if self.context.is_up() && self.is_too_small_to_say() && self.is_mtu_due() {
+            self.silence.said_mtu.note(self.context.now());
             self.broadcast(Content::WhereIsToken);
         }
     }
@@ -227,13 +227,13 @@ impl Lab2 {
     /// A holder speaks soon of members that somebody still tells of, whether or not the token stays here
     /// until its next heartbeat.
     pub(crate) fn look_after_removed(&mut self) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         if self
             .table
             .removed
-            .is_to_be_told(now, self.constants.heartbeat)
+            .is_to_be_told(now, self.context.constants().heartbeat)
         {
-            self.out.timers.set(Timer::Members, now);
+            self.out.set(Timer::Members, now);
         }
     }
 
@@ -246,10 +246,10 @@ impl Lab2 {
 
     /// The holder removes members that have been silent for as long as they are remembered, and tells all.
     pub(crate) fn remove_silent(&mut self) {
-        let Some(after) = self.constants.forget else {
+        let Some(after) = self.context.constants().forget else {
             return;
         };
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let (rests, after) = (self.sign_of_life(), after.max(self.silence()));
         let is_holder = matches!(self.role, Role::Owner(_));
         if !is_holder
@@ -275,10 +275,10 @@ impl Lab2 {
 
     /// Tells all who was removed, as far as they may not know it.
     pub(crate) fn tell_removed(&mut self) {
-        if !self.silence.named.is_empty() || !self.link.is_up() {
+        if !self.silence.named.is_empty() || !self.context.is_up() {
             return;
         }
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let most = self.forgotten_per_frame();
         self.silence.named = self.table.removed.take_untold(most, now);
         if !self.silence.named.is_empty() {
@@ -298,7 +298,7 @@ impl Lab2 {
     /// there, and tells all.
     pub(crate) fn on_forget(&mut self, members: &[MacAddr]) {
         let mut gone: Vec<MacAddr> = members.to_vec();
-        let patience = self.constants.waiter_timeout();
+        let patience = self.context.constants().waiter_timeout();
         gone.retain(|&mac| self.is_gone(mac, patience));
         gone.sort_unstable();
         gone.dedup();
@@ -314,7 +314,7 @@ impl Lab2 {
         if !matches!(self.role, Role::Owner(_)) {
             return false;
         }
-        let (me, alive) = (self.me(), self.now.monotonic.before(self.silence()));
+        let (me, alive) = (self.me(), self.context.now().before(self.silence()));
         let members = self.table.members().iter().zip(self.table.peers());
         let gone = members.filter(|(it, peer)| it.mac != me && peer.is_gone(alive));
         let longest = gone.min_by_key(|(_, peer)| peer.silent_since());
@@ -327,6 +327,6 @@ impl Lab2 {
 
     /// A member is new in the table: since now it is waited for.
     pub(crate) fn told_of(&mut self, at: usize) {
-        self.table.peer_at(at).seen = self.now.monotonic.as_nanos();
+        self.table.peer_at(at).seen = self.context.now().as_nanos();
     }
 }

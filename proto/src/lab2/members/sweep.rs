@@ -54,8 +54,8 @@ impl Lab2 {
     /// its turn.
     pub(crate) fn plan_to_ask(&mut self, digest: Digest) {
         self.sweep.digest = digest;
-        let (now, heartbeat) = (self.now.monotonic, self.constants.heartbeat);
-        if !self.out.timers.is_set(Timer::Compare) && self.sweep.asked.allow(now, heartbeat) {
+        let (now, heartbeat) = (self.context.now(), self.context.constants().heartbeat);
+        if !self.out.is_set(Timer::Compare) && self.sweep.asked.allow(now, heartbeat) {
             self.timer_in(Timer::Compare, self.turn());
         }
     }
@@ -63,7 +63,7 @@ impl Lab2 {
     /// The turn has come: asks, and makes itself known to all, if the tables still differ.
     pub(crate) fn ask_for_table(&mut self) {
         if matches!(self.role, Role::Waiter(_)) && self.table.differs(self.sweep.digest) {
-            self.corrections.note(self.now.monotonic);
+            self.corrections.note(self.context.now());
             self.broadcast(Content::Ping);
         }
     }
@@ -72,7 +72,7 @@ impl Lab2 {
     /// table: the holder will answer all.
     pub(crate) fn overhear_ping(&mut self, envelope: Envelope, digest: Digest) {
         if envelope.broadcast && digest != self.sweep.digest {
-            self.out.timers.stop(Timer::Compare);
+            self.out.stop(Timer::Compare);
         }
     }
 
@@ -123,16 +123,16 @@ impl Lab2 {
         self.count_part();
         self.sweep.digest = digest;
         (self.sweep.end, self.sweep.by) = (last.mac, envelope.from);
-        self.out.timers.stop(Timer::Compare);
+        self.out.stop(Timer::Compare);
         if matches!(self.role, Role::Waiter(_)) && self.is_large() && self.table.differs(digest) {
             // More may be on its way.
-            let pause = self.constants.heartbeat / 100;
+            let pause = self.context.constants().heartbeat / 100;
             self.timer_in(Timer::Compare, pause + self.turn());
         }
     }
 
     fn count_part(&mut self) {
-        let (now, heartbeat) = (self.now.monotonic, self.constants.heartbeat);
+        let (now, heartbeat) = (self.context.now(), self.context.constants().heartbeat);
         if self.sweep.periods.allow(now, heartbeat) {
             self.sweep.parts = 0;
         }

@@ -39,7 +39,7 @@ impl Lab2 {
 
     /// Enters OWNER.
     pub(crate) fn begin_tenure(&mut self, tenure: Tenure, reason: Reason) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         // The others' patience began with the last heartbeat that all could hear.
         let trusted_since = match self.last_broadcast {
             Some(at) if !self.broadcast_is_due() => at,
@@ -49,15 +49,14 @@ impl Lab2 {
         self.known.hear(now);
         self.asked = None;
         let tenure = Tenure {
-            rests_until: now + self.constants.idle_hold,
+            rests_until: now + self.context.constants().idle_hold,
             is_used: tenure.is_used || self.want,
             ..tenure
         };
         self.change(Role::Owner(tenure), reason, Some(tenure.token));
-        let timers = &mut self.out.timers;
-        timers.set(Timer::Heartbeat, trusted_since + beat_period);
-        timers.set(Timer::Lease, trusted_since + patience);
-        self.set_owner(self.link.mac());
+        self.out.set(Timer::Heartbeat, trusted_since + beat_period);
+        self.out.set(Timer::Lease, trusted_since + patience);
+        self.set_owner(self.context.mac());
         self.look_after_removed();
     }
 
@@ -67,12 +66,12 @@ impl Lab2 {
         let Some(&Tenure { rests_until, .. }) = self.role.unoffered() else {
             return;
         };
-        let is_over = rests_until <= self.now.monotonic;
-        if is_over || self.constants.idle_hold.is_zero() || self.is_urged() {
+        let is_over = rests_until <= self.context.now();
+        if is_over || self.context.constants().idle_hold.is_zero() || self.is_urged() {
             self.pass();
         } else if self.may_pass() {
             let at = self.heartbeat_about(rests_until).unwrap_or(rests_until);
-            self.out.timers.set(Timer::Pass, at);
+            self.out.set(Timer::Pass, at);
         }
     }
 
@@ -83,7 +82,9 @@ impl Lab2 {
         let Some(tenure) = self.role.unoffered() else {
             return false;
         };
-        let unsent = tenure.unsent.map(|it| it.at + self.constants.take_timeout);
+        let unsent = tenure
+            .unsent
+            .map(|it| it.at + self.context.constants().take_timeout);
         let is_over = now >= unsent.unwrap_or(tenure.rests_until);
         is_over && self.table.len() > 1 && !self.is_deaf()
     }
@@ -94,10 +95,7 @@ impl Lab2 {
         let Role::Owner(Tenure { next_progress, .. }) = self.role else {
             return;
         };
-        let speaks = self
-            .out
-            .timers
-            .take_due(Timer::Heartbeat, self.now.monotonic);
+        let speaks = self.out.take_due(Timer::Heartbeat, self.context.now());
         let goes_on = self.pass() && next_progress.is_none();
         if speaks && goes_on {
             self.timer_in(Timer::Heartbeat, self.overtaken_within());
@@ -109,18 +107,23 @@ impl Lab2 {
     /// When the next heartbeat is due, if that is about `then`. A hop and a heartbeat at one time wake
     /// the members up once.
     fn heartbeat_about(&self, then: Instant) -> Option<Instant> {
-        let at = self.out.timers.due(Timer::Heartbeat)?;
+        let at = self.out.due(Timer::Heartbeat)?;
         // One that is about to leave counts as due again until it has.
-        let is_leaving = at == self.now.monotonic + self.constants.take_timeout;
+        let is_leaving = at == self.context.now() + self.context.constants().take_timeout;
         let apart = at.since(then).max(then.since(at));
-        let most = self.constants.idle_hold.min(self.constants.heartbeat) / 2;
+        let most = self
+            .context
+            .constants()
+            .idle_hold
+            .min(self.context.constants().heartbeat)
+            / 2;
         (apart <= most && !is_leaving).then_some(at)
     }
 
     /// Whether the next heartbeat may as well come with the token, which rests.
     fn may_speak(&mut self) -> bool {
         let rests = !self.want && !self.is_urged();
-        rests && self.heartbeat_about(self.now.monotonic).is_some()
+        rests && self.heartbeat_about(self.context.now()).is_some()
     }
 
     /// Whether the token is to go on without waiting for IDLE_HOLD.
@@ -134,10 +137,14 @@ impl Lab2 {
     /// must not leave a giver behind that mints, and offers the token to others.
     fn acknowledge_in_time(&mut self) {
         let goes_on_soon = !self.want
-            && (self.is_urged() || self.constants.idle_hold <= self.constants.take_timeout / 4);
+            && (self.is_urged()
+                || self.context.constants().idle_hold <= self.context.constants().take_timeout / 4);
         if goes_on_soon {
             // It is due within a quarter; the rest is for the wake-up.
-            self.timer_in(Timer::Acknowledge, self.constants.take_timeout / 5);
+            self.timer_in(
+                Timer::Acknowledge,
+                self.context.constants().take_timeout / 5,
+            );
         } else {
             self.acknowledge();
         }
@@ -146,7 +153,7 @@ impl Lab2 {
     /// Tells the previous holder that its TAKE_TOKEN was accepted: with the token, or, if that
     /// has gone on already, with what is known of it.
     pub(crate) fn acknowledge(&mut self) {
-        self.out.timers.stop(Timer::Acknowledge);
+        self.out.stop(Timer::Acknowledge);
         let Some(owed) = self.role.take_unacknowledged() else {
             return;
         };
@@ -168,13 +175,16 @@ impl Lab2 {
     fn broadcast_is_due(&self) -> bool {
         let period = self.beat_period();
         self.last_broadcast
-            .is_none_or(|at| self.now.monotonic.since(at) >= period)
+            .is_none_or(|at| self.context.now().since(at) >= period)
     }
 
     /// For how long a heartbeat waits for an offer to be taken: not for so long that a member loses its
     /// patience.
     fn overtaken_within(&self) -> Duration {
-        self.constants.take_timeout.min(self.beat_period())
+        self.context
+            .constants()
+            .take_timeout
+            .min(self.beat_period())
     }
 
     /// Broadcasts TOKEN_IS_HERE; [`said_so`](Self::said_so) goes on when it has left. One that
@@ -183,14 +193,14 @@ impl Lab2 {
         let Role::Owner(tenure) = self.role else {
             return;
         };
-        let take_timeout = self.constants.take_timeout;
+        let take_timeout = self.context.constants().take_timeout;
         // Where the token goes round fast, everybody who has just passed it on waits here until
         // it is back: its heartbeat would be outdated. One that is not taken in time is not.
         let taken_by = tenure
             .offer
             .map(|offer| offer.since + self.overtaken_within());
-        if let Some(at) = taken_by.filter(|&at| self.now.monotonic < at) {
-            self.out.timers.set(Timer::Heartbeat, at);
+        if let Some(at) = taken_by.filter(|&at| self.context.now() < at) {
+            self.out.set(Timer::Heartbeat, at);
         } else {
             self.timer_in(Timer::Heartbeat, take_timeout);
             self.token_is_here(MacAddr::BROADCAST);
@@ -202,11 +212,11 @@ impl Lab2 {
         self.answered(MacAddr::BROADCAST, true);
         if let Role::Owner(tenure) = &mut self.role {
             tenure.unacknowledged = None;
-            self.last_broadcast = Some(self.now.monotonic);
-            self.known.hear(self.now.monotonic);
+            self.last_broadcast = Some(self.context.now());
+            self.known.hear(self.context.now());
             self.timer_in(Timer::Heartbeat, self.beat_period());
             self.timer_in(Timer::Lease, self.shortest_patience());
-            self.out.timers.stop(Timer::Acknowledge);
+            self.out.stop(Timer::Acknowledge);
             self.tells_all();
             self.look_after_members();
             if self.roster() == 1 {
@@ -223,7 +233,7 @@ impl Lab2 {
     /// elected another owner by now. Called before anything else that an input does, so that a
     /// process that was stopped never acts as an owner on waking up.
     pub(crate) fn expire_lease(&mut self) {
-        if self.out.timers.take_due(Timer::Lease, self.now.monotonic) {
+        if self.out.take_due(Timer::Lease, self.context.now()) {
             self.on_lease_expired();
         }
     }

@@ -40,11 +40,11 @@ impl Lab2 {
         let Some(Unsent { to, at, .. }) = self.unsent() else {
             return self.offer_after(self.me(), false);
         };
-        let due = at + self.constants.take_timeout;
-        if self.now.monotonic >= due {
+        let due = at + self.context.constants().take_timeout;
+        if self.context.now() >= due {
             return self.offer_to(to);
         }
-        self.out.timers.set(Timer::Pass, due);
+        self.out.set(Timer::Pass, due);
         true
     }
 
@@ -82,7 +82,7 @@ impl Lab2 {
         let Role::Owner(tenure) = self.role else {
             return false;
         };
-        self.out.timers.stop(Timer::Pass);
+        self.out.stop(Timer::Pass);
         if tenure.token.progress >= MAX_PROGRESS {
             self.event(Event::ProgressExhausted);
             return false;
@@ -116,7 +116,7 @@ impl Lab2 {
         if next.is_some_and(|to| self.offer_to(to)) {
             return true;
         }
-        self.out.timers.stop(Timer::Pass);
+        self.out.stop(Timer::Pass);
         self.stay(minted);
         false
     }
@@ -154,7 +154,7 @@ impl Lab2 {
     fn next_progress(&mut self, tenure: Tenure) -> u64 {
         let Token { progress, .. } = tenure.token;
         let next = tenure.next_progress.unwrap_or_else(|| {
-            let (now, patience) = (self.now.monotonic, self.derived.patience);
+            let (now, patience) = (self.context.now(), self.context.waiter_timeout());
             let step = self.rivals.take_step(now, tenure.token, patience);
             (progress + step).min(MAX_PROGRESS)
         });
@@ -174,12 +174,12 @@ impl Lab2 {
         } else {
             // A turn of nobody must not become a busy loop.
             let pause = if minted && self.table.wanting > 0 {
-                self.constants.take_timeout
+                self.context.constants().take_timeout
             } else {
                 self.before_the_next_round()
             };
             if let Role::Owner(tenure) = &mut self.role {
-                tenure.rests_until = self.now.monotonic + pause;
+                tenure.rests_until = self.context.now() + pause;
             }
             self.timer_in(Timer::Pass, pause);
         }
@@ -193,7 +193,7 @@ impl Lab2 {
             heartbeat,
             take_timeout,
             ..
-        } = self.constants;
+        } = *self.context.constants();
         let rests = if self.gives_away() {
             idle_hold.min(heartbeat)
         } else {
@@ -211,7 +211,7 @@ impl Lab2 {
     /// A TAKE_TOKEN was sent, or could not be: then it is tried again, and does not count unless that
     /// goes on.
     pub(crate) fn offered(&mut self, to: MacAddr, token: Token, accepted: bool) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
@@ -219,7 +219,7 @@ impl Lab2 {
         let times = before.map_or(0, |unsent| unsent.times) + 1;
         tenure.unsent = (!accepted).then_some(Unsent { to, times, at: now });
         // An interface that refuses all at once must not have all members offered the token at once.
-        let in_vain = !accepted && times > self.constants.take_attempts;
+        let in_vain = !accepted && times > self.context.constants().take_attempts;
         match &mut tenure.offer {
             Some(offer) if accepted => {
                 offer.attempts += 1;
@@ -245,10 +245,13 @@ impl Lab2 {
                 // A token that is yielded is given away with work left.
                 self.go_on_wanting();
             }
-            None => return self.timer_in(Timer::Pass, self.constants.take_timeout),
+            None => return self.timer_in(Timer::Pass, self.context.constants().take_timeout),
         }
         let attempts = self.role.offer().map_or(0, |offer| offer.attempts);
-        self.timer_in(Timer::Take, self.constants.answered_within(attempts));
+        self.timer_in(
+            Timer::Take,
+            self.context.constants().answered_within(attempts),
+        );
     }
 
     /// TAKE_TIMEOUT has passed without an acknowledgement.
@@ -256,7 +259,7 @@ impl Lab2 {
         let Some(offer) = self.role.offer() else {
             return;
         };
-        if offer.attempts < self.constants.take_attempts {
+        if offer.attempts < self.context.constants().take_attempts {
             self.send(offer.to, Content::TakeToken(offer.token));
         } else {
             self.hand_over_failed(offer);
@@ -270,12 +273,12 @@ impl Lab2 {
             return;
         };
         tenure.unsent = None;
-        let took = self.constants.take_timeout * self.constants.take_attempts;
+        let took = self.context.constants().take_timeout * self.context.constants().take_attempts;
         let offer = Offer {
             to,
             token,
             attempts: 0,
-            since: self.now.monotonic.before(took),
+            since: self.context.now().before(took),
             departs: false,
         };
         let last = self.goes_on_after(to);
@@ -293,7 +296,7 @@ impl Lab2 {
         let minted = self.mint(offer.token.progress + 1);
         let ack = self.outlived(tenure.ack);
         if matches!(ack, AckState::Unsure(_)) {
-            self.out.timers.set(Timer::Heartbeat, self.now.monotonic);
+            self.out.set(Timer::Heartbeat, self.context.now());
         }
         self.role = Role::Owner(tenure.renewed(minted, ack));
         // Nobody can tell from the new chain that the tenures of the old one are over.
@@ -366,15 +369,15 @@ impl Lab2 {
             if let Some(peer) = self.table.peer_mut(offer.to) {
                 peer.penalty.succeed();
             }
-            let latency = self.now.monotonic.since(offer.since);
+            let latency = self.context.now().since(offer.since);
             self.event(Event::HandedOver {
                 to: offer.to,
                 latency,
             });
         }
-        self.known.hear(self.now.monotonic);
+        self.known.hear(self.context.now());
         // Whoever took it may have forgotten what this node has asked for meanwhile.
-        self.out.timers.stop(Timer::Want);
+        self.out.stop(Timer::Want);
         self.become_waiter(Reason::TokenHandedOver, offer.token);
         self.set_owner(Some(holder));
     }

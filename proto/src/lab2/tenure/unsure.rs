@@ -42,7 +42,7 @@ impl Lab2 {
 
     /// All frames that were sent have left by now.
     pub(crate) fn departed(&mut self) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
@@ -67,7 +67,10 @@ impl Lab2 {
         };
         if std::mem::take(&mut offer.departs) {
             let attempts = offer.attempts;
-            self.timer_in(Timer::Take, self.constants.answered_within(attempts));
+            self.timer_in(
+                Timer::Take,
+                self.context.constants().answered_within(attempts),
+            );
         }
     }
 
@@ -75,14 +78,14 @@ impl Lab2 {
     /// members object to a heartbeat, which leaves at once, and another owner has one of its own. `late`: the
     /// giver was told so much too late; `None`: it could not be told.
     fn become_unsure(&mut self, late: Option<Duration>) {
-        let now = self.now.monotonic;
+        let now = self.context.now();
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
         tenure.ack = AckState::Unsure(Announced::No);
         let offered_to = tenure.offer.map(|offer| offer.to);
         if offered_to.is_none() {
-            self.out.timers.set(Timer::Heartbeat, now);
+            self.out.set(Timer::Heartbeat, now);
         }
         self.note_recurring(Trouble::TakenLate { late, offered_to });
     }
@@ -91,7 +94,7 @@ impl Lab2 {
     pub(crate) fn note_late(&mut self, owed: Owed) {
         let late = owed
             .by
-            .map_or(Duration::ZERO, |by| self.now.monotonic.since(by));
+            .map_or(Duration::ZERO, |by| self.context.now().since(by));
         if !late.is_zero() {
             self.note_recurring(Trouble::TakenLate {
                 late: Some(late),
@@ -114,9 +117,9 @@ impl Lab2 {
     /// All have been told that this node holds the token, of which it is unsure. For work that waits here it
     /// rests for as long as that lasts, and its IDLE_HOLD.
     fn all_are_told(&mut self) {
-        let now = self.now.monotonic;
-        let sure_at = now + self.constants.objected_within();
-        let idle_hold = self.constants.idle_hold;
+        let now = self.context.now();
+        let sure_at = now + self.context.constants().objected_within();
+        let idle_hold = self.context.constants().idle_hold;
         let want = self.want;
         let Role::Owner(tenure) = &mut self.role else {
             return;
@@ -145,11 +148,11 @@ impl Lab2 {
         let Announced::At(told) = told else {
             return true;
         };
-        let answered = told + self.constants.take_timeout;
-        if answered <= self.now.monotonic {
+        let answered = told + self.context.constants().take_timeout;
+        if answered <= self.context.now() {
             return false;
         }
-        self.out.timers.set(Timer::Pass, answered);
+        self.out.set(Timer::Pass, answered);
         true
     }
 
@@ -161,16 +164,16 @@ impl Lab2 {
         let since = match tenure.ack {
             AckState::Settled => return None,
             AckState::Unsure(Announced::At(told)) => told,
-            AckState::Due(_) | AckState::Sent(_) | AckState::Unsure(_) => self.now.monotonic,
+            AckState::Due(_) | AckState::Sent(_) | AckState::Unsure(_) => self.context.now(),
         };
-        Some(since + self.constants.objected_within())
+        Some(since + self.context.constants().objected_within())
     }
 
     /// Whether the stronger token is the one that the giver has minted in place of this one: it is right. Any
     /// other that somebody objects with has not been heard of for a while.
     pub(crate) fn gives_way(&self, tenure: &Tenure, other: Token) -> bool {
         let is_unsure = matches!(tenure.ack, AckState::Unsure(_))
-            && self.unsettled_until() > Some(self.now.monotonic);
+            && self.unsettled_until() > Some(self.context.now());
         let is_the_givers = tenure.giver == Some(other.author);
         is_unsure
             && is_the_givers
@@ -183,7 +186,7 @@ impl Lab2 {
     pub(crate) fn outlived(&self, ack: AckState) -> AckState {
         match ack {
             AckState::Unsure(Announced::At(told))
-                if told + self.constants.objected_within() <= self.now.monotonic =>
+                if told + self.context.constants().objected_within() <= self.context.now() =>
             {
                 AckState::Settled
             }

@@ -14,9 +14,10 @@ impl Lab2 {
 
     /// WAITER_TIMEOUT runs from heardAboutToken.
     pub(crate) fn trust_the_token(&mut self) {
-        let heard = self.known.heard().unwrap_or(self.now.monotonic);
-        self.out
-            .timers
-            .set(Timer::Waiter, heard + self.constants.waiter_timeout());
+        let heard = self.known.heard().unwrap_or(self.context.now());
+        self.out.set(
+            Timer::Waiter,
+            heard + self.context.constants().waiter_timeout(),
+        );
     }
 }
