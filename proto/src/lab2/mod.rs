@@ -5,6 +5,7 @@ mod confidence;
 mod constants;
 mod diagnostics;
 mod election;
+mod envelope;
 mod event;
 mod jobs;
 mod machine;
@@ -17,7 +18,7 @@ mod work;
 mod tests;
 
 pub use command::Command;
-pub use confidence::grade::Votes;
+pub use confidence::Votes;
 pub use constants::{
     ConstantError, Constants, FOREVER, LONGEST_PERIOD, SHORTEST_HEARTBEAT, SHORTEST_TAKE_TIMEOUT,
 };

@@ -8,9 +8,9 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
+use super::LISTENERS;
 use crate::lab2::Grade;
-use crate::lab2::machine::snapshot::Writer;
-use crate::lab2::members::crowd::LISTENERS;
+use crate::lab2::machine::Writer;
 use crate::time::Instant;
 
 /// So many of the latest heartbeats may be answered.
@@ -25,7 +25,7 @@ struct Vote {
 
 /// What is known of those who confirm the latest tenure of which a heartbeat has left.
 #[derive(Debug, Clone)]
-pub(crate) struct Support {
+pub(super) struct Support {
     /// The tenure.
     token: Option<Token>,
     /// When the latest heartbeats of it were about to leave, by their numbers.
@@ -48,7 +48,7 @@ pub(crate) struct Support {
 }
 
 /// Whether people are to be told of a grade.
-pub(crate) enum News {
+pub(super) enum News {
     Old,
     /// Not before it has lasted: it is to be looked at again then.
     NotYet(Instant),
@@ -56,7 +56,7 @@ pub(crate) enum News {
 }
 
 impl Support {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             token: None,
             beats: [None; BEATS],
@@ -72,7 +72,7 @@ impl Support {
     }
 
     /// A heartbeat of a tenure leaves now: its number.
-    pub(crate) fn begin_beat(&mut self, token: Token, now: Instant) -> u32 {
+    pub(super) fn begin_beat(&mut self, token: Token, now: Instant) -> u32 {
         if !self.is_of(token) {
             self.token = Some(token);
             self.beats = [None; BEATS];
@@ -88,7 +88,7 @@ impl Support {
     }
 
     /// The tenure goes on with another token, and all that was promised to it counts.
-    pub(crate) fn rename(&mut self, old: Token, new: Token) {
+    pub(super) fn rename(&mut self, old: Token, new: Token) {
         if self.is_of(old) {
             self.token = Some(new);
         }
@@ -99,19 +99,19 @@ impl Support {
     }
 
     /// When the heartbeat of this number left, if it is one of the tenure's latest.
-    pub(crate) fn left_at(&self, token: Token, beat: u32) -> Option<Instant> {
+    pub(super) fn left_at(&self, token: Token, beat: u32) -> Option<Instant> {
         let age = self.next_beat.wrapping_sub(beat);
         let recent = age >= 1 && age <= u32::try_from(BEATS).unwrap_or(u32::MAX);
         self.beats[place(beat)].filter(|_| recent && self.is_of(token))
     }
 
     /// When the tenure's latest heartbeat left.
-    pub(crate) fn last_left_at(&self, token: Token) -> Option<Instant> {
+    pub(super) fn last_left_at(&self, token: Token) -> Option<Instant> {
         self.left_at(token, self.next_beat.wrapping_sub(1))
     }
 
     /// A member has promised until then, in answer to a heartbeat of the tenure.
-    pub(crate) fn add(&mut self, mac: MacAddr, until: Instant) {
+    pub(super) fn add(&mut self, mac: MacAddr, until: Instant) {
         match self.votes.binary_search_by_key(&mac, |vote| vote.mac) {
             Ok(at) => self.votes[at].until = self.votes[at].until.max(until),
             Err(at) => self.votes.insert(at, Vote { mac, until }),
@@ -119,7 +119,7 @@ impl Support {
     }
 
     /// Until when a member has promised.
-    pub(crate) fn vote_of(&self, token: Token, mac: MacAddr) -> Option<Instant> {
+    pub(super) fn vote_of(&self, token: Token, mac: MacAddr) -> Option<Instant> {
         let at = self.votes.binary_search_by_key(&mac, |vote| vote.mac);
         at.ok()
             .filter(|_| self.is_of(token))
@@ -127,14 +127,14 @@ impl Support {
     }
 
     /// How many members' promises have not ended.
-    pub(crate) fn confirmed(&self, token: Token, now: Instant) -> usize {
+    pub(super) fn confirmed(&self, token: Token, now: Instant) -> usize {
         let votes = self.votes.iter().filter(|vote| vote.until > now);
         if self.is_of(token) { votes.count() } else { 0 }
     }
 
     /// Until when `count` members have promised at the same time, `alone` if that asks for none; nothing
     /// if nobody was asked yet.
-    pub(crate) fn promised_by(
+    pub(super) fn promised_by(
         &mut self,
         token: Token,
         count: usize,
@@ -156,7 +156,7 @@ impl Support {
     }
 
     /// Until when all of these members have promised; `None` if one has not, or there is none.
-    pub(crate) fn promised_by_all(
+    pub(super) fn promised_by_all(
         &self,
         token: Token,
         members: impl IntoIterator<Item = MacAddr>,
@@ -170,7 +170,7 @@ impl Support {
     }
 
     /// Until when the last of those who have promised has, or the application was told to rely on it.
-    pub(crate) fn ends(&self, token: Token) -> Option<Instant> {
+    pub(super) fn ends(&self, token: Token) -> Option<Instant> {
         let votes = self.votes.iter().map(|vote| vote.until);
         votes
             .chain([self.until])
@@ -179,25 +179,25 @@ impl Support {
     }
 
     /// The grade was found out, in a ring of so many, and how long it holds.
-    pub(crate) fn set_grade(&mut self, grade: Grade, until: Instant, roster: usize) {
+    pub(super) fn set_grade(&mut self, grade: Grade, until: Instant, roster: usize) {
         (self.grade, self.until, self.roster) = (grade, until, roster);
     }
 
     /// The grade that was found out last, and until when it holds; `None`: nobody helps.
-    pub(crate) fn grade(&self, token: Token) -> Option<(Grade, Instant)> {
+    pub(super) fn grade(&self, token: Token) -> Option<(Grade, Instant)> {
         let counts = self.is_of(token) && self.grade != Grade::Alone;
         counts.then_some((self.grade, self.until))
     }
 
     /// Whether a grade was found out in a ring of another size.
-    pub(crate) fn is_miscounted(&self, roster: usize) -> bool {
+    pub(super) fn is_miscounted(&self, roster: usize) -> bool {
         self.grade != Grade::Alone && self.roster != roster
     }
 
     /// Whether people are to be told of the grade. The first answers to a heartbeat confirm a view, if
     /// nobody else was heard lately, and the next ones a quorum: a view is news once the others have had
     /// time to answer, and it settles.
-    pub(crate) fn news(&mut self, token: Token, now: Instant, settles: Duration) -> News {
+    pub(super) fn news(&mut self, token: Token, now: Instant, settles: Duration) -> News {
         if !self.is_of(token) {
             return News::Old;
         }
@@ -217,7 +217,7 @@ impl Support {
 
     /// What the future depends on, under this tenure: a promise lasts for `promised`, and a view is
     /// news when it `settles`.
-    pub(crate) fn snapshot(
+    pub(super) fn snapshot(
         &self,
         writer: &mut Writer,
         token: Token,

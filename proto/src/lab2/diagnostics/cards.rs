@@ -6,15 +6,16 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::card::{self, Card, Version};
 use ring_codec::lab2::{Frame, Kind};
 
-use crate::lab2::machine::input::Envelope;
-use crate::lab2::machine::outbox::Content;
-use crate::lab2::tenure::role::Role;
-use crate::lab2::{Lab2, Work};
+use super::Diagnostics;
+use crate::lab2::Work;
+use crate::lab2::envelope::Envelope;
+use crate::lab2::machine::Context;
+use crate::lab2::members::Members;
 use crate::time::nanos;
 
 /// What this node tells, and what it has heard.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cards {
+pub(super) struct Cards {
     /// This node's version; `None`: it sends no cards.
     version: Option<Version>,
     /// The program of this node that holds the token.
@@ -23,35 +24,10 @@ pub(crate) struct Cards {
     heard: Option<(MacAddr, Work)>,
 }
 
-impl Lab2 {
-    /// Makes the machine tell its members this version.
-    #[must_use]
-    pub fn with_version(mut self, version: Version) -> Self {
+impl Diagnostics {
+    /// Tells the members this version.
+    pub(crate) fn set_version(&mut self, version: Version) {
         self.cards.version = Some(version);
-        self
-    }
-
-    /// Returns the program that holds the token, as far as its owner has told.
-    #[must_use]
-    pub fn work(&self) -> Option<&Work> {
-        if let Role::Owner(_) = self.role {
-            return self.cards.own.as_ref();
-        }
-        let (mac, work) = self.cards.heard.as_ref()?;
-        (self.owner == Some(*mac)).then_some(work)
-    }
-
-    /// Returns the version that a member has told; `None`: it has told none.
-    pub(crate) fn version_of(&self, mac: MacAddr) -> Option<Version> {
-        let own = self.cards.version;
-        if self.is_own(mac) {
-            return own;
-        }
-        let peer = self.table.find(mac).map(|at| &self.table.peers()[at]);
-        if !peer.is_some_and(|peer| peer.told_version) {
-            return None;
-        }
-        self.table.other_version_of(mac).or(own)
     }
 
     /// A program of this node holds the token, or none does any longer.
@@ -59,56 +35,80 @@ impl Lab2 {
         self.cards.own = work;
     }
 
-    /// Adds this node's card to a frame with a profile, unless the frame would be longer than `most` bytes.
-    pub(crate) fn add_card<'a>(
-        &'a self,
-        content: Content,
-        frame: Frame<'a>,
-        most: usize,
-    ) -> Frame<'a> {
-        let Some(version) = self.cards.version else {
-            return frame;
-        };
+    /// The program of this node that holds the token.
+    pub(crate) fn own_work(&self) -> Option<&Work> {
+        self.cards.own.as_ref()
+    }
+
+    /// The program that holds the token, as far as this owner has told.
+    pub(crate) fn work_of(&self, owner: Option<MacAddr>) -> Option<&Work> {
+        let (mac, work) = self.cards.heard.as_ref()?;
+        (owner == Some(*mac)).then_some(work)
+    }
+
+    /// The version that a member has told; `None`: it has told none.
+    pub(crate) fn version_of(
+        &self,
+        context: &Context,
+        members: &Members,
+        mac: MacAddr,
+    ) -> Option<Version> {
+        let own = self.cards.version;
+        if context.is_own(mac) {
+            return own;
+        }
+        members.version_of(mac, own)
+    }
+
+    /// This node's card for a frame of this kind; `None`: it sends none.
+    pub(crate) fn card(
+        &self,
+        context: &Context,
+        members: &Members,
+        kind: Kind,
+    ) -> Option<Card<'_>> {
         let own = self.cards.own.as_ref();
-        let own = own.filter(|_| content.kind() == Kind::TokenIsHere);
-        let card = Card {
-            version,
-            unheard: self.unheard_member(),
+        let own = own.filter(|_| kind == Kind::TokenIsHere);
+        Some(Card {
+            version: self.cards.version?,
+            unheard: members.next_silent(context),
             work: own.map(|work| card::Work {
-                held: nanos(self.context.now().since(work.since)),
+                held: nanos(context.now().since(work.since)),
                 program: card::shortened(&work.program),
             }),
-        };
-        if frame.encoded_len() + card.encoded_len() > most {
-            return frame;
-        }
-        Frame {
-            card: Some(card),
-            ..frame
-        }
+        })
     }
 
-    /// Handles a frame without a card: forgets the owner's program, because a card that does not fit cannot withdraw it.
-    pub(crate) fn on_no_card(&mut self, envelope: Envelope, frame: &Frame<'_>) {
-        let had_room = frame.message.kind() == Kind::TokenIsHere && frame.profile.is_some();
-        if had_room && envelope.broadcast {
-            self.cards.heard.take_if(|(mac, _)| *mac == envelope.from);
-        }
-    }
-
-    /// A member has told something.
-    pub(crate) fn on_card(&mut self, envelope: Envelope, kind: Kind, card: &Card<'_>) {
-        let differs = self.cards.version != Some(card.version);
-        self.table
-            .set_version(envelope.from, differs.then_some(card.version));
-        self.note_unheard_by(envelope.from, card.unheard);
-        if let Some(mac) = card.unheard {
-            self.note_reported(mac);
-        }
-        if kind != Kind::TokenIsHere || !envelope.broadcast {
+    /// A frame has come, with a card or without.
+    pub(crate) fn note_card(
+        &mut self,
+        context: &Context,
+        members: &mut Members,
+        envelope: Envelope,
+        frame: &Frame<'_>,
+    ) {
+        let kind = frame.message.kind();
+        let is_heartbeat = kind == Kind::TokenIsHere && envelope.broadcast;
+        let Some(card) = &frame.card else {
+            // A card that does not fit cannot withdraw the owner's program.
+            if is_heartbeat && frame.profile.is_some() {
+                self.cards.heard.take_if(|(mac, _)| *mac == envelope.from);
+            }
             return;
+        };
+        let differs = self.cards.version != Some(card.version);
+        members.set_version(envelope.from, differs.then_some(card.version));
+        self.note_unheard_by(context, members, envelope.from, card.unheard);
+        if let Some(mac) = card.unheard {
+            self.note_reported(members, mac);
         }
-        let Some(work) = card.work else {
+        if is_heartbeat {
+            self.note_work(envelope, card.work.as_ref());
+        }
+    }
+
+    fn note_work(&mut self, envelope: Envelope, work: Option<&card::Work<'_>>) {
+        let Some(work) = work else {
             self.cards.heard = None;
             return;
         };

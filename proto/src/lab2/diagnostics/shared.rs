@@ -2,7 +2,10 @@
 
 use ring_codec::MacAddr;
 
-use crate::lab2::{Event, Lab2, Trouble};
+use super::{Diagnostics, is_recent, tell};
+use crate::lab2::machine::{Context, Output};
+use crate::lab2::members::Members;
+use crate::lab2::{Event, Trouble};
 use crate::time::Instant;
 
 /// An ip that comes back so often is that of a second station.
@@ -10,75 +13,98 @@ const RETURNS: u8 = 3;
 /// Two changes further apart than so many WAITER_TIMEOUTs have nothing to do with each other.
 const APART: u32 = 10;
 
-/// The latest changes of a member's ip.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Moves {
-    /// When it changed last.
-    pub(crate) at: Option<Instant>,
-    /// What it was before that.
-    pub(crate) before: [u8; 16],
-    /// How often it has come back to what it was before.
-    pub(crate) returns: u8,
+/// The addresses that changed or were heard lately.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shared {
+    /// When a frame of another station with the own address last came.
+    own_at: Option<Instant>,
+    /// By MAC: the changes of members' ips.
+    moves: Vec<(MacAddr, Moves)>,
 }
 
-impl Lab2 {
+/// The latest changes of a member's ip.
+#[derive(Debug, Clone, Copy)]
+struct Moves {
+    /// When it changed last.
+    at: Instant,
+    /// What it was before that.
+    before: [u8; 16],
+    /// How often it has come back to what it was before.
+    returns: u8,
+}
+
+impl Shared {
+    /// Members were removed, and are strangers if they come back.
+    pub(super) fn forget(&mut self, removed: &[MacAddr]) {
+        self.moves.retain(|(mac, _)| !removed.contains(mac));
+    }
+}
+
+impl Diagnostics {
     /// A member has said another ip than before. Where two stations share its address that goes on for ever:
     /// it is said as such, once.
-    pub(crate) fn member_moved(&mut self, mac: MacAddr, before: [u8; 16], ip: [u8; 16]) {
-        let now = self.context.now();
-        let apart = self
-            .context
-            .constants()
-            .waiter_timeout()
-            .saturating_mul(APART);
-        let Some(notes) = self.table.notes_mut(mac) else {
-            return;
-        };
-        let moves = &mut notes.moves;
-        let lately = moves.at.is_some_and(|at| now.since(at) < apart);
-        let returns = match (lately, moves.before == ip) {
-            (false, _) => 0,
-            (true, true) => moves.returns.saturating_add(1),
-            (true, false) => moves.returns,
-        };
-        let was_shared = lately && moves.returns >= RETURNS;
-        *moves = Moves {
-            at: Some(now),
+    pub(crate) fn note_move(
+        &mut self,
+        context: &Context,
+        out: &mut Output,
+        mac: MacAddr,
+        (before, ip): ([u8; 16], [u8; 16]),
+    ) {
+        let at = context.now();
+        let apart = context.waiter_timeout().saturating_mul(APART);
+        let all = &mut self.shared.moves;
+        let place = all.binary_search_by_key(&mac, |&(mac, _)| mac);
+        let last = place.ok().map(|place| all[place].1);
+        let last = last.filter(|last| at.since(last.at) < apart);
+        let returns = last.map_or(0, |last| {
+            last.returns.saturating_add(u8::from(last.before == ip))
+        });
+        let moves = Moves {
+            at,
             before,
             returns,
         };
+        match place {
+            Ok(place) => all[place].1 = moves,
+            Err(place) => all.insert(place, (mac, moves)),
+        }
         if returns < RETURNS {
-            self.event(Event::MemberMoved { mac, ip });
-        } else if !was_shared {
+            out.event(Event::MemberMoved { mac, ip });
+        } else if last.is_none_or(|last| last.returns < RETURNS) {
             let ips = Some((before, ip));
-            self.tell_trouble(Trouble::AddressShared { mac, ips }, false);
+            tell(out, Trouble::AddressShared { mac, ips }, false);
         }
     }
 
     /// A frame that this node has not sent has its address.
-    pub(crate) fn own_address_heard(&mut self) {
-        let now = self.context.now();
-        let before = self.troubles.shared_at.replace(now);
-        if !before.is_some_and(|at| self.is_recent(at)) {
-            let (mac, ips) = (self.me(), None);
-            self.tell_trouble(Trouble::AddressShared { mac, ips }, false);
+    pub(crate) fn note_own_address(&mut self, context: &Context, out: &mut Output) {
+        let before = self.shared.own_at.replace(context.now());
+        if !before.is_some_and(|at| is_recent(context, at)) {
+            let (mac, ips) = (context.me(), None);
+            tell(out, Trouble::AddressShared { mac, ips }, false);
         }
     }
 
+    /// This node has another address: another station with the old one no longer disturbs anybody.
+    pub(crate) fn note_new_address(&mut self) {
+        self.shared.own_at = None;
+    }
+
     /// The addresses of which two stations were heard not long ago.
-    pub(crate) fn shared_addresses(&self) -> impl Iterator<Item = Trouble> {
-        let own = self.troubles.shared_at.filter(|&at| self.is_recent(at));
+    pub(super) fn shared_addresses(
+        &self,
+        context: &Context,
+        members: &Members,
+    ) -> impl Iterator<Item = Trouble> {
+        let own = self.shared.own_at.filter(|&at| is_recent(context, at));
         let own = own.map(|_| Trouble::AddressShared {
-            mac: self.me(),
+            mac: context.me(),
             ips: None,
         });
-        let others = self.table.notes.iter().filter_map(|&(mac, notes)| {
-            let moves = notes.moves;
-            let lately = moves.at.is_some_and(|at| self.is_recent(at));
-            let at = self.table.find(mac)?;
-            let ips = Some((moves.before, self.table.members()[at].ip));
-            let shared = Trouble::AddressShared { mac, ips };
-            (lately && moves.returns >= RETURNS).then_some(shared)
+        let others = self.shared.moves.iter().filter_map(|&(mac, moves)| {
+            let ips = Some((moves.before, members.ip_of(mac)?));
+            let is_shared = is_recent(context, moves.at) && moves.returns >= RETURNS;
+            is_shared.then_some(Trouble::AddressShared { mac, ips })
         });
         own.into_iter().chain(others)
     }

@@ -1,27 +1,23 @@
-//! Assumptions of `docs/guarantees.md` that do not hold, as far as a node can tell. Nothing is decided
-//! here: people are told.
+//! What goes wrong between this node and others.
 
 use std::collections::VecDeque;
 use std::mem::discriminant;
-use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, Message};
+use ring_codec::lab2::{Digest, Message, Token};
 
-use crate::lab2::diagnostics::missing::{Reported, Watch};
-use crate::lab2::diagnostics::reach::Reach;
-use crate::lab2::diagnostics::unheard::Unheard;
-use crate::lab2::machine::input::Envelope;
-use crate::lab2::tenure::role::Offer;
-use crate::lab2::{Event, Lab2, Trouble};
+use super::{Diagnostics, Said, end_said, is_recent, note_said, tell};
+use crate::lab2::envelope::Envelope;
+use crate::lab2::machine::{Context, Output};
+use crate::lab2::members::{Members, Peer};
+use crate::lab2::tenure::Offer;
+use crate::lab2::{Event, Trouble};
 use crate::time::Instant;
 
 /// A LOOSER that is told for so many WAITER_TIMEOUTs who holds the token does not hear that one.
 const UNHEARD: u32 = 4;
 /// After so many of them tables that differ will not become equal by themselves.
 const DIFFERING: u32 = 64;
-/// For so many of them what was noticed once is a trouble, and the same is not told again.
-const RECENT: u32 = 128;
 /// So many frames in a row that could not be sent are no accident.
 const UNSENT: u32 = 4;
 /// So many of the last offers that were given up are remembered.
@@ -29,13 +25,12 @@ const OFFERS: usize = 8;
 /// So many of the owners that only others hear are named.
 const OWNERS: usize = 8;
 
-/// What was noticed, and told.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Troubles {
+pub(super) struct Troubles {
+    /// It was said that nobody is heard.
+    told_own_deafness: bool,
     /// Members that say that they hear nobody.
     deaf: Vec<Said>,
-    /// What gets through between this node and others.
-    pub(crate) reach: Reach,
     /// The last offers that were given up.
     given_up: VecDeque<Offer>,
     /// What happened at one moment, the last of each kind, and when.
@@ -44,60 +39,17 @@ pub(crate) struct Troubles {
     named_since: Option<Instant>,
     /// The owners that only others hear, and when they last said so.
     unheard: Vec<(Instant, MacAddr)>,
-    /// Members that do not hear this node.
-    pub(crate) unheard_by: Unheard,
-    /// Silent members of which only others know.
-    pub(crate) reported: Reported,
-    /// When it was looked for members that are silent.
-    pub(crate) watch: Watch,
     /// Whose table differs from this node's.
     differing: Option<Differing>,
-    /// When a frame of another station with the own address last came.
-    pub(crate) shared_at: Option<Instant>,
-    /// The strongest token is so far ahead of the wall clock that it was said.
-    pub(crate) token_ahead: bool,
-    /// There are too few members for a quorum.
-    pub(crate) no_quorum: Option<Trouble>,
-    /// Members whose times are too far from the ring's, in order.
-    pub(crate) apart: Vec<MacAddr>,
     /// Frames that could not be sent, since the last that could.
-    pub(crate) unsent: Option<Unsent>,
+    unsent: Option<Unsent>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unsent {
+struct Unsent {
     since: Instant,
     count: u32,
     told: bool,
-}
-
-/// Something that a member says of itself.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Said {
-    pub(crate) mac: MacAddr,
-    since: Instant,
-    pub(crate) told: bool,
-}
-
-/// A member says of itself that something is so, or that it is not: whether people are to be told, once it has
-/// said so for so long.
-pub(crate) fn note_said(
-    all: &mut Vec<Said>,
-    mac: MacAddr,
-    is_so: bool,
-    (now, lasts): (Instant, Duration),
-) -> bool {
-    let place = all.iter().position(|said| said.mac == mac);
-    if !is_so {
-        return place.is_some_and(|at| all.swap_remove(at).told);
-    }
-    let at = place.unwrap_or_else(|| {
-        let (since, told) = (now, false);
-        all.push(Said { mac, since, told });
-        all.len() - 1
-    });
-    let goes_on = now.since(all[at].since) >= lasts;
-    goes_on && !std::mem::replace(&mut all[at].told, goes_on)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -108,9 +60,14 @@ struct Differing {
     told: bool,
 }
 
-impl Lab2 {
-    /// What is wrong just now.
-    pub fn troubles(&self) -> impl Iterator<Item = Trouble> {
+impl Diagnostics {
+    /// What is wrong just now at a node that knows this token, and is perhaps apart.
+    pub(crate) fn troubles(
+        &self,
+        context: &Context,
+        members: &Members,
+        (token, apart): (Option<Token>, bool),
+    ) -> impl Iterator<Item = Trouble> {
         let Troubles {
             deaf,
             once,
@@ -119,13 +76,15 @@ impl Lab2 {
             unsent,
             ..
         } = &self.troubles;
-        let deaf = deaf.iter().filter(|deaf| self.is_told_deaf(deaf.mac));
-        let deaf = deaf.map(|deaf| Trouble::MemberDeaf { mac: deaf.mac });
-        let once = once.iter().filter(|&&(at, _)| self.is_recent(at));
+        let is_now = move |at: Instant| is_recent(context, at);
+        let deaf = deaf.iter().map(|deaf| deaf.mac);
+        let deaf = deaf.filter(move |&mac| self.is_told_deaf(context, members, mac));
+        let deaf = deaf.map(|mac| Trouble::MemberDeaf { mac });
+        let once = once.iter().filter(move |&&(at, _)| is_now(at));
         let once = once.map(|&(_, trouble)| trouble);
-        let unheard = unheard.iter().filter(|&&(at, _)| self.is_recent(at));
+        let unheard = unheard.iter().filter(move |&&(at, _)| is_now(at));
         let unheard = unheard.map(|&(_, owner)| Trouble::OwnerUnheard { owner });
-        let differing = differing.filter(|it| it.told && self.is_recent(it.last));
+        let differing = differing.filter(|it| it.told && is_now(it.last));
         let differing = differing.map(|it| Trouble::TablesDiffer { owner: it.owner });
         let unsent = unsent.filter(|unsent| unsent.told);
         let unsent = unsent.map(|_| Trouble::CannotSend);
@@ -134,106 +93,109 @@ impl Lab2 {
             .chain(deaf)
             .chain(unheard)
             .chain(differing);
-        let ahead = self.token_ahead();
         between
-            .chain(self.reach_troubles())
-            .chain(self.shared_addresses())
-            .chain(self.apart_troubles())
-            .chain(self.troubles.no_quorum)
-            .chain(self.unheard_trouble())
-            .chain(ahead)
+            .chain(self.reach_troubles(context, members))
+            .chain(self.shared_addresses(context, members))
+            .chain(self.apart_troubles(apart))
+            .chain(self.missing.no_quorum())
+            .chain(self.unheard.told())
+            .chain(self.token_ahead(context, token))
             .chain(once)
     }
 
     /// Whether a member that is there says that it hears nobody, and not only while it is being greeted.
-    pub(crate) fn is_told_deaf(&self, mac: MacAddr) -> bool {
+    pub(crate) fn is_told_deaf(&self, context: &Context, members: &Members, mac: MacAddr) -> bool {
         let mut deaf = self.troubles.deaf.iter();
-        deaf.any(|deaf| deaf.mac == mac && deaf.told) && !self.is_gone(mac, self.silence())
-    }
-
-    pub(crate) fn is_recent(&self, at: Instant) -> bool {
-        self.context.now().since(at) < self.context.constants().waiter_timeout() * RECENT
-    }
-
-    pub(crate) fn tell_trouble(&mut self, trouble: Trouble, over: bool) {
-        self.event(Event::Trouble { trouble, over });
+        deaf.any(|deaf| deaf.mac == mac && deaf.told)
+            && !members.is_gone(context, mac, members.silence(context))
     }
 
     /// Something has gone wrong just now: it is told, and is a trouble for a while.
-    pub(crate) fn note_once(&mut self, trouble: Trouble) {
-        self.remember_once(trouble);
-        self.tell_trouble(trouble, false);
+    pub(crate) fn note_once(&mut self, context: &Context, out: &mut Output, trouble: Trouble) {
+        self.remember_once(context, trouble);
+        tell(out, trouble, false);
     }
 
-    /// The same, of what may happen again and again: the like of it is told once in a while.
-    pub(crate) fn note_recurring(&mut self, trouble: Trouble) {
-        let before = self.remember_once(trouble);
-        if before.is_none_or(|at| !self.is_recent(at)) {
-            self.tell_trouble(trouble, false);
+    /// Something has gone wrong just now that may happen again and again: the like of it is told once in a while.
+    pub(crate) fn note_recurring(&mut self, context: &Context, out: &mut Output, trouble: Trouble) {
+        let before = self.remember_once(context, trouble);
+        if before.is_none_or(|at| !is_recent(context, at)) {
+            tell(out, trouble, false);
         }
     }
 
     /// When the like of it was remembered last.
-    fn remember_once(&mut self, trouble: Trouble) -> Option<Instant> {
-        let now = self.context.now();
-        let once = &mut self.troubles.once;
-        let limit = self.context.constants().waiter_timeout();
+    fn remember_once(&mut self, context: &Context, trouble: Trouble) -> Option<Instant> {
+        let now = context.now();
+        let limit = context.waiter_timeout();
         // A slight one must not hide one that harms.
         let kind = |it: &Trouble| (discriminant(it), it.is_slight(limit));
-        let like = once.iter_mut().find(|(_, it)| kind(it) == kind(&trouble));
-        if let Some(like) = like {
+        let mut once = self.troubles.once.iter_mut();
+        if let Some(like) = once.find(|(_, it)| kind(it) == kind(&trouble)) {
             let (at, _) = std::mem::replace(like, (now, trouble));
             return Some(at);
         }
-        once.push((now, trouble));
+        self.troubles.once.push((now, trouble));
         None
     }
 
-    /// A frame was sent, and others before it were not.
-    pub(crate) fn note_sent(&mut self) {
-        if self
-            .troubles
-            .unsent
-            .take()
-            .is_some_and(|unsent| unsent.told)
-        {
-            self.tell_trouble(Trouble::CannotSend, true);
+    /// Says once that nobody is heard, and when somebody is again.
+    pub(crate) fn review_hearing(
+        &mut self,
+        context: &Context,
+        members: &Members,
+        out: &mut Output,
+    ) {
+        let deaf = members.is_deaf(context);
+        if std::mem::replace(&mut self.troubles.told_own_deafness, deaf) != deaf {
+            let heard_before = members.heard_members() > 1;
+            out.event(Event::HearingChanged { deaf, heard_before });
         }
     }
 
-    /// A frame could not be sent.
-    pub(crate) fn note_unsent(&mut self) {
-        let now = self.context.now();
-        let lasting = self.context.constants().waiter_timeout();
+    /// A frame was sent, or could not be although the link is up.
+    pub(crate) fn note_outcome(&mut self, context: &Context, out: &mut Output, refused: bool) {
+        let now = context.now();
+        if !refused {
+            let unsent = self.troubles.unsent.take();
+            if unsent.is_some_and(|unsent| unsent.told) {
+                tell(out, Trouble::CannotSend, true);
+            }
+            return;
+        }
         let unsent = self.troubles.unsent.get_or_insert(Unsent {
             since: now,
             count: 0,
             told: false,
         });
         unsent.count += 1;
-        let lasts = unsent.count >= UNSENT && now.since(unsent.since) >= lasting;
+        let lasts = unsent.count >= UNSENT && now.since(unsent.since) >= context.waiter_timeout();
         if lasts && !std::mem::replace(&mut unsent.told, true) {
-            self.tell_trouble(Trouble::CannotSend, false);
+            tell(out, Trouble::CannotSend, false);
         }
     }
 
     /// A frame of a member says whether that hears anybody. Who was alone until now does not, until it has
     /// the answer to its first frame.
-    pub(crate) fn note_deafness(&mut self, mac: MacAddr, says_deaf: bool) {
+    pub(crate) fn note_deafness(
+        &mut self,
+        context: &Context,
+        out: &mut Output,
+        mac: MacAddr,
+        says_deaf: bool,
+    ) {
         if self.troubles.deaf.is_empty() && !says_deaf {
             return;
         }
-        let lasts = (self.context.now(), self.context.deaf_after());
+        let lasts = (context.now(), context.deaf_after());
         if note_said(&mut self.troubles.deaf, mac, says_deaf, lasts) {
-            let over = !says_deaf;
-            self.tell_trouble(Trouble::MemberDeaf { mac }, over);
+            tell(out, Trouble::MemberDeaf { mac }, !says_deaf);
         }
     }
 
     /// An offer was given up: whoever it was to may answer yet. One that is paused has.
-    pub(crate) fn note_given_up(&mut self, offer: Offer) {
-        let peer = self.table.find(offer.to).map(|at| &self.table.peers()[at]);
-        if peer.is_some_and(|peer| peer.paused) {
+    pub(crate) fn note_given_up(&mut self, members: &Members, offer: Offer) {
+        if members.peer(offer.to()).is_some_and(Peer::is_paused) {
             return;
         }
         let given_up = &mut self.troubles.given_up;
@@ -244,46 +206,47 @@ impl Lab2 {
     }
 
     /// An answer to this node alone, perhaps to an offer that was given up.
-    pub(crate) fn note_late_answer(&mut self, envelope: Envelope, message: &Message<'_>) {
+    pub(crate) fn note_late_answer(
+        &mut self,
+        context: &Context,
+        out: &mut Output,
+        envelope: Envelope,
+        message: &Message<'_>,
+    ) {
         let (Message::TokenIsHere { token, .. } | Message::TokenWasHereRecently { token, .. }) =
             *message
         else {
             return;
         };
-        let now = self.context.now();
-        let patience = self.context.constants().waiter_timeout();
         let given_up = &mut self.troubles.given_up;
-        given_up.retain(|offer| now.since(offer.since) < patience);
+        given_up.retain(|offer| context.now().since(offer.since()) < context.waiter_timeout());
         // An earlier token of the chain was heard of in a heartbeat.
-        let Some(place) = given_up.iter().position(|offer| {
-            offer.to == envelope.from
-                && token.same_chain(&offer.token)
-                && !offer.token.is_stronger_than(&token)
-        }) else {
-            return;
-        };
-        let Some(offer) = given_up.remove(place) else {
-            return;
-        };
-        let late = Trouble::AnswerLate {
-            mac: envelope.from,
-            after: envelope.at.since(offer.since),
-        };
-        self.note_recurring(late);
+        let place = given_up.iter().position(|offer| {
+            offer.to() == envelope.from
+                && token.same_chain(&offer.token())
+                && !offer.token().is_stronger_than(&token)
+        });
+        if let Some(offer) = place.and_then(|place| given_up.remove(place)) {
+            let late = Trouble::AnswerLate {
+                mac: envelope.from,
+                after: envelope.at.since(offer.since()),
+            };
+            self.note_recurring(context, out, late);
+        }
     }
 
     /// A LOOSER is told who holds the token. Soon it hears that one, or a new one.
-    pub(crate) fn note_unheard(&mut self, owner: MacAddr) {
-        if self.is_own(owner) {
+    pub(crate) fn note_unheard(&mut self, context: &Context, out: &mut Output, owner: MacAddr) {
+        if context.is_own(owner) {
             return;
         }
-        let now = self.context.now();
+        let now = context.now();
         let since = *self.troubles.named_since.get_or_insert(now);
-        if now.since(since) < self.context.constants().waiter_timeout() * UNHEARD {
+        if now.since(since) < context.waiter_timeout() * UNHEARD {
             return;
         }
-        let mut unheard = std::mem::take(&mut self.troubles.unheard);
-        unheard.retain(|&(at, _)| self.is_recent(at));
+        let unheard = &mut self.troubles.unheard;
+        unheard.retain(|&(at, _)| is_recent(context, at));
         // The next owner is not heard for the same reason.
         let is_news = unheard.is_empty();
         unheard.retain(|&(_, named)| named != owner);
@@ -291,55 +254,58 @@ impl Lab2 {
             unheard.remove(0);
         }
         unheard.push((now, owner));
-        self.troubles.unheard = unheard;
         if is_news {
-            self.tell_trouble(Trouble::OwnerUnheard { owner }, false);
+            tell(out, Trouble::OwnerUnheard { owner }, false);
         }
     }
 
     /// A TOKEN_IS_HERE, with the digest of its author's table.
-    pub(crate) fn note_holder(&mut self, envelope: Envelope, digest: Digest) {
+    pub(crate) fn note_holder(
+        &mut self,
+        context: &Context,
+        members: &mut Members,
+        out: &mut Output,
+        (envelope, digest): (Envelope, Digest),
+    ) {
         let owner = envelope.from;
         self.troubles.named_since = None;
-        self.end_unheard(|mac| mac == owner);
+        self.end_unheard(context, out, |mac| mac == owner);
         if envelope.broadcast {
-            self.note_digest(owner, digest);
+            let differs = members.differs(digest);
+            self.note_digest(context, out, owner, differs);
         }
     }
 
     /// Owners are heard, or gone, and so are those that nobody has named for long. It is over when none
     /// is left.
-    fn end_unheard(&mut self, ends: impl Fn(MacAddr) -> bool) {
-        let Some(&(_, named)) = self.troubles.unheard.first() else {
+    fn end_unheard(&mut self, context: &Context, out: &mut Output, ends: impl Fn(MacAddr) -> bool) {
+        let unheard = &mut self.troubles.unheard;
+        let Some(&(_, mut last)) = unheard.first() else {
             return;
         };
-        let mut last = named;
-        let mut unheard = std::mem::take(&mut self.troubles.unheard);
         unheard.retain(|&(at, mac)| {
-            let stays = !ends(mac) && self.is_recent(at);
+            let stays = !ends(mac) && is_recent(context, at);
             last = if stays { last } else { mac };
             stays
         });
-        let over = unheard.is_empty();
-        self.troubles.unheard = unheard;
-        if over {
-            self.tell_trouble(Trouble::OwnerUnheard { owner: last }, true);
+        if unheard.is_empty() {
+            tell(out, Trouble::OwnerUnheard { owner: last }, true);
         }
     }
 
-    fn note_digest(&mut self, owner: MacAddr, digest: Digest) {
-        let now = self.context.now();
-        let patience = self.context.constants().waiter_timeout();
-        if !self.table.differs(digest) {
+    fn note_digest(&mut self, context: &Context, out: &mut Output, owner: MacAddr, differs: bool) {
+        let (now, patience) = (context.now(), context.waiter_timeout());
+        let before = &mut self.troubles.differing;
+        if !differs {
             if let Some(Differing {
                 owner, told: true, ..
-            }) = self.troubles.differing.take()
+            }) = before.take()
             {
-                self.tell_trouble(Trouble::TablesDiffer { owner }, true);
+                tell(out, Trouble::TablesDiffer { owner }, true);
             }
             return;
         }
-        let differing = self.troubles.differing.get_or_insert(Differing {
+        let differing = before.get_or_insert(Differing {
             owner,
             since: now,
             last: now,
@@ -356,38 +322,29 @@ impl Lab2 {
         (differing.owner, differing.last) = (owner, now);
         if now.since(differing.since) >= patience * DIFFERING {
             differing.told = true;
-            self.tell_trouble(Trouble::TablesDiffer { owner }, false);
+            tell(out, Trouble::TablesDiffer { owner }, false);
         }
     }
 
     /// Members were removed, or one has left.
-    pub(crate) fn end_troubles_of(&mut self, gone: &[MacAddr]) {
-        let mut ended = Vec::new();
-        self.troubles.deaf.retain(|deaf| {
-            let goes = gone.contains(&deaf.mac);
-            if goes && deaf.told {
-                ended.push(Trouble::MemberDeaf { mac: deaf.mac });
-            }
-            !goes
-        });
-        self.troubles.reach.end_of(gone, &mut ended);
-        for trouble in ended {
-            self.tell_trouble(trouble, true);
+    pub(crate) fn note_gone(&mut self, context: &Context, out: &mut Output, gone: &[MacAddr]) {
+        for mac in end_said(&mut self.troubles.deaf, gone) {
+            tell(out, Trouble::MemberDeaf { mac }, true);
         }
-        self.end_unheard(|mac| gone.contains(&mac));
-        self.review_constants();
+        self.reach.end_of(out, gone);
+        self.end_unheard(context, out, |mac| gone.contains(&mac));
+    }
+
+    /// Members were removed, and are strangers if they come back.
+    pub(crate) fn forget(&mut self, removed: &[MacAddr]) {
+        self.shared.forget(removed);
     }
 
     /// The link went down: what others say from now on is another matter.
-    pub(crate) fn forget_troubles(&mut self) {
-        let forgotten = Troubles {
-            watch: self.troubles.watch,
-            shared_at: self.troubles.shared_at,
-            token_ahead: self.troubles.token_ahead,
-            apart: std::mem::take(&mut self.troubles.apart),
-            ..Troubles::default()
-        };
-        let before = std::mem::replace(&mut self.troubles, forgotten);
+    pub(crate) fn note_link_lost(&mut self, out: &mut Output) {
+        let before = std::mem::take(&mut self.troubles);
+        let reach = std::mem::take(&mut self.reach);
+        let unheard_by = std::mem::take(&mut self.unheard);
         let unsent = before.unsent.filter(|unsent| unsent.told);
         let unsent = unsent.map(|_| Trouble::CannotSend);
         let deaf = before.deaf.iter().filter(|deaf| deaf.told);
@@ -396,11 +353,32 @@ impl Lab2 {
         let unheard = unheard.map(|&(_, owner)| Trouble::OwnerUnheard { owner });
         let differing = before.differing.filter(|it| it.told);
         let differing = differing.map(|it| Trouble::TablesDiffer { owner: it.owner });
-        let reach = before.reach.all().chain(before.no_quorum);
-        let reach = reach.chain(before.unheard_by.told());
         let ended = unsent.into_iter().chain(deaf).chain(unheard);
-        for trouble in ended.chain(differing).chain(reach) {
-            self.tell_trouble(trouble, true);
+        let reach = reach.all().chain(self.missing.begin_anew());
+        let all = ended.chain(differing).chain(reach);
+        for trouble in all.chain(unheard_by.told()) {
+            tell(out, trouble, true);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab2::Constants;
+
+    #[test]
+    fn a_slight_lateness_does_not_hide_one_that_harms() {
+        let context = Context::new(Constants::default());
+        let (mut diagnostics, mut out) = (Diagnostics::default(), Output::new());
+        let patience = context.waiter_timeout();
+        let mac = MacAddr([5; 6]);
+        let [slight, harmful] =
+            [patience / 20, patience / 4].map(|after| Trouble::AnswerLate { mac, after });
+        for trouble in [slight, harmful, slight, harmful] {
+            diagnostics.note_recurring(&context, &mut out, trouble);
+        }
+        let once = diagnostics.troubles.once.iter().map(|&(_, it)| it);
+        assert_eq!(once.collect::<Vec<_>>(), [slight, harmful]);
     }
 }

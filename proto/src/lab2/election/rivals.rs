@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use ring_codec::lab2::Token;
 
-use crate::lab2::machine::snapshot::Writer;
+use crate::lab2::machine::{Context, Writer};
+use crate::lab2::tenure::Tenure;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
@@ -48,9 +49,22 @@ impl Rivals {
         }
     }
 
-    /// Whether a weaker claim may be answered, `pause` or more after the last answer.
-    pub(crate) fn may_answer(&mut self, now: Instant, pause: Duration) -> bool {
-        self.answers.allow(now, pause)
+    /// Whether a claim to a weaker token needs no answer: an earlier tenure of the own chain that the token has
+    /// overtaken on its way, or a claim soon after one that was answered, to all. The answers may
+    /// be overtaken in their turn, and be answered by the next OWNER: they would double every time.
+    pub(crate) fn is_echo(&mut self, context: &Context, theirs: Token, tenure: &Tenure) -> bool {
+        let own_chain = theirs.same_chain(&tenure.token());
+        let overtaken = |before| theirs.is_stronger_than(&before);
+        if own_chain && tenure.known_before().is_some_and(overtaken) {
+            return true;
+        }
+        let constants = context.constants();
+        let pause = if own_chain {
+            constants.heartbeat
+        } else {
+            constants.take_timeout
+        };
+        !self.answers.allow(context.now(), pause)
     }
 
     /// Whether the holder of a weaker token may be told so, a `period` or more after the last time.
@@ -58,25 +72,21 @@ impl Rivals {
         self.objections.allow(now, period)
     }
 
-    /// What the future depends on: how long ago counts up to `patience` for a rival, up to `pause` for
-    /// an answer and up to `period` for an objection.
-    pub(crate) fn snapshot(
-        &self,
-        writer: &mut Writer,
-        patience: Duration,
-        pause: Duration,
-        period: Duration,
-    ) {
+    /// How long ago counts up to WAITER_TIMEOUT for a rival, up to the longer pause for an answer and up to a
+    /// HEART_BEAT_PERIOD for an objection.
+    pub(crate) fn snapshot(&self, writer: &mut Writer, context: &Context) {
         let Self {
             outrun,
             answers,
             objections,
         } = self;
-        writer.within(answers.last(), pause);
+        let constants = context.constants();
+        let (heartbeat, patience) = (constants.heartbeat, context.waiter_timeout());
+        writer.within(answers.last(), heartbeat.max(constants.take_timeout));
         let now = writer.now;
         let outrun = outrun.filter(|(at, _)| now.since(*at) <= patience);
         outrun.map(|(_, mine)| mine).hash(writer);
         writer.within(outrun.map(|(at, _)| at), patience);
-        writer.within(objections.last(), period);
+        writer.within(objections.last(), heartbeat);
     }
 }

@@ -4,6 +4,7 @@
 //! clock: tables of all members become equal whatever order they are merged in. How long ago a run
 //! began is told as an age, and kept by the clock of each member.
 
+use std::hash::Hash;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
@@ -12,6 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
 use crate::Stored;
+use crate::lab2::machine::Writer;
 use crate::lab2::{JobName, MAX_STAMPS, RunView, Stamp, StoredStamp};
 use crate::time::{Instant, Now, nanos};
 
@@ -89,12 +91,12 @@ impl ReceivedStamp {
 
 /// How long ago a run began, by this node's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Age {
+pub(super) struct Age {
     /// So long ago at the time [`at`](Self::at).
-    pub(crate) then: Duration,
-    pub(crate) at: Instant,
+    then: Duration,
+    at: Instant,
     /// It counts from when this node was started: the wall clock has gone back since the run.
-    pub(crate) is_guess: bool,
+    is_guess: bool,
 }
 
 impl Age {
@@ -106,7 +108,7 @@ impl Age {
         }
     }
 
-    pub(crate) fn now(&self, now: Instant) -> Duration {
+    pub(super) fn now(&self, now: Instant) -> Duration {
         self.then.saturating_add(now.since(self.at))
     }
 
@@ -137,11 +139,11 @@ impl Age {
 
 /// A stamp and its ages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Entry {
-    pub(crate) stamp: Stamp,
-    pub(crate) age: Age,
+pub(super) struct Entry {
+    pub(super) stamp: Stamp,
+    age: Age,
     /// Of the youngest run that this one has taken the place of.
-    pub(crate) before: Option<Age>,
+    before: Option<Age>,
 }
 
 impl Entry {
@@ -177,7 +179,7 @@ impl Entry {
         next
     }
 
-    pub(crate) fn view(&self, now: Instant) -> RunView {
+    pub(super) fn view(&self, now: Instant) -> RunView {
         RunView {
             stamp: self.stamp,
             age: self.age.now(now),
@@ -188,46 +190,65 @@ impl Entry {
 
 /// What merging has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Merged {
+pub(super) struct Merged {
     /// The table is another one now.
-    pub(crate) changed: bool,
+    pub(super) changed: bool,
     /// Something is known here that the other does not know.
-    pub(crate) knows_more: bool,
+    pub(super) knows_more: bool,
 }
 
 /// All stamps that this node knows.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stamps {
+pub(super) struct Stamps {
     /// An entry stays in its place until another takes that.
-    pub(crate) entries: Vec<Entry>,
+    entries: Vec<Entry>,
     /// The places that are to be stored.
-    pub(crate) unstored: Vec<u8>,
+    unstored: Vec<u8>,
     /// The one of them that is being stored.
-    pub(crate) storing: Option<u8>,
+    storing: Option<u8>,
     /// What an earlier run has stored, until this one knows what time it is.
-    pub(crate) recalled: Vec<StoredStamp>,
+    recalled: Vec<StoredStamp>,
     /// The sum of all hashes.
-    pub(crate) digest: u64,
+    digest: u64,
     /// A part of the table as it lies on the wire, while a frame is made.
-    pub(crate) wire: Vec<lab2::Stamp>,
+    wire: Vec<lab2::Stamp>,
 }
 
 impl Stamps {
-    pub(crate) fn len(&self) -> usize {
+    /// What an earlier run has stored.
+    pub(super) fn remember(&mut self, stored: impl IntoIterator<Item = StoredStamp>) {
+        self.recalled.extend(stored);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    /// The sum of all hashes.
+    pub(super) const fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// The part of the table that was laid out last.
+    pub(super) fn laid_out(&self) -> &[lab2::Stamp] {
+        &self.wire
+    }
+
+    pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    pub(crate) fn get(&self, name: JobName) -> Option<&Entry> {
+    pub(super) fn get(&self, name: JobName) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.stamp.name == name)
     }
 
     /// Gives what was stored its ages. A run that began in what the wall clock calls the future counts from
     /// now on, unless others know better.
-    pub(crate) fn recall(&mut self, now: Now) {
+    pub(super) fn recall(&mut self, now: Now) {
         let age = |began| {
             let then = now.wall.checked_sub(began).map(Duration::from_nanos);
             Age::told(then, now.monotonic)
@@ -249,7 +270,7 @@ impl Stamps {
     }
 
     /// The next stamp that is to be stored.
-    pub(crate) fn take_unstored(&mut self, now: Now) -> Option<StoredStamp> {
+    pub(super) fn take_unstored(&mut self, now: Now) -> Option<StoredStamp> {
         let place = self.unstored.pop()?;
         self.storing = Some(place);
         let entry = self.entries.get(usize::from(place))?;
@@ -263,7 +284,7 @@ impl Stamps {
     }
 
     /// Whether what was taken last could be stored: if not it still is to be.
-    pub(crate) fn stored(&mut self, stored: Stored) {
+    pub(super) fn on_stored(&mut self, stored: Stored) {
         let place = self.storing.take();
         if let Some(place) = place.filter(|_| stored == Stored::Failed) {
             self.unstored.push(place);
@@ -271,7 +292,7 @@ impl Stamps {
     }
 
     /// Takes over what a frame tells, if it is newer.
-    pub(crate) fn merge(&mut self, told: &[lab2::Stamp], now: Instant, grain: Duration) -> Merged {
+    pub(super) fn merge(&mut self, told: &[lab2::Stamp], now: Instant, grain: Duration) -> Merged {
         let mut merged = Merged::default();
         for told in told.iter().filter_map(ReceivedStamp::read) {
             let theirs = told.entry(now);
@@ -296,7 +317,7 @@ impl Stamps {
     }
 
     /// Puts a run in that begins now, in place of an older one of its name.
-    pub(crate) fn put(&mut self, stamp: Stamp, now: Instant) -> bool {
+    pub(super) fn put(&mut self, stamp: Stamp, now: Instant) -> bool {
         let entry = Entry {
             stamp,
             age: Age::told(Some(Duration::ZERO), now),
@@ -311,7 +332,7 @@ impl Stamps {
     }
 
     /// Says how a run has ended.
-    pub(crate) fn end(&mut self, stamp: &Stamp, outcome: RunOutcome) -> bool {
+    pub(super) fn end(&mut self, stamp: &Stamp, outcome: RunOutcome) -> bool {
         let found = self.entries.iter().position(|entry| entry.stamp == *stamp);
         let Some(at) = found else { return false };
         let mut entry = self.entries[at];
@@ -321,7 +342,7 @@ impl Stamps {
     }
 
     /// Whether a name that is not known would find room: what counts no longer gives way.
-    pub(crate) fn has_room(&self, now: Instant) -> bool {
+    pub(super) fn has_room(&self, now: Instant) -> bool {
         let over = |entry: &Entry| entry.left(now).is_zero();
         self.len() < MAX_STAMPS || self.entries.iter().any(over)
     }
@@ -364,12 +385,35 @@ impl Stamps {
     }
 
     /// Lays a part of the table out for a frame.
-    pub(crate) fn lay_out(&mut self, first: usize, count: usize, now: Instant) {
+    pub(super) fn lay_out(&mut self, first: usize, count: usize, now: Instant) {
         self.wire.clear();
         let part = self.entries.iter().skip(first).take(count);
         self.wire.extend(part.map(|entry| {
             let before = entry.before.map_or(NO_AGE, |before| before.on_wire(now));
             on_wire(&entry.stamp, entry.age.on_wire(now), before)
         }));
+    }
+
+    pub(super) fn snapshot(&self, writer: &mut Writer) {
+        let Self {
+            entries,
+            unstored,
+            storing,
+            recalled,
+            // The sum of what is taken down.
+            digest: _,
+            wire: _,
+        } = self;
+        (entries.len(), unstored, storing, recalled).hash(writer);
+        for Entry { stamp, age, before } in entries {
+            let Age {
+                then: _,
+                at: _,
+                is_guess,
+            } = age;
+            (stamp, age.now(writer.now), is_guess).hash(writer);
+            let before = before.map(|before| (before.now(writer.now), before.is_guess));
+            before.hash(writer);
+        }
     }
 }

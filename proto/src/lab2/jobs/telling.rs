@@ -1,194 +1,210 @@
-//! How members learn of the runs of jobs: STAMPS is told, asked with and answered (`docs/once.md`).
-
-use std::time::Duration;
+//! How members learn of the runs of jobs: STAMPS is told, asked with and answered.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{self, MAX_STAMPS_PER_FRAME, Purpose, Token};
 
-use crate::lab2::machine::input::Envelope;
-use crate::lab2::machine::outbox::Content;
-use crate::lab2::machine::timer::Timer;
-use crate::lab2::{Lab2, RunView};
+use super::{Jobs, Situation, Want};
+use crate::lab2::confidence::{promise_lasts, stride};
+use crate::lab2::machine::Context;
+use crate::lab2::members::Members;
+use crate::time::Instant;
 
 /// How often an owner tells all stamps, if there are any: every so many HEART_BEAT_PERIODs.
-pub(crate) const TELLING: u32 = 64;
+pub(super) const TELLING: u32 = 64;
 /// What STAMPS has beside the stamps, from the kind on, in bytes.
 const FRAME: usize = 41;
 
 /// A STAMPS frame to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Telling {
-    pub(crate) token: Token,
-    pub(crate) serial: u32,
-    pub(crate) purpose: Purpose,
+    pub(super) token: Token,
+    pub(super) serial: u32,
+    pub(super) purpose: Purpose,
     /// The place of the first stamp in it.
-    pub(crate) first: usize,
+    pub(super) first: usize,
 }
 
-/// What a STAMPS frame tells.
-pub(crate) struct ReceivedStamps<'a> {
-    pub(crate) digest: u64,
-    pub(crate) stamps: &'a [lab2::Stamp],
+impl Telling {
+    /// One that was received.
+    pub(crate) const fn of(token: Token, serial: u32, purpose: Purpose) -> Self {
+        Self {
+            token,
+            serial,
+            purpose,
+            first: 0,
+        }
+    }
 }
 
-impl Lab2 {
-    /// How many stamps one frame carries; none: not even one fits.
-    pub(crate) fn stamps_per_frame(&self) -> usize {
-        let room = self.smallest_mtu().0.saturating_sub(FRAME) / size_of::<lab2::Stamp>();
-        room.min(MAX_STAMPS_PER_FRAME)
+/// How many stamps one frame carries; none: not even one fits.
+fn stamps_per_frame(context: &Context, members: &Members) -> usize {
+    let room = members.smallest_mtu(context).0.saturating_sub(FRAME) / size_of::<lab2::Stamp>();
+    room.min(MAX_STAMPS_PER_FRAME)
+}
+
+impl Situation<'_> {
+    pub(super) const fn now(&self) -> Instant {
+        self.context.now()
     }
 
-    /// How much younger a run may look for the way of a frame.
-    pub(crate) fn grain(&self) -> Duration {
-        self.context.constants().waiter_timeout()
+    pub(super) fn stamps_per_frame(&self) -> usize {
+        stamps_per_frame(self.context, self.members)
     }
 
-    pub(crate) fn tell_if_owed(&mut self) {
-        if std::mem::take(&mut self.jobs.owes) {
-            self.tell_stamps();
+    /// Whether this node may count as a member: under another address it may have agreed just now.
+    fn is_settled(&self) -> bool {
+        let ring = self.members.roster(self.context);
+        self.context.has_run_for(promise_lasts(self.context, ring))
+    }
+}
+
+impl Jobs {
+    pub(super) fn tell_if_owed(&mut self, situation: &Situation<'_>) {
+        if std::mem::take(&mut self.owes) {
+            self.say(situation, Purpose::Tell);
         }
     }
 
     /// Everybody is told as soon as that answers no frame.
-    pub(crate) fn owe_telling(&mut self) {
-        self.jobs.owes = true;
-        self.timer_in(Timer::Stamps, Duration::ZERO);
+    pub(super) fn owe_telling(&mut self, situation: &Situation<'_>) {
+        self.owes = true;
+        self.want(Want::Wake(situation.now()));
     }
 
-    /// Tells everybody all stamps.
-    pub(crate) fn tell_stamps(&mut self) {
-        self.say_stamps(Purpose::Tell);
-    }
-
-    pub(crate) fn say_stamps(&mut self, purpose: Purpose) {
-        let each = self.stamps_per_frame();
-        let may_speak = each > 0 && self.context.is_up() && !self.has_left();
-        let Some(token) = self.token().filter(|_| may_speak) else {
+    /// Says all stamps to everybody.
+    pub(super) fn say(&mut self, situation: &Situation<'_>, purpose: Purpose) {
+        let each = situation.stamps_per_frame();
+        let Some(token) = situation.known.filter(|_| each > 0) else {
             return;
         };
-        self.jobs.serial = self.jobs.serial.wrapping_add(1);
-        let serial = self.jobs.serial;
-        let parts = self.jobs.stamps.len().div_ceil(each).max(1);
+        self.serial = self.serial.wrapping_add(1);
+        let serial = self.serial;
+        let parts = self.stamps.len().div_ceil(each).max(1);
         for part in 1..=parts {
             let purpose = if part < parts { Purpose::More } else { purpose };
-            self.broadcast(Content::Stamps(Telling {
+            let telling = Telling {
                 token,
                 serial,
                 purpose,
                 first: (part - 1) * each,
-            }));
+            };
+            self.want(Want::Send(MacAddr::BROADCAST, telling));
         }
     }
 
     /// A heartbeat has left: from time to time the stamps follow.
-    pub(crate) fn tell_stamps_in_time(&mut self) {
-        let pause = self.context.constants().heartbeat * TELLING;
-        let now = self.context.now();
-        let is_due = self.jobs.told.is_open(now, pause);
-        if is_due && !self.jobs.stamps.is_empty() && !self.is_asking() {
-            self.owe_telling();
+    pub(super) fn tell_in_time(&mut self, situation: &Situation<'_>) {
+        let pause = situation.context.constants().heartbeat * TELLING;
+        let is_due = self.told.is_open(situation.now(), pause);
+        if is_due && self.follows_heartbeats() {
+            self.owe_telling(situation);
         }
     }
 
     /// STAMPS has left.
-    pub(crate) fn told_stamps(&mut self, telling: Telling) {
+    pub(super) fn on_sent(&mut self, situation: &Situation<'_>, telling: Telling) {
         if matches!(telling.purpose, Purpose::Tell | Purpose::Ask) {
-            self.jobs.told.note(self.context.now());
+            self.told.note(situation.now());
         }
-        if let Some(once) = &mut self.jobs.once
+        if let Some(once) = &mut self.once
             && telling.purpose == Purpose::Ask
             && telling.serial.wrapping_sub(once.first) <= u32::MAX / 2
         {
             once.asked = true;
-            self.review_once();
+            self.review(situation);
         }
     }
 
     /// STAMPS: a question, an answer, or what somebody tells all.
-    pub(crate) fn on_stamps(
+    pub(super) fn hear(
         &mut self,
-        envelope: Envelope,
+        situation: &Situation<'_>,
+        (from, broadcast): (MacAddr, bool),
         telling: Telling,
-        told: &ReceivedStamps<'_>,
+        (digest, stamps): (u64, &[lab2::Stamp]),
     ) {
-        let (now, grain) = (self.context.now(), self.grain());
-        let merged = self.jobs.stamps.merge(told.stamps, now, grain);
-        let this = (envelope.from, telling.serial);
+        let now = situation.now();
+        // How much younger a run may look for the way of a frame.
+        let grain = situation.context.waiter_timeout();
+        let merged = self.stamps.merge(stamps, now, grain);
+        let this = (from, telling.serial);
         match telling.purpose {
-            Purpose::More if merged.knows_more => self.jobs.lacking = Some(this),
-            Purpose::Tell | Purpose::Ask if envelope.broadcast => {
-                self.jobs.told.note(now);
-                let lacked = self.jobs.lacking.take() == Some(this);
-                let is_same = told.digest == self.jobs.stamps.digest;
+            Purpose::More if merged.knows_more => self.lacking = Some(this),
+            Purpose::Tell | Purpose::Ask if broadcast => {
+                self.told.note(now);
+                let lacked = self.lacking.take() == Some(this);
+                let is_same = digest == self.stamps.digest();
                 let agrees = is_same && !lacked && !merged.knows_more;
-                self.answer_telling(envelope.from, telling, agrees);
+                self.answer(situation, from, telling, agrees);
             }
-            Purpose::Agree => self.on_agreement(envelope.from, telling),
+            Purpose::Agree => self.on_agreement(situation, from, telling),
             _ => {}
         }
         if merged.changed {
-            self.stamps_changed();
+            self.on_stamps_changed(situation);
         }
-        self.review_once();
+        self.review(situation);
     }
 
-    fn answer_telling(&mut self, to: MacAddr, telling: Telling, agrees: bool) {
-        let rank = u32::try_from(self.table.rank(self.me())).unwrap_or(u32::MAX);
-        let stride = Self::stride(self.roster());
+    fn answer(&mut self, situation: &Situation<'_>, to: MacAddr, telling: Telling, agrees: bool) {
+        let Situation {
+            context, members, ..
+        } = situation;
+        let rank = members.own_rank(context);
+        let stride = stride(members.roster(context));
         if !telling.serial.wrapping_add(rank).is_multiple_of(stride) {
             return;
         }
         let is_asked = telling.purpose == Purpose::Ask;
         let answer = |purpose, first| {
-            Content::Stamps(Telling {
+            let answer = Telling {
                 purpose,
                 first,
                 ..telling
-            })
+            };
+            Want::Send(to, answer)
         };
         if agrees {
-            let may_agree = self.is_settled() && self.is_stored();
-            if is_asked && may_agree && self.out.may_reply() {
-                self.send(to, answer(Purpose::Agree, 0));
+            let may_agree = situation.is_settled() && situation.is_stored;
+            if is_asked && may_agree && self.may_reply(situation) {
+                self.want(answer(Purpose::Agree, 0));
             }
             return;
         }
-        let (each, known) = (self.stamps_per_frame(), self.jobs.stamps.len());
-        let (now, heartbeat) = (self.context.now(), self.context.constants().heartbeat);
-        let may_answer = is_asked || self.jobs.answered.is_open(now, heartbeat);
+        let (each, known) = (situation.stamps_per_frame(), self.stamps.len());
+        let (now, heartbeat) = (situation.now(), context.constants().heartbeat);
+        let may_answer = is_asked || self.answered.is_open(now, heartbeat);
         if each == 0 || known == 0 || !may_answer {
             return;
         }
-        self.jobs.answered.note(now);
+        self.answered.note(now);
         // Two frames at a time, round and round.
         let parts = known.div_ceil(each);
         let begin = 2 * telling.serial as usize % parts;
         for part in begin..(begin + 2).min(parts) {
-            if self.out.may_reply() {
-                self.send(to, answer(Purpose::Differ, part * each));
+            if self.may_reply(situation) {
+                self.want(answer(Purpose::Differ, part * each));
             }
         }
     }
 
-    /// Whether this node may count as a member: under another address it may have agreed just now.
-    pub(crate) fn is_settled(&self) -> bool {
-        let quiet = self.promise_lasts(self.roster());
-        self.context.has_run_for(quiet)
-    }
-
-    /// Lays out what a STAMPS frame carries.
-    pub(crate) fn lay_out_stamps(&mut self, telling: &Telling) {
+    /// Lays out the stamps that a STAMPS frame carries.
+    pub(crate) fn lay_out(&mut self, context: &Context, members: &Members, telling: &Telling) {
         let count = match telling.purpose {
             Purpose::Agree => 0,
-            _ => self.stamps_per_frame(),
+            _ => stamps_per_frame(context, members),
         };
-        let now = self.context.now();
-        self.jobs.stamps.lay_out(telling.first, count, now);
+        self.stamps.lay_out(telling.first, count, context.now());
     }
 
-    /// The last run of each job that is known here.
-    pub fn runs(&self) -> impl Iterator<Item = RunView> {
-        let entries = self.jobs.stamps.entries.iter();
-        entries.map(|entry| entry.view(self.context.now()))
+    /// A STAMPS frame with the stamps that were laid out for it.
+    pub(crate) fn message(&self, telling: &Telling) -> lab2::Message<'_> {
+        lab2::Message::Stamps {
+            token: telling.token,
+            serial: telling.serial,
+            purpose: telling.purpose,
+            digest: self.stamps.digest(),
+            stamps: self.stamps.laid_out(),
+        }
     }
 }

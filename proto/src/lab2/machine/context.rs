@@ -27,7 +27,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(super) fn new(constants: Constants) -> Self {
+    pub(crate) fn new(constants: Constants) -> Self {
         let waiter_timeout = constants.waiter_timeout();
         Self {
             waiter_timeout,
@@ -69,7 +69,7 @@ impl Context {
     }
 
     /// Lives by other constants from now on, and says of itself what it said before.
-    pub(crate) fn live_by(&mut self, constants: Constants) {
+    pub(super) fn live_by(&mut self, constants: Constants) {
         self.waiter_timeout = constants.waiter_timeout();
         self.constants = constants;
     }

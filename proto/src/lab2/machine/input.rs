@@ -2,32 +2,22 @@
 
 use std::time::Duration;
 
-use ring_codec::lab2::{Backing, Frame, Message};
+use ring_codec::lab2::{Frame, Message, Profile};
 use ring_codec::{DecodeError, MacAddr, Problem};
 
-use crate::lab2::jobs::telling::{ReceivedStamps, Telling};
-use crate::lab2::members::table::Inserted;
+use super::timer::Timer;
+use crate::lab2::envelope::Envelope;
+use crate::lab2::jobs::{Input, Telling};
 use crate::lab2::{DropReason, Event, Lab2};
-use crate::time::Instant;
-
-/// A valid frame's addresses and time.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Envelope {
-    pub(crate) from: MacAddr,
-    pub(crate) broadcast: bool,
-    /// When it arrived, which is before now if it had to wait.
-    pub(crate) at: Instant,
-    /// How its author's tenure is backed, if it tells.
-    pub(crate) backing: Option<Backing>,
-}
 
 impl Lab2 {
-    pub(crate) fn receive(&mut self, bytes: &[u8], age: Duration) {
+    pub(super) fn receive(&mut self, bytes: &[u8], age: Duration) {
         let frame = match self.admit(bytes, age) {
             Ok(frame) => frame,
             Err(reason) => {
                 if reason == DropReason::OwnFrame {
-                    self.own_address_heard();
+                    self.diagnostics
+                        .note_own_address(&self.context, &mut self.out);
                 }
                 return self.event(Event::Dropped { reason });
             }
@@ -38,39 +28,10 @@ impl Lab2 {
             at: self.context.now().before(age),
             backing: frame.profile.and_then(|said| said.backing()),
         };
-        let only_wants = matches!(frame.message, Message::WantToken);
-        let deaf = frame.profile.is_some_and(|said| said.is_deaf());
-        let unheeded = self.is_unheeded(envelope.from, &frame.message, deaf);
-        self.event(if unheeded {
-            let reason = DropReason::AuthorDeaf;
-            Event::Dropped { reason }
-        } else {
-            let kind = frame.message.kind();
-            Event::Received { kind }
-        });
-        self.note_return(envelope.from);
-        self.note_author(envelope, only_wants);
-        self.hear(envelope, &frame.message, deaf);
-        self.note_reach(envelope, frame.profile.as_ref());
-        // Who hears nobody may do so because all that is said does not fit its MTU.
-        if let Some(profile) = frame.profile {
-            self.on_profile(envelope, profile);
+        if self.is_listened_to(envelope, &frame) {
+            self.dispatch(envelope, &frame.message);
+            self.members.greet(&self.context, &mut self.out, envelope);
         }
-        match &frame.card {
-            Some(card) => self.on_card(envelope, frame.message.kind(), card),
-            None => self.on_no_card(envelope, &frame),
-        }
-        if unheeded {
-            if matches!(
-                frame.message,
-                Message::TokenIsHere { .. } | Message::WhereIsToken
-            ) {
-                self.let_hear(envelope.from);
-            }
-            return;
-        }
-        self.dispatch(envelope, &frame.message);
-        self.greet(envelope);
     }
 
     /// Section 1: which frames count at all.
@@ -94,38 +55,81 @@ impl Lab2 {
                 return Err(DropReason::BroadcastTakeToken);
             }
             // By now its giver has repeated it, or given this node up and minted.
-            if age > self.offer_lasts(frame.author) {
+            if age > self.members.offer_lasts(&self.context, frame.author) {
                 return Err(DropReason::StaleOffer);
             }
         }
         Ok(frame)
     }
 
-    fn note_author(&mut self, envelope: Envelope, only_wants: bool) {
-        let Envelope {
-            from,
-            broadcast,
-            at: arrived,
-            backing: _,
-        } = envelope;
-        self.table.removed.is_back(from);
-        let mut inserted = self.table.insert(from);
-        if inserted == Inserted::Full && self.make_room() {
-            inserted = self.table.insert(from);
+    /// Notes what every frame tells of its author, before its message: an author that is new or back changes what the
+    /// message leads to. Returns whether it has a message: that of an author that hears nobody has none.
+    fn is_listened_to(&mut self, envelope: Envelope, frame: &Frame<'_>) -> bool {
+        let (from, message) = (envelope.from, &frame.message);
+        let says_deaf = frame.profile.is_some_and(|said| said.is_deaf());
+        let ignored = self.members.ignores(from, message, says_deaf);
+        self.event(if ignored {
+            let reason = DropReason::AuthorDeaf;
+            Event::Dropped { reason }
+        } else {
+            let kind = message.kind();
+            Event::Received { kind }
+        });
+        self.note_return(from);
+        self.note_author(envelope, matches!(message, Message::WantToken));
+        self.hear(envelope, message, says_deaf);
+        let reach = (envelope, frame.profile.as_ref());
+        self.diagnostics
+            .note_reach(&self.context, &self.members, &mut self.out, reach);
+        // Who hears nobody may do so because all that is said does not fit its MTU.
+        if let Some(profile) = frame.profile {
+            self.on_profile(envelope, profile);
         }
-        let at = match inserted {
-            Inserted::Known(at) => at,
-            Inserted::New(at) => {
-                self.table.peer_at(at).owed_ping = broadcast && !self.is_large();
-                self.member_added(from);
-                at
+        self.diagnostics
+            .note_card(&self.context, &mut self.members, envelope, frame);
+        let asks = matches!(message, Message::TokenIsHere { .. } | Message::WhereIsToken);
+        if ignored && asks {
+            self.let_hear(from);
+        }
+        !ignored
+    }
+
+    /// A frame has come: this node hears, and what it says of its author is remembered, if it is of a kind
+    /// that does. If it is the answer to a question to that member alone, this node may own again.
+    fn hear(&mut self, envelope: Envelope, message: &Message<'_>, says_deaf: bool) {
+        let (context, out, from) = (&self.context, &mut self.out, envelope.from);
+        let was_deaf = self.members.hear(context, envelope.at);
+        if Profile::may_follow(message.kind()) && self.members.set_deaf(from, says_deaf) {
+            self.diagnostics
+                .note_deafness(context, out, from, says_deaf);
+        }
+        if was_deaf {
+            self.pass_in_a_while();
+        }
+        let answers = matches!(
+            message,
+            Message::TokenIsHere { .. } | Message::TokenWasHereRecently { .. }
+        );
+        if answers && !envelope.broadcast {
+            self.diagnostics
+                .note_late_answer(&self.context, &mut self.out, envelope, message);
+            if self.fitness.hear_answer(from) {
+                self.out.set(Timer::Probe, self.context.now());
             }
-            Inserted::Full => return self.event(Event::TableFull { author: from }),
-        };
-        self.table.heard(at, arrived, only_wants);
+        }
+    }
+
+    /// A deaf owner, which was alone perhaps, is to hear that somebody is there. So is who asks, deaf,
+    /// where the token is: frames to it alone may arrive, and who is not answered stands for election.
+    fn let_hear(&mut self, deaf: MacAddr) {
+        let context = &self.context;
+        if self.members.is_follower(context, deaf) && self.members.may_ping(context, deaf) {
+            self.send_ping(deaf);
+        }
     }
 
     fn dispatch(&mut self, envelope: Envelope, message: &Message<'_>) {
+        let from = envelope.from;
         match *message {
             Message::TakeToken { token, data, .. } => self.on_take_token(envelope, token, data),
             Message::TokenIsHere {
@@ -133,15 +137,7 @@ impl Lab2 {
                 digest,
                 data,
                 beat,
-            } => {
-                let gave_way = self.on_token_is_here(envelope, token, data);
-                let answered = self.confirm(envelope, token, digest, beat);
-                if gave_way && !answered {
-                    self.send_ping(envelope.from);
-                }
-                self.compare_with_holder(envelope, digest, gave_way || answered);
-                self.note_holder(envelope, digest);
-            }
+            } => self.on_token_is_here(envelope, (token, data), (digest, beat)),
             Message::Ping {
                 digest,
                 ip,
@@ -149,14 +145,14 @@ impl Lab2 {
                 paused,
             } => {
                 // An offer that is to be made is, and the table has what is left of the replies.
-                self.on_paused(envelope.from, paused);
+                self.on_paused(from, paused);
                 self.on_ping(envelope, digest, ip);
                 if let Some(promise) = promise {
-                    self.on_promise(envelope.from, &promise);
+                    self.on_promise(from, &promise);
                 }
             }
             Message::TokenWasHereRecently { token, .. } if envelope.broadcast => {
-                self.release(token);
+                self.confidence.release(&self.context, token);
             }
             Message::TokenWasHereRecently { token, holder } => {
                 self.on_token_was_here(token, holder);
@@ -164,7 +160,10 @@ impl Lab2 {
             Message::WhereIsToken => self.on_where_is_token(envelope),
             Message::GeneratingToken { token } => self.on_generating_token(envelope, token),
             Message::RingMembers { digest, members } => {
-                self.on_ring_members(envelope, digest, members);
+                let (context, out, told) = (&self.context, &mut self.out, (digest, members));
+                let state = self.role.state();
+                self.members
+                    .on_ring_members(context, out, state, envelope, told);
             }
             Message::WantToken => self.on_want_token(envelope),
             Message::Leaving => self.on_leaving(envelope),
@@ -174,31 +173,14 @@ impl Lab2 {
                 purpose,
                 digest,
                 stamps,
-            } => {
-                let telling = Telling {
-                    token,
-                    serial,
-                    purpose,
-                    first: 0,
-                };
-                self.on_stamps(envelope, telling, &ReceivedStamps { digest, stamps });
-            }
+            } => self.tell_jobs(Input::Heard {
+                from,
+                broadcast: envelope.broadcast,
+                telling: Telling::of(token, serial, purpose),
+                digest,
+                stamps,
+            }),
             Message::Forget { members } => self.on_forget(members),
-        }
-    }
-
-    /// Section 3: a new member's broadcast is answered with PING, unless the frame has been answered as
-    /// often as one may be; then its next broadcast is. In a large ring the holder's table tells of it.
-    fn greet(&mut self, envelope: Envelope) {
-        if !envelope.broadcast || !self.out.may_reply() {
-            return;
-        }
-        let is_large = self.is_large();
-        let Some(peer) = self.table.peer_mut(envelope.from) else {
-            return;
-        };
-        if std::mem::take(&mut peer.owed_ping) && !is_large {
-            self.send_ping(envelope.from);
         }
     }
 }

@@ -1,23 +1,23 @@
 //! The interface's ups and downs.
 
 use std::hash::Hash;
-use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::NO_IP;
 
+use super::outbox::Content;
+use super::snapshot::Writer;
+use super::timer::Timer;
 use crate::LinkState;
-use crate::lab2::machine::outbox::Content;
-use crate::lab2::machine::snapshot::Writer;
-use crate::lab2::machine::timer::Timer;
-use crate::lab2::members::table::Inserted;
-use crate::lab2::tenure::role::{Role, Search};
-use crate::lab2::{Event, Lab2, Reason};
+use crate::lab2::election::Search;
+use crate::lab2::members::Members;
+use crate::lab2::tenure::Role;
+use crate::lab2::{Event, Lab2, Reason, State};
 use crate::time::Instant;
 
 /// The interface as the machine was last told.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Link {
+pub(super) enum Link {
     /// Nothing is known of it, not even the own address.
     NeverUp,
     /// Nothing can be sent. This is what it was like when it was last up.
@@ -27,7 +27,7 @@ pub(crate) enum Link {
 
 /// What an interface is like that is up.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Interface {
+pub(super) struct Interface {
     mac: MacAddr,
     ip: [u8; 16],
     mtu: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Interface {
 }
 
 impl Link {
-    pub(crate) const fn is_up(&self) -> bool {
+    pub(super) const fn is_up(&self) -> bool {
         matches!(self, Self::Up(_))
     }
 
@@ -48,25 +48,25 @@ impl Link {
         }
     }
 
-    pub(crate) fn mac(&self) -> Option<MacAddr> {
+    pub(super) fn mac(&self) -> Option<MacAddr> {
         self.interface().map(|interface| interface.mac)
     }
 
-    pub(crate) fn ip(&self) -> [u8; 16] {
+    pub(super) fn ip(&self) -> [u8; 16] {
         self.interface().map_or(NO_IP, |interface| interface.ip)
     }
 
-    pub(crate) fn mtu(&self) -> usize {
+    pub(super) fn mtu(&self) -> usize {
         self.interface().map_or(0, |interface| interface.mtu)
     }
 
     /// When it last came up.
-    pub(crate) fn up_since(&self) -> Option<Instant> {
+    pub(super) fn up_since(&self) -> Option<Instant> {
         self.interface().map(|interface| interface.since)
     }
 
     /// What the future depends on.
-    pub(crate) fn snapshot(&self, writer: &mut Writer) {
+    pub(super) fn snapshot(&self, writer: &mut Writer) {
         (self.is_up(), self.interface().is_some()).hash(writer);
         if let Some(Interface {
             mac,
@@ -91,7 +91,7 @@ impl Link {
 }
 
 impl Lab2 {
-    pub(crate) fn link_changed(&mut self, link: LinkState) {
+    pub(super) fn link_changed(&mut self, link: LinkState) {
         if self.is_finished() {
             return;
         }
@@ -121,10 +121,7 @@ impl Lab2 {
             mtu,
             since: before.map_or(self.context.now(), |before| before.since),
         });
-        let moved = self
-            .table
-            .find(mac)
-            .is_some_and(|at| self.table.set_ip(at, ip));
+        let moved = self.members.set_own_ip(&self.context);
         let Some(before) = before else {
             return self.link_found();
         };
@@ -133,8 +130,8 @@ impl Lab2 {
             self.broadcast(Content::Ping);
         }
         if before.mtu != mtu {
-            self.troubles.reach.refused = None;
-            self.broadcast(if self.is_too_small_to_say() {
+            self.diagnostics.note_new_mtu();
+            self.broadcast(if Members::is_too_small_to_say(&self.context) {
                 Content::WhereIsToken
             } else {
                 Content::Ping
@@ -145,17 +142,15 @@ impl Lab2 {
 
     /// Frames can be sent, and could not be until now.
     fn link_found(&mut self) {
-        self.hearing.last = self.context.up_since();
-        self.hearing.since = self.context.up_since();
-        self.hearing.deaf = false;
-        if self.hearing.unfit {
-            self.timer_in(Timer::Probe, self.context.constants().waiter_timeout());
+        self.members.begin_to_hear(self.context.up_since());
+        if self.fitness.is_unfit() {
+            self.timer_in(Timer::Probe, self.context.waiter_timeout());
         }
-        self.last_broadcast = None;
+        self.known.forget_heartbeat();
         self.ask();
         self.say_want();
-        if self.storage.failed || self.apart {
-            self.timer_in(Timer::Store, Duration::ZERO);
+        if self.fitness.is_unstored() || self.fitness.is_apart() {
+            self.out.set(Timer::Store, self.context.now());
         }
     }
 
@@ -166,15 +161,14 @@ impl Lab2 {
             return;
         }
         self.out.outbox.clear();
-        self.forget_troubles();
-        self.hearing.told = false;
-        if matches!(self.role, Role::Looser(_)) {
+        self.diagnostics.note_link_lost(&mut self.out);
+        if self.state() == State::Looser {
             self.role = Role::Looser(Search::default());
             self.set_owner(None);
         } else {
             self.enter_looser(Reason::LinkLost, self.token());
         }
-        self.review_once();
+        self.review_jobs();
         self.out.stop_all();
         if self.is_shutting_down() {
             self.finish();
@@ -184,34 +178,20 @@ impl Lab2 {
     /// The interface has an address that it did not have before.
     fn take_address(&mut self, mac: MacAddr) {
         if let Some(old) = self.context.mac() {
-            let now = self.context.now();
-            if let Some(at) = self.table.find(old) {
-                // Nobody answers there.
-                self.table.set_left(at, true);
-                let peer = self.table.peer_at(at);
-                peer.penalty.leave();
-                peer.seen = now.as_nanos();
-            }
+            self.members.leave_address(&self.context, old);
             // Else the others wait for a member that is none any longer.
             self.broadcast(Content::Left(old));
             // Under its old address it may have promised something: it is not to be counted twice.
             self.context.start_anew();
-            // Another station with the old address no longer disturbs anybody.
-            self.troubles.shared_at = None;
+            self.diagnostics.note_new_address();
         }
         // What a node says of itself under an address that is its own now binds nobody.
-        if self.table.set_profile(mac, None) {
+        if self.members.forget_profile(mac) {
             self.review_constants();
         }
-        if let Inserted::New(_) = self.table.insert_own(mac) {
-            self.event(Event::MemberAdded {
-                mac,
-                members: self.table.len(),
-            });
-        } else if let Some(at) = self.table.find(mac) {
-            // The address is in use again.
-            self.table.peer_at(at).penalty.heard();
-            self.table.set_left(at, false);
+        if self.members.take_address(mac) {
+            let members = self.members.len();
+            self.event(Event::MemberAdded { mac, members });
         }
     }
 

@@ -6,10 +6,10 @@ use std::hash::Hash;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, Promise, Token};
 
+use super::snapshot::Writer;
 use crate::Ticket;
 use crate::lab2::Reason;
-use crate::lab2::jobs::telling::Telling;
-use crate::lab2::machine::snapshot::Writer;
+use crate::lab2::jobs::Telling;
 
 /// Frames that one received frame is answered with at the most (`docs/protocol.md`, section 5).
 pub(crate) const MAX_REPLIES: usize = 2;

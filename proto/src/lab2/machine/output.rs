@@ -5,9 +5,9 @@ use std::hash::Hash;
 
 use ring_codec::MacAddr;
 
-use crate::lab2::machine::outbox::{Content, MAX_REPLIES, Outbox, Outgoing};
-use crate::lab2::machine::snapshot::Writer;
-use crate::lab2::machine::timer::{self, Timer};
+use super::outbox::{Content, MAX_REPLIES, Outbox, Outgoing};
+use super::snapshot::Writer;
+use super::timer::{self, Timer};
 use crate::lab2::{Event, State};
 use crate::time::Instant;
 use crate::timers::{TimerKind, Timers};
@@ -19,7 +19,7 @@ const USUAL_EVENTS: usize = 128;
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     timers: Timers<{ timer::COUNT }>,
-    pub(crate) outbox: Outbox,
+    pub(super) outbox: Outbox,
     events: VecDeque<Event>,
     /// How many more frames the last input may lead to, if it was a frame; `usize::MAX` if not.
     replies_left: usize,
@@ -36,12 +36,12 @@ impl Output {
     }
 
     /// An input begins that is a frame: it may be answered so often.
-    pub(crate) fn begin_replies(&mut self) {
+    pub(super) fn begin_replies(&mut self) {
         self.replies_left = MAX_REPLIES;
     }
 
     /// An input begins that is no frame: what it leads to answers nobody.
-    pub(crate) fn begin_freely(&mut self) {
+    pub(super) fn begin_freely(&mut self) {
         self.replies_left = usize::MAX;
     }
 
@@ -51,7 +51,7 @@ impl Output {
     }
 
     /// Whether the input in hand is a frame, which has its number of answers.
-    pub(crate) const fn is_replying(&self) -> bool {
+    pub(super) const fn is_replying(&self) -> bool {
         self.replies_left <= MAX_REPLIES
     }
 
@@ -68,7 +68,7 @@ impl Output {
         self.timers.stop(timer);
     }
 
-    pub(crate) fn stop_all(&mut self) {
+    pub(super) fn stop_all(&mut self) {
         self.timers.stop_all();
     }
 
@@ -88,7 +88,7 @@ impl Output {
     }
 
     /// Stops a timer and says whether it was due.
-    pub(crate) fn take_due(&mut self, timer: Timer, now: Instant) -> bool {
+    pub(super) fn take_due(&mut self, timer: Timer, now: Instant) -> bool {
         self.timers.take_due(timer, now)
     }
 
@@ -102,16 +102,20 @@ impl Output {
         self.outbox.push(Outgoing { to, content });
     }
 
+    pub(crate) fn broadcast(&mut self, content: Content) {
+        self.send(MacAddr::BROADCAST, content);
+    }
+
     pub(crate) fn event(&mut self, event: Event) {
         self.events.push_back(event);
     }
 
-    pub(crate) fn next_event(&mut self) -> Option<Event> {
+    pub(super) fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
     /// What the future depends on: of timers the time to go, and what is overdue is due.
-    pub(crate) fn snapshot(&self, writer: &mut Writer) {
+    pub(super) fn snapshot(&self, writer: &mut Writer) {
         let Self {
             timers,
             outbox,

@@ -1,17 +1,14 @@
 //! The node's own end.
 
-use std::time::Duration;
-
 use ring_codec::MacAddr;
 
-use crate::lab2::Lab2;
-use crate::lab2::machine::outbox::Content;
-use crate::lab2::machine::timer::Timer;
-use crate::lab2::tenure::role::Role;
+use super::outbox::Content;
+use super::timer::Timer;
+use crate::lab2::{Lab2, State};
 
 /// How far a shutdown has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Shutdown {
+pub(super) enum Shutdown {
     No,
     /// The token, if there is one, is being handed over.
     Wanted,
@@ -22,7 +19,7 @@ pub(crate) enum Shutdown {
 
 impl Lab2 {
     /// An OWNER hands the token over first.
-    pub(crate) fn shut_down(&mut self) {
+    pub(super) fn shut_down(&mut self) {
         if self.shutdown != Shutdown::No {
             return;
         }
@@ -37,37 +34,37 @@ impl Lab2 {
     }
 
     /// A node that is shutting down and no longer has a token says so and is finished.
-    pub(crate) fn leave_if_free(&mut self) {
-        if !matches!(self.role, Role::Owner(_)) {
+    pub(super) fn leave_if_free(&mut self) {
+        if self.state() != State::Owner {
             self.leave();
         }
     }
 
-    pub(crate) fn is_shutting_down(&self) -> bool {
+    pub(super) fn is_shutting_down(&self) -> bool {
         self.shutdown != Shutdown::No
     }
 
     /// Whether LEAVING is said, or about to be: nothing may follow it.
-    pub(crate) fn has_left(&self) -> bool {
+    pub(super) fn has_left(&self) -> bool {
         matches!(self.shutdown, Shutdown::Leaving | Shutdown::Finished)
     }
 
     /// Says LEAVING, the last word.
-    pub(crate) fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         if self.shutdown == Shutdown::Wanted {
             if !self.out.may_reply() {
                 // The frame in hand has had its answers.
-                let again = if matches!(self.role, Role::Owner(_)) {
+                let again = if self.state() == State::Owner {
                     Timer::Pass
                 } else {
                     Timer::Acknowledge
                 };
-                return self.timer_in(again, Duration::ZERO);
+                return self.out.set(again, self.context.now());
             }
-            if matches!(self.role, Role::Waiter(_)) && self.role.unacknowledged().is_some() {
+            if self.state() == State::Waiter && self.role.unacknowledged().is_some() {
                 if self.out.is_replying() {
                     // It is no answer to the frame in hand.
-                    return self.timer_in(Timer::Acknowledge, Duration::ZERO);
+                    return self.out.set(Timer::Acknowledge, self.context.now());
                 }
                 self.acknowledge();
             }
@@ -77,7 +74,7 @@ impl Lab2 {
         }
     }
 
-    pub(crate) fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         self.shutdown = Shutdown::Finished;
         self.out.stop_all();
     }

@@ -1,11 +1,13 @@
 //! The machine as status and tests see it.
 
+use std::time::Duration;
+
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Token, Version};
 
-use crate::lab2::machine::timer::Timer;
-use crate::lab2::tenure::role::Role;
-use crate::lab2::{Constants, Difference, Lab2, State};
+use super::timer::Timer;
+use crate::lab2::tenure::Tenure;
+use crate::lab2::{Constants, Difference, Lab2, State, Trouble, Work};
 use crate::time::Instant;
 
 /// Whether a member is there.
@@ -69,7 +71,7 @@ impl Lab2 {
     /// The constants in force.
     #[must_use]
     pub fn constants(&self) -> &Constants {
-        &self.context.constants()
+        self.context.constants()
     }
 
     /// The state.
@@ -81,10 +83,8 @@ impl Lab2 {
     /// The token held, or else the strongest known.
     #[must_use]
     pub fn token(&self) -> Option<Token> {
-        match self.role {
-            Role::Owner(tenure) => Some(tenure.token),
-            Role::Waiter(_) | Role::Looser(_) | Role::Generating(_) => self.known.token(),
-        }
+        let held = self.role.tenure().map(Tenure::token);
+        held.or(self.known.token())
     }
 
     /// Whether the node is OWNER and may use the token: it has not begun to pass it on, has not
@@ -108,34 +108,31 @@ impl Lab2 {
     /// yet, may have been given up before. `None`: the link was never up.
     #[must_use]
     pub fn settled_at(&self) -> Option<Instant> {
-        let settled = self.context.up_since()? + self.longest_patience();
-        Some(
-            self.unsettled_until()
-                .map_or(settled, |until| until.max(settled)),
-        )
+        let context = &self.context;
+        let settled = context.up_since()? + self.members.longest_patience(context);
+        let tenure = self.role.tenure();
+        let unsettled = tenure.and_then(|tenure| tenure.unsettled_until(context));
+        Some(unsettled.map_or(settled, |until| until.max(settled)))
     }
 
     /// Until when nobody else is granted the token that is held here, whatever happens to this
     /// node; `None` if it holds none.
     #[must_use]
     pub fn lease_until(&self) -> Option<Instant> {
-        let held = matches!(self.role, Role::Owner(_));
+        let held = self.role.tenure().is_some();
         self.out.due(Timer::Lease).filter(|_| held)
     }
 
     /// Whether another member has asked for the token and has not had it since.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
-        self.table.wanting > 0
-            && self
-                .table
-                .is_wanted_by_others(self.me(), self.alive_since())
+        self.members.is_wanted(&self.context)
     }
 
     /// Who holds the token as far as is known.
     #[must_use]
     pub fn owner(&self) -> Option<MacAddr> {
-        self.owner
+        self.known.owner()
     }
 
     /// The data of the strongest token known.
@@ -153,44 +150,96 @@ impl Lab2 {
     /// The member table in order of MAC.
     #[must_use]
     pub fn members(&self) -> impl ExactSizeIterator<Item = MemberView> {
-        let order = self.table.order();
-        let alive = self.context.now().before(self.silence());
-        (0..self.table.len()).map(move |at| {
-            let at = order.get(at).copied().unwrap_or(at);
-            let (member, peer) = (&self.table.members()[at], &self.table.peers()[at]);
-            let own = self.is_own(member.mac);
-            let paused = if own { self.paused } else { peer.paused };
-            let presence = if peer.left {
+        let (context, members) = (&self.context, &self.members);
+        let alive = context.now().before(members.silence(context));
+        members.in_order().map(move |(member, peer)| {
+            let mac = member.mac;
+            let own = context.is_own(mac);
+            let paused = if own {
+                self.is_paused()
+            } else {
+                peer.is_paused()
+            };
+            let presence = if peer.has_left() {
                 Presence::Left
             } else if !own && !peer.was_heard_since(alive) {
                 Presence::Silent
-            } else if self.is_told_deaf(member.mac) {
+            } else if self.diagnostics.is_told_deaf(context, members, mac) {
                 Presence::Deaf
             } else if paused {
                 Presence::Paused
             } else {
                 Presence::Alive
             };
+            let differs = members.difference_of(context, mac);
             MemberView {
-                mac: member.mac,
+                mac,
                 ip: member.ip,
-                penalty: peer.penalty.turns(),
+                penalty: peer.penalty(),
                 paused,
                 presence,
                 last_seen: if own {
-                    Some(self.context.now())
+                    Some(context.now())
                 } else {
                     peer.last_seen()
                 },
-                differs: self.differs(member.mac).filter(|_| !own),
-                version: self.version_of(member.mac),
+                differs: differs.filter(|_| !own),
+                version: self.diagnostics.version_of(context, members, mac),
             }
         })
+    }
+
+    /// Returns how many members are there, this node included, as far as it can tell.
+    #[must_use]
+    pub fn present_members(&self) -> usize {
+        self.members.present_members(&self.context)
+    }
+
+    /// How many members the ring is to have, as far as anybody says; 0: nobody does.
+    #[must_use]
+    pub fn expected_members(&self) -> usize {
+        self.members.expected(&self.context).unwrap_or(0)
+    }
+
+    /// Returns the silent members other than this node, in the order of the table. For a member that was never heard, the
+    /// time counts from the first table that listed it.
+    pub fn silent_members(&self) -> impl Iterator<Item = MacAddr> {
+        self.diagnostics
+            .silent_members(&self.context, &self.members)
+    }
+
+    /// Whether nobody was heard for so long that this node says so in what it broadcasts.
+    #[must_use]
+    pub fn is_deaf(&self) -> bool {
+        self.members.is_deaf(&self.context)
+    }
+
+    /// The shortest patience in the ring, as far as this node or a member has been told: so long after
+    /// its last heartbeat an OWNER may be replaced.
+    #[must_use]
+    pub fn shortest_patience(&self) -> Duration {
+        self.members.shortest_patience(&self.context)
+    }
+
+    /// What is wrong just now.
+    pub fn troubles(&self) -> impl Iterator<Item = Trouble> {
+        let own = (self.token(), self.is_apart());
+        self.diagnostics.troubles(&self.context, &self.members, own)
+    }
+
+    /// Returns the program that holds the token, as far as its owner has told.
+    #[must_use]
+    pub fn work(&self) -> Option<&Work> {
+        if self.state() == State::Owner {
+            self.diagnostics.own_work()
+        } else {
+            self.diagnostics.work_of(self.owner())
+        }
     }
 
     /// Size and hash of the member table.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.table.digest()
+        self.members.digest()
     }
 }

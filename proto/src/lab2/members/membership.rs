@@ -5,13 +5,12 @@ use ring_codec::lab2::{
     Digest, ETHERNET_HEADER_LEN, MAX_FRAME_LEN, MAX_MEMBERS_PER_FRAME, Member, NO_IP,
 };
 
-use crate::lab2::machine::input::Envelope;
-use crate::lab2::machine::outbox::Content;
-use crate::lab2::machine::timer::Timer;
-use crate::lab2::members::peer::Notes;
-use crate::lab2::members::table::Inserted;
-use crate::lab2::tenure::role::Role;
-use crate::lab2::{Event, Lab2};
+use super::Members;
+use super::peer::Notes;
+use super::table::Inserted;
+use crate::lab2::envelope::Envelope;
+use crate::lab2::machine::{Content, Context, Output};
+use crate::lab2::{Event, State};
 use crate::throttle::Throttle;
 
 /// Bytes of a RING_MEMBERS payload before its first member.
@@ -21,36 +20,89 @@ const MEMBERS_HEAD: usize =
 /// A member that is heard has so many WAITER_TIMEOUTs to say which of two addresses is its own.
 const DISPUTE: u32 = 4;
 
-impl Lab2 {
-    /// A member is new in the table. An OWNER that was alone has somebody to pass to now.
-    pub(crate) fn member_added(&mut self, mac: MacAddr) {
-        self.event(Event::MemberAdded {
-            mac,
-            members: self.table.len(),
-        });
-        if self.may_pass() && !self.out.is_set(Timer::Pass) {
-            let pause = self.before_the_next_round();
-            self.timer_in(Timer::Pass, pause);
+/// What a frame's author is to the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Author {
+    Known,
+    New,
+    /// It is not in the table, which is full.
+    NoRoom,
+}
+
+impl Members {
+    /// Notes that a frame of a member came, be it that it only asks for the token.
+    pub(crate) fn note_author(&mut self, envelope: Envelope, only_wants: bool) -> Author {
+        self.table.removed.is_back(envelope.from);
+        let (at, author) = match self.table.insert(envelope.from) {
+            Inserted::Known(at) => (at, Author::Known),
+            Inserted::New(at) => {
+                self.table.peer_at(at).owed_ping = envelope.broadcast && !self.is_large();
+                (at, Author::New)
+            }
+            Inserted::Full => return Author::NoRoom,
+        };
+        self.table.heard(at, envelope.at, only_wants);
+        author
+    }
+
+    /// Answers a new member's broadcast with PING, unless the frame has been answered as
+    /// often as one may be; then its next broadcast is. In a large ring the holder's table tells of it.
+    pub(crate) fn greet(&mut self, context: &Context, out: &mut Output, envelope: Envelope) {
+        if !envelope.broadcast || !out.may_reply() {
+            return;
+        }
+        let is_large = self.is_large();
+        let Some(peer) = self.table.peer_mut(envelope.from) else {
+            return;
+        };
+        if std::mem::take(&mut peer.owed_ping) && !is_large {
+            self.send_ping(context, out, envelope.from);
         }
     }
 
-    /// PING: a member is the authority on its own ip.
-    pub(crate) fn on_ping(&mut self, envelope: Envelope, digest: Digest, ip: [u8; 16]) {
-        let Some(at) = self.table.find(envelope.from) else {
-            return;
-        };
+    /// A member has been greeted with another frame.
+    pub(crate) fn note_greeted(&mut self, mac: MacAddr) {
+        if let Some(peer) = self.table.peer_mut(mac) {
+            peer.owed_ping = false;
+        }
+    }
+
+    /// PING: a member is the authority on its own ip. Returns the ip that it had before, if that is another.
+    pub(crate) fn learn_ip(&mut self, mac: MacAddr, ip: [u8; 16]) -> Option<[u8; 16]> {
+        let at = self.table.find(mac)?;
         self.table.peer_at(at).has_none = ip == NO_IP;
         let before = self.table.members()[at].ip;
-        if self.table.set_ip(at, ip) {
-            self.member_moved(envelope.from, before, ip);
-        }
-        if !matches!(self.role, Role::Owner(_)) {
-            self.overhear_ping(envelope, digest);
+        self.table.set_ip(at, ip).then_some(before)
+    }
+
+    /// Sets this node's own ip, and returns whether that is another one.
+    pub(crate) fn set_own_ip(&mut self, context: &Context) -> bool {
+        let at = self.table.find(context.me());
+        at.is_some_and(|at| self.table.set_ip(at, context.ip()))
+    }
+
+    /// The ip of a member.
+    pub(crate) fn ip_of(&self, mac: MacAddr) -> Option<[u8; 16]> {
+        let at = self.table.find(mac)?;
+        Some(self.table.members()[at].ip)
+    }
+
+    /// Shows an OWNER's table to a member whose PING tells of another one. All others see that somebody asks.
+    pub(crate) fn compare_with_asker(
+        &mut self,
+        context: &Context,
+        out: &mut Output,
+        state: State,
+        (envelope, digest): (Envelope, Digest),
+    ) {
+        if !self.has(envelope.from) {
+        } else if state != State::Owner {
+            self.overhear_ping(out, envelope, digest);
         } else if self.table.differs(digest) {
             if self.is_large() {
-                self.show_more();
+                self.show_more(context, out);
             } else {
-                self.send_table(envelope.from, |notes| &mut notes.answered);
+                self.send_table(context, out, envelope.from, |notes| &mut notes.answered);
             }
         }
     }
@@ -59,57 +111,58 @@ impl Lab2 {
     /// OWNER does, too: where a hand-over takes longer than a round all are OWNER all the time.
     pub(crate) fn compare_with_holder(
         &mut self,
-        envelope: Envelope,
-        digest: Digest,
+        context: &Context,
+        out: &mut Output,
+        state: State,
+        (envelope, digest): (Envelope, Digest),
         answered: bool,
     ) {
-        let asks = match self.role {
-            Role::Waiter(_) => true,
-            Role::Owner(_) => !self.is_large() && self.out.may_reply(),
-            Role::Looser(_) | Role::Generating(_) => false,
+        let asks = match state {
+            State::Waiter => true,
+            State::Owner => !self.is_large() && out.may_reply(),
+            State::Looser | State::Generating => false,
         };
         if !asks || !self.table.differs(digest) {
             return;
         }
         if self.is_large() {
-            self.plan_to_ask(digest);
-        } else if !answered && self.once_a_period(envelope.from, |notes| &mut notes.pinged) {
-            self.send_ping(envelope.from);
+            self.plan_to_ask(context, out, digest);
+        } else if !answered && self.may_ping(context, envelope.from) {
+            self.send_ping(context, out, envelope.from);
         }
     }
 
-    pub(crate) fn send_ping(&mut self, to: MacAddr) {
-        let now = self.context.now();
-        if let Some(peer) = self.table.peer_mut(to) {
-            peer.owed_ping = false;
-        }
+    pub(crate) fn send_ping(&mut self, context: &Context, out: &mut Output, to: MacAddr) {
+        self.note_greeted(to);
         if let Some(notes) = self.table.notes_mut(to) {
-            notes.pinged.note(now);
+            notes.pinged.note(context.now());
         }
-        self.send(to, Content::Ping);
+        out.send(to, Content::Ping);
     }
 
     /// RING_MEMBERS: the union of both tables, and the own one back if that is not the sender's.
     pub(crate) fn on_ring_members(
         &mut self,
+        context: &Context,
+        out: &mut Output,
+        state: State,
         envelope: Envelope,
-        digest: Digest,
-        members: &[Member],
+        (digest, members): (Digest, &[Member]),
     ) {
-        let disputed = self.merge(envelope, members);
-        let me = self.me();
+        let disputed = self.merge(context, out, envelope, members);
+        let me = context.me();
         if members
             .iter()
-            .any(|member| member.mac == me && member.ip != self.context.ip())
+            .any(|member| member.mac == me && member.ip != context.ip())
         {
-            self.correct_own_entry();
+            self.correct_own_entry(context, out);
         }
         if let Some(mac) = disputed {
-            self.let_decide(mac, envelope);
+            self.let_decide(context, out, mac, envelope);
         }
         if envelope.broadcast {
-            self.part_was_shown(envelope, digest, members);
-            if !self.is_follower(envelope.from) {
+            self.part_was_shown(context, out, state, envelope, digest, members);
+            if !self.is_follower(context, envelope.from) {
                 return;
             }
         }
@@ -117,14 +170,20 @@ impl Lab2 {
         let more_to_come =
             members.len() == MAX_MEMBERS_PER_FRAME && self.table.size() < digest.size;
         if !more_to_come && self.table.differs(digest) {
-            self.send_table(envelope.from, |notes| &mut notes.returned);
+            self.send_table(context, out, envelope.from, |notes| &mut notes.returned);
         }
     }
 
     /// Adds what is new, and returns a third party of which both tables hold an ip, but not the
     /// same.
-    fn merge(&mut self, envelope: Envelope, members: &[Member]) -> Option<MacAddr> {
-        let now = self.context.now();
+    fn merge(
+        &mut self,
+        context: &Context,
+        out: &mut Output,
+        envelope: Envelope,
+        members: &[Member],
+    ) -> Option<MacAddr> {
+        let now = context.now();
         let mut disputed = None;
         let mut next = 0;
         for offered in members {
@@ -132,8 +191,8 @@ impl Lab2 {
                 Ok(at) => {
                     next = at + 1;
                     let held = self.table.members()[at];
-                    if held.ip != offered.ip && held.mac != self.me() {
-                        let (ip, is_disputed) = self.prefer(envelope, at, &held, offered);
+                    if held.ip != offered.ip && held.mac != context.me() {
+                        let (ip, is_disputed) = self.prefer(context, envelope, at, &held, offered);
                         self.table.set_ip(at, ip);
                         disputed = disputed.or(is_disputed.then_some(held.mac));
                     }
@@ -144,14 +203,14 @@ impl Lab2 {
                     let event = match self.table.insert_at(at, *offered) {
                         Inserted::Full => Event::TableFull { author: mac },
                         Inserted::New(at) | Inserted::Known(at) => {
-                            self.told_of(at);
+                            self.table.peer_at(at).seen = now.as_nanos();
                             Event::MemberAdded {
                                 mac,
                                 members: self.table.len(),
                             }
                         }
                     };
-                    self.event(event);
+                    out.event(event);
                 }
                 Err(at) => next = at,
             }
@@ -162,6 +221,7 @@ impl Lab2 {
     /// Chooses between two addresses of a third party, and says whether that is to be asked.
     fn prefer(
         &mut self,
+        context: &Context,
         envelope: Envelope,
         at: usize,
         held: &Member,
@@ -175,8 +235,8 @@ impl Lab2 {
             // It has heard for itself what was shown to all.
             return (held.ip, !envelope.broadcast);
         }
-        let now = self.context.now();
-        let patience = self.context.constants().waiter_timeout();
+        let now = context.now();
+        let patience = context.waiter_timeout();
         let long_ago = now.before(patience);
         let seen = self.table.peers()[at].last_seen();
         let heard_lately = seen.is_some_and(|seen| seen >= long_ago);
@@ -202,89 +262,127 @@ impl Lab2 {
     /// Shows a member the own table from its entry on: if that is wrong it will tell all. Who has shown
     /// another address to all is shown it too, since perhaps nobody decides, and this node is not of
     /// those that answer.
-    fn let_decide(&mut self, mac: MacAddr, envelope: Envelope) {
+    fn let_decide(
+        &mut self,
+        context: &Context,
+        out: &mut Output,
+        mac: MacAddr,
+        envelope: Envelope,
+    ) {
         self.table.sort();
         let Some(first) = self.table.find(mac) else {
             return;
         };
-        if self.out.may_reply() && self.once_a_period(mac, |notes| &mut notes.disputed) {
-            self.send(mac, Content::RingMembers { first });
-            if envelope.broadcast && self.out.may_reply() {
-                self.send(envelope.from, Content::RingMembers { first });
+        if out.may_reply() && self.once_a_period(context, mac, |notes| &mut notes.disputed) {
+            out.send(mac, Content::RingMembers { first });
+            if envelope.broadcast && out.may_reply() {
+                out.send(envelope.from, Content::RingMembers { first });
             }
         }
     }
 
     /// Somebody holds a wrong ip for this node, or does not know it: all are told.
-    pub(crate) fn correct_own_entry(&mut self) {
-        let (now, heartbeat) = (self.context.now(), self.context.constants().heartbeat);
-        if self.out.may_reply() && self.corrections.allow(now, heartbeat) {
-            self.broadcast(Content::Ping);
+    pub(crate) fn correct_own_entry(&mut self, context: &Context, out: &mut Output) {
+        let (now, heartbeat) = (context.now(), context.constants().heartbeat);
+        if out.may_reply() && self.corrections.allow(now, heartbeat) {
+            out.broadcast(Content::Ping);
         }
     }
 
     /// LEAVING: the member is passed over until it is heard again.
-    pub(crate) fn on_leaving(&mut self, envelope: Envelope) {
-        self.table.set_wants(envelope.from, false);
-        self.table.set_paused(envelope.from, false);
-        self.table.set_profile(envelope.from, None);
-        if let Some(at) = self.table.find(envelope.from) {
+    pub(crate) fn leave(&mut self, mac: MacAddr) {
+        self.set_wants(mac, false);
+        self.set_paused(mac, false);
+        self.table.set_profile(mac, None);
+        if let Some(at) = self.table.find(mac) {
             self.table.peer_at(at).penalty.leave();
             self.table.set_left(at, true);
         }
-        self.event(Event::MemberLeft { mac: envelope.from });
-        self.end_troubles_of(&[envelope.from]);
-        self.review_constants();
-        if let Some(offer) = self.role.offer()
-            && offer.to == envelope.from
-        {
-            self.hand_over_failed(offer);
+    }
+
+    /// This node leaves an address, where nobody answers any more.
+    pub(crate) fn leave_address(&mut self, context: &Context, old: MacAddr) {
+        if let Some(at) = self.table.find(old) {
+            self.table.set_left(at, true);
+            let peer = self.table.peer_at(at);
+            peer.penalty.leave();
+            peer.seen = context.now().as_nanos();
         }
+    }
+
+    /// This node has an address. Returns whether that is a new member.
+    pub(crate) fn take_address(&mut self, mac: MacAddr) -> bool {
+        if let Inserted::New(_) = self.table.insert_own(mac) {
+            return true;
+        }
+        if let Some(at) = self.table.find(mac) {
+            // The address is in use again.
+            self.table.peer_at(at).penalty.heard();
+            self.table.set_left(at, false);
+        }
+        false
     }
 
     /// Sends the table, once a period for each cause, as far as the frame in hand may be
     /// answered; the next time goes on where this one ended.
-    fn send_table(&mut self, to: MacAddr, cause: fn(&mut Notes) -> &mut Throttle) {
-        if !self.out.may_reply() || !self.once_a_period(to, cause) {
+    fn send_table(
+        &mut self,
+        context: &Context,
+        out: &mut Output,
+        to: MacAddr,
+        cause: fn(&mut Notes) -> &mut Throttle,
+    ) {
+        if !out.may_reply() || !self.once_a_period(context, to, cause) {
             return;
         }
-        let (len, part) = (self.table.len(), self.members_per_frame());
-        let mut frames = len.div_ceil(part).min(self.out.replies_left());
+        let (len, part) = (self.table.len(), self.members_per_frame(context));
+        let mut frames = len.div_ceil(part).min(out.replies_left());
         while frames > 0 {
             let Some(notes) = self.table.notes_mut(to) else {
                 return;
             };
             let first = if notes.cursor < len { notes.cursor } else { 0 };
             notes.cursor = first + part;
-            self.send(to, Content::RingMembers { first });
+            out.send(to, Content::RingMembers { first });
             frames -= 1;
         }
     }
 
     /// The part of the table that begins at `first` and fits one frame.
-    pub(crate) fn table_part(&self, first: usize) -> &[Member] {
+    pub(crate) fn table_part(&self, context: &Context, first: usize) -> &[Member] {
         let members = self.table.members();
         let first = first.min(members.len());
-        let last = (first + self.members_per_frame()).min(members.len());
+        let last = (first + self.members_per_frame(context)).min(members.len());
         &members[first..last]
     }
 
-    pub(crate) fn members_per_frame(&self) -> usize {
-        let (mtu, _) = self.smallest_mtu();
+    pub(super) fn members_per_frame(&self, context: &Context) -> usize {
+        let (mtu, _) = self.smallest_mtu(context);
         let fitting = mtu.saturating_sub(MEMBERS_HEAD) / size_of::<Member>();
         fitting.clamp(1, MAX_MEMBERS_PER_FRAME)
     }
 
     /// Whether something may be done for a member; if so it counts as done. Never for one
     /// that the table had no room for.
-    pub(crate) fn once_a_period(
+    fn once_a_period(
         &mut self,
+        context: &Context,
         mac: MacAddr,
         what: fn(&mut Notes) -> &mut Throttle,
     ) -> bool {
-        let now = self.context.now();
-        let heartbeat = self.context.constants().heartbeat;
+        let now = context.now();
+        let heartbeat = context.constants().heartbeat;
         let notes = self.table.notes_mut(mac);
         notes.is_some_and(|notes| what(notes).allow(now, heartbeat))
+    }
+
+    /// Whether a member may be told that its table differs, once a period; if so it counts as done.
+    pub(crate) fn may_ping(&mut self, context: &Context, mac: MacAddr) -> bool {
+        self.once_a_period(context, mac, |notes| &mut notes.pinged)
+    }
+
+    /// Whether an offer to a member that is paused may count as failed, once a period; if so it counts as done.
+    pub(crate) fn may_fail_paused(&mut self, context: &Context, mac: MacAddr) -> bool {
+        self.once_a_period(context, mac, |notes| &mut notes.refused)
     }
 }

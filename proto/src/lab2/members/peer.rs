@@ -3,7 +3,6 @@
 //! A table of 10,000 members is held by 10,000 nodes in one simulated ring, so what every member
 //! has is kept small, and what few have is kept apart.
 
-use crate::lab2::diagnostics::shared::Moves;
 use crate::penalty::Penalty;
 use crate::throttle::Throttle;
 use crate::time::Instant;
@@ -16,35 +15,60 @@ use crate::time::Instant;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Peer {
     /// When its last frame came, in nanoseconds; if none has, when a table first told of it.
-    pub(crate) seen: u64,
+    pub(super) seen: u64,
     /// A frame of it has come.
-    pub(crate) heard: bool,
-    pub(crate) penalty: Penalty,
+    pub(super) heard: bool,
+    pub(super) penalty: Penalty,
     /// It has said WANT_TOKEN and not had the token since.
-    pub(crate) wants: bool,
+    pub(super) wants: bool,
     /// It is new and is still to be answered with PING.
-    pub(crate) owed_ping: bool,
+    pub(super) owed_ping: bool,
     /// It has said itself that it has no ip.
-    pub(crate) has_none: bool,
+    pub(super) has_none: bool,
     /// It has wanted the token since before the last tenure of this node was over.
-    pub(crate) overdue: bool,
+    pub(super) overdue: bool,
     /// It has said that it owns nothing for now.
-    pub(crate) paused: bool,
+    pub(super) paused: bool,
     /// It has not taken the token in this tenure, and has said no more than WANT_TOKEN since.
-    pub(crate) failed: bool,
+    pub(super) failed: bool,
     /// It has said that it hears nobody.
-    pub(crate) deaf: bool,
+    pub(super) deaf: bool,
     /// It has said LEAVING, and nothing since.
-    pub(crate) left: bool,
+    pub(super) left: bool,
     /// There is more to remember of it: [`Notes`].
-    pub(crate) noted: bool,
+    pub(super) noted: bool,
     /// People were told that it is silent.
-    pub(crate) told_silent: bool,
+    pub(super) told_silent: bool,
     /// It has told its version.
-    pub(crate) told_version: bool,
+    pub(super) told_version: bool,
 }
 
 impl Peer {
+    /// Whether a frame of it has come.
+    pub(crate) const fn was_heard(&self) -> bool {
+        self.heard
+    }
+
+    /// Whether it has said LEAVING, and nothing since.
+    pub(crate) const fn has_left(&self) -> bool {
+        self.left
+    }
+
+    /// Whether it has said that it owns nothing for now.
+    pub(crate) const fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// Whether people were told that it is silent.
+    pub(crate) const fn is_told_silent(&self) -> bool {
+        self.told_silent
+    }
+
+    /// For how many more turns it is passed over.
+    pub(crate) const fn penalty(&self) -> u32 {
+        self.penalty.turns()
+    }
+
     /// When its last frame came; `None`: it is only heard of.
     pub(crate) fn last_seen(&self) -> Option<Instant> {
         self.heard.then(|| self.silent_since())
@@ -74,21 +98,19 @@ impl Peer {
 
 /// What is remembered of the few members whose tables or addresses differed from the own ones.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Notes {
+pub(super) struct Notes {
     /// PINGs to it because its digest differs.
-    pub(crate) pinged: Throttle,
+    pub(super) pinged: Throttle,
     /// Answers to its PING with RING_MEMBERS.
-    pub(crate) answered: Throttle,
+    pub(super) answered: Throttle,
     /// Returns of its RING_MEMBERS with the own table.
-    pub(crate) returned: Throttle,
+    pub(super) returned: Throttle,
     /// When another table was first found to hold another ip for it than this one does.
-    pub(crate) disputed_since: Option<Instant>,
+    pub(super) disputed_since: Option<Instant>,
     /// Showing it the table because its ip is disputed.
-    pub(crate) disputed: Throttle,
+    pub(super) disputed: Throttle,
     /// Offers to it that failed because it is paused.
-    pub(crate) refused: Throttle,
-    /// How its ip has changed lately.
-    pub(crate) moves: Moves,
+    pub(super) refused: Throttle,
     /// Where in the table the next RING_MEMBERS to it begins.
-    pub(crate) cursor: usize,
+    pub(super) cursor: usize,
 }

@@ -14,25 +14,25 @@ const MOST: usize = 4096;
 
 /// One of them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
-    pub(crate) mac: MacAddr,
+pub(super) struct Entry {
+    pub(super) mac: MacAddr,
     /// Until when no table brings it back.
-    pub(crate) until: Instant,
+    pub(super) until: Instant,
     /// All are to be told that it was removed: nobody was yet, or somebody has missed it.
-    pub(crate) tell: bool,
+    pub(super) tell: bool,
 }
 
 /// Those of the recent past, by MAC.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Removed {
-    pub(crate) entries: Vec<Entry>,
+pub(super) struct Removed {
+    pub(super) entries: Vec<Entry>,
     /// Telling all of some.
-    pub(crate) told: Throttle,
+    pub(super) told: Throttle,
 }
 
 impl Removed {
     /// Members were removed.
-    pub(crate) fn add(&mut self, macs: &[MacAddr], now: Instant, until: Instant, tell: bool) {
+    pub(super) fn add(&mut self, macs: &[MacAddr], now: Instant, until: Instant, tell: bool) {
         self.entries
             .retain(|entry| entry.until > now && !macs.contains(&entry.mac));
         let new = macs.iter().map(|&mac| Entry { mac, until, tell });
@@ -45,7 +45,7 @@ impl Removed {
     }
 
     /// A table tells of a member: whether it is to stay away. Who tells of it has missed that.
-    pub(crate) fn keeps_out(&mut self, mac: MacAddr, now: Instant) -> bool {
+    pub(super) fn keeps_out(&mut self, mac: MacAddr, now: Instant) -> bool {
         if self.entries.is_empty() {
             return false;
         }
@@ -59,20 +59,20 @@ impl Removed {
     }
 
     /// A frame of a member has come: it is back.
-    pub(crate) fn is_back(&mut self, mac: MacAddr) {
+    pub(super) fn is_back(&mut self, mac: MacAddr) {
         if !self.entries.is_empty() {
             self.entries.retain(|entry| entry.mac != mac);
         }
     }
 
     /// Whether all are to be told of one, at most once in a period.
-    pub(crate) fn is_to_be_told(&self, now: Instant, period: Duration) -> bool {
+    pub(super) fn is_to_be_told(&self, now: Instant, period: Duration) -> bool {
         let mut open = self.entries.iter();
         self.told.is_open(now, period) && open.any(|entry| entry.tell && entry.until > now)
     }
 
     /// The next `most` that all are to be told of; they count as told.
-    pub(crate) fn take_untold(&mut self, most: usize, now: Instant) -> Vec<MacAddr> {
+    pub(super) fn take_untold(&mut self, most: usize, now: Instant) -> Vec<MacAddr> {
         self.told.note(now);
         let open = |entry: &&mut Entry| entry.tell && entry.until > now;
         let told = self.entries.iter_mut().filter(open).take(most);

@@ -7,36 +7,23 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::MAX_FORGOTTEN_PER_FRAME;
 
-use crate::lab2::machine::outbox::Content;
-use crate::lab2::machine::snapshot::Writer;
-use crate::lab2::machine::timer::Timer;
-use crate::lab2::tenure::role::Role;
-use crate::lab2::{Event, Lab2};
+use super::Members;
+use crate::lab2::machine::{Content, Context, Output, Timer, Writer};
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
 /// Each member says something to all at least once in so many heartbeat periods, or as many as there are
 /// members, if those are more.
 const SIGN_OF_LIFE: usize = 64;
-/// After so many failed hand-overs in a row only those count that are heard from then on.
-const DOUBTS: u32 = 3;
 /// Members that were removed stay away for so many WAITER_TIMEOUTs, whatever tables tell.
 const AWAY: u32 = 16;
 
 /// Bytes of a FORGET payload before its first member.
 const FORGET_HEAD: usize = 10;
 
-/// Hand-overs that have failed in a row, in this tenure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Failing {
-    /// When the first of them began.
-    pub(crate) since: Instant,
-    pub(crate) count: u32,
-}
-
 /// What is remembered of the others' silence and of the own one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Silence {
+pub(super) struct Silence {
     /// When this node last said something to all that tells of itself as well.
     spoke: Option<Instant>,
     /// After too many hand-overs that have failed in a row: only who was heard at that time or later is
@@ -51,28 +38,13 @@ pub(crate) struct Silence {
 }
 
 impl Silence {
-    /// This node has said something to all that tells of itself as well.
-    pub(crate) fn speak(&mut self, now: Instant) {
-        self.spoke = Some(now);
-    }
-
     /// What this node has said to all tells nobody any longer that it is there.
-    pub(crate) fn unsay(&mut self) {
+    pub(super) fn unsay(&mut self) {
         self.spoke = None;
     }
 
-    /// Who is named by the FORGET that waits to be sent.
-    pub(crate) fn named(&self) -> &[MacAddr] {
-        &self.named
-    }
-
-    /// The FORGET has left, or could not.
-    pub(crate) fn named_was_sent(&mut self) {
-        self.named.clear();
-    }
-
     /// What the future depends on: nobody asks for what was longer ago than a `silence`.
-    pub(crate) fn snapshot(&self, writer: &mut Writer, silence: Duration) {
+    pub(super) fn snapshot(&self, writer: &mut Writer, silence: Duration) {
         let Self {
             spoke,
             doubted,
@@ -88,7 +60,22 @@ impl Silence {
     }
 }
 
-impl Lab2 {
+impl Members {
+    /// This node has said something to all that tells of itself as well.
+    pub(crate) fn speak(&mut self, now: Instant) {
+        self.silence.spoke = Some(now);
+    }
+
+    /// The members that are named by the FORGET that waits to be sent.
+    pub(crate) fn named(&self) -> &[MacAddr] {
+        &self.silence.named
+    }
+
+    /// The FORGET has left, or could not.
+    pub(crate) fn on_forget_sent(&mut self) {
+        self.silence.named.clear();
+    }
+
     /// After how long a member whose heartbeat is that long counts as silent, be the ring small.
     pub(crate) fn silence_of(heartbeat: Duration) -> Duration {
         let periods = u32::try_from(SIGN_OF_LIFE * 2).unwrap_or(u32::MAX);
@@ -96,8 +83,8 @@ impl Lab2 {
     }
 
     /// How long a member is silent at most, towards all, while it hears heartbeats.
-    fn sign_of_life(&self) -> Duration {
-        self.sign_of_life_at(self.context.constants().heartbeat)
+    fn sign_of_life(&self, context: &Context) -> Duration {
+        self.sign_of_life_at(context.constants().heartbeat)
     }
 
     fn sign_of_life_at(&self, heartbeat: Duration) -> Duration {
@@ -112,43 +99,31 @@ impl Lab2 {
     }
 
     /// After how long a member counts as silent.
-    pub(crate) fn silence(&self) -> Duration {
-        self.sign_of_life().saturating_mul(2)
+    pub(crate) fn silence(&self, context: &Context) -> Duration {
+        self.sign_of_life(context).saturating_mul(2)
     }
 
     /// Whom the token may be offered to: who was heard at this time or later.
-    pub(crate) fn alive_since(&self) -> Instant {
-        let alive = self.context.now().before(self.silence());
+    pub(crate) fn alive_since(&self, context: &Context) -> Instant {
+        let alive = context.now().before(self.silence(context));
         let doubted = self.silence.doubted;
         doubted.map_or(alive, |doubted| alive.max(doubted))
     }
 
-    /// A hand-over that began at `since` has failed. After some in a row the others that have said nothing
-    /// meanwhile are not tried: they may be thousands, and who is there says something soon.
-    pub(crate) fn note_failure(&mut self, since: Instant) {
-        let Role::Owner(tenure) = &mut self.role else {
-            return;
-        };
-        let before = tenure.failing.take();
-        let failing = Failing {
-            since: before.map_or(since, |before| before.since),
-            count: before.map_or(0, |before| before.count) + 1,
-        };
-        if failing.count >= DOUBTS {
-            self.silence.doubted = Some(failing.since);
-        } else {
-            tenure.failing = Some(failing);
-        }
+    /// After too many hand-overs that have failed in a row, the others that have said nothing since the first
+    /// are not tried: they may be thousands, and who is there says something soon.
+    pub(crate) fn doubt(&mut self, since: Instant) {
+        self.silence.doubted = Some(since);
     }
 
     /// Whom a PING in answer to a heartbeat is for: the holder, or all that have not heard of this node
     /// for long. Members have their turns at different times.
-    pub(crate) fn audience(&self, holder: MacAddr) -> MacAddr {
-        let most = self.sign_of_life();
-        let quiet = self.silence.spoke.map(|at| self.context.now().since(at));
+    pub(crate) fn audience(&self, context: &Context, holder: MacAddr) -> MacAddr {
+        let most = self.sign_of_life(context);
+        let quiet = self.silence.spoke.map(|at| context.now().since(at));
         let is_due = quiet.is_none_or(|quiet| {
             quiet >= most / 2 && {
-                let rank = u32::try_from(self.table.rank(self.me())).unwrap_or(u32::MAX);
+                let rank = self.own_rank(context);
                 let members = u32::try_from(self.table.len().max(1)).unwrap_or(u32::MAX);
                 let turn = most / 2 / members * rank.min(members);
                 quiet >= most / 2 + turn
@@ -157,176 +132,138 @@ impl Lab2 {
         if is_due { MacAddr::BROADCAST } else { holder }
     }
 
-    /// Removes a member that is no longer heard: the operator knows that it is gone for good. All are
-    /// told.
-    pub(crate) fn forget(&mut self, mac: MacAddr) {
-        if self.is_gone(mac, self.silence()) {
-            self.remove(&[mac], true);
-            self.tell_removed();
-        }
-    }
-
     /// Whether a member may be removed: it is another one, and has left or was not heard for so long.
-    pub(crate) fn is_gone(&self, mac: MacAddr, silence: Duration) -> bool {
-        let alive = self.context.now().before(silence);
-        let peer = self.table.find(mac).map(|at| &self.table.peers()[at]);
-        mac != self.me() && peer.is_some_and(|peer| peer.is_gone(alive))
+    pub(crate) fn is_gone(&self, context: &Context, mac: MacAddr, silence: Duration) -> bool {
+        let alive = context.now().before(silence);
+        let peer = self.peer(mac);
+        mac != context.me() && peer.is_some_and(|peer| peer.is_gone(alive))
     }
 
-    /// Removes members, whose addresses are in order.
-    fn remove(&mut self, macs: &[MacAddr], tell: bool) {
-        if macs.is_empty() {
-            return;
-        }
+    /// Removes members, whose addresses are in order. Tables of others do not bring them back for a while.
+    pub(crate) fn remove(&mut self, context: &Context, macs: &[MacAddr], tell: bool) {
         self.table.remove(macs);
-        self.end_troubles_of(macs);
-        let now = self.context.now();
-        let until = now + self.context.constants().waiter_timeout() * AWAY;
+        let now = context.now();
+        let until = now + context.waiter_timeout() * AWAY;
         self.table.removed.add(macs, now, until, tell);
-        for &mac in macs {
-            let members = self.table.len();
-            self.event(Event::MemberForgotten { mac, members });
-        }
-        self.review_constants();
     }
 
     /// With a heartbeat the holder looks for members to remove, and for such that somebody still tells of. It
     /// speaks of them after that: a frame that is answered with a heartbeat has had its answers.
-    pub(crate) fn look_after_members(&mut self) {
-        let now = self.context.now();
+    pub(crate) fn look_after(&mut self, context: &Context, out: &mut Output) {
+        let now = context.now();
         let last = *self.silence.swept.get_or_insert(now);
-        let rested = now.since(last) >= self.sign_of_life();
-        if rested && self.context.constants().forget.is_some() {
-            self.out.set(Timer::Members, now);
+        let rested = now.since(last) >= self.sign_of_life(context);
+        if rested && context.constants().forget.is_some() {
+            out.set(Timer::Members, now);
         }
-        self.look_after_removed();
-        self.say_mtu_in_time();
+        self.look_after_removed(context, out);
+        self.say_mtu_in_time(context, out);
     }
 
     /// Who has an MTU so small that PING does not say it asks where the token is, now and then, as soon as that is
     /// no answer to a frame: newcomers have not heard it, nor has who was on the other side of a cut, and its tokens
     /// do not arrive here until it has.
-    pub(crate) fn say_mtu_in_time(&mut self) {
-        if self.is_too_small_to_say() && self.is_mtu_due() {
-            self.out.set(Timer::Members, self.context.now());
+    pub(crate) fn say_mtu_in_time(&self, context: &Context, out: &mut Output) {
+        if Self::is_too_small_to_say(context) && self.is_mtu_due(context) {
+            out.set(Timer::Members, context.now());
         }
     }
 
-    fn is_mtu_due(&self) -> bool {
-        let period = self.context.constants().waiter_timeout();
-        self.silence.said_mtu.is_open(self.context.now(), period)
+    fn is_mtu_due(&self, context: &Context) -> bool {
+        let period = context.waiter_timeout();
+        self.silence.said_mtu.is_open(context.now(), period)
     }
 
-    fn say_mtu(&mut self) {
-        if self.context.is_up() && self.is_too_small_to_say() && self.is_mtu_due() {
-            self.silence.said_mtu.note(self.context.now());
-            self.broadcast(Content::WhereIsToken);
+    pub(crate) fn say_mtu(&mut self, context: &Context, out: &mut Output) {
+        if context.is_up() && Self::is_too_small_to_say(context) && self.is_mtu_due(context) {
+            self.silence.said_mtu.note(context.now());
+            out.broadcast(Content::WhereIsToken);
         }
     }
 
     /// A holder speaks soon of members that somebody still tells of, whether or not the token stays here
     /// until its next heartbeat.
-    pub(crate) fn look_after_removed(&mut self) {
-        let now = self.context.now();
+    pub(crate) fn look_after_removed(&self, context: &Context, out: &mut Output) {
+        let now = context.now();
         if self
             .table
             .removed
-            .is_to_be_told(now, self.context.constants().heartbeat)
+            .is_to_be_told(now, context.constants().heartbeat)
         {
-            self.out.set(Timer::Members, now);
+            out.set(Timer::Members, now);
         }
     }
 
-    /// It is time for that.
-    pub(crate) fn review_members(&mut self) {
-        self.remove_silent();
-        self.tell_removed();
-        self.say_mtu();
-    }
-
-    /// The holder removes members that have been silent for as long as they are remembered, and tells all.
-    pub(crate) fn remove_silent(&mut self) {
-        let Some(after) = self.context.constants().forget else {
-            return;
+    /// Returns the members that have been silent for as long as they are remembered, for their holder to remove: some
+    /// at a time.
+    pub(crate) fn take_forgotten(&mut self, context: &Context) -> Vec<MacAddr> {
+        let Some(after) = context.constants().forget else {
+            return Vec::new();
         };
-        let now = self.context.now();
-        let (rests, after) = (self.sign_of_life(), after.max(self.silence()));
-        let is_holder = matches!(self.role, Role::Owner(_));
-        if !is_holder
-            || !self.knows_who_is_silent()
+        let now = context.now();
+        let (rests, after) = (self.sign_of_life(context), after.max(self.silence(context)));
+        if !self.knows_who_is_silent(context)
             || self.silence.swept.is_some_and(|at| now.since(at) < rests)
         {
-            return;
+            return Vec::new();
         }
         self.table.sort();
-        let me = self.me();
-        let members = self.table.members().iter().zip(self.table.peers());
-        let silent =
-            members.filter(|(it, peer)| it.mac != me && now.since(peer.silent_since()) >= after);
-        let macs: Vec<MacAddr> = silent
-            .map(|(member, _)| member.mac)
-            .take(self.forgotten_per_frame())
-            .collect();
-        if macs.len() < self.forgotten_per_frame() {
+        let most = self.forgotten_per_frame(context);
+        let others = self.others(context);
+        let silent = others.filter(|(_, peer)| now.since(peer.silent_since()) >= after);
+        let macs: Vec<MacAddr> = silent.map(|(mac, _)| mac).take(most).collect();
+        if macs.len() < most {
             self.silence.swept = Some(now);
         }
-        self.remove(&macs, true);
+        macs
     }
 
     /// Tells all who was removed, as far as they may not know it.
-    pub(crate) fn tell_removed(&mut self) {
-        if !self.silence.named.is_empty() || !self.context.is_up() {
+    pub(crate) fn tell_removed(&mut self, context: &Context, out: &mut Output) {
+        if !self.silence.named.is_empty() || !context.is_up() {
             return;
         }
-        let now = self.context.now();
-        let most = self.forgotten_per_frame();
+        let now = context.now();
+        let most = self.forgotten_per_frame(context);
         self.silence.named = self.table.removed.take_untold(most, now);
         if !self.silence.named.is_empty() {
-            self.broadcast(Content::Forget);
+            out.broadcast(Content::Forget);
         }
     }
 
     /// How many members fit one FORGET.
-    fn forgotten_per_frame(&self) -> usize {
-        let (mtu, _) = self.smallest_mtu();
+    fn forgotten_per_frame(&self, context: &Context) -> usize {
+        let (mtu, _) = self.smallest_mtu(context);
         let fitting = mtu.saturating_sub(FORGET_HEAD) / size_of::<MacAddr>();
         fitting.clamp(1, MAX_FORGOTTEN_PER_FRAME)
     }
 
-    /// FORGET: removes whom this node has not just heard. One frame that only this node has heard must
-    /// not keep the tables apart for as long as it takes to be silent. Who is named itself is still
-    /// there, and tells all.
-    pub(crate) fn on_forget(&mut self, members: &[MacAddr]) {
+    /// FORGET: returns those of these members that this node has not just heard, in order. One frame that only this node
+    /// has heard must not keep the tables apart for as long as it takes to be silent.
+    pub(crate) fn gone_of(&self, context: &Context, members: &[MacAddr]) -> Vec<MacAddr> {
         let mut gone: Vec<MacAddr> = members.to_vec();
-        let patience = self.context.constants().waiter_timeout();
-        gone.retain(|&mac| self.is_gone(mac, patience));
+        gone.retain(|&mac| self.is_gone(context, mac, context.waiter_timeout()));
         gone.sort_unstable();
         gone.dedup();
-        self.remove(&gone, false);
-        if members.contains(&self.me()) {
-            self.correct_own_entry();
-        }
+        gone
     }
 
-    /// The table is full and a new author speaks: the holder removes the member that has been silent
-    /// longest, if there is one, so that there is room.
-    pub(crate) fn make_room(&mut self) -> bool {
-        if !matches!(self.role, Role::Owner(_)) {
-            return false;
-        }
-        let (me, alive) = (self.me(), self.context.now().before(self.silence()));
-        let members = self.table.members().iter().zip(self.table.peers());
-        let gone = members.filter(|(it, peer)| it.mac != me && peer.is_gone(alive));
+    /// The member that has been silent longest: it makes room for a new author in a full table.
+    pub(crate) fn longest_silent(&self, context: &Context) -> Option<MacAddr> {
+        let alive = context.now().before(self.silence(context));
+        let gone = self.others(context).filter(|(_, peer)| peer.is_gone(alive));
         let longest = gone.min_by_key(|(_, peer)| peer.silent_since());
-        let Some(mac) = longest.map(|(member, _)| member.mac) else {
-            return false;
-        };
-        self.remove(&[mac], true);
-        true
+        longest.map(|(mac, _)| mac)
     }
 
-    /// A member is new in the table: since now it is waited for.
-    pub(crate) fn told_of(&mut self, at: usize) {
-        self.table.peer_at(at).seen = self.context.now().as_nanos();
+    /// The member that this node's cards name next as not heard for long.
+    pub(crate) fn next_silent(&self, context: &Context) -> Option<MacAddr> {
+        let members = self.table.members().iter().zip(self.table.peers());
+        let silent = members.filter(|(_, peer)| peer.told_silent && !peer.left);
+        let count = silent.clone().count();
+        let period = context.constants().heartbeat.as_nanos().max(1);
+        let turn = u128::from(context.now().as_nanos()) / period;
+        let place = usize::try_from(turn.checked_rem(count as u128)?).ok()?;
+        silent.map(|(member, _)| member.mac).nth(place)
     }
 }

@@ -5,8 +5,8 @@ use ring_codec::lab2::{Digest, Member, NO_IP, Profile, Version};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
-use crate::lab2::members::peer::{Notes, Peer};
-use crate::lab2::members::removed::Removed;
+use super::peer::{Notes, Peer};
+use super::removed::Removed;
 use crate::time::Instant;
 
 /// Members of a table larger than this are put in order some at a time, when somebody looks at the
@@ -17,37 +17,37 @@ const LATE: usize = 128;
 
 /// All members by MAC, with the digest of their encodings.
 #[derive(Debug, Clone)]
-pub(crate) struct Table {
+pub(super) struct Table {
     /// As they lie on the wire, so that the hash and RING_MEMBERS read them where they are.
-    pub(crate) members: Vec<Member>,
+    pub(super) members: Vec<Member>,
     /// So many are in order; the few after them are as they came.
-    pub(crate) in_order: usize,
+    pub(super) in_order: usize,
     /// `peers[i]` belongs to `members[i]`.
-    pub(crate) peers: Vec<Peer>,
+    pub(super) peers: Vec<Peer>,
     /// By MAC: the notes of those peers that say that there are some.
-    pub(crate) notes: Vec<(MacAddr, Notes)>,
+    pub(super) notes: Vec<(MacAddr, Notes)>,
     /// By MAC: what those members have said of themselves that say something else than this node.
-    pub(crate) profiles: Vec<(MacAddr, Profile)>,
+    pub(super) profiles: Vec<(MacAddr, Profile)>,
     /// By MAC: the versions of those members that have told another one than this node's.
-    pub(crate) versions: Vec<(MacAddr, Version)>,
+    pub(super) versions: Vec<(MacAddr, Version)>,
     /// ringMembersHash; `None` since the members changed. While many come at once nobody asks.
-    pub(crate) hash: Option<u64>,
-    pub(crate) max: usize,
+    pub(super) hash: Option<u64>,
+    pub(super) max: usize,
     /// Where the author of the latest frame is, who is mostly whom one asks for next. Any place will do.
-    pub(crate) latest: usize,
+    pub(super) latest: usize,
     /// How many peers want the token.
-    pub(crate) wanting: usize,
+    pub(super) wanting: usize,
     /// How many peers have failed in this tenure.
-    pub(crate) failed: usize,
+    pub(super) failed: usize,
     /// How many peers a frame has come from, and have not left since.
-    pub(crate) heard: usize,
+    pub(super) heard: usize,
     /// Who was removed not long ago.
-    pub(crate) removed: Removed,
+    pub(super) removed: Removed,
 }
 
 /// What became of an address that was to be in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Inserted {
+pub(super) enum Inserted {
     /// It was added at this place.
     New(usize),
     /// It is at this place already.
@@ -57,7 +57,7 @@ pub(crate) enum Inserted {
 }
 
 impl Table {
-    pub(crate) fn new(max: usize) -> Self {
+    pub(super) fn new(max: usize) -> Self {
         Self {
             members: Vec::new(),
             in_order: 0,
@@ -75,13 +75,13 @@ impl Table {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.members.len()
     }
 
     /// Size and hash of the table. Hashes it all, unless nothing has changed since
     /// [`hash_anew`](Self::hash_anew).
-    pub(crate) fn digest(&self) -> Digest {
+    pub(super) fn digest(&self) -> Digest {
         Digest {
             size: self.size(),
             hash: self.hash.unwrap_or_else(|| self.hash_as_it_is()),
@@ -98,7 +98,7 @@ impl Table {
     }
 
     /// Whether a table with this digest is another one.
-    pub(crate) fn differs(&mut self, digest: Digest) -> bool {
+    pub(super) fn differs(&mut self, digest: Digest) -> bool {
         if digest.size != self.size() {
             return true;
         }
@@ -107,7 +107,7 @@ impl Table {
     }
 
     /// Hashes the members if they have changed, so that [`digest`](Self::digest) need not.
-    pub(crate) fn hash_anew(&mut self) {
+    pub(super) fn hash_anew(&mut self) {
         if self.hash.is_none() {
             self.sort();
             self.hash = Some(xxh3_64(self.members.as_bytes()));
@@ -115,7 +115,7 @@ impl Table {
     }
 
     /// Puts all members in order. Places change.
-    pub(crate) fn sort(&mut self) {
+    pub(super) fn sort(&mut self) {
         if self.in_order == self.len() {
             return;
         }
@@ -143,7 +143,7 @@ impl Table {
     }
 
     /// The places of all members in order; none if their places are that already.
-    pub(crate) fn order(&self) -> Vec<usize> {
+    pub(super) fn order(&self) -> Vec<usize> {
         if self.in_order == self.len() {
             return Vec::new();
         }
@@ -153,35 +153,35 @@ impl Table {
     }
 
     /// The members, in order once they are [sorted](Self::sort).
-    pub(crate) fn members(&self) -> &[Member] {
+    pub(super) fn members(&self) -> &[Member] {
         &self.members
     }
 
-    pub(crate) fn peers(&self) -> &[Peer] {
+    pub(super) fn peers(&self) -> &[Peer] {
         &self.peers
     }
 
-    pub(crate) fn find(&self, mac: MacAddr) -> Option<usize> {
+    pub(super) fn find(&self, mac: MacAddr) -> Option<usize> {
         self.place(mac, self.latest).ok()
     }
 
     /// How many members come before `mac` in order.
-    pub(crate) fn rank(&self, mac: MacAddr) -> usize {
+    pub(super) fn rank(&self, mac: MacAddr) -> usize {
         let (in_order, late) = self.members.split_at(self.in_order);
         let before = late.iter().filter(|member| member.mac < mac);
         in_order.partition_point(|member| member.mac < mac) + before.count()
     }
 
-    pub(crate) fn peer_at(&mut self, at: usize) -> &mut Peer {
+    pub(super) fn peer_at(&mut self, at: usize) -> &mut Peer {
         &mut self.peers[at]
     }
 
-    pub(crate) fn peer_mut(&mut self, mac: MacAddr) -> Option<&mut Peer> {
+    pub(super) fn peer_mut(&mut self, mac: MacAddr) -> Option<&mut Peer> {
         self.find(mac).map(|at| &mut self.peers[at])
     }
 
     /// The notes of a member, made if there are none; `None` if it is no member.
-    pub(crate) fn notes_mut(&mut self, mac: MacAddr) -> Option<&mut Notes> {
+    pub(super) fn notes_mut(&mut self, mac: MacAddr) -> Option<&mut Notes> {
         let peer = self.find(mac).map(|at| &mut self.peers[at])?;
         peer.noted = true;
         let place = self.notes.binary_search_by_key(&mac, |&(mac, _)| mac);
@@ -193,19 +193,19 @@ impl Table {
     }
 
     /// What members have said of themselves that say something else than this node.
-    pub(crate) fn profiles(&self) -> &[(MacAddr, Profile)] {
+    pub(super) fn profiles(&self) -> &[(MacAddr, Profile)] {
         &self.profiles
     }
 
     /// What a member has said of itself, if that differs.
-    pub(crate) fn profile_of(&self, mac: MacAddr) -> Option<Profile> {
+    pub(super) fn profile_of(&self, mac: MacAddr) -> Option<Profile> {
         let place = self.profiles.binary_search_by_key(&mac, |&(mac, _)| mac);
         place.ok().map(|at| self.profiles[at].1)
     }
 
     /// Remembers what a member says of itself; `None`: nothing, or the same as this node. Whether that
     /// is news.
-    pub(crate) fn set_profile(&mut self, mac: MacAddr, said: Option<Profile>) -> bool {
+    pub(super) fn set_profile(&mut self, mac: MacAddr, said: Option<Profile>) -> bool {
         if self.profiles.is_empty() && said.is_none() {
             return false;
         }
@@ -226,14 +226,16 @@ impl Table {
         true
     }
 
-    /// Returns the version that a member has told, if it is not this node's.
-    pub(crate) fn other_version_of(&self, mac: MacAddr) -> Option<Version> {
+    /// The version that a member has told, where this node's is `own`; `None`: it has told none.
+    pub(super) fn version_of(&self, mac: MacAddr, own: Option<Version>) -> Option<Version> {
+        let at = self.find(mac).filter(|&at| self.peers[at].told_version)?;
+        let mac = self.members[at].mac;
         let place = self.versions.binary_search_by_key(&mac, |&(mac, _)| mac);
-        place.ok().map(|at| self.versions[at].1)
+        place.map_or(own, |at| Some(self.versions[at].1))
     }
 
     /// Notes the version that a member has told; `None`: it is this node's.
-    pub(crate) fn set_version(&mut self, mac: MacAddr, other: Option<Version>) {
+    pub(super) fn set_version(&mut self, mac: MacAddr, other: Option<Version>) {
         let Some(peer) = self.peer_mut(mac) else {
             return;
         };
@@ -253,7 +255,7 @@ impl Table {
     }
 
     /// Adds a member if it is absent and there is room.
-    pub(crate) fn insert(&mut self, mac: MacAddr) -> Inserted {
+    pub(super) fn insert(&mut self, mac: MacAddr) -> Inserted {
         match self.place(mac, self.latest) {
             Ok(at) => {
                 self.latest = at;
@@ -264,7 +266,7 @@ impl Table {
     }
 
     /// Adds this node itself, for which there is always room, if it is absent.
-    pub(crate) fn insert_own(&mut self, mac: MacAddr) -> Inserted {
+    pub(super) fn insert_own(&mut self, mac: MacAddr) -> Inserted {
         let max = std::mem::replace(&mut self.max, usize::MAX);
         let inserted = self.insert(mac);
         self.max = max;
@@ -272,7 +274,7 @@ impl Table {
     }
 
     /// Sets a member's ip and says whether that changed it.
-    pub(crate) fn set_ip(&mut self, at: usize, ip: [u8; 16]) -> bool {
+    pub(super) fn set_ip(&mut self, at: usize, ip: [u8; 16]) -> bool {
         let member = &mut self.members[at];
         let changed = member.ip != ip;
         if changed {
@@ -289,7 +291,7 @@ impl Table {
     }
 
     /// Adds a member where [`place`](Self::place) found it missing, if there is room.
-    pub(crate) fn insert_at(&mut self, at: usize, member: Member) -> Inserted {
+    pub(super) fn insert_at(&mut self, at: usize, member: Member) -> Inserted {
         if self.members.len() >= self.max {
             return Inserted::Full;
         }
@@ -310,7 +312,7 @@ impl Table {
     }
 
     /// Where a member is, or would be; `hint` is where it is likely to be.
-    pub(crate) fn place(&self, mac: MacAddr, hint: usize) -> Result<usize, usize> {
+    pub(super) fn place(&self, mac: MacAddr, hint: usize) -> Result<usize, usize> {
         if self
             .members
             .get(hint)
@@ -328,7 +330,7 @@ impl Table {
     }
 
     /// Remembers, or forgets, that a member wants the token.
-    pub(crate) fn set_wants(&mut self, mac: MacAddr, wants: bool) {
+    pub(super) fn set_wants(&mut self, mac: MacAddr, wants: bool) {
         if !wants && self.wanting == 0 {
             // Nobody does, as in a plain rotation: there is nothing to look up.
             return;
@@ -345,7 +347,7 @@ impl Table {
 
     /// A frame of the member at a place arrived. It is eligible at once, unless it only asks for
     /// the token that it has just not taken.
-    pub(crate) fn heard(&mut self, at: usize, arrived: Instant, only_wants: bool) {
+    pub(super) fn heard(&mut self, at: usize, arrived: Instant, only_wants: bool) {
         let peer = &mut self.peers[at];
         peer.seen = if peer.heard {
             peer.seen.max(arrived.as_nanos())
@@ -366,7 +368,7 @@ impl Table {
     }
 
     /// The member at a place has left, or is there though nothing of it was heard.
-    pub(crate) fn set_left(&mut self, at: usize, left: bool) {
+    pub(super) fn set_left(&mut self, at: usize, left: bool) {
         let peer = &mut self.peers[at];
         if peer.heard && peer.left != left {
             self.heard = if left { self.heard - 1 } else { self.heard + 1 };
@@ -375,12 +377,12 @@ impl Table {
     }
 
     /// How many members have left.
-    pub(crate) fn left_members(&self) -> usize {
+    pub(super) fn left_members(&self) -> usize {
         self.peers.iter().filter(|peer| peer.left).count()
     }
 
     /// A member has not taken the token: how many hand-overs to it have failed in a row.
-    pub(crate) fn fail(&mut self, mac: MacAddr) -> u32 {
+    pub(super) fn fail(&mut self, mac: MacAddr) -> u32 {
         self.set_wants(mac, false);
         let Some(at) = self.find(mac) else { return 0 };
         let peer = &mut self.peers[at];
@@ -393,7 +395,7 @@ impl Table {
 
     /// The tenure is over: who has asked for the token since it failed is eligible in the next, and who has
     /// wanted it before is overdue then.
-    pub(crate) fn end_tenure(&mut self) {
+    pub(super) fn end_tenure(&mut self) {
         if self.failed == 0 && self.wanting == 0 {
             return;
         }
@@ -407,15 +409,8 @@ impl Table {
         self.failed = 0;
     }
 
-    /// Remembers, or forgets, that a member owns nothing for now.
-    pub(crate) fn set_paused(&mut self, mac: MacAddr, paused: bool) {
-        if let Some(peer) = self.peer_mut(mac) {
-            peer.paused = paused;
-        }
-    }
-
     /// Removes members, whose addresses are in order, with all that is remembered of them.
-    pub(crate) fn remove(&mut self, macs: &[MacAddr]) {
+    pub(super) fn remove(&mut self, macs: &[MacAddr]) {
         self.sort();
         let goes = |mac: &MacAddr| macs.binary_search(mac).is_ok();
         let mut kept = 0;
@@ -439,7 +434,7 @@ impl Table {
         self.hash = None;
     }
 
-    pub(crate) fn size(&self) -> u32 {
+    pub(super) fn size(&self) -> u32 {
         // `Constants::check` bounds the table far below 2^32.
         u32::try_from(self.members.len()).unwrap_or(u32::MAX)
     }

@@ -4,14 +4,66 @@ use std::ops::Range;
 
 use ring_codec::MacAddr;
 
-use crate::lab2::members::peer::Peer;
-use crate::lab2::members::table::Table;
+use super::Members;
+use super::peer::Peer;
+use super::table::Table;
+use crate::lab2::machine::Context;
 use crate::time::Instant;
+
+impl Members {
+    /// The member that is offered the token after `last`: this one if its turn has come before, else the next that
+    /// wants it, else the next.
+    pub(crate) fn next_after(
+        &mut self,
+        context: &Context,
+        last: MacAddr,
+        ahead: Option<MacAddr>,
+    ) -> Option<MacAddr> {
+        let (me, alive) = (context.me(), self.alive_since(context));
+        ahead
+            .or_else(|| self.table.next_wanting(last, me, alive))
+            .or_else(|| self.table.next_eligible(last, me, alive))
+    }
+
+    /// Whether a member that comes after `last` wants the token.
+    pub(crate) fn is_wanted_after(&mut self, context: &Context, last: MacAddr) -> bool {
+        let (me, alive) = (context.me(), self.alive_since(context));
+        self.table.next_wanting(last, me, alive).is_some()
+    }
+
+    /// The member that `giver` has passed over with the token, since it does not hear it.
+    pub(crate) fn passed_over(&mut self, context: &Context, giver: MacAddr) -> Option<MacAddr> {
+        let (me, alive) = (context.me(), self.alive_since(context));
+        self.table.passed_over(giver, me, alive)
+    }
+
+    /// Whether the token may be offered to a member now.
+    pub(crate) fn is_eligible(&self, context: &Context, mac: MacAddr) -> bool {
+        self.peer(mac)
+            .is_some_and(|peer| peer.is_eligible(self.alive_since(context)))
+    }
+
+    /// Whether a member wants the token, be it passed over.
+    pub(crate) fn has_wanting(&self) -> bool {
+        self.table.wanting > 0
+    }
+
+    /// Whether another member wants the token that is not passed over.
+    pub(crate) fn is_wanted(&self, context: &Context) -> bool {
+        self.has_wanting()
+            && (self.table).is_wanted_by_others(context.me(), self.alive_since(context))
+    }
+
+    /// Whether hand-overs have failed at all members that were heard since then, and could own.
+    pub(crate) fn has_failed_at_all(&self, context: &Context, since: Instant) -> bool {
+        self.table.has_failed_at_all(context.me(), since)
+    }
+}
 
 impl Table {
     /// The next eligible member in ring order after `last` and before `me`, of those heard at `since` or
     /// later; those passed over on the way have a turn less to wait.
-    pub(crate) fn next_eligible(
+    pub(super) fn next_eligible(
         &mut self,
         last: MacAddr,
         me: MacAddr,
@@ -30,7 +82,7 @@ impl Table {
 
     /// The next wanting member in ring order after `last` and before `me`, of those heard at `since` or
     /// later.
-    pub(crate) fn next_wanting(
+    pub(super) fn next_wanting(
         &mut self,
         last: MacAddr,
         me: MacAddr,
@@ -47,7 +99,7 @@ impl Table {
 
     /// A member between `giver` and `me` in ring order that wants the token, and has for a round: the giver does
     /// not hear it, or it would have had its turn before `me`.
-    pub(crate) fn passed_over(
+    pub(super) fn passed_over(
         &mut self,
         giver: MacAddr,
         me: MacAddr,
@@ -65,7 +117,7 @@ impl Table {
 
     /// Whether `me` is one of the `count` members that follow `mac` in ring order, of those that were
     /// heard at `since` or later, or first heard of at `told` or later.
-    pub(crate) fn follows(
+    pub(super) fn follows(
         &mut self,
         mac: MacAddr,
         me: MacAddr,
@@ -83,14 +135,14 @@ impl Table {
     }
 
     /// Whether a member that is not passed over wants the token; never the node itself.
-    pub(crate) fn is_wanted_by_others(&self, me: MacAddr, since: Instant) -> bool {
+    pub(super) fn is_wanted_by_others(&self, me: MacAddr, since: Instant) -> bool {
         let mut peers = self.peers.iter().zip(&self.members);
         peers.any(|(peer, member)| peer.wants && peer.is_eligible(since) && member.mac != me)
     }
 
     /// Whether hand-overs have failed at all members that were heard since then, and could own: at one at
     /// least.
-    pub(crate) fn has_failed_at_all(&self, me: MacAddr, since: Instant) -> bool {
+    pub(super) fn has_failed_at_all(&self, me: MacAddr, since: Instant) -> bool {
         let members = self.members.iter().zip(&self.peers);
         let mut could = members.filter(|(member, peer)| {
             member.mac != me && !peer.paused && !peer.deaf && peer.was_heard_since(since)
