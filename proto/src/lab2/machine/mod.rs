@@ -24,6 +24,8 @@ mod data;
 mod fitness;
 mod frames;
 mod input;
+#[cfg(debug_assertions)]
+mod invariants;
 mod jobs;
 mod judged;
 mod link;
@@ -189,6 +191,12 @@ impl Lab2 {
         self.go_on_wanting();
     }
 
+    /// What comes after every input.
+    fn end_input(&self) {
+        #[cfg(debug_assertions)]
+        self.check_invariants();
+    }
+
     /// Looks, now and then, for what changes though nothing happens: members that say nothing, and a clock
     /// that is set.
     fn look_around(&mut self) {
@@ -223,6 +231,7 @@ impl Machine for Lab2 {
         self.out.begin_replies();
         self.receive(frame, age);
         self.finish_input();
+        self.end_input();
     }
 
     fn handle_command(&mut self, now: Now, command: Command) {
@@ -248,6 +257,7 @@ impl Machine for Lab2 {
             Command::Leave => self.leave(),
         }
         self.finish_input();
+        self.end_input();
     }
 
     fn handle_link(&mut self, now: Now, link: LinkState) {
@@ -256,6 +266,7 @@ impl Machine for Lab2 {
         self.expire_lease();
         self.expire_grade();
         self.link_changed(link);
+        self.end_input();
     }
 
     fn handle_timeout(&mut self, now: Now) {
@@ -268,11 +279,13 @@ impl Machine for Lab2 {
             }
         }
         self.finish_input();
+        self.end_input();
     }
 
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
         self.advance(now);
         self.on_sent(ticket, sent);
+        self.end_input();
     }
 
     fn asks_when_left(&self) -> bool {
@@ -283,6 +296,7 @@ impl Machine for Lab2 {
         self.advance(by);
         self.on_departed();
         self.review_jobs();
+        self.end_input();
     }
 
     fn handle_stored(&mut self, now: Now, stored: Stored) {
@@ -290,6 +304,7 @@ impl Machine for Lab2 {
         self.jobs.on_stored(stored);
         self.on_stored(stored);
         self.review_jobs();
+        self.end_input();
     }
 
     fn poll_durable(&mut self) -> Option<Durable> {

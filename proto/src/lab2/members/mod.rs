@@ -161,4 +161,18 @@ impl Members {
     pub(crate) fn end_tenure(&mut self) {
         self.table.end_tenure();
     }
+
+    /// Whether the table is in order and its counts are right.
+    #[cfg(debug_assertions)]
+    pub(crate) fn is_sound(&self) -> bool {
+        self.table.is_sound()
+    }
+}
+
+#[cfg(test)]
+impl Members {
+    /// Makes a count of the table wrong.
+    pub(crate) fn spoil(&mut self) {
+        self.table.heard += 1;
+    }
 }

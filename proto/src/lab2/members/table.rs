@@ -438,4 +438,17 @@ impl Table {
         // `Constants::check` bounds the table far below 2^32.
         u32::try_from(self.members.len()).unwrap_or(u32::MAX)
     }
+
+    /// Whether the members are in order as far as that is said, and the counts are right.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_sound(&self) -> bool {
+        let (in_order, late) = self.members.split_at(self.in_order);
+        let count = |is: fn(&Peer) -> bool| self.peers.iter().filter(|peer| is(peer)).count();
+        in_order.is_sorted_by(|a, b| a.mac < b.mac)
+            && late.len() < LATE
+            && self.peers.len() == self.len()
+            && self.wanting == count(|peer| peer.wants)
+            && self.failed == count(|peer| peer.failed)
+            && self.heard == count(|peer| peer.heard && !peer.left)
+    }
 }
