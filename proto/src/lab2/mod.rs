@@ -1,4 +1,16 @@
 //! The Lab2 machine: OWNER, WAITER, LOOSER, GENERATING (`docs/protocol.md`).
+//!
+//! | folder | holds |
+//! |---|---|
+//! | `machine` | the machine: it owns the parts below, tells each what happens, and does what follows; time, constants, interface; frames and timers |
+//! | `tenure` | the four states, what an OWNER remembers of its token, and for which reasons a node owns none |
+//! | `election` | the strongest token known, tokens beside it, and how a LOOSER looks for one |
+//! | `members` | the table: who is there, what they say of themselves, and whose turn it is |
+//! | `confidence` | how safe a tenure is: promises to this node, and its own to others |
+//! | `jobs` | jobs that run once in a period, as a machine of its own |
+//! | `diagnostics` | what people are told; it decides nothing |
+//!
+//! No part sees into another one. The files beside the folders are words that all share: constants, commands, events.
 
 mod command;
 mod confidence;
