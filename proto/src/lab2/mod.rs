@@ -1,77 +1,47 @@
 //! The Lab2 machine: OWNER, WAITER, LOOSER, GENERATING (`docs/protocol.md`).
+//!
+//! | folder | holds |
+//! |---|---|
+//! | `machine` | the machine: it owns the parts below, tells each what happens, and does what follows; time, constants, interface; frames and timers |
+//! | `tenure` | the four states, what an OWNER remembers of its token, and for which reasons a node owns none |
+//! | `election` | the strongest token known, tokens beside it, and how a LOOSER looks for one |
+//! | `members` | the table: who is there, what they say of themselves, and whose turn it is |
+//! | `confidence` | how safe a tenure is: promises to this node, and its own to others |
+//! | `jobs` | jobs that run once in a period, as a machine of its own |
+//! | `diagnostics` | what people are told; it decides nothing |
+//!
+//! No part sees into another one. The files beside the folders are words that all share: constants, commands, events.
 
-mod apart;
-mod backing;
-mod cards;
-mod clock;
 mod command;
+mod confidence;
 mod constants;
-mod crowd;
-mod data;
+mod diagnostics;
+mod election;
+mod envelope;
 mod event;
-mod grade;
-mod hearing;
-mod input;
-mod job;
-mod judged;
-mod known;
-mod link;
-mod looser;
+mod jobs;
 mod machine;
-mod membership;
-mod missing;
-mod once;
-mod outbox;
-mod output;
-mod owner;
-mod passing;
-mod pause;
-mod peer;
-mod profile;
-mod promise;
-mod reach;
-mod removed;
-mod rivals;
-mod role;
-mod shared;
-mod shutdown;
-mod silence;
-mod silent_members;
-mod snapshot;
-mod stamps;
-mod storage;
+mod members;
 mod subject;
-mod support;
-mod sweep;
-mod table;
-mod telling;
-mod timer;
-mod tokens;
-mod trouble;
-mod turns;
-mod unheard;
-mod unsure;
-mod view;
-mod waiter;
-mod wanting;
+mod tenure;
 mod work;
 
 #[cfg(test)]
 mod tests;
 
 pub use command::Command;
+pub use confidence::Votes;
 pub use constants::{
     ConstantError, Constants, FOREVER, LONGEST_PERIOD, SHORTEST_HEARTBEAT, SHORTEST_TAKE_TIMEOUT,
 };
+pub use diagnostics::silent_members::SilentMembers;
 pub use event::{
     DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms, Trouble,
 };
-pub use grade::Votes;
-pub use job::{
+pub use jobs::job::{
     JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp,
 };
 pub use machine::Lab2;
-pub use silent_members::SilentMembers;
+pub use machine::view::{MemberView, Presence};
 pub use subject::Subject;
-pub use view::{MemberView, Presence};
 pub use work::Work;

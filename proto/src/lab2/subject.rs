@@ -4,10 +4,9 @@ use std::convert::Infallible;
 
 use ring_codec::lab2::{Digest, Token};
 
-use super::command::Command;
-use super::constants::Constants;
-use super::event::{Durable, Event, State, Trouble};
-use super::job::{JobName, OnceStanding, RunView, StoredStamp};
+use super::{
+    Command, Constants, Durable, Event, JobName, OnceStanding, RunView, State, StoredStamp, Trouble,
+};
 use crate::time::Instant;
 use crate::{LinkState, Machine};
 

@@ -25,7 +25,12 @@ pub const COPIES: [Copy; 9] = [
     Copy {
         from: "proto/src/lab2/",
         to: "machine",
-        renames: &[("crate::", "ring_proto::")],
+        renames: &[
+            ("crate::", "ring_proto::"),
+            ("ring_proto::lab2", "crate::machine"),
+            // A spoilt machine is to be found out by what it does.
+            ("self.check_invariants();", "();"),
+        ],
         shared: &[
             ("command.rs", "ring_proto::lab2::Command"),
             (
@@ -37,10 +42,13 @@ pub const COPIES: [Copy; 9] = [
                 "ring_proto::lab2::{DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms, Trouble}",
             ),
             (
-                "job.rs",
+                "jobs/job.rs",
                 "ring_proto::lab2::{JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp}",
             ),
-            ("silent_members.rs", "ring_proto::lab2::SilentMembers"),
+            (
+                "diagnostics/silent_members.rs",
+                "ring_proto::lab2::SilentMembers",
+            ),
             ("subject.rs", "ring_proto::lab2::Subject"),
             ("work.rs", "ring_proto::lab2::Work"),
         ],

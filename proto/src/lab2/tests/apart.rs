@@ -9,7 +9,6 @@ use super::data::introduced;
 use super::grade::{beat, beating, of_three, owner, promise, promising};
 use super::rig::*;
 use crate::LinkState;
-use crate::lab2::apart::Middle;
 use crate::lab2::{Command, Constants, Event, Grade, Reason, State, Trouble};
 use crate::machine::Machine;
 
@@ -189,38 +188,6 @@ fn a_far_member_is_told_of_once_until_it_is_near_again_or_has_left() {
 }
 
 /// All members come to the same, whoever they are.
-#[test]
-fn the_middle_counts_and_of_two_in_the_middle_the_one_that_is_nearer_to_the_default() {
-    for (heartbeats, middle) in [
-        (&[100][..], 100),
-        (&[1, 100], 100),
-        (&[100, 10_000], 100),
-        (&[1, 10_000], 10_000),
-        (&[10, 1_000], 1_000),
-        (&[1, 1, 100], 1),
-        (&[1, 1, 100, 100], 100),
-        (&[1, 100, 10_000], 100),
-        (&[1, 1, 1, 100, 10_000], 1),
-    ] {
-        let times = |&millis: &u64| {
-            let said = says(&heartbeat(millis));
-            (said.patience, said.take)
-        };
-        let mut one: Vec<_> = heartbeats.iter().map(times).collect();
-        let mut other: Vec<_> = heartbeats.iter().rev().map(times).collect();
-        let found = Middle::of(&mut one);
-        assert_eq!(found, Middle::of(&mut other));
-        for &millis in heartbeats {
-            let far = millis.max(middle) > 10 * millis.min(middle);
-            assert_eq!(
-                found.is_far(&says(&heartbeat(millis))),
-                far,
-                "{millis} of {heartbeats:?}"
-            );
-        }
-    }
-}
-
 #[test]
 fn of_two_whose_times_are_far_apart_the_one_that_is_nearer_to_the_default_goes_on() {
     let mut rig = Rig::owner_with(heartbeat(5_000));

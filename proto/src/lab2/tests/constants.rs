@@ -113,14 +113,14 @@ fn what_a_member_says_binds_nobody_when_it_is_silent_but_for_what_it_expects() {
     };
     n9_says(&mut rig, said);
     let data = |rig: &Rig| rig.machine.data_limit().len;
-    assert_eq!((rig.machine.expected(), data(&rig)), (Some(4), 576 - 91));
+    assert_eq!((rig.machine.expected_members(), data(&rig)), (4, 576 - 91));
     for _ in 0..257 {
         rig.hear(3, ping(ring_codec::lab2::NO_IP));
         rig.pass_time(ms(500));
     }
     assert_eq!(rig.machine.shortest_patience(), ms(4_000));
     assert!(lease(&rig) > ms(3_000), "{:?}", lease(&rig));
-    assert_eq!((rig.machine.expected(), data(&rig)), (Some(4), 1_024));
+    assert_eq!((rig.machine.expected_members(), data(&rig)), (4, 1_024));
     n9_says(&mut rig, said);
     assert_eq!((lease(&rig), data(&rig)), (ms(400), 576 - 91));
 }

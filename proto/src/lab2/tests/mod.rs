@@ -11,7 +11,7 @@
 
 mod node;
 mod notation;
-mod rig;
+pub(super) mod rig;
 mod world;
 
 mod apart;

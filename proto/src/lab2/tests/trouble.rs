@@ -123,17 +123,6 @@ fn an_answer_to_an_offer_that_was_given_up_is_told_of_once_in_a_while() {
 }
 
 #[test]
-fn a_slight_lateness_does_not_hide_one_that_harms() {
-    let mut rig = given_up();
-    let late = |after| Trouble::AnswerLate { mac: mac(7), after };
-    let (slight, harmful) = (late(ms(20)), late(WAITER_TIMEOUT / 4));
-    for trouble in [slight, harmful, slight, harmful] {
-        rig.machine.note_recurring(trouble);
-    }
-    assert_eq!(troubles(&rig), [slight, harmful]);
-}
-
-#[test]
 fn what_is_no_answer_to_that_offer_is_not_late() {
     let mut rig = given_up();
     rig.hear(3, here(token(12)));

@@ -1,0 +1,95 @@
+//! The application's data, which the token carries and must not be lost for.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{HEARTBEAT_LEN, Kind, MAX_DATA_LEN};
+
+use super::timer::Timer;
+use crate::lab2::{DataLimit, Event, Lab2, State, Trouble};
+
+impl Lab2 {
+    /// How many bytes of data reach every member: a heartbeat with them fits the smallest MTU that is
+    /// known of.
+    #[must_use]
+    pub fn data_limit(&self) -> DataLimit {
+        let (mtu, member) = self.members.smallest_mtu(&self.context);
+        DataLimit {
+            len: mtu.saturating_sub(HEARTBEAT_LEN).min(MAX_DATA_LEN),
+            mtu,
+            member,
+        }
+    }
+
+    /// Changes the data, which all are told at once.
+    pub(super) fn set_data(&mut self, data: &[u8]) {
+        let may_use = self.may_use_token();
+        let limit = self.data_limit();
+        if may_use && data.len() <= limit.len {
+            self.known.set_data(data);
+            if let Some(tenure) = self.role.tenure_mut() {
+                tenure.begin_use();
+            }
+            self.token_is_here(MacAddr::BROADCAST);
+        } else {
+            self.event(Event::DataRefused {
+                len: data.len(),
+                may_use,
+                limit,
+            });
+        }
+    }
+
+    /// The data give way before the token does: an OWNER whose data no longer reach all members
+    /// drops them, and says so. All others leave that to the OWNER, or to themselves once they are it.
+    pub(super) fn fit_data(&mut self) {
+        if self.state() == State::Owner && self.drop_long_data() {
+            // Not as an answer to the frame that has brought this about.
+            self.out.set(Timer::Heartbeat, self.context.now());
+        }
+    }
+
+    /// Drops data that do not reach all members; whether there were any.
+    pub(super) fn drop_long_data(&mut self) -> bool {
+        let len = self.known.data().len();
+        if len == 0 {
+            return false;
+        }
+        let limit = self.data_limit();
+        let drops = len > limit.len;
+        if drops {
+            self.drop_data(limit);
+        }
+        drops
+    }
+
+    /// A frame was refused because it is too long. What the interface was said to carry is no longer so.
+    pub(super) fn on_too_long(&mut self, kind: Kind) {
+        self.diagnostics
+            .note_too_long(&self.context, &mut self.out, kind);
+        let has_token = matches!(kind, Kind::TakeToken | Kind::TokenIsHere);
+        if !(has_token && self.shorten()) && (has_token || kind == Kind::Ping) {
+            self.diagnostics
+                .note_refused(&self.context, &self.members, &mut self.out);
+        }
+    }
+
+    /// Drops the data, if there are any: a frame that has them and the token does not leave.
+    fn shorten(&mut self) -> bool {
+        let limit = DataLimit {
+            len: 0,
+            ..self.data_limit()
+        };
+        let drops = !self.known.data().is_empty();
+        if drops {
+            self.drop_data(limit);
+        }
+        drops
+    }
+
+    fn drop_data(&mut self, limit: DataLimit) {
+        let len = self.known.data().len();
+        self.known.set_data(b"");
+        let trouble = Trouble::DataDropped { len, limit };
+        self.diagnostics
+            .note_once(&self.context, &mut self.out, trouble);
+    }
+}

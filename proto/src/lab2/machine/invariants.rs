@@ -1,0 +1,190 @@
+//! What must hold of a machine after each input. In builds with debug assertions it is looked at then, so that simulator,
+//! fuzzer and model checker fail at the cause.
+
+use super::{Lab2, Timer};
+use crate::lab2::tenure::{Offer, Tenure};
+use crate::lab2::{Grade, State};
+
+impl Lab2 {
+    /// # Panics
+    /// If an invariant does not hold.
+    pub(super) fn check_invariants(&self) {
+        if let Some(says) = self.broken_invariant() {
+            panic!("{says}: {self:?}");
+        }
+    }
+
+    fn broken_invariant(&self) -> Option<&'static str> {
+        let broken = INVARIANTS.iter().find(|(_, holds)| !holds(self));
+        broken.map(|(says, _)| *says)
+    }
+
+    fn is(&self, state: State) -> bool {
+        self.state() == state
+    }
+
+    /// Whether the node takes part, so that it waits for what comes.
+    fn is_active(&self) -> bool {
+        self.context.is_up() && !self.has_left()
+    }
+
+    fn offer_is(&self, holds: impl Fn(Offer) -> bool) -> bool {
+        self.role.offer().is_none_or(holds)
+    }
+}
+
+type Invariant = (&'static str, fn(&Lab2) -> bool);
+
+const INVARIANTS: &[Invariant] = &[
+    ("only a LOOSER has no link", |it| {
+        it.context.is_up() || it.is(State::Looser)
+    }),
+    ("an OWNER knows no weaker token than its own", |it| {
+        let held = it.role.tenure().map(Tenure::token);
+        held.is_none_or(|held| !it.known.is_outdone_by(&held))
+    }),
+    ("an OWNER is the owner that it knows", |it| {
+        !it.is(State::Owner) || it.owner() == it.context.mac()
+    }),
+    ("a node that looks for the token knows no owner", |it| {
+        !matches!(it.state(), State::Looser | State::Generating) || it.owner().is_none()
+    }),
+    ("what is offered is the token held, further on", |it| {
+        let held = it.token();
+        it.offer_is(|offer| {
+            let (token, held) = (offer.token(), held.unwrap_or(offer.token()));
+            token.same_chain(&held) && token.is_stronger_than(&held)
+        })
+    }),
+    ("what is offered is known", |it| {
+        it.offer_is(|offer| !it.known.is_outdone_by(&offer.token()))
+    }),
+    ("nobody offers the token to itself", |it| {
+        it.offer_is(|offer| !it.is_own(offer.to()))
+    }),
+    ("an OWNER has a lease, and nobody else has", |it| {
+        !it.is_active() || it.out.is_set(Timer::Lease) == it.is(State::Owner)
+    }),
+    (
+        "an OWNER has a heartbeat to send, and nobody else has",
+        |it| !it.is_active() || it.out.is_set(Timer::Heartbeat) == it.is(State::Owner),
+    ),
+    ("a WAITER has a patience, and nobody else has", |it| {
+        !it.is_active() || it.out.is_set(Timer::Waiter) == it.is(State::Waiter)
+    }),
+    ("a LOOSER asks again", |it| {
+        !it.is_active() || !it.is(State::Looser) || it.out.is_set(Timer::Ask)
+    }),
+    ("a candidate waits for objections", |it| {
+        !it.is_active() || !it.is(State::Generating) || it.out.is_set(Timer::Answer)
+    }),
+    (
+        "a node that is to own nothing stands for no election",
+        |it| it.fitness.may_own() || it.is_shutting_down() || !it.is(State::Generating),
+    ),
+    ("an OWNER can store, is fit, and is not apart", |it| {
+        let owns_none = it.is_unfit() || it.is_apart() || !it.is_stored();
+        !owns_none || it.is_shutting_down() || !it.is(State::Owner)
+    }),
+    ("a node that cannot store tries again", |it| {
+        !it.is_active() || it.is_stored() || it.out.is_set(Timer::Store)
+    }),
+    ("a node that is not fit tries again", |it| {
+        !it.is_active() || !it.is_unfit() || it.out.is_set(Timer::Probe)
+    }),
+    ("a grade ends", |it| {
+        it.grade() == Grade::Alone || it.out.is_set(Timer::Grade)
+    }),
+    ("a node that is finished waits for nothing", |it| {
+        !it.is_finished() || it.out.next().is_none()
+    }),
+    ("a node with an address is a member", |it| {
+        it.context.mac().is_none_or(|mac| it.members.has(mac))
+    }),
+    ("the table is in order, and its counts are right", |it| {
+        it.members.is_sound()
+    }),
+];
+
+#[cfg(test)]
+mod tests {
+    use ring_codec::MacAddr;
+    use ring_codec::lab2::Token;
+
+    use super::*;
+    use crate::lab2::election::Known;
+    use crate::lab2::machine::link::Link;
+    use crate::lab2::members::Members;
+    use crate::lab2::tenure::Role;
+    use crate::lab2::tests::rig::{BLANK, ME, Rig, constants, mac, token, token_of};
+    use crate::lab2::{Command, Constants};
+
+    fn offer(it: &mut Lab2, to: MacAddr, token: Token) {
+        let mut tenure = Tenure::of_own(it.token().unwrap());
+        tenure.on_offer_sent(&it.context, (to, token), true);
+        it.role = Role::Owner(tenure);
+    }
+
+    /// An OWNER of a ring of one, which is a quorum.
+    fn alone() -> Rig {
+        let constants = Constants {
+            expect: Some(1),
+            ..constants()
+        };
+        let (mut rig, _) = Rig::start(constants.clone(), BLANK);
+        rig.pass_time(constants.waiter_timeout() * 4);
+        assert_eq!(rig.machine.grade(), Grade::Quorum);
+        rig
+    }
+
+    fn finished() -> Rig {
+        let mut rig = Rig::looser();
+        rig.command(Command::ShutDown);
+        rig
+    }
+
+    type Spoilt = (fn() -> Rig, fn(&mut Lab2));
+
+    /// In the order of the invariants, a machine and how it is spoilt.
+    const SPOILT: &[Spoilt] = &[
+        (Rig::waiter, |it| it.context.link = Link::NeverUp),
+        (Rig::owner, |it| it.known = Known::new(&BLANK)),
+        (Rig::owner, |it| _ = it.known.set_owner(None)),
+        (Rig::looser, |it| _ = it.known.set_owner(Some(mac(3)))),
+        (Rig::giver, |it| offer(it, mac(7), token_of(12, 7, 1))),
+        (Rig::owner, |it| offer(it, mac(7), token(50))),
+        (Rig::giver, |it| offer(it, mac(ME), token(12))),
+        (Rig::owner, |it| it.out.stop(Timer::Lease)),
+        (Rig::owner, |it| it.out.stop(Timer::Heartbeat)),
+        (Rig::waiter, |it| it.out.stop(Timer::Waiter)),
+        (Rig::looser, |it| it.out.stop(Timer::Ask)),
+        (Rig::candidate, |it| it.out.stop(Timer::Answer)),
+        (Rig::candidate, |it| it.fitness.set_paused(true)),
+        (Rig::owner, |it| _ = it.fitness.set_apart(true)),
+        (Rig::waiter, |it| _ = it.fitness.set_unstored(true)),
+        (Rig::waiter, |it| it.fitness.let_go()),
+        (alone, |it| it.out.stop(Timer::Grade)),
+        (finished, |it| it.out.set(Timer::Pass, it.context.now())),
+        (Rig::waiter, |it| it.members = Members::new(9)),
+        (Rig::waiter, |it| it.members.spoil()),
+    ];
+
+    #[test]
+    fn each_is_told_of_by_its_sentence_when_it_is_broken() {
+        assert_eq!(SPOILT.len(), INVARIANTS.len());
+        for (&(machine, spoil), (says, _)) in SPOILT.iter().zip(INVARIANTS) {
+            let mut machine = machine().machine;
+            assert_eq!(machine.broken_invariant(), None, "{says}");
+            spoil(&mut machine);
+            assert_eq!(machine.broken_invariant(), Some(*says));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a LOOSER asks again")]
+    fn an_input_that_leaves_one_broken_panics() {
+        let mut rig = Rig::looser();
+        rig.machine.out.stop(Timer::Ask);
+        rig.command(Command::WorkDone);
+    }
+}

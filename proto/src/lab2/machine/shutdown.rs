@@ -1,0 +1,88 @@
+//! The node's own end.
+
+use ring_codec::MacAddr;
+
+use super::outbox::Content;
+use super::timer::Timer;
+use crate::lab2::{Lab2, State};
+
+/// How far a shutdown has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Shutdown {
+    No,
+    /// The token, if there is one, is being handed over.
+    Wanted,
+    /// LEAVING waits to be sent.
+    Leaving,
+    Finished,
+}
+
+impl Lab2 {
+    /// An OWNER hands the token over first.
+    pub(super) fn shut_down(&mut self) {
+        if self.shutdown != Shutdown::No {
+            return;
+        }
+        self.shutdown = Shutdown::Wanted;
+        if !self.context.is_up() {
+            self.finish();
+        } else if self.may_pass() {
+            self.pass();
+        } else if self.role.unoffered().is_some() {
+            self.leave();
+        }
+    }
+
+    /// A node that is shutting down and no longer has a token says so and is finished.
+    pub(super) fn leave_if_free(&mut self) {
+        if self.state() != State::Owner {
+            self.leave();
+        }
+    }
+
+    pub(super) fn is_shutting_down(&self) -> bool {
+        self.shutdown != Shutdown::No
+    }
+
+    /// Whether LEAVING is said, or about to be: nothing may follow it.
+    pub(super) fn has_left(&self) -> bool {
+        matches!(self.shutdown, Shutdown::Leaving | Shutdown::Finished)
+    }
+
+    /// Says LEAVING, the last word.
+    pub(super) fn leave(&mut self) {
+        if self.shutdown == Shutdown::Wanted {
+            if !self.out.may_reply() {
+                // The frame in hand has had its answers.
+                let again = if self.state() == State::Owner {
+                    Timer::Pass
+                } else {
+                    Timer::Acknowledge
+                };
+                return self.out.set(again, self.context.now());
+            }
+            if self.state() == State::Waiter && self.role.unacknowledged().is_some() {
+                if self.out.is_replying() {
+                    // It is no answer to the frame in hand.
+                    return self.out.set(Timer::Acknowledge, self.context.now());
+                }
+                self.acknowledge();
+            }
+            self.shutdown = Shutdown::Leaving;
+            self.out.stop_all();
+            self.send(MacAddr::BROADCAST, Content::Leaving);
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.shutdown = Shutdown::Finished;
+        self.out.stop_all();
+    }
+
+    /// Whether a [`Command::ShutDown`](crate::lab2::Command::ShutDown) is carried out: nothing is left
+    /// to send.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.shutdown == Shutdown::Finished
+    }
+}
