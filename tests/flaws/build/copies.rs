@@ -87,6 +87,7 @@ pub const COPIES: [Copy; 9] = [
                 "ring_sim::kernel::kinds::{Faults, Kind, Trouble}",
             ),
             ("rng.rs", "ring_sim::kernel::rng::{Rng, Stream}"),
+            ("stats.rs", "ring_sim::kernel::stats::{Count, Stats, Tally}"),
             (
                 "violation.rs",
                 "ring_sim::kernel::violation::{MAX_VIOLATIONS, Outcome, Violation}",

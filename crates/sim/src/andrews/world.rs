@@ -131,13 +131,13 @@ impl World {
     /// What the run has come to.
     #[must_use]
     pub fn finish(self) -> Outcome {
-        let mut stats = self.system.stats;
-        stats.time = std::time::Duration::from_nanos(self.now);
-        stats.excused = self.system.found.excused;
-        stats.posts = self.system.tables.posts.len() as u64;
-        Outcome {
-            violations: self.system.found.violations,
-            stats,
-        }
+        let Circle {
+            found,
+            mut stats,
+            tables,
+            ..
+        } = self.system;
+        stats.counters.posts = tables.posts.len() as u64;
+        found.outcome(stats, self.now)
     }
 }

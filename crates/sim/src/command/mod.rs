@@ -24,7 +24,8 @@ pub use error::Error;
 pub use options::Options;
 use ring_proto::lab2::Lab2;
 
-use super::lab2::{Outcome, Rule, Schedule, Subject, Trace, replay, run as run_one, shrink};
+use super::lab2::{Outcome, Rule, Schedule, Stats, Subject, Trace, replay, run as run_one, shrink};
+use crate::kernel::stats::Tally as _;
 use files::Files;
 use options::{Selection, Simulated};
 use progress::Progress;
@@ -131,14 +132,15 @@ fn many<M: Subject>(
         // Better now than after hours.
         files::make(directory)?;
     }
-    let mut sum = report::Sum::default();
+    let count = seeds.end - seeds.start;
+    let mut sum = Stats::default();
     let failed = many::run(
         seeds,
         |seed| run_one::<M>(&options.settings(seed)),
         |outcome: &Outcome| outcome.violations.first().map(ToString::to_string),
         |outcome| sum.add(&outcome.stats),
     );
-    report::many(out, options, &sum, &failed)?;
+    report::many(out, options, (count, &sum), &failed)?;
     let mut seen: Vec<Rule> = Vec::new();
     for (seed, Outcome { violations, .. }) in &failed {
         let Some(first) = violations.first() else {

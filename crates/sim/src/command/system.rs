@@ -4,7 +4,6 @@ use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
-use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,6 +13,7 @@ use super::progress::Progress;
 use super::{Error, Options, TRACE_LINES, files, many};
 use crate::kernel::run::{Outcome, Run, replay, shrink, trace};
 use crate::kernel::schedule::Schedule as _;
+use crate::kernel::stats::Tally as _;
 
 /// More lines than any run has.
 const ALL_LINES: usize = 10_000_000;
@@ -22,6 +22,8 @@ const ALL_LINES: usize = 10_000_000;
 pub(super) trait Simulation {
     /// What `--system` calls it.
     const NAME: &'static str;
+    /// What has happened in runs, with the names of counters.
+    const REPORT: &'static str;
 
     /// A run written down.
     type Schedule: Run<Rule: fmt::Display + Send, Stats: Send> + DeserializeOwned + Serialize;
@@ -32,10 +34,6 @@ pub(super) trait Simulation {
     fn check(schedule: &Self::Schedule) -> Result<(), String>;
     /// The nodes and what they are started with.
     fn headline(schedule: &Self::Schedule) -> String;
-    /// Adds what happened in a run.
-    fn add(sum: &mut Stats<Self>, stats: &Stats<Self>);
-    /// Prints what has happened in runs.
-    fn print(sum: &Stats<Self>, out: &mut impl Write) -> io::Result<()>;
 }
 
 type Rule<S> = <<S as Simulation>::Schedule as Run>::Rule;
@@ -57,12 +55,12 @@ impl<S: Simulation> Sum<S> {
 
     fn add(&mut self, outcome: &Outcome<S::Schedule>) {
         self.runs += 1;
-        S::add(&mut self.all, &outcome.stats);
+        self.all.add(&outcome.stats);
     }
 
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "runs          {}", self.runs)?;
-        S::print(&self.all, out)
+        write!(out, "{}", self.all.fill(S::REPORT))
     }
 }
 
@@ -199,21 +197,4 @@ fn run_many<S: Simulation>(
         }
     }
     Ok(false)
-}
-
-/// Those that are not 0, with their numbers.
-pub(super) fn listed<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
-    let counts = counts.filter(|(_, count)| *count > 0);
-    let counts: Vec<_> = counts
-        .map(|(name, count)| format!("{name} {count}"))
-        .collect();
-    if counts.is_empty() {
-        "none".into()
-    } else {
-        counts.join(", ")
-    }
-}
-
-pub(super) fn took(time: Option<Duration>) -> String {
-    time.map_or("-".into(), |time| format!("{:.3} s", time.as_secs_f64()))
 }

@@ -298,13 +298,8 @@ impl World {
     /// What the run has come to.
     #[must_use]
     pub fn finish(self) -> Outcome {
-        let mut stats = self.system.stats;
-        stats.time = Duration::from_nanos(self.now);
-        stats.excused = self.system.checks.found.excused;
-        Outcome {
-            violations: self.system.checks.found.violations,
-            stats,
-        }
+        let Service { checks, stats, .. } = self.system;
+        checks.found.outcome(stats, self.now)
     }
 }
 

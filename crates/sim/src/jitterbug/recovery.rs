@@ -127,7 +127,7 @@ impl World {
             + dead * options.token_pass_timeout;
         limit += self.while_ids_wrap(replaced);
         let took = self.one_token_after(limit + options.renew_timeout);
-        self.system.stats.settled_after = Some(took);
+        self.system.stats.counters.settled_after = Some(took);
         if took > limit {
             let what = format!("not within {limit:?}: {}", self.how_they_stand());
             self.broken(Rule::Settled, what);
@@ -167,8 +167,8 @@ impl World {
             self.broken(rule, what);
             return false;
         };
-        let stats = &mut self.system.stats;
-        stats.led_after = stats.led_after.max(Some(took));
+        let counters = &mut self.system.stats.counters;
+        counters.led_after = counters.led_after.max(Some(took));
         self.lists_become_equal(2 * round, took)
     }
 
@@ -185,8 +185,8 @@ impl World {
             self.broken(Rule::EqualLists, what);
             return false;
         };
-        let stats = &mut self.system.stats;
-        stats.equal_after = stats.equal_after.max(Some(before + took));
+        let counters = &mut self.system.stats.counters;
+        counters.equal_after = counters.equal_after.max(Some(before + took));
         true
     }
 
@@ -219,7 +219,7 @@ impl World {
             self.broken(Rule::Replaced, what);
             return false;
         };
-        self.system.stats.replaced_after = Some(took);
+        self.system.stats.counters.replaced_after = Some(took);
         self.start(leader);
         true
     }
@@ -238,16 +238,16 @@ impl World {
         self.run(2 * (bounds.replaced() + bounds.first()) + options.token_pass_timeout);
         self.part(&[]);
         let healed = self.now();
-        let unknown = self.system.stats.passes[2];
+        let unknown = self.system.stats.counters.passes_unknown;
         let mut limit = bounds.merged();
         let window = limit + bounds.replaced() + options.renew_timeout;
         let took = self.one_token_after(window);
-        if took > limit && self.system.stats.passes[2] > unknown {
+        if took > limit && self.system.stats.counters.passes_unknown > unknown {
             self.system.checks.found.excuse(Excuse::Lost);
             limit += bounds.replaced();
         }
         let waited = self.now().saturating_sub(healed + took);
-        self.system.stats.merged_after = Some(took);
+        self.system.stats.counters.merged_after = Some(took);
         if took > limit {
             let what = format!("not within {limit:?}: {}", self.how_they_stand());
             return self.broken(Rule::Merged, what);

@@ -52,7 +52,7 @@ pub enum Trouble {
 }
 
 /// A system's kinds of fault, of which there are 64 at most.
-pub trait Kind: Copy + Eq + 'static {
+pub trait Kind: Copy + Ord + 'static {
     /// Every kind, each at its own number.
     const KINDS: &'static [Self];
 
@@ -62,6 +62,8 @@ pub trait Kind: Copy + Eq + 'static {
     fn name(self) -> &'static str;
     /// What it does.
     fn what(self) -> &'static str;
+    /// The kind as which the kernel's doing counts; `None`: it is of no matter in this system.
+    fn of(trouble: Trouble) -> Option<Self>;
 }
 
 /// Declares a system's kinds of fault, `FaultKind`, and how they are spelled and explained: `Name "word" "What it does.",`,
@@ -83,15 +85,6 @@ macro_rules! kinds {
             pub const fn word(self) -> &'static str {
                 match self {
                     $(Self::$name => $word,)*
-                }
-            }
-
-            /// The kind as which the kernel's doing counts; `None`: it is of no matter in this system.
-            #[must_use]
-            pub const fn of(trouble: $crate::kernel::kinds::Trouble) -> Option<Self> {
-                match trouble {
-                    $($($crate::kernel::kinds::Trouble::$trouble => Some(Self::$name),)?)*
-                    _ => None,
                 }
             }
 
@@ -117,6 +110,13 @@ macro_rules! kinds {
 
             fn what(self) -> &'static str {
                 self.what()
+            }
+
+            fn of(trouble: $crate::kernel::kinds::Trouble) -> Option<Self> {
+                match trouble {
+                    $($($crate::kernel::kinds::Trouble::$trouble => Some(Self::$name),)?)*
+                    _ => None,
+                }
             }
         }
     };

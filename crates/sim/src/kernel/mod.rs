@@ -17,6 +17,7 @@ pub mod rng;
 pub mod run;
 pub mod schedule;
 pub mod shrink;
+pub mod stats;
 pub mod stranger;
 pub mod streams;
 pub mod system;

@@ -3,6 +3,7 @@
 use super::guard::guarded;
 use super::schedule::Schedule;
 use super::shrink;
+use super::stats::Tally;
 use super::trace::Trace;
 use super::violation;
 
@@ -11,7 +12,7 @@ pub trait Run: Schedule {
     /// What must hold.
     type Rule: Copy + Eq;
     /// What is counted.
-    type Stats: Default;
+    type Stats: Tally;
 
     /// What a machine that panics breaks.
     const PANIC: Self::Rule;

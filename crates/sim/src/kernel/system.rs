@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ring_proto::Machine;
 
-use super::kinds::Trouble;
 use super::queue;
+use super::stats::Count;
 use super::streams::{Carrier, Fabric};
 use super::world::World;
 
@@ -32,17 +32,6 @@ impl Moment {
     pub const fn time(self) -> Duration {
         Duration::from_nanos(self.at)
     }
-}
-
-/// What the kernel counts, for a system to keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Count {
-    /// An event of the world.
-    Event,
-    /// A message that found the queue of a process that does not read it full.
-    Overflowed,
-    /// Something that went wrong.
-    Met(Trouble),
 }
 
 /// Who is to hear a message.

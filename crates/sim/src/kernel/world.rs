@@ -15,8 +15,9 @@ use super::node::{
 use super::queue::{Event, Queue};
 use super::rng::Rng;
 use super::schedule::Action;
+use super::stats::Count;
 use super::streams::{Carrier, Fabric, StreamWeather};
-use super::system::{Count, Message, Moment, Peer, System};
+use super::system::{Message, Moment, Peer, System};
 
 const SECOND: u64 = 1_000_000_000;
 /// Messages that a node reads at once: small, so that thousands of nodes fit.

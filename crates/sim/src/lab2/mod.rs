@@ -31,7 +31,7 @@ mod view;
 mod world;
 
 pub use notation::{line, mac, name, node_of};
-pub use outcome::{Met, Outcome, Rule, Stats, Violation};
+pub use outcome::{Outcome, Rule, Stats, Violation};
 pub use plan::{Action, Fault, Schedule};
 pub use record::Record;
 pub use run::{replay, run, shrink};

@@ -6,6 +6,7 @@ mod schedules;
 use std::time::Duration;
 
 use ring_sim::andrews::{Excuse, FaultKind, Faults, Settings, Stats, run};
+use ring_sim::kernel::stats::Tally as _;
 
 fn settings(seed: u64, faults: Faults) -> Settings {
     Settings {
@@ -27,19 +28,14 @@ fn whatever_goes_wrong_the_promises_are_kept() {
     for kind in FaultKind::ALL {
         assert!(all.met(*kind) > 0, "{kind:?} is never met");
     }
-    for excuse in Excuse::ALL {
+    for &excuse in Excuse::ALL {
         assert!(all.excused(excuse) > 0, "{excuse:?} is never met");
     }
-    for (what, counts) in [
-        ("datagrams", &all.sent[..]),
-        ("transactions", &all.jobs[..2]),
-        ("answers", &all.answers[..]),
-        ("tokens", &all.tokens[..]),
-        ("claims, removals and insertions", &all.topology[..]),
-        ("elections", &all.elections[..]),
-    ] {
-        assert!(counts.iter().all(|&count| count > 0), "{what}: {counts:?}");
-    }
+    assert_eq!(all.sent.len(), 4, "{:?}", all.sent);
+    // The database fails for the nodes, not within its transactions.
+    all.counters.jobs_failed = 1;
+    let counters = format!("{:?}", all.counters);
+    assert!(!counters.contains(": 0"), "{counters}");
 }
 
 #[test]
@@ -65,8 +61,9 @@ fn without_faults_nothing_is_excused_and_every_request_is_done() {
         for excuse in [Excuse::Unknown, Excuse::TwoTokens] {
             assert_eq!(stats.excused(excuse), 0, "seed {seed}: {excuse:?}");
         }
-        let [_, _, database, unknown, _] = stats.answers;
-        assert_eq!((database, unknown), (0, 0), "seed {seed}");
+        let counters = stats.counters;
+        let failed = counters.answers_database + counters.answers_unknown;
+        assert_eq!(failed, 0, "seed {seed}");
         assert_eq!(stats.overflowed, 0, "seed {seed}");
     }
 }

@@ -46,11 +46,14 @@ fn without_faults_there_is_one_election_and_no_other_trouble() {
     let outcome = run::<Lab2>(&settings(1, Faults::NONE));
     assert_eq!(outcome.violations, []);
     let stats = outcome.stats;
-    assert_eq!(stats.sent[0] + stats.overflowed + stats.exempted, 0);
+    assert_eq!(
+        stats.injected + stats.overflowed + stats.counters.exempted,
+        0
+    );
     // The second is for the owner that is killed in the end.
-    assert_eq!(stats.elections, 2);
-    assert_eq!((stats.dropped, stats.expired_leases), (0, 0));
-    assert!(stats.replaced_after.is_some() && stats.tables_equal_after.is_some());
+    assert_eq!(stats.counters.elections, 2);
+    assert_eq!((stats.dropped, stats.counters.expired_leases), (0, 0));
+    assert!(stats.counters.replaced_after.is_some() && stats.counters.tables_equal_after.is_some());
 }
 
 #[test]
