@@ -2,13 +2,14 @@
 
 use super::Options;
 use super::system::Simulation;
-use crate::andrews::Schedule;
+use crate::andrews::{Outcome, Schedule};
+use crate::kernel::run;
 
 /// The coordinated ring.
 pub(super) struct Andrews;
 
 impl Simulation for Andrews {
-    const NAME: &'static str = "andrews";
+    const COMMAND: &'static str = "ring-sim --system andrews";
     const REPORT: &'static str = "\
 time          {time} in all
 faults met    {met}
@@ -35,6 +36,10 @@ fingerprint   {fingerprint}
 
     fn check(schedule: &Schedule) -> Result<(), String> {
         schedule.check()
+    }
+
+    fn play(schedule: &Schedule, most: usize) -> (Outcome, Vec<String>) {
+        run::play(schedule, most)
     }
 
     fn headline(schedule: &Schedule) -> String {

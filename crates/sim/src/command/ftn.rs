@@ -2,13 +2,14 @@
 
 use super::Options;
 use super::system::Simulation;
-use crate::ftn::Schedule;
+use crate::ftn::{Outcome, Schedule};
+use crate::kernel::run;
 
 /// The token service.
 pub(super) struct Ftn;
 
 impl Simulation for Ftn {
-    const NAME: &'static str = "ftn";
+    const COMMAND: &'static str = "ring-sim --system ftn";
     const REPORT: &'static str = "\
 time          {time} in all
 faults met    {met}
@@ -30,6 +31,10 @@ fingerprint   {fingerprint}
 
     fn check(schedule: &Schedule) -> Result<(), String> {
         schedule.check()
+    }
+
+    fn play(schedule: &Schedule, most: usize) -> (Outcome, Vec<String>) {
+        run::play(schedule, most)
     }
 
     fn headline(schedule: &Schedule) -> String {

@@ -2,13 +2,14 @@
 
 use super::Options;
 use super::system::Simulation;
-use crate::jitterbug::Schedule;
+use crate::jitterbug::{Outcome, Schedule};
+use crate::kernel::run;
 
 /// Jitterbug.
 pub(super) struct Jitterbug;
 
 impl Simulation for Jitterbug {
-    const NAME: &'static str = "jitterbug";
+    const COMMAND: &'static str = "ring-sim --system jitterbug";
     const REPORT: &'static str = "\
 time          {time} in all
 faults met    {met}
@@ -33,6 +34,10 @@ fingerprint   {fingerprint}
 
     fn check(schedule: &Schedule) -> Result<(), String> {
         schedule.check()
+    }
+
+    fn play(schedule: &Schedule, most: usize) -> (Outcome, Vec<String>) {
+        run::play(schedule, most)
     }
 
     fn headline(schedule: &Schedule) -> String {

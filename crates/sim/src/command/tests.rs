@@ -8,7 +8,7 @@ use ring_proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
-use super::{Error, Options, run_machines};
+use super::{Error, Options, lab2, system};
 use crate::lab2::{Action, Fault, Rule, Schedule, Subject, replay};
 
 /// A machine that no longer stores anything once its interface has changed.
@@ -110,7 +110,7 @@ fn sim<M: Subject>(arguments: &str) -> Result<(bool, String), Error> {
     let given = ["sim"].into_iter().chain(arguments.split(' '));
     let options = Options::try_parse_from(given).expect("a command line that can be read");
     let mut printed = Vec::new();
-    let whole = run_machines::<M>(&options, &mut printed)?;
+    let whole = system::run::<lab2::Lab2<M>>(&options, &mut printed)?;
     let printed = String::from_utf8(printed).expect("people can read it");
     Ok((whole, printed))
 }

@@ -64,6 +64,8 @@ pub trait Kind: Copy + Ord + 'static {
     fn what(self) -> &'static str;
     /// The kind as which the kernel's doing counts; `None`: it is of no matter in this system.
     fn of(trouble: Trouble) -> Option<Self>;
+    /// The kernel's doing that counts as it, if any does.
+    fn trouble(self) -> Option<Trouble>;
 }
 
 /// Declares a system's kinds of fault, `FaultKind`, and how they are spelled and explained: `Name "word" "What it does.",`,
@@ -115,6 +117,13 @@ macro_rules! kinds {
             fn of(trouble: $crate::kernel::kinds::Trouble) -> Option<Self> {
                 match trouble {
                     $($($crate::kernel::kinds::Trouble::$trouble => Some(Self::$name),)?)*
+                    _ => None,
+                }
+            }
+
+            fn trouble(self) -> Option<$crate::kernel::kinds::Trouble> {
+                match self {
+                    $($(Self::$name => Some($crate::kernel::kinds::Trouble::$trouble),)?)*
                     _ => None,
                 }
             }

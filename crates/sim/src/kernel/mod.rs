@@ -8,6 +8,7 @@
 pub mod checks;
 pub mod clock;
 pub mod faults;
+pub mod generate;
 pub mod guard;
 pub mod kinds;
 pub mod network;

@@ -63,7 +63,7 @@ impl<M: Subject> World<M> {
             | Fault::Part { .. } => self.act_on_segment(fault),
             Fault::Replay { frames } => self.replay(frames),
             Fault::Stranger { frames } => self.hear_stranger(frames),
-            Fault::Unresponsive => self.begin_asking(),
+            Fault::Unresponsive {} => self.begin_asking(),
             Fault::Dead {
                 first,
                 count,

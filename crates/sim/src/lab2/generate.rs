@@ -326,7 +326,7 @@ impl Maker {
                 let card = u8::try_from(self.rng.below(CARDS.into())).unwrap_or(0);
                 self.at(at, Fault::Card { node, card });
             }
-            FaultKind::Unresponsive => self.at(at, Fault::Unresponsive),
+            FaultKind::Unresponsive => self.at(at, Fault::Unresponsive {}),
             FaultKind::Disk => {
                 let node = self.node();
                 let end = at + self.lasting(10 * MS, 8 * SECOND);

@@ -34,7 +34,7 @@ pub use notation::{line, mac, name, node_of};
 pub use outcome::{Outcome, Rule, Stats, Violation};
 pub use plan::{Action, Fault, Schedule};
 pub use record::Record;
-pub use run::{replay, run, shrink};
+pub use run::{replay, run};
 pub use settings::{FaultKind, Faults, Settings};
 pub use trace::Trace;
 pub use world::World;

@@ -65,7 +65,7 @@ fn a_station_that_begs_and_takes_nothing_starves_no_work_that_needs_a_quorum() {
     let mut world = World::<Lab2>::new(3, constants, 1);
     world.start_all();
     world.run(2_000 * MS);
-    world.act(&Fault::Unresponsive);
+    world.act(&Fault::Unresponsive {});
     let before = world.stats().counters.jobs;
     work(&mut world, 6_000 * MS);
     let done = world.stats().counters.jobs - before;
