@@ -58,16 +58,6 @@ const AWAY: u32 = 16;
 /// So many WAITER_TIMEOUTs a node that nobody takes the token from owns nothing before it asks.
 const PROBE: u32 = 4;
 
-/// What undoes a fault that has lasted.
-fn relief(fault: &Fault) -> Fault {
-    match *fault {
-        Fault::Broadcast { node, .. } => Fault::Broadcast { node, lost: false },
-        Fault::Cut { from, to } => Fault::Mend { from, to },
-        Fault::Slow { node, .. } => Fault::Slow { node, turn_us: 0 },
-        ref other => other.clone(),
-    }
-}
-
 /// Since when all tables are equal, as far as was looked.
 #[derive(Debug, Default)]
 struct Tables {
@@ -149,7 +139,7 @@ impl<M: Subject> World<M> {
             self.serve(None, 1, None, true);
         }
         if let Some(fault) = lasting.filter(|_| afflicted.is_some()) {
-            self.act(&relief(fault));
+            self.act(&fault.end());
             self.run(bounds.patience);
             self.await_one_owner(&self.bounds());
         }

@@ -316,6 +316,53 @@ impl Fault {
         }
     }
 
+    /// What ends it, if something does.
+    pub(super) fn end(&self) -> Self {
+        match *self {
+            Self::Drop { .. } => Self::Drop { of_1000: 0 },
+            Self::Duplicate { .. } => Self::Duplicate { of_1000: 0 },
+            Self::Reorder { by_us, .. } => Self::Reorder { of_1000: 0, by_us },
+            Self::Delay { .. } => Self::Delay {
+                by_us: 0,
+                jitter_us: 0,
+            },
+            Self::Corrupt { .. } => Self::Corrupt { of_1000: 0 },
+            Self::Cut { from, to } => Self::Mend { from, to },
+            Self::Part { .. } => Self::Part { groups: Vec::new() },
+            Self::Pause { node } => Self::Resume { node },
+            Self::Crash { node }
+            | Self::Forget { node }
+            | Self::Rollback { node }
+            | Self::Leave { node } => Self::Start { node },
+            Self::Slow { node, .. } => Self::Slow { node, turn_us: 0 },
+            Self::Refuse { node, .. } => Self::Refuse { node, of_1000: 0 },
+            Self::Twin { node, .. } => Self::Untwin { node },
+            Self::Constants { node, .. } => Self::Constants {
+                node,
+                percent: 100,
+                expect: None,
+            },
+            Self::HoldOff { node } => Self::HoldAgain { node },
+            Self::Unplug { node } => Self::Plug { node },
+            Self::Disk { node, .. } => Self::Disk { node, full: false },
+            Self::Deaf { node, .. } => Self::Deaf { node, deaf: false },
+            Self::Unicast { node, .. } => Self::Unicast {
+                node,
+                sent: false,
+                received: false,
+                refused: false,
+            },
+            Self::Broadcast { node, .. } => Self::Broadcast { node, lost: false },
+            Self::Aside { node, .. } => Self::Aside { node, aside: false },
+            Self::Narrow { .. } => Self::Narrow { mtu: MTU },
+            Self::Drift { node, .. } => Self::Drift {
+                node,
+                millionths: 0,
+            },
+            ref other => other.clone(),
+        }
+    }
+
     /// Whether it is within what the world can play and the promises allow.
     fn is_possible(&self) -> bool {
         match *self {
