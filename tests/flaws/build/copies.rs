@@ -84,7 +84,7 @@ pub const COPIES: [Copy; 9] = [
         shared: &[
             (
                 "kinds.rs",
-                "ring_sim::kernel::kinds::{Faults, Kind, Trouble}",
+                "ring_sim::kernel::kinds::{Faults, Kind, Settings, Trouble}",
             ),
             ("rng.rs", "ring_sim::kernel::rng::{Rng, Stream}"),
             ("stats.rs", "ring_sim::kernel::stats::{Count, Stats, Tally}"),

@@ -207,8 +207,6 @@ impl System for Circle {
         });
     }
 
-    fn corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
-
     fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
         let Moment { at, node } = moment;
         self.note(at, || format!("n{node} tells {event:?}"));
@@ -282,6 +280,4 @@ impl System for Circle {
         }
         world.begin_transaction(at);
     }
-
-    fn after_event(&mut self) {}
 }

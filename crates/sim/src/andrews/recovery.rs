@@ -12,7 +12,6 @@ use super::node::Told;
 use super::outcome::Rule;
 use super::plan::{Mood, Schedule};
 use super::world::World;
-use crate::kernel::network::Weather;
 
 impl World {
     /// Ends the faults, and looks whether all is well in time.
@@ -26,16 +25,11 @@ impl World {
 
     fn end_faults(&mut self, schedule: &Schedule) {
         self.system.is_calm = true;
-        self.set_weather(Weather::default());
+        self.calm_network(None);
         self.clear_stream_weather();
-        self.network.cuts.clear();
-        self.network.captures = false;
-        self.part(&[]);
         for at in 0..self.len() {
-            let node = &mut self.nodes[at];
-            (node.deaf, node.slow, node.refuse) = (false, 0, 0);
-            node.own.mood = Mood::Quick;
-            self.set_rate(at, 0);
+            self.nodes[at].own.mood = Mood::Quick;
+            self.calm_process(at);
             self.go_on_again(at);
             self.set_list(at, None);
             let is_alive = self.nodes[at].driver.is_some();

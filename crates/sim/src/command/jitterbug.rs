@@ -29,7 +29,7 @@ fingerprint   {fingerprint}
     type Schedule = Schedule;
 
     fn schedule(options: &Options, seed: u64) -> Schedule {
-        Schedule::of(&options.jitterbug_settings(seed))
+        Schedule::of(&options.settings_of(seed))
     }
 
     fn check(schedule: &Schedule) -> Result<(), String> {

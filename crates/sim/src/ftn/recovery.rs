@@ -12,7 +12,6 @@ use super::outcome::Rule;
 use super::plan::Schedule;
 use super::service::PATH;
 use super::world::World;
-use crate::kernel::network::Weather;
 
 /// How long a client holds what it asks for here.
 const HOLD: Duration = Duration::from_millis(20);
@@ -47,19 +46,10 @@ impl World {
 
     fn end_faults(&mut self) {
         self.system.is_calm = true;
-        self.set_weather(Weather {
-            longest: Some(PATH),
-            ..Weather::default()
-        });
-        self.network.cuts.clear();
-        self.network.captures = false;
-        self.part(&[]);
+        self.calm_network(Some(PATH));
         for at in 0..self.len() {
-            let node = &mut self.nodes[at];
-            (node.deaf, node.disk_full) = (false, false);
-            (node.slow, node.refuse) = (0, 0);
-            node.own.doom = Doom::None;
-            self.set_rate(at, 0);
+            self.nodes[at].own.doom = Doom::None;
+            self.calm_process(at);
             self.resume(at);
             self.start(at);
         }

@@ -176,8 +176,6 @@ impl System for Service {
         });
     }
 
-    fn corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
-
     fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
         let Moment { at, node } = moment;
         if matches!(own.doom, Doom::Dead(_)) {
@@ -255,8 +253,6 @@ impl System for Service {
             world.look_at_server(at);
         }
     }
-
-    fn after_event(&mut self) {}
 }
 
 impl Service {

@@ -10,7 +10,6 @@ use super::node::Told;
 use super::outcome::{Excuse, Rule};
 use super::plan::{Mood, Schedule};
 use super::world::World;
-use crate::kernel::network::Weather;
 use crate::kernel::streams::StreamWeather;
 
 /// Cuts and restores that may follow one another until one token is left, after the faults.
@@ -55,17 +54,11 @@ impl World {
 
     fn end_faults(&mut self, schedule: &Schedule) {
         self.system.is_calm = true;
-        self.set_weather(Weather::default());
+        self.calm_network(None);
         self.set_stream_weather(StreamWeather::default());
-        self.network.cuts.clear();
-        self.network.captures = false;
-        self.part(&[]);
         for at in 0..self.len() {
-            let node = &mut self.nodes[at];
-            (node.deaf, node.broadcasts_lost) = (false, false);
-            (node.slow, node.refuse) = (0, 0);
-            node.own.programs.mood = Mood::Quick;
-            self.set_rate(at, 0);
+            self.nodes[at].own.programs.mood = Mood::Quick;
+            self.calm_process(at);
             self.resume(at);
             if schedule.stay_dead.contains(&at) {
                 self.die(at);

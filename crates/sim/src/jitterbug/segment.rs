@@ -225,8 +225,6 @@ impl System for Segment {
         });
     }
 
-    fn corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
-
     fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
         let Moment { at, node } = moment;
         self.note(at, || format!("n{node} tells {event:?}"));
@@ -299,6 +297,4 @@ impl System for Segment {
         world.look_at_use(at);
         world.look_at_stall(at);
     }
-
-    fn after_event(&mut self) {}
 }

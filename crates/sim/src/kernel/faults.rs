@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::kinds::Trouble;
+use super::network::Weather;
 use super::schedule::{self, declare_faults};
 use super::streams::Carrier;
 use super::system::System;
@@ -250,5 +251,24 @@ impl<S: System> World<S> {
             ProcessFault::Deaf { node, deaf } => self.nodes[node].deaf = deaf,
             ProcessFault::Refuse { node, rate } => self.nodes[node].refuse = rate,
         }
+    }
+
+    /// Nothing happens to messages any longer, but that those of more bytes than `longest` are lost.
+    pub fn calm_network(&mut self, longest: Option<usize>) {
+        self.set_weather(Weather {
+            longest,
+            ..Weather::default()
+        });
+        self.network.cuts.clear();
+        self.network.captures = false;
+        self.part(&[]);
+    }
+
+    /// Nothing happens to a process any longer.
+    pub fn calm_process(&mut self, at: usize) {
+        let node = &mut self.nodes[at];
+        (node.deaf, node.broadcasts_lost, node.disk_full) = (false, false, false);
+        (node.slow, node.refuse) = (0, 0);
+        self.set_rate(at, 0);
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// What the kernel does to messages, connections and processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,22 +82,6 @@ macro_rules! kinds {
         impl FaultKind {
             /// Every kind.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
-
-            /// How it is spelled on the command line.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)*
-                }
-            }
-
-            /// What it does.
-            #[must_use]
-            pub const fn what(self) -> &'static str {
-                match self {
-                    $(Self::$name => $what,)*
-                }
-            }
         }
 
         impl $crate::kernel::kinds::Kind for FaultKind {
@@ -107,11 +92,15 @@ macro_rules! kinds {
             }
 
             fn name(self) -> &'static str {
-                self.word()
+                match self {
+                    $(Self::$name => $word,)*
+                }
             }
 
             fn what(self) -> &'static str {
-                self.what()
+                match self {
+                    $(Self::$name => $what,)*
+                }
             }
 
             fn of(trouble: $crate::kernel::kinds::Trouble) -> Option<Self> {
@@ -131,6 +120,19 @@ macro_rules! kinds {
     };
 }
 pub(crate) use kinds;
+
+/// One run: everything else follows from this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings<K> {
+    /// Where all chance comes from.
+    pub seed: u64,
+    /// How many nodes there are; `None`: the seed chooses.
+    pub nodes: Option<usize>,
+    /// How long the faults last. Recovering from them comes on top.
+    pub time: Duration,
+    /// What may go wrong.
+    pub faults: Faults<K>,
+}
 
 /// A set of kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -230,5 +232,33 @@ impl<K: Kind> fmt::Display for Faults<K> {
             write!(f, "{comma}{}", kind.name())?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    kinds! {
+        Drop(Drop) "drop" "Messages are lost.",
+        Pause(Pause) "pause" "A process stands still.",
+        Run "run" "Programs run.",
+    }
+
+    type Faults = super::Faults<FaultKind>;
+
+    #[test]
+    fn sets_are_read_as_they_are_written() {
+        for text in ["all", "none", "drop", "drop,run"] {
+            let set: Faults = text.parse().unwrap();
+            assert_eq!(set.to_string(), text);
+        }
+        let set: Faults = "all,-pause".parse().unwrap();
+        assert!(!set.contains(FaultKind::Pause) && set.contains(FaultKind::Drop));
+    }
+
+    #[test]
+    fn a_word_that_is_none_of_them_is_answered_with_all_of_them() {
+        let error = "drop,gremlins".parse::<Faults>().unwrap_err();
+        let all = "no fault 'gremlins': give all, none or some of drop, pause, run,";
+        assert!(error.contains(all), "{error}");
     }
 }

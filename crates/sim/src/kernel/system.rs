@@ -137,7 +137,7 @@ pub trait System: Sized {
     fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration);
 
     /// A message that arrives at `due` is not what was sent, and no checksum has noticed.
-    fn corrupted(&mut self, due: u64, sent: &[u8], arrives: &[u8]);
+    fn corrupted(&mut self, _due: u64, _sent: &[u8], _arrives: &[u8]) {}
 
     /// A machine has told something.
     fn observed(
@@ -172,5 +172,5 @@ pub trait System: Sized {
     fn resumed(world: &mut World<Self>, at: usize, missed: Self::Missed);
 
     /// An event is over.
-    fn after_event(&mut self);
+    fn after_event(&mut self) {}
 }

@@ -5,8 +5,9 @@ mod schedules;
 
 use std::time::Duration;
 
-use ring_sim::jitterbug::{Excuse, FaultKind, Faults, Settings, Stats, run};
-use ring_sim::kernel::stats::Tally as _;
+use ring_sim::jitterbug::{Excuse, FaultKind, Faults, Settings, run};
+
+use crate::seeds::{all_are_counted, all_are_met, all_hold, are_one_run_each};
 
 fn settings(seed: u64, faults: Faults) -> Settings {
     Settings {
@@ -19,29 +20,20 @@ fn settings(seed: u64, faults: Faults) -> Settings {
 
 #[test]
 fn whatever_goes_wrong_the_promises_are_kept() {
-    let mut all = Stats::default();
-    for seed in 0..200 {
-        let outcome = run(&settings(seed, Faults::all()));
-        assert_eq!(outcome.violations, [], "seed {seed}");
-        all.add(&outcome.stats);
-    }
-    for kind in FaultKind::ALL {
-        assert!(all.met(*kind) > 0, "{kind:?} is never met");
-    }
+    let all = all_hold(Faults::all(), 0..200, |seed, faults| {
+        run(&settings(seed, faults))
+    });
+    all_are_met(&all);
+    all_are_counted(&all.counters);
     assert!(all.excused(Excuse::Network) > 0 && all.excused(Excuse::Forged) > 0);
-    let counters = format!("{:?}", all.counters);
-    assert!(!counters.contains(": 0"), "{counters}");
 }
 
 #[test]
 fn every_kind_of_fault_is_met_alone_and_survived() {
     for &kind in FaultKind::ALL {
-        let mut all = Stats::default();
-        for seed in 0..6 {
-            let outcome = run(&settings(seed, Faults::only(kind)));
-            assert_eq!(outcome.violations, [], "{kind:?}, seed {seed}");
-            all.add(&outcome.stats);
-        }
+        let all = all_hold(Faults::only(kind), 0..6, |seed, faults| {
+            run(&settings(seed, faults))
+        });
         assert!(all.met(kind) > 0, "{kind:?}");
     }
 }
@@ -73,12 +65,5 @@ fn without_faults_nothing_is_excused_and_no_pass_fails() {
 
 #[test]
 fn a_seed_makes_one_run() {
-    let settings = settings(7, Faults::all());
-    let (one, again) = (run(&settings), run(&settings));
-    assert_eq!(one, again);
-    let other = run(&Settings {
-        seed: 8,
-        ..settings
-    });
-    assert_ne!(one.stats.fingerprint, other.stats.fingerprint);
+    are_one_run_each(|seed| run(&settings(seed, Faults::all())));
 }
