@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::faults::{self, NetworkFault, ProcessFault};
+use super::stats::Tally;
 
 /// No time of a schedule is longer.
 pub const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
@@ -128,7 +129,7 @@ pub trait Schedule: Clone + PartialEq + Nodes {
     /// What must hold.
     type Rule: Copy + Eq;
     /// What is counted.
-    type Stats: super::stats::Tally;
+    type Stats: Tally;
 
     /// What a machine that panics breaks.
     const PANIC: Self::Rule;
@@ -144,11 +145,11 @@ pub trait Schedule: Clone + PartialEq + Nodes {
     }
 
     /// The schedule without a node, and without the actions that name it; those above it are
-    /// numbered anew.
+    /// numbered anew. The last node stays.
     #[must_use]
     fn without(&self, node: usize) -> Self {
         let mut fewer = self.clone();
-        if fewer.take_node(node) {
+        if fewer.nodes() > 1 && fewer.take_node(node) {
             let parts = fewer.parts_mut();
             parts.stay_dead.retain_mut(|dead| stays(dead, node));
             let actions = parts.actions;

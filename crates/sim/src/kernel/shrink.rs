@@ -98,9 +98,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         let mut node = self.best.nodes();
         while node > 0 {
             node -= 1;
-            if self.best.nodes() > 1 {
-                self.try_out(self.best.without(node));
-            }
+            self.try_out(self.best.without(node));
         }
     }
 

@@ -65,7 +65,7 @@ pub(crate) use counters;
 
 /// A time as a report shows it.
 #[must_use]
-pub fn took(time: Option<Duration>) -> String {
+pub(crate) fn took(time: Option<Duration>) -> String {
     time.map_or("-".into(), |time| format!("{:.3} s", time.as_secs_f64()))
 }
 

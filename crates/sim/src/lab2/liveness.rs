@@ -448,8 +448,7 @@ impl<M: Subject> World<M> {
     fn count_broadcasts(&mut self, before: &BTreeMap<&'static str, u64>) {
         let live = self.live().count() as u64;
         for kind in [Kind::WhereIsToken, Kind::GeneratingToken, Kind::TokenIsHere] {
-            let count = |of: &BTreeMap<_, u64>| of.get(kind.name()).copied().unwrap_or_default();
-            let cost = count(&self.system.broadcast) - count(before);
+            let cost = self.broadcasts(kind) - before.get(kind.name()).copied().unwrap_or(0);
             if cost > BROADCASTS * live {
                 let what = format!("{cost} {kind} among {live} nodes");
                 self.broken(Rule::Broadcasts, what);

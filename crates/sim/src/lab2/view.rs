@@ -68,6 +68,13 @@ impl<M: Subject> World<M> {
         self.system.stats.sent(kind.name())
     }
 
+    /// How many of them to all.
+    #[must_use]
+    pub fn broadcasts(&self, kind: Kind) -> u64 {
+        let count = self.system.broadcast.get(kind.name());
+        count.copied().unwrap_or(0)
+    }
+
     /// What happened so far.
     #[must_use]
     pub fn stats(&self) -> &Stats {
