@@ -19,8 +19,9 @@ use ring_sim::kernel::network::Network;
 use ring_sim::kernel::node::Node;
 use ring_sim::kernel::queue;
 use ring_sim::kernel::rng::{Rng, Stream};
+use ring_sim::kernel::stats::Count;
 use ring_sim::kernel::streams::{Fabric, Tcp};
-use ring_sim::kernel::system::{Count, Moment, Route, System};
+use ring_sim::kernel::system::{Moment, Route, System};
 use ring_sim::kernel::world;
 
 /// A hop, of a datagram or on a connection.

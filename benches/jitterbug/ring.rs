@@ -13,8 +13,9 @@ use ring_runtime::driver::Connections;
 use ring_sim::kernel::network::Network;
 use ring_sim::kernel::node::Node;
 use ring_sim::kernel::rng::{Rng, Stream};
+use ring_sim::kernel::stats::Count as Counted;
 use ring_sim::kernel::streams::{Fabric, Tcp};
-use ring_sim::kernel::system::{Count as Counted, Listens, Moment, Route, System};
+use ring_sim::kernel::system::{Listens, Moment, Route, System};
 use ring_sim::kernel::world::World;
 
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);

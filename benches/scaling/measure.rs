@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
+use ring_codec::lab2::Kind;
 use ring_proto::lab2::{Constants, Lab2};
 use ring_sim::lab2::World;
 
@@ -97,13 +98,15 @@ fn wait_until_formed(ring: &mut Ring) {
 }
 
 fn cost(ring: &mut Ring, nodes: usize, feat: Feat, act: &mut dyn FnMut(&mut Ring)) -> Cost {
-    let (start, before) = (ring.now(), ring.stats().clone());
+    let counts = |ring: &Ring| Kind::ALL.map(|kind| (ring.sent(kind), ring.broadcasts(kind)));
+    let (start, before) = (ring.now(), counts(ring));
     act(ring);
-    let after = ring.stats();
     let (mut unicast, mut broadcast) = ([0; 12], [0; 12]);
-    for kind in 0..10 {
-        broadcast[kind] = after.broadcast[kind] - before.broadcast[kind];
-        unicast[kind] = after.sent[kind] - before.sent[kind] - broadcast[kind];
+    let pairs = counts(ring).into_iter().zip(before);
+    for (kind, ((sent, all), (sent_before, all_before))) in Kind::ALL.into_iter().zip(pairs).take(9)
+    {
+        broadcast[kind as usize] = all - all_before;
+        unicast[kind as usize] = sent - sent_before - broadcast[kind as usize];
     }
     Cost {
         feat,

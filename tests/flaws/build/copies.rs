@@ -92,9 +92,10 @@ pub const COPIES: [Copy; 9] = [
         shared: &[
             (
                 "kinds.rs",
-                "ring_sim::kernel::kinds::{Faults, Kind, Trouble}",
+                "ring_sim::kernel::kinds::{Faults, Kind, Settings, Trouble}",
             ),
             ("rng.rs", "ring_sim::kernel::rng::{Rng, Stream}"),
+            ("stats.rs", "ring_sim::kernel::stats::{Count, Stats, Tally}"),
             (
                 "violation.rs",
                 "ring_sim::kernel::violation::{MAX_VIOLATIONS, Outcome, Violation}",

@@ -3,7 +3,7 @@
 use ring_proto::andrews::Command;
 
 use super::node::Told;
-use super::plan::Fault;
+use super::plan::{Fault, WorldFault};
 use super::settings::FaultKind;
 use super::world::World;
 
@@ -12,45 +12,40 @@ impl World {
     pub fn act(&mut self, fault: &Fault) {
         let now = self.now;
         self.system.note(now, || format!("{fault:?}"));
-        match fault {
-            Fault::Network(fault) => self.act_on_network(fault),
-            Fault::Stream(fault) => self.act_on_streams(fault),
-            Fault::Process(fault) => self.act_on_process(fault),
-            _ => {
-                self.act_on_node(fault);
-                self.act_on_host(fault);
-                self.act_as_stranger(fault);
-                self.act_as_client(fault);
-            }
+        if let Some(fault) = self.act_on_any(fault) {
+            self.act_on_node(fault);
+            self.act_on_host(fault);
+            self.act_as_stranger(fault);
+            self.act_as_client(fault);
         }
     }
 
-    fn act_on_node(&mut self, fault: &Fault) {
+    fn act_on_node(&mut self, fault: &WorldFault) {
         match *fault {
-            Fault::End { node } if self.nodes[node].driver.is_some() => {
+            WorldFault::End { node } if self.nodes[node].driver.is_some() => {
                 self.die(node);
                 self.system.met(FaultKind::Crash);
             }
-            Fault::Power { node } if self.nodes[node].driver.is_some() => {
+            WorldFault::Power { node } if self.nodes[node].driver.is_some() => {
                 self.lose_power(node);
                 self.bury(node);
                 self.system.met(FaultKind::Power);
             }
-            Fault::Start { node, drop } if self.nodes[node].driver.is_none() => {
+            WorldFault::Start { node, drop } if self.nodes[node].driver.is_none() => {
                 self.start(node, drop);
                 if drop {
                     self.system.met(FaultKind::Empty);
                 }
             }
-            Fault::Pause { node } => self.pause(node),
-            Fault::Resume { node } => self.go_on_again(node),
-            Fault::List { node, lacks } => {
+            WorldFault::Pause { node } => self.pause(node),
+            WorldFault::Resume { node } => self.go_on_again(node),
+            WorldFault::List { node, lacks } => {
                 if lacks.is_some() {
                     self.system.met(FaultKind::List);
                 }
                 self.set_list(node, lacks);
             }
-            Fault::Leave { node } if self.nodes[node].is_running() => {
+            WorldFault::Leave { node } if self.nodes[node].is_running() => {
                 self.nodes[node].own.is_leaving = true;
                 self.tell(node, Told::Asked(Command::ShutDown));
                 self.system.met(FaultKind::Leave);
@@ -59,17 +54,17 @@ impl World {
         }
     }
 
-    fn act_on_host(&mut self, fault: &Fault) {
+    fn act_on_host(&mut self, fault: &WorldFault) {
         match *fault {
-            Fault::Link { node, up } if self.nodes[node].driver.is_some() => {
+            WorldFault::Link { node, up } if self.nodes[node].driver.is_some() => {
                 let now = self.now;
                 let own = &mut self.nodes[node].own;
                 own.alone_since = (!up).then_some(own.alone_since.unwrap_or(now));
                 self.nodes[node].unplugged = !up;
                 self.system.met(FaultKind::Link);
             }
-            Fault::Database { node, mood } => self.nodes[node].own.mood = mood,
-            Fault::Databases { mood } => {
+            WorldFault::Database { node, mood } => self.nodes[node].own.mood = mood,
+            WorldFault::Databases { mood } => {
                 for node in &mut self.nodes {
                     node.own.mood = mood;
                 }
@@ -78,22 +73,22 @@ impl World {
         }
     }
 
-    fn act_as_stranger(&mut self, fault: &Fault) {
+    fn act_as_stranger(&mut self, fault: &WorldFault) {
         match *fault {
-            Fault::Stranger { node, count } => {
+            WorldFault::Stranger { node, count } => {
                 self.system.met(FaultKind::Stranger);
                 for _ in 0..count {
                     self.say_something_strange(node);
                     self.connect_strangely(node);
                 }
             }
-            Fault::Flood { node, count } => {
+            WorldFault::Flood { node, count } => {
                 self.system.met(FaultKind::Flood);
                 for _ in 0..count {
                     self.connect_idly(node);
                 }
             }
-            Fault::Forge { node, count } => {
+            WorldFault::Forge { node, count } => {
                 self.system.met(FaultKind::Forge);
                 for _ in 0..count {
                     self.forge(node);
@@ -103,13 +98,13 @@ impl World {
         }
     }
 
-    fn act_as_client(&mut self, fault: &Fault) {
+    fn act_as_client(&mut self, fault: &WorldFault) {
         match *fault {
-            Fault::Post { node, count } => {
+            WorldFault::Post { node, count } => {
                 self.system.met(FaultKind::Post);
                 self.ask_often(node, count);
             }
-            Fault::Listen { node, listens } => {
+            WorldFault::Listen { node, listens } => {
                 self.tell(node, Told::Asked(Command::Listeners(listens)));
                 self.system.met(FaultKind::Listen);
             }

@@ -9,7 +9,6 @@ use std::time::Duration;
 use ring_codec::andrews::{Election, Frame, Message};
 use ring_proto::andrews::{Andrews, Event, Job, Outcome};
 use ring_runtime::driver::Connections;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::clients::Clients;
 use super::node::{Own, Told};
@@ -22,8 +21,9 @@ use super::tables::Tables;
 use super::world::World;
 use crate::kernel::checks::Found;
 use crate::kernel::queue;
+use crate::kernel::stats::Count;
 use crate::kernel::streams::{Fabric, Tcp};
-use crate::kernel::system::{Count, Moment, Route, System};
+use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::trace::Trace;
 
 /// Connections of a node at a time, as many as the program has: half of them may be those that the machine is done with, and
@@ -101,18 +101,13 @@ impl Circle {
         }
     }
 
-    pub const fn met(&mut self, kind: FaultKind) {
-        self.stats.met.note(kind);
+    pub fn met(&mut self, kind: FaultKind) {
+        self.stats.note_met(kind);
     }
 
     /// Writes a line of the trace.
     pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
         self.trace.note(at, what);
-    }
-
-    pub fn mix(&mut self, at: u64, bytes: &[u8]) {
-        let fingerprint = self.stats.fingerprint ^ at;
-        self.stats.fingerprint = xxh3_64_with_seed(bytes, fingerprint);
     }
 
     /// A node has the token, or no longer.
@@ -136,7 +131,7 @@ impl System for Circle {
     type Machine = Andrews;
     type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
     type Address = SocketAddr;
-    type Label = Option<usize>;
+    type Label = Option<&'static str>;
     type Node = Own;
     type Missed = Vec<Told>;
     type Event = Due;
@@ -170,45 +165,38 @@ impl System for Circle {
         own: &mut Own,
         bytes: &[u8],
         to: SocketAddr,
-    ) -> Option<(SocketAddr, Option<usize>)> {
+    ) -> Option<(SocketAddr, Option<&'static str>)> {
         let Moment { at, node } = moment;
-        let frame = Frame::decode_datagram(bytes);
-        let place = match frame.map(|frame| frame.message) {
-            Ok(Message::Join) => 0,
-            Ok(Message::Successor { .. }) => {
-                own.ledger.answers += 1;
-                1
-            }
-            Ok(Message::SuccessorRequest) => 2,
+        let message = Frame::decode_datagram(bytes).map(|frame| frame.message);
+        match message {
+            Ok(Message::Join | Message::SuccessorRequest) => {}
+            Ok(Message::Successor { .. }) => own.ledger.answers += 1,
             Ok(Message::CoordinatorElection { election }) => {
                 own.ledger.oks += u64::from(matches!(election, Election::BullyOk));
-                3
             }
             Ok(_) | Err(_) => {
                 let found = &mut self.found;
                 found.broken(at, Some(node), Rule::Valid, line(bytes));
                 return None;
             }
-        };
+        }
         self.note(at, || format!("n{node} sends to {to}: {}", line(bytes)));
-        Some((to, Some(place)))
+        Some((to, message.ok().map(|message| message.kind().name())))
     }
 
     fn carried(
         &mut self,
         leaves: u64,
-        from: Option<usize>,
+        _: Option<usize>,
         bytes: &[u8],
         to: SocketAddr,
-        place: Option<usize>,
+        kind: Option<&'static str>,
     ) {
-        if let Some(place) = place.filter(|_| from.is_some()) {
-            self.stats.sent[place] += 1;
-        } else {
-            self.stats.injected += 1;
+        self.stats.note_carried(kind);
+        if kind.is_none() {
             self.note(leaves, || format!("injected to {to}: {}", line(bytes)));
         }
-        self.mix(leaves, bytes);
+        self.stats.mix(leaves, bytes);
     }
 
     fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
@@ -218,8 +206,6 @@ impl System for Circle {
             format!("n{node} reads {} ({age:?} old)", line(bytes))
         });
     }
-
-    fn corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
 
     fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
         let Moment { at, node } = moment;
@@ -232,15 +218,7 @@ impl System for Circle {
     }
 
     fn count(&mut self, what: Count) {
-        match what {
-            Count::Event => self.stats.events += 1,
-            Count::Overflowed => self.stats.overflowed += 1,
-            Count::Met(trouble) => {
-                if let Some(kind) = FaultKind::of(trouble) {
-                    self.met(kind);
-                }
-            }
-        }
+        self.stats.count(what);
     }
 
     fn storm(&mut self, now: u64, sent: u64) {
@@ -302,6 +280,4 @@ impl System for Circle {
         }
         world.begin_transaction(at);
     }
-
-    fn after_event(&mut self) {}
 }

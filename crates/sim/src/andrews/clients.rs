@@ -115,14 +115,14 @@ impl World {
             let what = format!("{request} is answered twice: {before:?}, {answer:?}");
             return self.broken_at(at, Rule::Answered, what);
         }
-        let number = match answer {
-            Answer::Done { .. } => 0,
-            Answer::Token => 1,
-            Answer::Database => 2,
-            Answer::Unknown => 3,
-            Answer::Crowded => 4,
-        };
-        self.system.stats.answers[number] += 1;
+        let counters = &mut self.system.stats.counters;
+        *match answer {
+            Answer::Done { .. } => &mut counters.answers_done,
+            Answer::Token => &mut counters.answers_token,
+            Answer::Database => &mut counters.answers_database,
+            Answer::Unknown => &mut counters.answers_unknown,
+            Answer::Crowded => &mut counters.answers_crowded,
+        } += 1;
         // A turn ends when it has taken its time.
         let waited_for = (now + self.nodes[at].slow).saturating_sub(asked.at);
         let is_allowed = match answer {

@@ -2,12 +2,11 @@
 
 use ring_proto::time::nanos;
 
-use super::plan::{Action, Fault, Given, MAX_NODES, MAX_RATE, Mood, Schedule, Way};
+use super::plan::{Fault, Given, MAX_NODES, MAX_RATE, Mood, Schedule, Way, WorldFault};
 use super::settings::{FaultKind, Settings};
-use crate::kernel::faults::{NetworkFault, ProcessFault, StreamFault};
+use crate::kernel::faults::StreamFault;
+use crate::kernel::generate::{self, Choices, Draws, MS};
 use crate::kernel::rng::{Rng, Stream};
-
-const MS: u64 = 1_000;
 
 impl Schedule {
     /// The run that follows from the settings.
@@ -22,25 +21,26 @@ impl Schedule {
         let options = options(&mut rng);
         let ways = [Way::Ring, Way::ChangRoberts, Way::Bully];
         let way = rng.pick(&ways);
-        let mut maker = Maker {
+        let mut draw = Draw {
             nodes,
             time: nanos(settings.time) / MS,
             span: 8 * options.ack_us,
-            options: options.clone(),
             actions: Vec::new(),
             rng,
+            own: options.clone(),
         };
         let kinds: Vec<_> = settings.faults.iter().collect();
         for &kind in &kinds {
             // A run with a third of all kinds finds what a run with all of them drowns.
             let share = if is_life(kind) { 800 } else { 300 };
-            if kinds.len() < 4 || maker.rng.chance(share) {
-                maker.episodes(kind);
+            if kinds.len() < 4 || draw.rng.chance(share) {
+                draw.episodes(kind);
             }
         }
-        maker.actions.sort_by_key(|action| action.at_us);
-        let stay_dead = maker.stay_dead(&kinds);
-        let elections = if maker.rng.chance(700) {
+        draw.actions.sort_by_key(|action| action.at_us);
+        let dies = kinds.contains(&FaultKind::Crash) || kinds.contains(&FaultKind::Power);
+        let stay_dead = draw.stay_dead(dies);
+        let elections = if draw.rng.chance(700) {
             vec![way]
         } else {
             ways.to_vec()
@@ -48,13 +48,13 @@ impl Schedule {
         Self {
             about: String::new(),
             seed: settings.seed,
-            ids: maker.ids(),
-            time_us: maker.time,
+            ids: draw.ids(),
+            time_us: draw.time,
             options,
             elections,
             latency_us,
             stay_dead,
-            actions: maker.actions,
+            actions: draw.actions,
         }
     }
 }
@@ -81,53 +81,24 @@ const fn is_life(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Post | FaultKind::Listen)
 }
 
-struct Maker {
-    rng: Rng,
-    nodes: usize,
-    /// All times here are in microseconds.
-    time: u64,
-    /// How long a fault lasts at most.
-    span: u64,
-    options: Given,
-    actions: Vec<Action>,
+type Draw = generate::Draw<Given>;
+
+impl Draws for Given {
+    type Fault = Fault;
+
+    const CHOICES: Choices = Choices {
+        shortest: 5 * MS,
+        soon: 50 * MS,
+        reorder_ms: &[10, 100, 500],
+        delay_ms: &[5, 50, 200],
+        jitter_ms: &[0, 20, 200],
+        replays: 1,
+        slow_us: &[200, 5_000, 50_000],
+        rates: &[-MAX_RATE, -1_000, 0, 1_000, MAX_RATE],
+    };
 }
 
-impl Maker {
-    fn at(&mut self, at_us: u64, fault: Fault) {
-        if at_us < self.time {
-            self.actions.push(Action { at_us, fault });
-        }
-    }
-
-    /// A fault that ends.
-    fn span(&mut self, at: u64, fault: Fault, end: Fault) {
-        let lasts = self.rng.between(5 * MS, self.span);
-        self.at(at, fault);
-        self.at(at + lasts, end);
-    }
-
-    /// Something happens to messages for a while.
-    fn network(&mut self, at: u64, fault: NetworkFault) {
-        let end = Fault::Network(fault.end());
-        self.span(at, Fault::Network(fault), end);
-    }
-
-    /// Something happens to connections for a while.
-    fn streams(&mut self, at: u64, fault: StreamFault) {
-        let end = Fault::Stream(fault.end());
-        self.span(at, Fault::Stream(fault), end);
-    }
-
-    /// Something happens to a process for a while.
-    fn process(&mut self, at: u64, fault: ProcessFault) {
-        let end = Fault::Process(fault.end());
-        self.span(at, Fault::Process(fault), end);
-    }
-
-    fn node(&mut self) -> usize {
-        self.rng.index(self.nodes)
-    }
-
+impl Draw {
     /// Distinct ids, in no order.
     fn ids(&mut self) -> Vec<u32> {
         let mut ids: Vec<u32> = (1..).take(self.nodes).collect();
@@ -136,15 +107,6 @@ impl Maker {
             ids.swap(at, other);
         }
         ids
-    }
-
-    fn stay_dead(&mut self, kinds: &[FaultKind]) -> Vec<usize> {
-        let dies = kinds.contains(&FaultKind::Crash) || kinds.contains(&FaultKind::Power);
-        if self.nodes > 2 && dies && self.rng.chance(300) {
-            vec![self.node()]
-        } else {
-            Vec::new()
-        }
     }
 
     /// All that happens of a kind.
@@ -159,48 +121,14 @@ impl Maker {
             FaultKind::Empty | FaultKind::List => 3 * self.span,
             _ => self.span,
         };
-        let mut at = self.rng.below(pause);
-        while at < self.time {
-            self.episode(at, kind);
-            at += 1 + self.rng.below(2 * pause);
-        }
+        self.repeat(pause, |draw, at| draw.episode(at, kind));
     }
 
     fn episode(&mut self, at: u64, kind: FaultKind) {
+        if self.common_episode(at, kind) {
+            return;
+        }
         match kind {
-            FaultKind::Drop => {
-                let rate = self.rng.pick(&[50, 200, 500, 900]);
-                self.network(at, NetworkFault::Drop { rate });
-            }
-            FaultKind::Duplicate => {
-                let rate = self.rng.pick(&[100, 500]);
-                self.network(at, NetworkFault::Duplicate { rate });
-            }
-            FaultKind::Reorder => {
-                let rate = self.rng.pick(&[50, 200, 500]);
-                let ms = self.rng.pick(&[10, 100, 500]);
-                self.network(at, NetworkFault::Reorder { rate, ms });
-            }
-            FaultKind::Delay => {
-                let ms = self.rng.pick(&[5, 50, 200]);
-                let jitter_ms = self.rng.pick(&[0, 20, 200]);
-                self.network(at, NetworkFault::Delay { ms, jitter_ms });
-            }
-            FaultKind::Corrupt => {
-                let rate = self.rng.pick(&[20, 200]);
-                self.network(at, NetworkFault::Corrupt { rate });
-            }
-            FaultKind::Oneway => {
-                let (node, by) = (self.node(), self.node());
-                if node != by {
-                    self.network(at, NetworkFault::Unheard { node, by });
-                }
-            }
-            FaultKind::Partition => self.partition(at),
-            FaultKind::Replay => {
-                let count = self.rng.pick(&[1, 5, 20]);
-                self.at(at, Fault::Network(NetworkFault::Replay { count }));
-            }
             FaultKind::Late
             | FaultKind::Gone
             | FaultKind::Unknown
@@ -215,14 +143,6 @@ impl Maker {
             | FaultKind::Unanswered => self.connections(at, kind),
             _ => self.node_episode(at, kind),
         }
-    }
-
-    fn partition(&mut self, at: u64) {
-        let parts = self.rng.pick(&[2, 2, 3]);
-        let groups = (0..self.nodes)
-            .map(|_| u8::try_from(self.rng.below(parts)).unwrap_or(0))
-            .collect();
-        self.network(at, NetworkFault::Part { groups });
     }
 
     fn connections(&mut self, at: u64, kind: FaultKind) {
@@ -253,71 +173,54 @@ impl Maker {
             FaultKind::Unknown => self.rng.pick(&[Mood::Unknown, Mood::Silent]),
             _ => Mood::Twice,
         };
-        let quick = Mood::Quick;
         if self.rng.chance(400) {
-            self.span(
-                at,
-                Fault::Databases { mood },
-                Fault::Databases { mood: quick },
-            );
+            let fault = |mood| WorldFault::Databases { mood };
+            self.span(at, fault(mood), fault(Mood::Quick));
         } else {
             let node = self.node();
-            let end = Fault::Database { node, mood: quick };
-            self.span(at, Fault::Database { node, mood }, end);
+            let fault = |mood| WorldFault::Database { node, mood };
+            self.span(at, fault(mood), fault(Mood::Quick));
         }
     }
 
     fn node_episode(&mut self, at: u64, kind: FaultKind) {
         let node = self.node();
-        let again = Fault::Start { node, drop: false };
+        let again = WorldFault::Start { node, drop: false };
         match kind {
             FaultKind::Pause => self.pause(at, node),
-            FaultKind::Crash => self.crash(at),
-            FaultKind::Power => self.span(at, Fault::Power { node }, again),
-            FaultKind::Leave => self.span(at, Fault::Leave { node }, again),
+            FaultKind::Crash => {
+                let start = |node| WorldFault::Start { node, drop: false };
+                self.crash(at, |node| WorldFault::End { node }, start);
+            }
+            FaultKind::Power => self.span(at, WorldFault::Power { node }, again),
+            FaultKind::Leave => self.span(at, WorldFault::Leave { node }, again),
             FaultKind::Empty => self.empty(at, node),
             FaultKind::List => self.lists(at, node),
-            FaultKind::Clock => {
-                let millionths = self.rng.pick(&[-MAX_RATE, -1_000, 0, 1_000, MAX_RATE]);
-                let fault = ProcessFault::Rate { node, millionths };
-                self.at(at, Fault::Process(fault));
-            }
-            FaultKind::Slow => {
-                let us = self.rng.pick(&[200, 5_000, 50_000]);
-                self.process(at, ProcessFault::Slow { node, us });
-            }
-            FaultKind::Refuse => {
-                let rate = self.rng.pick(&[100, 900]);
-                self.process(at, ProcessFault::Refuse { node, rate });
-            }
-            FaultKind::Deaf => {
-                self.process(at, ProcessFault::Deaf { node, deaf: true });
-            }
             FaultKind::Link => {
                 // Often longer than alone-timeout.
                 let lasts = self.rng.between(5 * MS, 4 * self.span);
-                self.at(at, Fault::Link { node, up: false });
-                self.at(at + lasts, Fault::Link { node, up: true });
+                self.once(at, WorldFault::Link { node, up: false });
+                self.once(at + lasts, WorldFault::Link { node, up: true });
             }
             FaultKind::Stranger => {
                 let count = self.rng.pick(&[1, 5, 20]);
-                self.at(at, Fault::Stranger { node, count });
+                self.once(at, WorldFault::Stranger { node, count });
             }
             FaultKind::Flood => {
                 let count = self.rng.pick(&[20, 200]);
-                self.at(at, Fault::Flood { node, count });
+                self.once(at, WorldFault::Flood { node, count });
             }
             FaultKind::Forge => {
                 let count = self.rng.pick(&[1, 3, 10]);
-                self.at(at, Fault::Forge { node, count });
+                self.once(at, WorldFault::Forge { node, count });
             }
             FaultKind::Post => {
                 let count = self.rng.pick(&[1, 1, 2, 5, 20, 90, 300]);
-                self.at(at, Fault::Post { node, count });
+                self.once(at, WorldFault::Post { node, count });
             }
             FaultKind::Listen => {
                 let listens = self.rng.chance(600);
-                self.at(at, Fault::Listen { node, listens });
+                self.once(at, WorldFault::Listen { node, listens });
             }
             _ => {}
         }
@@ -333,25 +236,25 @@ impl Maker {
         let lasts = self.rng.between(self.span / 4, 2 * self.span);
         for other in others {
             let lacks = Some(node);
-            self.at(at, Fault::List { node: other, lacks });
+            self.once(at, WorldFault::List { node: other, lacks });
             let lacks = None;
-            self.at(at + lasts, Fault::List { node: other, lacks });
+            self.once(at + lasts, WorldFault::List { node: other, lacks });
         }
     }
 
     /// One node is started with `--drop`, or two of them nearly at once, the second of which may not live long.
     fn empty(&mut self, at: u64, node: usize) {
-        self.at(at, Fault::End { node });
-        self.at(at + MS, Fault::Start { node, drop: true });
+        self.once(at, WorldFault::End { node });
+        self.once(at + MS, WorldFault::Start { node, drop: true });
         if self.rng.chance(400) {
             let node = self.node();
             let next = at + self.rng.between(MS, 20 * MS);
-            self.at(next, Fault::End { node });
-            self.at(next + MS, Fault::Start { node, drop: true });
+            self.once(next, WorldFault::End { node });
+            self.once(next + MS, WorldFault::Start { node, drop: true });
             if self.rng.chance(500) {
                 let lives = self.rng.between(MS, 10 * MS);
-                self.at(next + lives, Fault::End { node });
-                self.at(next + lives + MS, Fault::Start { node, drop: false });
+                self.once(next + lives, WorldFault::End { node });
+                self.once(next + lives + MS, WorldFault::Start { node, drop: false });
             }
         }
     }
@@ -365,8 +268,8 @@ impl Maker {
             database_us,
             alone_us,
             ..
-        } = self.options;
-        let about = self.rng.pick(&[
+        } = self.own;
+        let about = [
             hold_us,
             ack_us,
             2 * ack_us,
@@ -375,26 +278,8 @@ impl Maker {
             token_us,
             2 * token_us,
             alone_us,
-        ]);
-        let lasts = self.rng.between(about / 2, about + about / 2);
-        self.at(at, Fault::Pause { node });
-        self.at(at + lasts, Fault::Resume { node });
-    }
-
-    /// One process dies, or several at once; each is soon there again, or stays away for long.
-    fn crash(&mut self, at: u64) {
-        let many = self.rng.pick(&[1, 1, 1, 2, 4]);
-        for _ in 0..many {
-            let node = self.node();
-            let most = if self.rng.chance(400) {
-                50 * MS
-            } else {
-                self.span
-            };
-            let lasts = self.rng.between(MS, most);
-            let start = at + self.rng.below(50 * MS);
-            self.at(start, Fault::End { node });
-            self.at(start + lasts, Fault::Start { node, drop: false });
-        }
+        ];
+        let (pause, resume) = (WorldFault::Pause { node }, WorldFault::Resume { node });
+        self.stall(at, &about, pause, resume);
     }
 }

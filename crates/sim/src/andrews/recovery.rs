@@ -12,7 +12,6 @@ use super::node::Told;
 use super::outcome::Rule;
 use super::plan::{Mood, Schedule};
 use super::world::World;
-use crate::kernel::network::Weather;
 
 impl World {
     /// Ends the faults, and looks whether all is well in time.
@@ -26,16 +25,11 @@ impl World {
 
     fn end_faults(&mut self, schedule: &Schedule) {
         self.system.is_calm = true;
-        self.set_weather(Weather::default());
+        self.calm_network(None);
         self.clear_stream_weather();
-        self.network.cuts.clear();
-        self.network.captures = false;
-        self.part(&[]);
         for at in 0..self.len() {
-            let node = &mut self.nodes[at];
-            (node.deaf, node.slow, node.refuse) = (false, 0, 0);
-            node.own.mood = Mood::Quick;
-            self.set_rate(at, 0);
+            self.nodes[at].own.mood = Mood::Quick;
+            self.calm_process(at);
             self.go_on_again(at);
             self.set_list(at, None);
             let is_alive = self.nodes[at].driver.is_some();
@@ -106,7 +100,7 @@ impl World {
         let mut seen = (usize::MAX, u64::MAX);
         self.run_watching(calm + bounds.token + settled, |world| {
             let passed = world.now().saturating_sub(start);
-            let mark = (world.system.holders, world.system.stats.jobs[0]);
+            let mark = (world.system.holders, world.system.stats.counters.jobs_done);
             // Only an input or a transaction changes what is so.
             if mark != seen || passed.saturating_sub(ring.max(led)) < options.ack_timeout {
                 seen = mark;
@@ -122,10 +116,10 @@ impl World {
             }
             passed.saturating_sub(ring.max(led).max(token)) < settled
         });
-        let stats = &mut self.system.stats;
-        stats.ring_after = stats.ring_after.max(Some(ring));
-        stats.led_after = stats.led_after.max(Some(led));
-        stats.token_after = stats.token_after.max(Some(token));
+        let counters = &mut self.system.stats.counters;
+        counters.ring_after = counters.ring_after.max(Some(ring));
+        counters.led_after = counters.led_after.max(Some(led));
+        counters.token_after = counters.token_after.max(Some(token));
         let is_late = |took: Duration, bound| took > calm + bound;
         if is_late(ring, bounds.ring) {
             self.fails(Rule::Ring, bounds.ring)
@@ -201,19 +195,17 @@ impl World {
     /// What does not happen when all is well: tokens returned, made and lost, claims, removals, insertions, other terms,
     /// and messages of elections.
     fn happened(&self) -> [u64; 8] {
-        let stats = &self.system.stats;
-        let [_, returned, made, lost] = stats.tokens;
-        let [claims, removals, joined] = stats.topology;
+        let counters = &self.system.stats.counters;
         let term = self.system.tables.topology.seat.term;
         let live = self.live().filter_map(|at| self.machine(at));
         let sent = live.map(|it| it.counters().sent(Kind::CoordinatorElection));
         [
-            returned,
-            made,
-            lost,
-            claims,
-            removals,
-            joined,
+            counters.tokens_returned,
+            counters.tokens_made,
+            counters.tokens_lost,
+            counters.claims,
+            counters.removals,
+            counters.joined,
             term,
             sent.sum(),
         ]
@@ -248,7 +240,7 @@ impl World {
             return;
         };
         if !had_it {
-            self.system.stats.went_on_after = Some(took);
+            self.system.stats.counters.went_on_after = Some(took);
         }
         let bounds = Bounds::of(schedule, self.live().count());
         if self.heals(&bounds, Duration::ZERO) {

@@ -190,11 +190,11 @@ impl World {
         let before = (tables.topology.seat, tables.topology.beat);
         let outcome = tables.carry_out(own, work, |request| clients.key(request));
         let now = self.now;
-        let count = &mut self.system.stats.jobs;
+        let counters = &mut self.system.stats.counters;
         match outcome {
-            Outcome::Refused => count[1] += 1,
-            Outcome::Failed => count[2] += 1,
-            _ => count[0] += 1,
+            Outcome::Refused => counters.jobs_refused += 1,
+            Outcome::Failed => counters.jobs_failed += 1,
+            _ => counters.jobs_done += 1,
         }
         if !matches!(work, Work::Look) {
             self.system.note(now, || {

@@ -1,21 +1,9 @@
 //! What a run is to be like.
 
-use std::time::Duration;
-
 use crate::kernel::kinds::{self, kinds};
 
 /// One run: everything else follows from this.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Where all chance comes from.
-    pub seed: u64,
-    /// How many nodes there are; `None`: the seed chooses.
-    pub nodes: Option<usize>,
-    /// How long the faults last. Recovering from them comes on top.
-    pub time: Duration,
-    /// What may go wrong.
-    pub faults: Faults,
-}
+pub type Settings = kinds::Settings<FaultKind>;
 
 /// A set of kinds.
 pub type Faults = kinds::Faults<FaultKind>;

@@ -9,19 +9,18 @@ use super::outcome::Rule;
 impl Circle {
     /// A machine has told something.
     pub fn told(&mut self, at: u64, own: &mut Own, node: usize, event: &Event) {
-        let stats = &mut self.stats;
+        let counters = &mut self.stats.counters;
         match *event {
             Event::TokenHeld { sequence }
             | Event::TokenMade { sequence, .. }
             | Event::TokenReturned { sequence } => {
-                let place = match event {
-                    Event::TokenHeld { .. } => 0,
-                    Event::TokenReturned { .. } => 1,
-                    _ => 2,
-                };
-                stats.tokens[place] += 1;
+                *match event {
+                    Event::TokenHeld { .. } => &mut counters.tokens_held,
+                    Event::TokenReturned { .. } => &mut counters.tokens_returned,
+                    _ => &mut counters.tokens_made,
+                } += 1;
                 own.visits += 1;
-                self.mix(at ^ sequence, &node.to_be_bytes());
+                self.stats.mix(at ^ sequence, &node.to_be_bytes());
                 if sequence <= own.highest {
                     let what = format!("{event:?}, after {}", own.highest);
                     self.found.broken(at, Some(node), Rule::Sequence, what);
@@ -32,7 +31,7 @@ impl Circle {
             }
             Event::TokenPassed { sequence } => own.passed = Some(sequence),
             Event::TokenLost { .. } => {
-                stats.tokens[3] += 1;
+                counters.tokens_lost += 1;
                 own.input.has_lost = true;
             }
             Event::SuccessorLost { .. }
@@ -42,16 +41,16 @@ impl Circle {
                 own.lost_at.get_or_insert(at);
             }
             Event::SuccessorUp { .. } => own.lost_at = None,
-            Event::Claimed => stats.topology[0] += 1,
-            Event::NodeRemoved { .. } => stats.topology[1] += 1,
+            Event::Claimed => counters.claims += 1,
+            Event::NodeRemoved { .. } => counters.removals += 1,
             Event::NodeJoined { .. } => {
-                stats.topology[2] += 1;
+                counters.joined += 1;
                 own.ledger.joined += 1;
             }
-            Event::ElectionStarted { .. } => stats.elections[0] += 1,
-            Event::ElectionWon { .. } => stats.elections[1] += 1,
+            Event::ElectionStarted { .. } => counters.elections_started += 1,
+            Event::ElectionWon { .. } => counters.elections_won += 1,
             Event::Answered { request, answer } => own.input.answers.push((request, answer)),
-            Event::Dropped { .. } => stats.dropped += 1,
+            Event::Dropped { .. } => self.stats.dropped += 1,
             Event::ShutDown => own.left = true,
             _ => {}
         }

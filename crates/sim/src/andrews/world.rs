@@ -5,9 +5,7 @@ use ring_proto::andrews::{Andrews, Listening, Options};
 use super::circle::{Circle, Due};
 use super::node::{Own, Told};
 use super::outcome::{Excuse, Outcome, Rule};
-use super::plan::{Fault, Schedule};
-use crate::kernel::faults::NetworkFault;
-use crate::kernel::network::Network;
+use super::plan::Schedule;
 use crate::kernel::node::Node;
 use crate::kernel::queue::Event;
 use crate::kernel::rng::{Rng, Stream};
@@ -28,11 +26,7 @@ impl World {
         let nodes =
             ids.map(|(at, &id)| Node::new(Own::new(at, id), MTU, 1 + rng.below(1_000_000_000_000)));
         let nodes = nodes.collect();
-        let (least, more) = schedule.latency_us;
-        let network = Network::new((least * 1_000, more * 1_000));
-        let mut world = Self::assemble(nodes, network, rng, Circle::new(schedule));
-        let replay = |fault: &Fault| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
-        world.network.captures = schedule.actions.iter().any(|action| replay(&action.fault));
+        let mut world = Self::of_schedule(nodes, schedule, rng, Circle::new(schedule));
         world.set_patience(schedule.options.liveness_us * 1_000);
         world
     }
@@ -131,13 +125,13 @@ impl World {
     /// What the run has come to.
     #[must_use]
     pub fn finish(self) -> Outcome {
-        let mut stats = self.system.stats;
-        stats.time = std::time::Duration::from_nanos(self.now);
-        stats.excused = self.system.found.excused;
-        stats.posts = self.system.tables.posts.len() as u64;
-        Outcome {
-            violations: self.system.found.violations,
-            stats,
-        }
+        let Circle {
+            found,
+            mut stats,
+            tables,
+            ..
+        } = self.system;
+        stats.counters.posts = tables.posts.len() as u64;
+        found.outcome(stats, self.now)
     }
 }

@@ -1,16 +1,27 @@
 //! `ring-sim --system ftn`: the world of the token service.
 
-use std::io::{self, Write};
-
 use super::Options;
-use super::system::{Simulation, listed, took};
-use crate::ftn::{Excuse, FaultKind, Schedule, Stats};
+use super::system::Simulation;
+use crate::ftn::{Outcome, Schedule};
+use crate::kernel::run;
 
 /// The token service.
 pub(super) struct Ftn;
 
 impl Simulation for Ftn {
-    const NAME: &'static str = "ftn";
+    const COMMAND: &'static str = "ring-sim --system ftn";
+    const REPORT: &'static str = "\
+time          {time} in all
+faults met    {met}
+datagrams     {sent} sent, {injected} of strangers or replayed, {delivered} read, {overflowed} lost to full sockets
+sessions      {sessions} live, {lost} lost
+tokens        {grants} grants, {updates} updates, {surveys} surveys, {conflicts} conflicts
+leaders       {warm} warm take-overs, {cold} cold ones, {resets} resets
+slowest       READY after {ready_after}, leader replaced after {replaced_after}, \
+              its tokens granted after {served_after}
+excused       {excused}
+fingerprint   {fingerprint}
+";
 
     type Schedule = Schedule;
 
@@ -20,6 +31,10 @@ impl Simulation for Ftn {
 
     fn check(schedule: &Schedule) -> Result<(), String> {
         schedule.check()
+    }
+
+    fn play(schedule: &Schedule, most: usize) -> (Outcome, Vec<String>) {
+        run::play(schedule, most)
     }
 
     fn headline(schedule: &Schedule) -> String {
@@ -34,53 +49,5 @@ impl Simulation for Ftn {
             "{servers} servers, quorum {quorum}, {clients} clients, HB {:?}, ST {:?}, CT {:?}",
             options.heartbeat, options.server_timeout, options.client_timeout
         )
-    }
-
-    fn add(sum: &mut Stats, stats: &Stats) {
-        sum.add(stats);
-    }
-
-    fn print(all: &Stats, out: &mut impl Write) -> io::Result<()> {
-        let kinds = FaultKind::ALL
-            .iter()
-            .map(|kind| (kind.word(), all.met(*kind)));
-        let excuses = Excuse::ALL
-            .iter()
-            .map(|excuse| (excuse.text(), all.excused(*excuse)));
-        writeln!(out, "time          {:?} in all", all.time)?;
-        writeln!(out, "faults met    {}", listed(kinds))?;
-        writeln!(
-            out,
-            "datagrams     {} sent, {} of strangers or replayed, {} read, {} lost to full sockets",
-            all.sent.iter().sum::<u64>(),
-            all.injected,
-            all.delivered,
-            all.overflowed
-        )?;
-        writeln!(
-            out,
-            "sessions      {} live, {} lost",
-            all.sessions, all.lost
-        )?;
-        writeln!(
-            out,
-            "tokens        {} grants, {} updates, {} surveys, {} conflicts",
-            all.grants, all.updates, all.surveys, all.conflicts
-        )?;
-        let (warm, cold) = all.take_overs;
-        writeln!(
-            out,
-            "leaders       {warm} warm take-overs, {cold} cold ones, {} resets",
-            all.resets
-        )?;
-        writeln!(
-            out,
-            "slowest       READY after {}, leader replaced after {}, its tokens granted after {}",
-            took(all.ready_after),
-            took(all.replaced_after),
-            took(all.served_after)
-        )?;
-        writeln!(out, "excused       {}", listed(excuses))?;
-        writeln!(out, "fingerprint   {:016x}", all.fingerprint)
     }
 }

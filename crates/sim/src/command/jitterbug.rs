@@ -1,25 +1,43 @@
 //! `ring-sim --system jitterbug`: the world of Jitterbug.
 
-use std::io::{self, Write};
-
 use super::Options;
-use super::system::{Simulation, listed, took};
-use crate::jitterbug::{Excuse, FaultKind, Schedule, Stats};
+use super::system::Simulation;
+use crate::jitterbug::{Outcome, Schedule};
+use crate::kernel::run;
 
 /// Jitterbug.
 pub(super) struct Jitterbug;
 
 impl Simulation for Jitterbug {
-    const NAME: &'static str = "jitterbug";
+    const COMMAND: &'static str = "ring-sim --system jitterbug";
+    const REPORT: &'static str = "\
+time          {time} in all
+faults met    {met}
+datagrams     {sent TR1} TR1, {sent TR2} TR2, {injected} of strangers or replayed, {delivered} read, \
+              {overflowed} lost to full sockets
+passes        {passes_done} done, {passes_failed} failed, {passes_unknown} unknown, {passes_aborted} broken off
+tokens        {tokens_taken} taken, {tokens_merged} merged, {tokens_absorbed} absorbed, {restores} restored, \
+              {stalls} stalls
+programs      {programs_done} done, {programs_failed} failed; {dropped} datagrams and exchanges dropped
+slowest       one token after {settled_after}, leader replaced after {replaced_after}, \
+              one token after a cut after {merged_after}, lists equal after {equal_after}, \
+              all have led after {led_after}
+excused       {excused}
+fingerprint   {fingerprint}
+";
 
     type Schedule = Schedule;
 
     fn schedule(options: &Options, seed: u64) -> Schedule {
-        Schedule::of(&options.jitterbug_settings(seed))
+        Schedule::of(&options.settings_of(seed))
     }
 
     fn check(schedule: &Schedule) -> Result<(), String> {
         schedule.check()
+    }
+
+    fn play(schedule: &Schedule, most: usize) -> (Outcome, Vec<String>) {
+        run::play(schedule, most)
     }
 
     fn headline(schedule: &Schedule) -> String {
@@ -38,55 +56,5 @@ impl Simulation for Jitterbug {
             options.token_pass_timeout,
             options.hold
         )
-    }
-
-    fn add(sum: &mut Stats, stats: &Stats) {
-        sum.add(stats);
-    }
-
-    fn print(all: &Stats, out: &mut impl Write) -> io::Result<()> {
-        let kinds = FaultKind::ALL
-            .iter()
-            .map(|kind| (kind.word(), all.met(*kind)));
-        let excuses = Excuse::ALL
-            .iter()
-            .map(|excuse| (excuse.text(), all.excused(*excuse)));
-        let [tr1, tr2] = all.sent;
-        let [done, failed, unknown, aborted] = all.passes;
-        let [taken, merged, absorbed] = all.accepted;
-        let (ended, given_up) = all.programs;
-        writeln!(out, "time          {:?} in all", all.time)?;
-        writeln!(out, "faults met    {}", listed(kinds))?;
-        writeln!(
-            out,
-            "datagrams     {tr1} TR1, {tr2} TR2, {} of strangers or replayed, {} read, {} lost to full sockets",
-            all.injected, all.delivered, all.overflowed
-        )?;
-        writeln!(
-            out,
-            "passes        {done} done, {failed} failed, {unknown} unknown, {aborted} broken off"
-        )?;
-        writeln!(
-            out,
-            "tokens        {taken} taken, {merged} merged, {absorbed} absorbed, {} restored, {} stalls",
-            all.restores, all.stalls
-        )?;
-        writeln!(
-            out,
-            "programs      {ended} done, {given_up} failed; {} datagrams and exchanges dropped",
-            all.dropped
-        )?;
-        writeln!(
-            out,
-            "slowest       one token after {}, leader replaced after {}, one token after a cut after {}, \
-             lists equal after {}, all have led after {}",
-            took(all.settled_after),
-            took(all.replaced_after),
-            took(all.merged_after),
-            took(all.equal_after),
-            took(all.led_after)
-        )?;
-        writeln!(out, "excused       {}", listed(excuses))?;
-        writeln!(out, "fingerprint   {:016x}", all.fingerprint)
     }
 }

@@ -11,7 +11,7 @@ use super::Error;
 use crate::andrews;
 use crate::ftn;
 use crate::jitterbug;
-use crate::kernel::kinds::Kind;
+use crate::kernel::kinds::{self, Kind};
 use crate::lab2::{FaultKind, Faults, Settings};
 
 /// The most nodes that a world has room for.
@@ -185,19 +185,9 @@ impl Options {
         }
     }
 
-    /// The same for Jitterbug.
-    pub(super) fn jitterbug_settings(&self, seed: u64) -> jitterbug::Settings {
-        jitterbug::Settings {
-            seed,
-            nodes: self.nodes.map(number),
-            time: self.time,
-            faults: self.faults.parse().unwrap_or_default(),
-        }
-    }
-
-    /// The same for the coordinated ring.
-    pub(super) fn andrews_settings(&self, seed: u64) -> andrews::Settings {
-        andrews::Settings {
+    /// The same for worlds whose nodes are all alike.
+    pub(super) fn settings_of<K: Kind>(&self, seed: u64) -> kinds::Settings<K> {
+        kinds::Settings {
             seed,
             nodes: self.nodes.map(number),
             time: self.time,

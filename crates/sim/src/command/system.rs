@@ -1,30 +1,35 @@
-//! The same command around any world that is printed line by line: what a system adds is [`Simulation`].
+//! The same command around any world: what a system adds is [`Simulation`].
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
-use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::options::Selection;
 use super::progress::Progress;
-use super::{Error, Options, TRACE_LINES, files, many};
-use crate::kernel::run::{Outcome, Run, replay, shrink, trace};
-use crate::kernel::schedule::Schedule as _;
+use super::{Error, Options, files, many};
+use crate::kernel::run::Outcome;
+use crate::kernel::schedule::Schedule;
+use crate::kernel::shrink::shrink;
+use crate::kernel::stats::Tally as _;
 
+/// So much of what led to a violation is printed.
+const TRACE_LINES: usize = 60;
 /// More lines than any run has.
 const ALL_LINES: usize = 10_000_000;
 
 /// A system's world, as the command sees it.
 pub(super) trait Simulation {
-    /// What `--system` calls it.
-    const NAME: &'static str;
+    /// The command that runs it.
+    const COMMAND: &'static str;
+    /// What has happened in runs, with the names of counters.
+    const REPORT: &'static str;
 
     /// A run written down.
-    type Schedule: Run<Rule: fmt::Display + Send, Stats: Send> + DeserializeOwned + Serialize;
+    type Schedule: Schedule<Rule: fmt::Display + Send, Stats: Send> + DeserializeOwned + Serialize;
 
     /// The run of a seed.
     fn schedule(options: &Options, seed: u64) -> Self::Schedule;
@@ -32,44 +37,37 @@ pub(super) trait Simulation {
     fn check(schedule: &Self::Schedule) -> Result<(), String>;
     /// The nodes and what they are started with.
     fn headline(schedule: &Self::Schedule) -> String;
-    /// Adds what happened in a run.
-    fn add(sum: &mut Stats<Self>, stats: &Stats<Self>);
-    /// Prints what has happened in runs.
-    fn print(sum: &Stats<Self>, out: &mut impl Write) -> io::Result<()>;
-}
+    /// Runs a schedule, which is sound, and returns the last lines of what happens as well, `most` of them. A machine
+    /// that panics is a violation.
+    fn play(schedule: &Self::Schedule, most: usize) -> (Outcome<Self::Schedule>, Vec<String>);
 
-type Rule<S> = <<S as Simulation>::Schedule as Run>::Rule;
-type Stats<S> = <<S as Simulation>::Schedule as Run>::Stats;
-
-/// What runs have come to.
-struct Sum<S: Simulation + ?Sized> {
-    runs: u64,
-    all: Stats<S>,
-}
-
-impl<S: Simulation> Sum<S> {
-    fn new() -> Self {
-        Self {
-            runs: 0,
-            all: Stats::<S>::default(),
-        }
+    /// What has happened in one run.
+    fn report(schedule: &Self::Schedule, stats: &Stats<Self>) -> String {
+        let actions = schedule.parts().actions.len();
+        let rest = stats.fill(Self::REPORT);
+        format!("actions       {actions}\nruns          1\n{rest}")
     }
 
-    fn add(&mut self, outcome: &Outcome<S::Schedule>) {
-        self.runs += 1;
-        S::add(&mut self.all, &outcome.stats);
+    /// How many runs there were, and of what.
+    fn runs(_: &Options, runs: u64) -> String {
+        runs.to_string()
     }
 
-    fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "runs          {}", self.runs)?;
-        S::print(&self.all, out)
+    /// A schedule as it stands in a file.
+    fn text(schedule: &Self::Schedule) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(schedule)? + "\n")
+    }
+
+    /// Writes a schedule and what happens in its run into a directory.
+    fn record(schedule: &Self::Schedule, directory: &Path) -> Result<(), Error> {
+        files::keep(directory, "schedule.json", &Self::text(schedule)?)?;
+        let lines = Self::play(schedule, ALL_LINES).1.join("\n") + "\n";
+        files::keep(directory, "trace.txt", &lines)
     }
 }
 
-/// A schedule as it stands in a file.
-fn text<S: Simulation>(schedule: &S::Schedule) -> Result<String, Error> {
-    Ok(serde_json::to_string_pretty(schedule)? + "\n")
-}
+type Rule<S> = <<S as Simulation>::Schedule as Schedule>::Rule;
+type Stats<S> = <<S as Simulation>::Schedule as Schedule>::Stats;
 
 /// Runs what the options ask for and prints what happened. `true`: nothing was broken.
 pub(super) fn run<S: Simulation>(options: &Options, out: &mut impl Write) -> Result<bool, Error> {
@@ -87,6 +85,7 @@ pub(super) fn run<S: Simulation>(options: &Options, out: &mut impl Write) -> Res
     }
 }
 
+/// Runs one schedule. If something is broken the shortest schedule that does so goes to `keep`.
 fn one<S: Simulation>(
     schedule: &S::Schedule,
     record: Option<&Path>,
@@ -94,15 +93,12 @@ fn one<S: Simulation>(
     out: &mut impl Write,
 ) -> Result<bool, Error> {
     if let Some(directory) = record {
-        write_record::<S>(schedule, directory)?;
+        S::record(schedule, directory)?;
     }
-    let outcome = replay(schedule);
-    let seed = schedule.seed();
+    let (outcome, _) = S::play(schedule, 0);
+    let seed = schedule.parts().seed;
     writeln!(out, "seed          {seed}, {}", S::headline(schedule))?;
-    writeln!(out, "actions       {}", schedule.actions().len())?;
-    let mut sum = Sum::<S>::new();
-    sum.add(&outcome);
-    sum.print(out)?;
+    write!(out, "{}", S::report(schedule, &outcome.stats))?;
     let Some(first) = outcome.violations.first() else {
         writeln!(out, "Nothing was broken.")?;
         return Ok(true);
@@ -118,14 +114,7 @@ fn one<S: Simulation>(
     Ok(false)
 }
 
-/// What happens in a run, line by line, and its schedule.
-fn write_record<S: Simulation>(schedule: &S::Schedule, directory: &Path) -> Result<(), Error> {
-    files::keep(directory, "schedule.json", &text::<S>(schedule)?)?;
-    let mut lines = trace(schedule, ALL_LINES).join("\n");
-    lines.push('\n');
-    files::keep(directory, "trace.txt", &lines)
-}
-
+/// Shrinks a failing schedule, prints it with the trace of its end, and keeps it in a file.
 fn shorten<S: Simulation>(
     schedule: &S::Schedule,
     rule: Rule<S>,
@@ -133,30 +122,29 @@ fn shorten<S: Simulation>(
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let mut progress = Progress::new();
-    let mut short = shrink(schedule, rule, |runs, actions| {
+    let fails = |shorter: &S::Schedule| S::play(shorter, 0).0.breaks(rule);
+    let mut short = shrink(schedule, fails, |runs, actions| {
         progress.show(|_| format!("shrinking: {runs} runs, {actions} actions left"));
     });
     drop(progress);
-    *short.about_mut() = rule.to_string();
-    let text = text::<S>(&short)?;
-    writeln!(out, "\nThe shortest schedule that does so:\n\n{text}")?;
+    *short.parts_mut().about = rule.to_string();
+    let text = S::text(&short)?;
+    write!(out, "\nThe shortest schedule that does so:\n\n{text}")?;
     print_trace::<S>(&short, out)?;
-    let path = files::keep_schedule(keep, short.seed(), &text)?;
-    writeln!(
-        out,
-        "\nTo see it again: ring-sim --system {} --schedule {}",
-        S::NAME,
-        path.display()
-    )?;
+    let path = files::keep_schedule(keep, short.parts().seed, &text)?;
+    let (command, path) = (S::COMMAND, path.display());
+    writeln!(out, "\nTo see it again: {command} --schedule {path}")?;
     Ok(())
 }
 
 fn print_trace<S: Simulation>(schedule: &S::Schedule, out: &mut impl Write) -> Result<(), Error> {
-    let lines = trace(schedule, TRACE_LINES).join("\n");
+    let lines = S::play(schedule, TRACE_LINES).1.join("\n");
     writeln!(out, "\nWhat led to it:\n\n{lines}")?;
     Ok(())
 }
 
+/// Runs many seeds; prints those in which something is broken, and shrinks the first for each
+/// rule.
 fn run_many<S: Simulation>(
     options: &Options,
     seeds: Range<u64>,
@@ -166,14 +154,16 @@ fn run_many<S: Simulation>(
         // Better now than after hours.
         files::make(directory)?;
     }
-    let mut sum = Sum::<S>::new();
+    let runs = seeds.end - seeds.start;
+    let mut sum = Stats::<S>::default();
     let failed = many::run(
         seeds,
-        |seed| replay(&S::schedule(options, seed)),
+        |seed| S::play(&S::schedule(options, seed), 0).0,
         |outcome| outcome.violations.first().map(ToString::to_string),
-        |outcome| sum.add(outcome),
+        |outcome| sum.add(&outcome.stats),
     );
-    sum.print(out)?;
+    writeln!(out, "runs          {}", S::runs(options, runs))?;
+    write!(out, "{}", sum.fill(S::REPORT))?;
     if failed.is_empty() {
         writeln!(out, "Nothing was broken.")?;
         return Ok(true);
@@ -195,25 +185,8 @@ fn run_many<S: Simulation>(
         writeln!(out, "\nSeed {seed}: {first}")?;
         shorten::<S>(&schedule, first.rule, &options.keep(), out)?;
         if let Some(directory) = &options.record {
-            write_record::<S>(&schedule, &directory.join(format!("seed-{seed}")))?;
+            S::record(&schedule, &directory.join(format!("seed-{seed}")))?;
         }
     }
     Ok(false)
-}
-
-/// Those that are not 0, with their numbers.
-pub(super) fn listed<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
-    let counts = counts.filter(|(_, count)| *count > 0);
-    let counts: Vec<_> = counts
-        .map(|(name, count)| format!("{name} {count}"))
-        .collect();
-    if counts.is_empty() {
-        "none".into()
-    } else {
-        counts.join(", ")
-    }
-}
-
-pub(super) fn took(time: Option<Duration>) -> String {
-    time.map_or("-".into(), |time| format!("{:.3} s", time.as_secs_f64()))
 }

@@ -8,8 +8,11 @@ use ring_proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
-use super::{Error, Options, run_machines};
-use crate::lab2::{Action, Fault, Rule, Schedule, Subject, replay};
+use super::system::{self, Simulation};
+use super::{Error, Options, andrews, ftn, jitterbug, lab2};
+use crate::kernel::schedule as kernel;
+use crate::kernel::stats::Tally as _;
+use crate::lab2::{Action, Fault, Rule, Schedule, Stats, Subject, replay};
 
 /// A machine that no longer stores anything once its interface has changed.
 struct Spoilt {
@@ -110,7 +113,7 @@ fn sim<M: Subject>(arguments: &str) -> Result<(bool, String), Error> {
     let given = ["sim"].into_iter().chain(arguments.split(' '));
     let options = Options::try_parse_from(given).expect("a command line that can be read");
     let mut printed = Vec::new();
-    let whole = run_machines::<M>(&options, &mut printed)?;
+    let whole = system::run::<lab2::Lab2<M>>(&options, &mut printed)?;
     let printed = String::from_utf8(printed).expect("people can read it");
     Ok((whole, printed))
 }
@@ -229,6 +232,24 @@ fn a_file_that_is_no_schedule_is_refused_with_a_reason() {
     let misspelt = misspelt.replace("\"seed\"", "\"sed\": 1, \"seed\"");
     std::fs::write(&path, misspelt).unwrap();
     assert!(refused().to_string().contains("`sed`"), "{}", refused());
+}
+
+#[test]
+fn reports_name_only_counters_that_there_are() {
+    fn filled<S: Simulation>() -> String {
+        <S::Schedule as kernel::Schedule>::Stats::default().fill(S::REPORT)
+    }
+    let options = Options::try_parse_from(["sim"]).unwrap();
+    let schedule = lab2::Lab2::<Lab2>::schedule(&options, 1);
+    for report in [
+        filled::<lab2::Lab2<Lab2>>(),
+        lab2::Lab2::<Lab2>::report(&schedule, &Stats::default()),
+        filled::<ftn::Ftn>(),
+        filled::<jitterbug::Jitterbug>(),
+        filled::<andrews::Andrews>(),
+    ] {
+        assert!(!report.contains('{'), "{report}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use ring_codec::ftn::Access;
 use ring_proto::ftn::{client, server};
 
 use super::node::Doom;
-use super::plan::Fault;
+use super::plan::{Fault, WorldFault};
 use super::settings::FaultKind;
 use super::world::World;
 use ring_proto::ftn::station::Command;
@@ -16,20 +16,16 @@ impl World {
     pub fn act(&mut self, fault: &Fault) {
         let now = self.now;
         self.system.note(now, || format!("{fault:?}"));
-        match fault {
-            Fault::Network(fault) => self.act_on_network(fault),
-            Fault::Process(fault) => self.act_on_process(fault),
-            _ => {
-                self.act_on_node(fault);
-                self.act_on_program(fault);
-            }
+        if let Some(fault) = self.act_on_any(fault) {
+            self.act_on_node(fault);
+            self.act_on_program(fault);
         }
     }
 
-    fn act_on_node(&mut self, fault: &Fault) {
+    fn act_on_node(&mut self, fault: &WorldFault) {
         let now = self.now;
         match *fault {
-            Fault::End { node, forget } if self.nodes[node].driver.is_some() => {
+            WorldFault::End { node, forget } if self.nodes[node].driver.is_some() => {
                 self.die(node);
                 if let Some(server) = self.nodes[node].own.server_mut().filter(|_| forget) {
                     server.durable = server::Durable::default();
@@ -39,34 +35,34 @@ impl World {
                     self.system.met(FaultKind::Crash);
                 }
             }
-            Fault::Doom { node, sends, us } if self.nodes[node].driver.is_some() => {
+            WorldFault::Doom { node, sends, us } if self.nodes[node].driver.is_some() => {
                 self.nodes[node].own.doom = Doom::Waits(sends, us * 1_000);
             }
-            Fault::Start { node } => self.start(node),
-            Fault::Pause { node } => {
+            WorldFault::Start { node } => self.start(node),
+            WorldFault::Pause { node } => {
                 self.pause(node);
                 if node < self.system.servers {
                     self.look_at_server(node);
                 }
             }
-            Fault::Resume { node } => self.resume(node),
-            Fault::Disk { node, full } => {
+            WorldFault::Resume { node } => self.resume(node),
+            WorldFault::Disk { node, full } => {
                 self.nodes[node].disk_full = full;
                 self.system.met(FaultKind::Disk);
             }
-            Fault::Wall { node, seconds } => {
+            WorldFault::Wall { node, seconds } => {
                 self.nodes[node]
                     .clock
                     .set_wall(seconds.saturating_mul(SECOND));
                 self.system.met(FaultKind::Clock);
             }
-            Fault::Stranger { node, count } if node < self.system.servers => {
+            WorldFault::Stranger { node, count } if node < self.system.servers => {
                 for _ in 0..count {
                     self.system.met(FaultKind::Stranger);
                     self.strange(node);
                 }
             }
-            Fault::Leave { node }
+            WorldFault::Leave { node }
                 if node < self.system.servers && self.nodes[node].is_running() =>
             {
                 self.system.met(FaultKind::Leave);
@@ -79,7 +75,7 @@ impl World {
         }
     }
 
-    fn act_on_program(&mut self, fault: &Fault) {
+    fn act_on_program(&mut self, fault: &WorldFault) {
         let access = |shared| {
             if shared {
                 Access::Shared
@@ -87,14 +83,14 @@ impl World {
                 Access::Exclusive
             }
         };
-        let (Fault::Run { node, .. }
-        | Fault::Hold { node, .. }
-        | Fault::Change { node, .. }
-        | Fault::Update { node, .. }
-        | Fault::Cancel { node, .. }
-        | Fault::List { node, .. }
-        | Fault::Socket { node }
-        | Fault::Logout { node }) = *fault
+        let (WorldFault::Run { node, .. }
+        | WorldFault::Hold { node, .. }
+        | WorldFault::Change { node, .. }
+        | WorldFault::Update { node, .. }
+        | WorldFault::Cancel { node, .. }
+        | WorldFault::List { node, .. }
+        | WorldFault::Socket { node }
+        | WorldFault::Logout { node }) = *fault
         else {
             return;
         };
@@ -102,25 +98,27 @@ impl World {
             return;
         }
         let met = match *fault {
-            Fault::Run {
+            WorldFault::Run {
                 token, shared, us, ..
             } => {
                 self.ask(node, token, access(shared), Some(us * 1_000));
                 Some(FaultKind::Run)
             }
-            Fault::Hold { token, shared, .. } => {
+            WorldFault::Hold { token, shared, .. } => {
                 self.ask(node, token, access(shared), None);
                 Some(FaultKind::Hold)
             }
-            Fault::Change { token, .. } => {
+            WorldFault::Change { token, .. } => {
                 self.change_access(node, token).then_some(FaultKind::Change)
             }
-            Fault::Update { token, .. } => self.update(node, token).then_some(FaultKind::Update),
-            Fault::Cancel { token, .. } => {
+            WorldFault::Update { token, .. } => {
+                self.update(node, token).then_some(FaultKind::Update)
+            }
+            WorldFault::Cancel { token, .. } => {
                 self.cancel(node, token);
                 Some(FaultKind::Cancel)
             }
-            Fault::List { server, .. } => {
+            WorldFault::List { server, .. } => {
                 let list = client::Command::List {
                     server,
                     after: Box::default(),
@@ -128,11 +126,11 @@ impl World {
                 self.command(node, Command::Client(list));
                 Some(FaultKind::List)
             }
-            Fault::Socket { .. } => {
+            WorldFault::Socket { .. } => {
                 self.open_socket(node);
                 Some(FaultKind::Socket)
             }
-            Fault::Logout { .. } => {
+            WorldFault::Logout { .. } => {
                 if let Some(own) = self.running_client(node) {
                     own.jobs.clear();
                 }

@@ -5,14 +5,10 @@ use std::time::Duration;
 use ring_proto::ftn::server::{self, majority};
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::faults::{NetworkFault, ProcessFault};
-use crate::kernel::schedule::{self, Fault as _};
+use super::outcome::{Rule, Stats};
+use crate::kernel::faults::{self, NetworkFault};
+use crate::kernel::schedule::{self, MAX_TIME_US, Nodes, declare_faults, declare_schedule};
 
-/// Something that goes wrong, or is wanted, at a time.
-pub type Action = schedule::Action<Fault>;
-
-/// No time of a schedule is longer.
-const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
 /// Clocks run faster or slower by no more, in millionths: no two differ by more than an eighth.
 pub(super) const MAX_RATE: i32 = 58_000;
 /// The most servers and clients of a run.
@@ -21,39 +17,31 @@ pub(super) const MAX_CLIENTS: usize = 64;
 /// Tokens are numbered below this.
 pub(super) const TOKENS: usize = 16;
 
-/// A complete run, as it is replayed, shrunk and kept in a file. Times are in microseconds of the
-/// world's time. Nodes are numbered from 0: the servers first, then the clients.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Schedule {
-    /// What it shows, for the reader.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub about: String,
-    /// Decides the fate of single datagrams.
-    pub seed: u64,
-    /// How many servers there are.
-    pub servers: usize,
-    /// How many clients there are.
-    pub clients: usize,
-    /// Q.
-    pub quorum: usize,
-    /// How long the faults last.
-    pub time_us: u64,
-    /// HB.
-    pub heartbeat_us: u64,
-    /// ST.
-    pub server_timeout_us: u64,
-    /// CT, and the grace of a cold leader.
-    pub client_timeout_us: u64,
-    /// The most bytes that tokens may take at a server.
-    pub max_memory: usize,
-    /// How long a datagram takes on a clear network: at least, and how much longer at most.
-    pub latency_us: (u64, u64),
-    /// A server with other options than the others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub odd: Option<Odd>,
-    /// What goes wrong, in order of time.
-    pub actions: Vec<Action>,
+declare_schedule! {
+    /// The servers come first, then the clients.
+    nodes {
+        /// How many servers there are.
+        pub servers: usize,
+        /// How many clients there are.
+        pub clients: usize,
+        /// Q.
+        pub quorum: usize,
+    }
+    own {
+        /// HB.
+        pub heartbeat_us: u64,
+        /// ST.
+        pub server_timeout_us: u64,
+        /// CT, and the grace of a cold leader.
+        pub client_timeout_us: u64,
+        /// The most bytes that tokens may take at a server.
+        pub max_memory: usize,
+    }
+    last {
+        /// A server with other options than the others.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub odd: Option<Odd>,
+    }
 }
 
 /// A server with other options than the others, and these.
@@ -68,96 +56,47 @@ pub struct Odd {
 }
 
 /// What goes wrong, or is wanted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    tag = "fault",
-    rename_all = "kebab-case",
-    expecting = "there is no such fault, or a field of it is missing or wrong"
-)]
-#[expect(missing_docs, reason = "fields that say themselves what they are")]
-pub enum Fault {
-    /// A process dies; a server may lose its state file.
-    End { node: usize, forget: bool },
-    /// A process dies as soon as it has sent a message of this type, a place in the list of types, and starts again
-    /// so much later.
-    Doom { node: usize, sends: usize, us: u64 },
-    /// It starts again.
-    Start { node: usize },
-    /// A process stands still.
-    Pause { node: usize },
-    /// It goes on.
-    Resume { node: usize },
-    /// A disk takes nothing, or all again.
-    Disk { node: usize, full: bool },
-    /// A wall clock is set forward, or back.
-    Wall { node: usize, seconds: i64 },
-    /// A stranger sends so many datagrams to a server.
-    Stranger { node: usize, count: u16 },
-    /// A client's socket is replaced by one of another address.
-    Socket { node: usize },
-    /// A client runs a command that lasts so long under a token.
-    Run {
-        node: usize,
-        token: usize,
-        shared: bool,
-        us: u64,
-    },
-    /// A client holds a token until somebody else wants it.
-    Hold {
-        node: usize,
-        token: usize,
-        shared: bool,
-    },
-    /// A client that holds a token asks for the other access.
-    Change { node: usize, token: usize },
-    /// A client that holds a token sets its data.
-    Update { node: usize, token: usize },
-    /// A client gives up what there is of a token.
-    Cancel { node: usize, token: usize },
-    /// A client asks a server for its tokens.
-    List { node: usize, server: usize },
-    /// A client logs out, and its process ends.
-    Logout { node: usize },
-    /// A server is shut down, and its process ends.
-    Leave { node: usize },
-    /// Something happens to messages.
-    #[serde(untagged)]
-    Network(NetworkFault),
-    /// Something happens to a process.
-    #[serde(untagged)]
-    Process(ProcessFault),
-}
+pub type Fault = faults::Fault<WorldFault>;
 
-impl schedule::Fault for Fault {
-    fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
-        match self {
-            Self::Network(fault) => fault.nodes_mut(),
-            Self::Process(fault) => fault.nodes_mut(),
-            Self::List { node, server } => [Some(node), Some(server)],
-            Self::End { node, .. }
-            | Self::Doom { node, .. }
-            | Self::Start { node }
-            | Self::Pause { node }
-            | Self::Resume { node }
-            | Self::Disk { node, .. }
-            | Self::Wall { node, .. }
-            | Self::Stranger { node, .. }
-            | Self::Socket { node }
-            | Self::Run { node, .. }
-            | Self::Hold { node, .. }
-            | Self::Change { node, .. }
-            | Self::Update { node, .. }
-            | Self::Cancel { node, .. }
-            | Self::Logout { node }
-            | Self::Leave { node } => [Some(node), None],
-        }
-    }
-
-    fn groups_mut(&mut self) -> Option<&mut Vec<u8>> {
-        match self {
-            Self::Network(fault) => fault.groups_mut(),
-            _ => None,
-        }
+declare_faults! {
+    /// What goes wrong, or is wanted, in this world only.
+    #[serde(tag = "fault", rename_all = "kebab-case")]
+    WorldFault {
+        /// A process dies; a server may lose its state file.
+        End[node] { forget: bool },
+        /// A process dies as soon as it has sent a message of this type, a place in the list of types, and starts again
+        /// so much later.
+        Doom[node] { sends: usize, us: u64 },
+        /// It starts again.
+        Start[node],
+        /// A process stands still.
+        Pause[node],
+        /// It goes on.
+        Resume[node],
+        /// A disk takes nothing, or all again.
+        Disk[node] { full: bool },
+        /// A wall clock is set forward, or back.
+        Wall[node] { seconds: i64 },
+        /// A stranger sends so many datagrams to a server.
+        Stranger[node] { count: u16 },
+        /// A client's socket is replaced by one of another address.
+        Socket[node],
+        /// A client runs a command that lasts so long under a token.
+        Run[node] { token: usize, shared: bool, us: u64 },
+        /// A client holds a token until somebody else wants it.
+        Hold[node] { token: usize, shared: bool },
+        /// A client that holds a token asks for the other access.
+        Change[node] { token: usize },
+        /// A client that holds a token sets its data.
+        Update[node] { token: usize },
+        /// A client gives up what there is of a token.
+        Cancel[node] { token: usize },
+        /// A client asks a server for its tokens.
+        List[node, server],
+        /// A client logs out, and its process ends.
+        Logout[node],
+        /// A server is shut down, and its process ends.
+        Leave[node],
     }
 }
 
@@ -233,12 +172,6 @@ impl Schedule {
         self.max_memory < 1 << 20
     }
 
-    /// How long the faults last.
-    #[must_use]
-    pub const fn time(&self) -> Duration {
-        Duration::from_micros(self.time_us)
-    }
-
     /// Whether a world can be made from it.
     ///
     /// # Errors
@@ -249,89 +182,54 @@ impl Schedule {
                 "a run has 1 to {MAX_SERVERS} servers and at most {MAX_CLIENTS} clients"
             ));
         }
-        if self.time_us > MAX_TIME_US {
-            return Err("a run lasts a year at most".into());
+        if !self.stay_dead.is_empty() {
+            return Err("all servers and clients are started again".into());
         }
         for server in 0..self.servers {
             let options = self.options_of(server).check(self.servers);
             options.map_err(|error| error.to_string())?;
         }
-        let nodes = self.servers + self.clients;
         for action in &self.actions {
-            if !action.fault.is_among(nodes) {
-                return Err(format!("there is no such node: {:?}", action.fault));
-            }
             match action.fault {
-                Fault::Process(ProcessFault::Rate { millionths, .. })
-                    if millionths.unsigned_abs() > MAX_RATE.unsigned_abs() =>
-                {
-                    return Err(format!("{millionths} millionths are more than {MAX_RATE}"));
-                }
-                Fault::Doom { us, .. } if us > MAX_TIME_US => {
+                Fault::World(WorldFault::Doom { us, .. }) if us > MAX_TIME_US => {
                     return Err("nothing lasts more than a year".into());
                 }
-                Fault::Run { token, .. }
-                | Fault::Hold { token, .. }
-                | Fault::Change { token, .. }
-                | Fault::Update { token, .. }
-                | Fault::Cancel { token, .. }
-                    if token >= TOKENS =>
-                {
+                Fault::World(
+                    WorldFault::Run { token, .. }
+                    | WorldFault::Hold { token, .. }
+                    | WorldFault::Change { token, .. }
+                    | WorldFault::Update { token, .. }
+                    | WorldFault::Cancel { token, .. },
+                ) if token >= TOKENS => {
                     return Err(format!("tokens are numbered below {TOKENS}"));
                 }
                 _ => {}
             }
         }
-        Ok(())
+        schedule::check(self, MAX_RATE)
     }
 }
 
-impl schedule::Schedule for Schedule {
-    type Fault = Fault;
-
+impl Nodes for Schedule {
     fn nodes(&self) -> usize {
         self.servers + self.clients
     }
 
-    fn time_us(&self) -> u64 {
-        self.time_us
-    }
-
-    fn set_time_us(&mut self, time_us: u64) {
-        self.time_us = time_us;
-    }
-
-    fn actions(&self) -> &[Action] {
-        &self.actions
-    }
-
-    fn actions_mut(&mut self) -> &mut Vec<Action> {
-        &mut self.actions
-    }
-
     /// The last server stays. With a majority as quorum it is one of those that are left.
-    fn without(&self, node: usize) -> Self {
-        let mut shorter = self.clone();
+    fn take_node(&mut self, node: usize) -> bool {
         if node >= self.servers {
-            shorter.clients -= 1;
-        } else if self.servers > 1 {
-            shorter.servers -= 1;
-        } else {
-            return shorter;
+            self.clients -= 1;
+            return true;
         }
+        if self.servers <= 1 {
+            return false;
+        }
+        self.servers -= 1;
         if self.quorum > 1 {
-            shorter.quorum = majority(shorter.servers);
+            self.quorum = majority(self.servers);
         }
-        if node < self.servers {
-            // Its place is another one, and its quorum may be none of fewer servers.
-            shorter.odd = None;
-        }
-        shorter
-            .actions
-            .retain_mut(|action| action.fault.take_out(node));
-        shorter
+        // Its place is another one, and its quorum may be none of fewer servers.
+        self.odd = None;
+        true
     }
-
-    /// They are in any case.
-    fn start_all_again(&mut self) {}
 }

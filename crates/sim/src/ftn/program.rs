@@ -30,9 +30,9 @@ impl Service {
         use client::Event as E;
         match event {
             E::NewSocket => own.todo.push(Todo::NewSocket),
-            E::Live { .. } => self.stats.sessions += 1,
+            E::Live { .. } => self.stats.counters.sessions += 1,
             E::Lost { .. } => {
-                self.stats.lost += 1;
+                self.stats.counters.lost += 1;
                 // What runs under a token ends with its lease.
                 own.jobs.clear();
             }
@@ -43,7 +43,7 @@ impl Service {
                 fence,
                 data,
             } => {
-                self.stats.grants += 1;
+                self.stats.counters.grants += 1;
                 let Some(token) = token_of(name) else {
                     return;
                 };
@@ -80,7 +80,7 @@ impl Service {
             }
             E::Updated { name } => {
                 let token = token_of(name).unwrap_or(TOKENS);
-                self.stats.updates += 1;
+                self.stats.counters.updates += 1;
                 let pending = own.jobs.get_mut(&token).and_then(|job| job.pending.take());
                 if let Some(update) = pending {
                     let register = self.checks.registers.entry(token).or_default();

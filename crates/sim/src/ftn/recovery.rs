@@ -12,7 +12,6 @@ use super::outcome::Rule;
 use super::plan::Schedule;
 use super::service::PATH;
 use super::world::World;
-use crate::kernel::network::Weather;
 
 /// How long a client holds what it asks for here.
 const HOLD: Duration = Duration::from_millis(20);
@@ -47,19 +46,10 @@ impl World {
 
     fn end_faults(&mut self) {
         self.system.is_calm = true;
-        self.set_weather(Weather {
-            longest: Some(PATH),
-            ..Weather::default()
-        });
-        self.network.cuts.clear();
-        self.network.captures = false;
-        self.part(&[]);
+        self.calm_network(Some(PATH));
         for at in 0..self.len() {
-            let node = &mut self.nodes[at];
-            (node.deaf, node.disk_full) = (false, false);
-            (node.slow, node.refuse) = (0, 0);
-            node.own.doom = Doom::None;
-            self.set_rate(at, 0);
+            self.nodes[at].own.doom = Doom::None;
+            self.calm_process(at);
             self.resume(at);
             self.start(at);
         }
@@ -202,7 +192,7 @@ impl World {
             self.broken(Rule::Served, "not all servers are READY");
             return false;
         };
-        self.system.stats.ready_after = Some(took);
+        self.system.stats.counters.ready_after = Some(took);
         // What was lost just before the faults ended may cost authority, or a leader, once more.
         self.run(2 * server_timeout);
         if self.run_until(ready, Self::is_ready).is_none() {
@@ -256,7 +246,7 @@ impl World {
     /// Asks for a token with every client at once, and waits until each has had it.
     fn serves(&mut self, token: usize, first: Duration, exchange: Duration) -> bool {
         let clients: Vec<usize> = (self.system.servers..self.len()).collect();
-        let before = self.system.stats.grants;
+        let before = self.system.stats.counters.grants;
         for &at in &clients {
             self.ask(
                 at,
@@ -268,7 +258,7 @@ impl World {
         for (served, _) in clients.iter().enumerate() {
             let wanted = before + served as u64 + 1;
             let limit = if served == 0 { first } else { HOLD + exchange };
-            let granted = |world: &Self| world.system.stats.grants >= wanted;
+            let granted = |world: &Self| world.system.stats.counters.grants >= wanted;
             if self.run_until(limit, granted).is_none() {
                 let what = format!(
                     "t{token}: {served} of {} within {limit:?} each",
@@ -304,7 +294,7 @@ impl World {
             self.broken(Rule::OneLeader, &what);
             return;
         };
-        self.system.stats.replaced_after = Some(took);
+        self.system.stats.counters.replaced_after = Some(took);
         if schedule.is_scarce() {
             return;
         }
@@ -323,6 +313,6 @@ impl World {
                 return;
             }
         }
-        self.system.stats.served_after = Some(Duration::from_nanos(self.now - crashed));
+        self.system.stats.counters.served_after = Some(Duration::from_nanos(self.now - crashed));
     }
 }

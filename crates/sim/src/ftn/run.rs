@@ -1,10 +1,11 @@
 //! Whole runs.
 
-use super::outcome::{Outcome, Rule, Stats};
+use super::outcome::Outcome;
 use super::plan::Schedule;
 use super::settings::{FaultKind, Settings};
 use super::world::{Setup, World};
 use crate::kernel::run::{Run, replay};
+use crate::kernel::schedule::Schedule as _;
 use crate::kernel::trace::Trace;
 
 /// Runs what follows from the settings: first the faults, then the recovery from them.
@@ -14,24 +15,10 @@ pub fn run(settings: &Settings) -> Outcome {
 }
 
 impl Run for Schedule {
-    type Rule = Rule;
-    type Stats = Stats;
-
-    const PANIC: Rule = Rule::Panic;
-
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    fn about_mut(&mut self) -> &mut String {
-        &mut self.about
-    }
-
     fn play(&self, trace: Trace) -> (Outcome, Vec<String>) {
         let setup = Setup::of(self).expect("a sound schedule has servers");
         let mut world = World::of(self, setup);
         world.system.trace = trace;
-        world.schedule(self.actions.clone().into());
         if self.is_scarce() {
             world.system.met(FaultKind::Memory);
         }

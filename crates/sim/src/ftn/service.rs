@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use ring_codec::ftn::{Datagram, Kind as Type, Message, ServerState};
 use ring_proto::ftn::server;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::checks::Checks;
 use super::node::{Doom, Kind, Own};
@@ -16,8 +15,9 @@ use super::outcome::{Rule, Stats};
 use super::plan::Fault;
 use super::settings::FaultKind;
 use super::world::{Setup, World};
+use crate::kernel::stats::Count;
 use crate::kernel::streams::{Fabric, NoStreams};
-use crate::kernel::system::{Count, Moment, Route, System};
+use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::trace::Trace;
 use ring_proto::ftn::station::{Event, Station};
 
@@ -61,7 +61,7 @@ pub struct Service {
 
 impl Service {
     pub fn met(&mut self, kind: FaultKind) {
-        self.stats.met[kind as usize] += 1;
+        self.stats.note_met(kind);
     }
 
     /// Writes a line of the trace.
@@ -74,7 +74,7 @@ impl System for Service {
     type Machine = Station;
     type Streams = NoStreams;
     type Address = SocketAddr;
-    type Label = Option<usize>;
+    type Label = Option<&'static str>;
     type Node = Own;
     type Missed = ();
     type Event = Due;
@@ -113,7 +113,7 @@ impl System for Service {
         own: &mut Own,
         bytes: &[u8],
         to: SocketAddr,
-    ) -> Option<(SocketAddr, Option<usize>)> {
+    ) -> Option<(SocketAddr, Option<&'static str>)> {
         let Moment { at, node } = moment;
         if matches!(own.doom, Doom::Dead(_)) {
             return None;
@@ -144,31 +144,28 @@ impl System for Service {
             server.granted_early = Some(line(bytes));
         }
         self.note(at, || format!("n{node} sends to {to}: {}", line(bytes)));
-        let place = Type::ALL.iter().position(|kind| *kind == message.kind());
+        let kind = message.kind();
         if let Doom::Waits(sends, for_so_long) = own.doom
-            && Some(sends) == place
+            && Type::ALL.get(sends) == Some(&kind)
         {
             own.doom = Doom::Dead(for_so_long);
         }
-        Some((to, place))
+        Some((to, Some(kind.name())))
     }
 
     fn carried(
         &mut self,
         leaves: u64,
-        from: Option<usize>,
+        _: Option<usize>,
         bytes: &[u8],
         to: SocketAddr,
-        place: Option<usize>,
+        kind: Option<&'static str>,
     ) {
-        if let Some(place) = place.filter(|_| from.is_some()) {
-            self.stats.sent[place] += 1;
-        } else {
-            self.stats.injected += 1;
+        self.stats.note_carried(kind);
+        if kind.is_none() {
             self.note(leaves, || format!("replayed to {to}: {}", line(bytes)));
         }
-        let fingerprint = self.stats.fingerprint ^ leaves;
-        self.stats.fingerprint = xxh3_64_with_seed(bytes, fingerprint);
+        self.stats.mix(leaves, bytes);
     }
 
     fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
@@ -178,8 +175,6 @@ impl System for Service {
             format!("n{node} reads {} ({age:?} old)", line(bytes))
         });
     }
-
-    fn corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
 
     fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
         let Moment { at, node } = moment;
@@ -209,15 +204,7 @@ impl System for Service {
     }
 
     fn count(&mut self, what: Count) {
-        match what {
-            Count::Event => self.stats.events += 1,
-            Count::Overflowed => self.stats.overflowed += 1,
-            Count::Met(trouble) => {
-                if let Some(kind) = FaultKind::of(trouble) {
-                    self.met(kind);
-                }
-            }
-        }
+        self.stats.count(what);
     }
 
     fn storm(&mut self, now: u64, sent: u64) {
@@ -266,8 +253,6 @@ impl System for Service {
             world.look_at_server(at);
         }
     }
-
-    fn after_event(&mut self) {}
 }
 
 impl Service {
@@ -289,9 +274,9 @@ impl Service {
             } => {
                 exempt.note_take_over(at, node, *configuration, *warm);
                 if *warm {
-                    self.stats.take_overs.0 += 1;
+                    self.stats.counters.warm += 1;
                 } else {
-                    self.stats.take_overs.1 += 1;
+                    self.stats.counters.cold += 1;
                     exempt.note_server_lost(at, node);
                 }
             }
@@ -300,11 +285,11 @@ impl Service {
                 states,
             } => exempt.note_configuration(at, node, *configuration, states),
             server::Event::Reset { .. } => {
-                self.stats.resets += 1;
+                self.stats.counters.resets += 1;
                 exempt.note_server_lost(at, node);
             }
-            server::Event::SurveyEnded { .. } => self.stats.surveys += 1,
-            server::Event::Conflict { .. } => self.stats.conflicts += 1,
+            server::Event::SurveyEnded { .. } => self.stats.counters.surveys += 1,
+            server::Event::Conflict { .. } => self.stats.counters.conflicts += 1,
             server::Event::ShutDown { .. } => {
                 exempt.note_left(node);
                 if let Some(server) = own.server_mut() {

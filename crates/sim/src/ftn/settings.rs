@@ -53,23 +53,3 @@ kinds! {
     Doom "doom" "A process dies as soon as it has sent a certain message, before it sends another.",
     Options "options" "A server has other options than the others.",
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{FaultKind, Faults};
-
-    #[test]
-    fn sets_are_read_as_they_are_written() {
-        for text in ["all", "none", "drop", "drop,pause,run"] {
-            let set: Faults = text.parse().unwrap();
-            assert_eq!(set.to_string(), text);
-        }
-        let set: Faults = "all,-pause".parse().unwrap();
-        assert!(!set.contains(FaultKind::Pause) && set.contains(FaultKind::Drop));
-        let error = "drop,gremlins".parse::<Faults>().unwrap_err();
-        assert!(error.contains("no fault 'gremlins'"), "{error}");
-        for kind in FaultKind::ALL {
-            assert!(error.contains(kind.word()), "{error}");
-        }
-    }
-}

@@ -12,11 +12,9 @@ use super::exempt::Exempt;
 use super::node::{ClientOwn, Doom, Kind, Own, ServerOwn};
 use super::notation::{FIRST_PORT, client_address, list, server_address, token_of};
 use super::outcome::{Outcome, Rule};
-use super::plan::{Fault, Schedule};
+use super::plan::Schedule;
 use super::service::{PATH, SOCKET, Service};
 use super::settings::FaultKind;
-use crate::kernel::faults::NetworkFault;
-use crate::kernel::network::Network;
 use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
 use crate::kernel::world;
@@ -92,12 +90,8 @@ impl World {
             setup: Some(setup),
             ..Service::default()
         };
-        let (least, more) = schedule.latency_us;
-        let mut network = Network::new((least * 1_000, more * 1_000));
-        network.weather.longest = Some(PATH);
-        let mut world = Self::assemble(nodes, network, rng, system);
-        let replay = |fault: &Fault| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
-        world.network.captures = schedule.actions.iter().any(|action| replay(&action.fault));
+        let mut world = Self::of_schedule(nodes, schedule, rng, system);
+        world.network.weather.longest = Some(PATH);
         world
     }
 
@@ -298,13 +292,8 @@ impl World {
     /// What the run has come to.
     #[must_use]
     pub fn finish(self) -> Outcome {
-        let mut stats = self.system.stats;
-        stats.time = Duration::from_nanos(self.now);
-        stats.excused = self.system.checks.found.excused;
-        Outcome {
-            violations: self.system.checks.found.violations,
-            stats,
-        }
+        let Service { checks, stats, .. } = self.system;
+        checks.found.outcome(stats, self.now)
     }
 }
 

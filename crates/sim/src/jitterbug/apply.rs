@@ -3,7 +3,7 @@
 use ring_proto::jitterbug::{Command, State};
 
 use super::node::Told;
-use super::plan::Fault;
+use super::plan::{Fault, WorldFault};
 use super::settings::FaultKind;
 use super::world::World;
 
@@ -12,42 +12,37 @@ impl World {
     pub fn act(&mut self, fault: &Fault) {
         let now = self.now;
         self.system.note(now, || format!("{fault:?}"));
-        match fault {
-            Fault::Network(fault) => self.act_on_network(fault),
-            Fault::Stream(fault) => self.act_on_streams(fault),
-            Fault::Process(fault) => self.act_on_process(fault),
-            _ => {
-                self.act_on_node(fault);
-                self.act_on_host(fault);
-                self.act_as_stranger(fault);
-            }
+        if let Some(fault) = self.act_on_any(fault) {
+            self.act_on_node(fault);
+            self.act_on_host(fault);
+            self.act_as_stranger(fault);
         }
     }
 
-    fn act_on_node(&mut self, fault: &Fault) {
+    fn act_on_node(&mut self, fault: &WorldFault) {
         match *fault {
-            Fault::End { node } if self.nodes[node].driver.is_some() => {
+            WorldFault::End { node } if self.nodes[node].driver.is_some() => {
                 self.die(node);
                 self.system.met(FaultKind::Crash);
             }
-            Fault::Power { node } if self.nodes[node].driver.is_some() => {
+            WorldFault::Power { node } if self.nodes[node].driver.is_some() => {
                 self.lose_power(node);
                 self.bury(node);
                 self.system.met(FaultKind::Power);
             }
-            Fault::Start { node } => self.start(node),
-            Fault::Pause { node } => self.stand_still(node),
-            Fault::Resume { node } => self.resume(node),
-            Fault::Jobs { node, mood } => self.nodes[node].own.programs.mood = mood,
-            Fault::Work { node, wants } => {
+            WorldFault::Start { node } => self.start(node),
+            WorldFault::Pause { node } => self.stand_still(node),
+            WorldFault::Resume { node } => self.resume(node),
+            WorldFault::Jobs { node, mood } => self.nodes[node].own.programs.mood = mood,
+            WorldFault::Work { node, wants } => {
                 self.tell(node, Told::Asked(Command::Work(wants)));
                 self.system.met(FaultKind::Work);
             }
-            Fault::Yield { node } => {
+            WorldFault::Yield { node } => {
                 self.tell(node, Told::Asked(Command::Yield));
                 self.system.met(FaultKind::Yield);
             }
-            Fault::Leave { node } if self.nodes[node].is_running() => {
+            WorldFault::Leave { node } if self.nodes[node].is_running() => {
                 self.tell(node, Told::Asked(Command::ShutDown));
                 self.system.met(FaultKind::Leave);
             }
@@ -55,12 +50,12 @@ impl World {
         }
     }
 
-    fn act_on_host(&mut self, fault: &Fault) {
+    fn act_on_host(&mut self, fault: &WorldFault) {
         match *fault {
-            Fault::Unreached { node, unreached } => {
+            WorldFault::Unreached { node, unreached } => {
                 self.nodes[node].broadcasts_lost = unreached;
             }
-            Fault::Link { node, up } if self.nodes[node].driver.is_some() => {
+            WorldFault::Link { node, up } if self.nodes[node].driver.is_some() => {
                 // Who stands still does not hear of it, and misses what it is sent. Of a pass the token may be held up, and
                 // its reset lost.
                 let at = &self.nodes[node];
@@ -70,7 +65,7 @@ impl World {
                 self.system.met(FaultKind::Link);
                 self.tell_network(node);
             }
-            Fault::Address { node } => {
+            WorldFault::Address { node } => {
                 self.system.met(FaultKind::Address);
                 self.move_to_another_address(node);
             }
@@ -78,26 +73,26 @@ impl World {
         }
     }
 
-    fn act_as_stranger(&mut self, fault: &Fault) {
+    fn act_as_stranger(&mut self, fault: &WorldFault) {
         match *fault {
-            Fault::Stranger { node, count } => {
+            WorldFault::Stranger { node, count } => {
                 for _ in 0..count {
                     self.system.met(FaultKind::Stranger);
                     self.say_something_strange(node);
                     self.connect_strangely(node);
                 }
             }
-            Fault::Flood { node, count } => {
+            WorldFault::Flood { node, count } => {
                 self.system.met(FaultKind::Flood);
                 for _ in 0..count {
                     self.connect_idly(node);
                 }
             }
-            Fault::Announce { claim } => {
+            WorldFault::Announce { claim } => {
                 self.system.met(FaultKind::Forge);
                 self.announce_falsely(claim);
             }
-            Fault::Give { node, claim } => {
+            WorldFault::Give { node, claim } => {
                 self.system.met(FaultKind::Forge);
                 self.give_falsely(node, claim);
             }

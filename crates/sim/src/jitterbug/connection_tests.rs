@@ -68,12 +68,13 @@ fn all_lead(world: &mut World) -> Option<Duration> {
 
 /// Returns how many passes were done.
 fn done(world: &World) -> u64 {
-    world.system.stats.passes[0]
+    world.system.stats.counters.passes_done
 }
 
 /// Returns how many passes have failed, were aborted, or have an unknown outcome.
 fn missed(world: &World) -> u64 {
-    world.system.stats.passes[1..].iter().sum()
+    let counters = &world.system.stats.counters;
+    counters.passes_failed + counters.passes_unknown + counters.passes_aborted
 }
 
 fn check(world: &World, what: &str) {

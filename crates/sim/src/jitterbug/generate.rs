@@ -4,13 +4,14 @@ use ring_proto::jitterbug::LEAST_LEASE;
 use ring_proto::time::nanos;
 
 use super::plan::{
-    Action, Claim, DataPlan, Decider, Deviant, Fault, Given, MAX_NODES, MAX_RATE, Mood, Schedule,
+    Claim, DataPlan, Decider, Deviant, Fault, Given, MAX_NODES, MAX_RATE, Mood, Schedule,
+    WorldFault,
 };
 use super::settings::{FaultKind, Settings};
-use crate::kernel::faults::{NetworkFault, ProcessFault, StreamFault};
+use crate::kernel::faults::StreamFault;
+use crate::kernel::generate::{self, Choices, Draws, MS};
 use crate::kernel::rng::{Rng, Stream};
 
-const MS: u64 = 1_000;
 /// As many entries as any list has.
 const ENTRIES: u32 = 65_536;
 
@@ -40,42 +41,46 @@ impl Schedule {
             },
         };
         let options = options(&mut rng, nodes, &data);
-        let mut maker = Maker {
-            nodes,
-            time: nanos(settings.time) / MS,
-            span: 3 * options.renew_us,
+        let own = Segment {
             options: options.clone(),
             moves: 0,
             latest_us: latency_us.0 + latency_us.1,
             deviant: None,
+        };
+        let mut draw = Draw {
+            nodes,
+            time: nanos(settings.time) / MS,
+            span: 3 * options.renew_us,
             actions: Vec::new(),
             rng,
+            own,
         };
         // Some runs leave the network in order: what holds there is not excused.
-        let is_in_order = maker.rng.chance(300);
+        let is_in_order = draw.rng.chance(300);
         let kinds: Vec<_> = settings.faults.iter().collect();
         for &kind in &kinds {
             // A run with half of all kinds finds what a run with all of them drowns.
             let share = if is_life(kind) { 600 } else { 350 };
             let is_left_out = is_in_order && spoils_order(kind) && kinds.len() >= 4;
-            let is_drawn = kinds.len() < 4 || maker.rng.chance(share);
+            let is_drawn = kinds.len() < 4 || draw.rng.chance(share);
             if is_drawn && !is_left_out {
-                maker.episodes(kind);
+                draw.episodes(kind);
             }
         }
-        maker.actions.sort_by_key(|action| action.at_us);
-        let stay_dead = maker.stay_dead(&kinds);
+        draw.actions.sort_by_key(|action| action.at_us);
+        let dies = kinds.contains(&FaultKind::Crash) || kinds.contains(&FaultKind::Power);
+        let stay_dead = draw.stay_dead(dies);
         Self {
             about: String::new(),
             seed: settings.seed,
             nodes,
-            time_us: maker.time,
+            time_us: draw.time,
             options,
-            deviant: maker.deviant,
+            deviant: draw.own.deviant,
             data,
             latency_us,
             stay_dead,
-            actions: maker.actions,
+            actions: draw.actions,
         }
     }
 }
@@ -130,13 +135,8 @@ const fn spoils_order(kind: FaultKind) -> bool {
     )
 }
 
-struct Maker {
-    rng: Rng,
-    nodes: usize,
-    /// All times here are in microseconds.
-    time: u64,
-    /// How long a fault lasts at most.
-    span: u64,
+/// What faults of this world depend on.
+struct Segment {
     options: Given,
     /// How often nodes have got another address.
     moves: u32,
@@ -144,72 +144,44 @@ struct Maker {
     latest_us: u64,
     /// A node with other times.
     deviant: Option<Deviant>,
-    actions: Vec<Action>,
+}
+
+type Draw = generate::Draw<Segment>;
+
+impl Draws for Segment {
+    type Fault = Fault;
+
+    const CHOICES: Choices = Choices {
+        shortest: 5 * MS,
+        soon: 50 * MS,
+        reorder_ms: &[10, 100, 1_000],
+        delay_ms: &[5, 50, 200],
+        jitter_ms: &[0, 20, 200],
+        replays: 1,
+        slow_us: &[200, 5_000, 50_000],
+        rates: &[-MAX_RATE, -1_000, 0, 1_000, MAX_RATE],
+    };
 }
 
 /// Addresses that nodes have had stay in all lists: more would make rounds too long to wait for.
 const MAX_MOVES: u32 = 3;
 
-impl Maker {
-    fn at(&mut self, at_us: u64, fault: Fault) {
-        if at_us < self.time {
-            self.actions.push(Action { at_us, fault });
-        }
-    }
-
-    /// A fault that ends.
-    fn span(&mut self, at: u64, fault: Fault, end: Fault) {
-        let lasts = self.rng.between(5 * MS, self.span);
-        self.at(at, fault);
-        self.at(at + lasts, end);
-    }
-
-    /// Something happens to messages for a while.
-    fn network(&mut self, at: u64, fault: NetworkFault) {
-        let end = Fault::Network(fault.end());
-        self.span(at, Fault::Network(fault), end);
-    }
-
-    /// Something happens to connections for a while.
-    fn streams(&mut self, at: u64, fault: StreamFault) {
-        let end = Fault::Stream(fault.end());
-        self.span(at, Fault::Stream(fault), end);
-    }
-
-    /// Something happens to a process for a while.
-    fn process(&mut self, at: u64, fault: ProcessFault) {
-        let end = Fault::Process(fault.end());
-        self.span(at, Fault::Process(fault), end);
-    }
-
-    fn node(&mut self) -> usize {
-        self.rng.index(self.nodes)
-    }
-
-    fn stay_dead(&mut self, kinds: &[FaultKind]) -> Vec<usize> {
-        let dies = kinds.contains(&FaultKind::Crash) || kinds.contains(&FaultKind::Power);
-        if self.nodes > 2 && dies && self.rng.chance(300) {
-            vec![self.node()]
-        } else {
-            Vec::new()
-        }
-    }
-
+impl Draw {
     /// All that happens of a kind.
     fn episodes(&mut self, kind: FaultKind) {
         if kind == FaultKind::Times {
-            let least = least_interval(self.options.count);
+            let least = least_interval(self.own.options.count);
             let interval_us = match self.rng.below(4) {
                 // A restore that is over before an answer can be there hears none.
-                0 => (self.options.interval_us / 10)
-                    .max(2 * self.latest_us)
+                0 => (self.own.options.interval_us / 10)
+                    .max(2 * self.own.latest_us)
                     .max(least),
-                1 => 3 * self.options.interval_us,
-                2 => 10 * self.options.interval_us,
+                1 => 3 * self.own.options.interval_us,
+                2 => 10 * self.own.options.interval_us,
                 _ => 2_000 * MS,
             };
             let node = self.node();
-            self.deviant = Some(Deviant { node, interval_us });
+            self.own.deviant = Some(Deviant { node, interval_us });
             return;
         }
         let pause = match kind {
@@ -218,54 +190,14 @@ impl Maker {
             FaultKind::Address => 2 * self.span,
             _ => self.span,
         };
-        let mut at = self.rng.below(pause);
-        while at < self.time {
-            self.episode(at, kind);
-            at += 1 + self.rng.below(2 * pause);
-        }
+        self.repeat(pause, |draw, at| draw.episode(at, kind));
     }
 
     fn episode(&mut self, at: u64, kind: FaultKind) {
+        if self.common_episode(at, kind) {
+            return;
+        }
         match kind {
-            FaultKind::Drop => {
-                let rate = self.rng.pick(&[50, 200, 500, 900]);
-                self.network(at, NetworkFault::Drop { rate });
-            }
-            FaultKind::Duplicate => {
-                let rate = self.rng.pick(&[100, 500]);
-                self.network(at, NetworkFault::Duplicate { rate });
-            }
-            FaultKind::Reorder => {
-                let rate = self.rng.pick(&[50, 200, 500]);
-                let ms = self.rng.pick(&[10, 100, 1_000]);
-                self.network(at, NetworkFault::Reorder { rate, ms });
-            }
-            FaultKind::Delay => {
-                let ms = self.rng.pick(&[5, 50, 200]);
-                let jitter_ms = self.rng.pick(&[0, 20, 200]);
-                self.network(at, NetworkFault::Delay { ms, jitter_ms });
-            }
-            FaultKind::Corrupt => {
-                let rate = self.rng.pick(&[20, 200]);
-                self.network(at, NetworkFault::Corrupt { rate });
-            }
-            FaultKind::Oneway => {
-                let (node, by) = (self.node(), self.node());
-                if node != by {
-                    self.network(at, NetworkFault::Unheard { node, by });
-                }
-            }
-            FaultKind::Partition => {
-                let parts = self.rng.pick(&[2, 2, 3]);
-                let groups = (0..self.nodes)
-                    .map(|_| u8::try_from(self.rng.below(parts)).unwrap_or(0))
-                    .collect();
-                self.network(at, NetworkFault::Part { groups });
-            }
-            FaultKind::Replay => {
-                let count = self.rng.pick(&[1, 5, 20]);
-                self.at(at, Fault::Network(NetworkFault::Replay { count }));
-            }
             FaultKind::Reset => {
                 let fault = if self.rng.chance(600) {
                     // An exchange of lists has about so many bytes.
@@ -299,11 +231,11 @@ impl Maker {
         match kind {
             FaultKind::Stranger => {
                 let count = self.rng.pick(&[1, 5, 20]);
-                self.at(at, Fault::Stranger { node, count });
+                self.once(at, WorldFault::Stranger { node, count });
             }
             FaultKind::Flood => {
                 let count = self.rng.pick(&[20, 200]);
-                self.at(at, Fault::Flood { node, count });
+                self.once(at, WorldFault::Flood { node, count });
             }
             _ => {
                 let claim = self.rng.pick(&[
@@ -315,75 +247,52 @@ impl Maker {
                     Claim::Largest,
                 ]);
                 let fault = if self.rng.chance(600) {
-                    Fault::Announce { claim }
+                    WorldFault::Announce { claim }
                 } else {
-                    Fault::Give { node, claim }
+                    WorldFault::Give { node, claim }
                 };
-                self.at(at, fault);
+                self.once(at, fault);
             }
         }
     }
 
     fn node_episode(&mut self, at: u64, kind: FaultKind) {
         let node = self.node();
+        let start = WorldFault::Start { node };
         match kind {
             FaultKind::Pause => self.pause(at, node),
-            FaultKind::Crash => self.crash(at),
-            FaultKind::Power => self.span(at, Fault::Power { node }, Fault::Start { node }),
-            FaultKind::Leave => self.span(at, Fault::Leave { node }, Fault::Start { node }),
-            FaultKind::Clock => {
-                let millionths = self.rng.pick(&[-MAX_RATE, -1_000, 0, 1_000, MAX_RATE]);
-                let fault = ProcessFault::Rate { node, millionths };
-                self.at(at, Fault::Process(fault));
-            }
-            FaultKind::Slow => {
-                let us = self.rng.pick(&[200, 5_000, 50_000]);
-                self.process(at, ProcessFault::Slow { node, us });
-            }
-            FaultKind::Refuse => {
-                let rate = self.rng.pick(&[100, 900]);
-                self.process(at, ProcessFault::Refuse { node, rate });
-            }
-            FaultKind::Deaf => {
-                self.process(at, ProcessFault::Deaf { node, deaf: true });
-            }
+            FaultKind::Crash => self.crash(
+                at,
+                |node| WorldFault::End { node },
+                |node| WorldFault::Start { node },
+            ),
+            FaultKind::Power => self.span(at, WorldFault::Power { node }, start),
+            FaultKind::Leave => self.span(at, WorldFault::Leave { node }, start),
             FaultKind::Broadcast => {
-                let (fault, end) = (
-                    Fault::Unreached {
-                        node,
-                        unreached: true,
-                    },
-                    Fault::Unreached {
-                        node,
-                        unreached: false,
-                    },
-                );
-                self.span(at, fault, end);
+                let fault = |unreached| WorldFault::Unreached { node, unreached };
+                self.span(at, fault(true), fault(false));
             }
             FaultKind::Link => {
-                let end = Fault::Link { node, up: true };
-                self.span(at, Fault::Link { node, up: false }, end);
+                let fault = |up| WorldFault::Link { node, up };
+                self.span(at, fault(false), fault(true));
             }
-            FaultKind::Address if self.moves < MAX_MOVES => {
-                self.moves += 1;
-                self.at(at, Fault::Address { node });
+            FaultKind::Address if self.own.moves < MAX_MOVES => {
+                self.own.moves += 1;
+                self.once(at, WorldFault::Address { node });
             }
             FaultKind::Jobs => {
                 let mood = self
                     .rng
                     .pick(&[Mood::Slow, Mood::Fail, Mood::Hang, Mood::Linger]);
-                let end = Fault::Jobs {
-                    node,
-                    mood: Mood::Quick,
-                };
-                self.span(at, Fault::Jobs { node, mood }, end);
+                let fault = |mood| WorldFault::Jobs { node, mood };
+                self.span(at, fault(mood), fault(Mood::Quick));
             }
             FaultKind::Work => {
-                let lasts = self.rng.pick(&[MS, 50 * MS, self.options.renew_us]);
-                self.at(at, Fault::Work { node, wants: true });
-                self.at(at + lasts, Fault::Work { node, wants: false });
+                let lasts = self.rng.pick(&[MS, 50 * MS, self.own.options.renew_us]);
+                self.once(at, WorldFault::Work { node, wants: true });
+                self.once(at + lasts, WorldFault::Work { node, wants: false });
             }
-            FaultKind::Yield => self.at(at, Fault::Yield { node }),
+            FaultKind::Yield => self.once(at, WorldFault::Yield { node }),
             _ => {}
         }
     }
@@ -396,9 +305,9 @@ impl Maker {
             renew_us,
             pass_us,
             ..
-        } = self.options;
+        } = self.own.options;
         let try_us = interval_us * u64::from(count);
-        let about = self.rng.pick(&[
+        let about = [
             interval_us,
             2 * try_us - interval_us,
             2 * try_us,
@@ -406,26 +315,8 @@ impl Maker {
             renew_us,
             renew_us + 2 * try_us,
             2 * renew_us,
-        ]);
-        let lasts = self.rng.between(about / 2, about + about / 2);
-        self.at(at, Fault::Pause { node });
-        self.at(at + lasts, Fault::Resume { node });
-    }
-
-    /// One process dies, or several at once; each is soon there again, or stays away for long.
-    fn crash(&mut self, at: u64) {
-        let many = self.rng.pick(&[1, 1, 1, 2, 4]);
-        for _ in 0..many {
-            let node = self.node();
-            let most = if self.rng.chance(400) {
-                50 * MS
-            } else {
-                self.span
-            };
-            let lasts = self.rng.between(MS, most);
-            let start = at + self.rng.below(50 * MS);
-            self.at(start, Fault::End { node });
-            self.at(start + lasts, Fault::Start { node });
-        }
+        ];
+        let (pause, resume) = (WorldFault::Pause { node }, WorldFault::Resume { node });
+        self.stall(at, &about, pause, resume);
     }
 }

@@ -131,11 +131,11 @@ impl World {
                 received: policy::greater(&received, &own),
             },
         };
-        let count = &mut self.system.stats.programs;
+        let counters = &mut self.system.stats.counters;
         if outcome == Outcome::Failed {
-            count.1 += 1;
+            counters.programs_failed += 1;
         } else {
-            count.0 += 1;
+            counters.programs_done += 1;
         }
         self.begin_job(at);
         self.tell(at, Told::Asked(Command::Done { job: id, outcome }));

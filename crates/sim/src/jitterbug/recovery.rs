@@ -10,7 +10,6 @@ use super::node::Told;
 use super::outcome::{Excuse, Rule};
 use super::plan::{Mood, Schedule};
 use super::world::World;
-use crate::kernel::network::Weather;
 use crate::kernel::streams::StreamWeather;
 
 /// Cuts and restores that may follow one another until one token is left, after the faults.
@@ -55,17 +54,11 @@ impl World {
 
     fn end_faults(&mut self, schedule: &Schedule) {
         self.system.is_calm = true;
-        self.set_weather(Weather::default());
+        self.calm_network(None);
         self.set_stream_weather(StreamWeather::default());
-        self.network.cuts.clear();
-        self.network.captures = false;
-        self.part(&[]);
         for at in 0..self.len() {
-            let node = &mut self.nodes[at];
-            (node.deaf, node.broadcasts_lost) = (false, false);
-            (node.slow, node.refuse) = (0, 0);
-            node.own.programs.mood = Mood::Quick;
-            self.set_rate(at, 0);
+            self.nodes[at].own.programs.mood = Mood::Quick;
+            self.calm_process(at);
             self.resume(at);
             if schedule.stay_dead.contains(&at) {
                 self.die(at);
@@ -127,7 +120,7 @@ impl World {
             + dead * options.token_pass_timeout;
         limit += self.while_ids_wrap(replaced);
         let took = self.one_token_after(limit + options.renew_timeout);
-        self.system.stats.settled_after = Some(took);
+        self.system.stats.counters.settled_after = Some(took);
         if took > limit {
             let what = format!("not within {limit:?}: {}", self.how_they_stand());
             self.broken(Rule::Settled, what);
@@ -167,8 +160,8 @@ impl World {
             self.broken(rule, what);
             return false;
         };
-        let stats = &mut self.system.stats;
-        stats.led_after = stats.led_after.max(Some(took));
+        let counters = &mut self.system.stats.counters;
+        counters.led_after = counters.led_after.max(Some(took));
         self.lists_become_equal(2 * round, took)
     }
 
@@ -185,8 +178,8 @@ impl World {
             self.broken(Rule::EqualLists, what);
             return false;
         };
-        let stats = &mut self.system.stats;
-        stats.equal_after = stats.equal_after.max(Some(before + took));
+        let counters = &mut self.system.stats.counters;
+        counters.equal_after = counters.equal_after.max(Some(before + took));
         true
     }
 
@@ -219,7 +212,7 @@ impl World {
             self.broken(Rule::Replaced, what);
             return false;
         };
-        self.system.stats.replaced_after = Some(took);
+        self.system.stats.counters.replaced_after = Some(took);
         self.start(leader);
         true
     }
@@ -238,16 +231,16 @@ impl World {
         self.run(2 * (bounds.replaced() + bounds.first()) + options.token_pass_timeout);
         self.part(&[]);
         let healed = self.now();
-        let unknown = self.system.stats.passes[2];
+        let unknown = self.system.stats.counters.passes_unknown;
         let mut limit = bounds.merged();
         let window = limit + bounds.replaced() + options.renew_timeout;
         let took = self.one_token_after(window);
-        if took > limit && self.system.stats.passes[2] > unknown {
+        if took > limit && self.system.stats.counters.passes_unknown > unknown {
             self.system.checks.found.excuse(Excuse::Lost);
             limit += bounds.replaced();
         }
         let waited = self.now().saturating_sub(healed + took);
-        self.system.stats.merged_after = Some(took);
+        self.system.stats.counters.merged_after = Some(took);
         if took > limit {
             let what = format!("not within {limit:?}: {}", self.how_they_stand());
             return self.broken(Rule::Merged, what);

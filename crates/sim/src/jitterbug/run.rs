@@ -1,10 +1,11 @@
 //! Whole runs.
 
-use super::outcome::{Outcome, Rule, Stats};
+use super::outcome::Outcome;
 use super::plan::Schedule;
 use super::settings::Settings;
 use super::world::World;
 use crate::kernel::run::{Run, replay};
+use crate::kernel::schedule::Schedule as _;
 use crate::kernel::trace::Trace;
 
 /// Runs what follows from the settings: first the faults, then the recovery from them.
@@ -14,23 +15,9 @@ pub fn run(settings: &Settings) -> Outcome {
 }
 
 impl Run for Schedule {
-    type Rule = Rule;
-    type Stats = Stats;
-
-    const PANIC: Rule = Rule::Panic;
-
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    fn about_mut(&mut self) -> &mut String {
-        &mut self.about
-    }
-
     fn play(&self, trace: Trace) -> (Outcome, Vec<String>) {
         let mut world = World::of(self);
         world.system.trace = trace;
-        world.schedule(self.actions.clone().into());
         for at in 0..world.len() {
             world.start(at);
         }

@@ -8,7 +8,6 @@ use std::time::Duration;
 use ring_codec::jitterbug::Message;
 use ring_proto::jitterbug::{Event, Jitterbug, Options};
 use ring_runtime::driver::Connections;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::checks::Checks;
 use super::node::{Own, Told};
@@ -17,9 +16,11 @@ use super::outcome::{Rule, Stats};
 use super::plan::{DataPlan, Fault};
 use super::settings::FaultKind;
 use super::world::World;
+use crate::kernel::kinds::Kind as _;
 use crate::kernel::queue;
+use crate::kernel::stats::Count;
 use crate::kernel::streams::{Fabric, Tcp};
-use crate::kernel::system::{Count, Listens, Moment, Route, System};
+use crate::kernel::system::{Listens, Moment, Route, System};
 use crate::kernel::trace::Trace;
 
 /// Connections of a node at a time: the 16 that may come in, its own, and some to be turned away.
@@ -90,18 +91,13 @@ impl Segment {
     }
 
     pub fn met(&mut self, kind: FaultKind) {
-        self.stats.met[kind as usize] += 1;
+        self.stats.note_met(kind);
         self.checks.exempt.is_disturbed |= disturbs(kind);
     }
 
     /// Writes a line of the trace.
     pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
         self.trace.note(at, what);
-    }
-
-    pub fn mix(&mut self, at: u64, bytes: &[u8]) {
-        let fingerprint = self.stats.fingerprint ^ at;
-        self.stats.fingerprint = xxh3_64_with_seed(bytes, fingerprint);
     }
 }
 
@@ -127,7 +123,7 @@ impl System for Segment {
     type Machine = Jitterbug;
     type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
     type Address = SocketAddr;
-    type Label = Option<usize>;
+    type Label = Option<&'static str>;
     type Node = Own;
     type Missed = Vec<Told>;
     type Event = Due;
@@ -179,7 +175,7 @@ impl System for Segment {
         _: &mut Own,
         bytes: &[u8],
         to: SocketAddr,
-    ) -> Option<(SocketAddr, Option<usize>)> {
+    ) -> Option<(SocketAddr, Option<&'static str>)> {
         let Moment { at, node } = moment;
         let message = Message::decode_datagram(bytes);
         // A node asks others whether they are there, a few in each turn.
@@ -191,41 +187,33 @@ impl System for Segment {
             // A node that says that it follows a token keeps that from being alone.
             self.checks.chain.held(terms.follows, node);
         }
-        let place = match message {
-            Ok(Message::Tr1 { .. }) => 0,
-            Ok(Message::Tr2 { .. }) => 1,
-            Ok(_) | Err(_) => {
-                let checks = &mut self.checks;
-                checks
-                    .found
-                    .broken(at, Some(node), Rule::Valid, line(bytes));
-                return None;
-            }
+        let Ok(message @ (Message::Tr1 { .. } | Message::Tr2 { .. })) = message else {
+            let found = &mut self.checks.found;
+            found.broken(at, Some(node), Rule::Valid, line(bytes));
+            return None;
         };
         self.answers += u64::from(to != broadcast() && !asks);
         self.note(at, || {
             format!("n{node} sends to {}: {}", to.ip(), line(bytes))
         });
-        Some((to, Some(place)))
+        Some((to, Some(message.kind().name())))
     }
 
     fn carried(
         &mut self,
         leaves: u64,
-        from: Option<usize>,
+        _: Option<usize>,
         bytes: &[u8],
         to: SocketAddr,
-        place: Option<usize>,
+        kind: Option<&'static str>,
     ) {
-        if let Some(place) = place.filter(|_| from.is_some()) {
-            self.stats.sent[place] += 1;
-        } else {
-            self.stats.injected += 1;
+        self.stats.note_carried(kind);
+        if kind.is_none() {
             self.note(leaves, || {
                 format!("injected to {}: {}", to.ip(), line(bytes))
             });
         }
-        self.mix(leaves, bytes);
+        self.stats.mix(leaves, bytes);
     }
 
     fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
@@ -236,8 +224,6 @@ impl System for Segment {
             format!("n{node} reads {} ({age:?} old)", line(bytes))
         });
     }
-
-    fn corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
 
     fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
         let Moment { at, node } = moment;
@@ -250,18 +236,12 @@ impl System for Segment {
     }
 
     fn count(&mut self, what: Count) {
-        match what {
-            Count::Event => self.stats.events += 1,
-            Count::Overflowed => {
-                self.stats.overflowed += 1;
-                self.checks.exempt.is_disturbed = true;
-            }
-            Count::Met(trouble) => {
-                if let Some(kind) = FaultKind::of(trouble) {
-                    self.met(kind);
-                }
-            }
-        }
+        self.stats.count(what);
+        self.checks.exempt.is_disturbed |= match what {
+            Count::Event => false,
+            Count::Overflowed => true,
+            Count::Met(trouble) => FaultKind::of(trouble).is_some_and(disturbs),
+        };
     }
 
     fn storm(&mut self, now: u64, sent: u64) {
@@ -317,6 +297,4 @@ impl System for Segment {
         world.look_at_use(at);
         world.look_at_stall(at);
     }
-
-    fn after_event(&mut self) {}
 }

@@ -1,21 +1,9 @@
 //! What a run is to be like.
 
-use std::time::Duration;
-
 use crate::kernel::kinds::{self, kinds};
 
 /// One run: everything else follows from this.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Where all chance comes from.
-    pub seed: u64,
-    /// How many nodes there are; `None`: the seed chooses.
-    pub nodes: Option<usize>,
-    /// How long the faults last. Recovering from them comes on top.
-    pub time: Duration,
-    /// What may go wrong.
-    pub faults: Faults,
-}
+pub type Settings = kinds::Settings<FaultKind>;
 
 /// A set of kinds.
 pub type Faults = kinds::Faults<FaultKind>;
@@ -51,22 +39,4 @@ kinds! {
     Yield "yield" "Leaders are told to hand the token on.",
     Leave "leave" "Nodes are shut down in order, and started again.",
     Times "times" "A node has another --tr-interval than the others.",
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{FaultKind, Faults};
-
-    #[test]
-    fn sets_are_read_as_they_are_written() {
-        for text in ["all", "none", "drop", "drop,pause,work"] {
-            let set: Faults = text.parse().unwrap();
-            assert_eq!(set.to_string(), text);
-        }
-        let error = "drop,gremlins".parse::<Faults>().unwrap_err();
-        assert!(error.contains("no fault 'gremlins'"), "{error}");
-        for kind in FaultKind::ALL {
-            assert!(error.contains(kind.word()), "{error}");
-        }
-    }
 }

@@ -16,7 +16,7 @@ pub(super) const STRANGER: usize = usize::MAX;
 impl Segment {
     /// A machine has told something.
     pub fn told(&mut self, at: u64, own: &mut Own, node: usize, event: &Event) {
-        let stats = &mut self.stats;
+        let counters = &mut self.stats.counters;
         match *event {
             Event::StateChanged { state, token_id } => {
                 let becomes = own.state != State::Leader && state == State::Leader;
@@ -30,10 +30,10 @@ impl Segment {
                 let leads = (state == State::Leader).then_some(token_id);
                 self.checks.chain.leads(node, leads);
                 let seen = [state as u8, node.to_be_bytes()[7]];
-                self.mix(at ^ u64::from(token_id) << 32, &seen);
+                self.stats.mix(at ^ u64::from(token_id) << 32, &seen);
             }
             Event::RestoreWon => {
-                stats.restores += 1;
+                counters.restores += 1;
                 own.input.has_won = true;
             }
             Event::Accepted {
@@ -41,12 +41,11 @@ impl Segment {
                 token_id,
                 from,
             } => {
-                let place = match how {
-                    Acceptance::Taken => 0,
-                    Acceptance::Merged => 1,
-                    Acceptance::Absorbed => 2,
-                };
-                stats.accepted[place] += 1;
+                *match how {
+                    Acceptance::Taken => &mut counters.tokens_taken,
+                    Acceptance::Merged => &mut counters.tokens_merged,
+                    Acceptance::Absorbed => &mut counters.tokens_absorbed,
+                } += 1;
                 own.input.has_taken |= how == Acceptance::Taken;
                 if let Some(giver) = owner_of(from) {
                     self.checks.chain.accepted(token_id, giver, node);
@@ -69,26 +68,26 @@ impl Segment {
                 }
             }
             Event::Passed { to } => {
-                stats.passes[0] += 1;
+                counters.passes_done += 1;
                 if !self.has_taken(own.id, node, to.ip) {
                     let what = format!("it gave {} to {}, who has not taken it", own.id, to.ip);
                     self.checks.found.broken(at, Some(node), Rule::Chain, what);
                 }
             }
             Event::PassFailed { to, .. } => {
-                stats.passes[1] += 1;
+                counters.passes_failed += 1;
                 self.not_passed(own, node, to.ip);
             }
             Event::PassAborted { to } => {
-                stats.passes[3] += 1;
+                counters.passes_aborted += 1;
                 self.not_passed(own, node, to.ip);
             }
             Event::PassUnknown { to, .. } => {
-                stats.passes[2] += 1;
+                counters.passes_unknown += 1;
                 self.has_taken(own.id, node, to.ip);
             }
             Event::Stalled { .. } => {
-                stats.stalls += 1;
+                counters.stalls += 1;
                 own.stalls += 1;
             }
             Event::DecideFailed | Event::DataDropped => own.input.is_undecided = true,
@@ -98,7 +97,7 @@ impl Segment {
                 own.input.forgotten.push(node.ip);
             }
             Event::NodeRefused { node } => own.input.refused.push(node.ip),
-            Event::Dropped { .. } => stats.dropped += 1,
+            Event::Dropped { .. } => self.stats.dropped += 1,
             Event::ShutDown => own.left = true,
             _ => {}
         }

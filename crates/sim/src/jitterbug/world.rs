@@ -6,11 +6,9 @@ use ring_proto::time::nanos;
 use super::node::{Own, Told};
 use super::notation::{FIRST_TCP_PORT, PREFIX, address};
 use super::outcome::{Outcome, Rule};
-use super::plan::{Fault, Schedule};
+use super::plan::Schedule;
 use super::segment::{Due, Segment};
 use super::settings::FaultKind;
-use crate::kernel::faults::NetworkFault;
-use crate::kernel::network::Network;
 use crate::kernel::node::Node;
 use crate::kernel::queue::Event;
 use crate::kernel::rng::{Rng, Stream};
@@ -37,12 +35,7 @@ impl World {
         if schedule.deviant.is_some() {
             system.met(FaultKind::Times);
         }
-        let (least, more) = schedule.latency_us;
-        let network = Network::new((least * 1_000, more * 1_000));
-        let mut world = Self::assemble(nodes, network, rng, system);
-        let replay = |fault: &Fault| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
-        world.network.captures = schedule.actions.iter().any(|action| replay(&action.fault));
-        world
+        Self::of_schedule(nodes, schedule, rng, system)
     }
 
     /// Starts a process that is dead, with another TCP port than its last one had.
@@ -153,12 +146,7 @@ impl World {
     /// What the run has come to.
     #[must_use]
     pub fn finish(self) -> Outcome {
-        let mut stats = self.system.stats;
-        stats.time = std::time::Duration::from_nanos(self.now);
-        stats.excused = self.system.checks.found.excused;
-        Outcome {
-            violations: self.system.checks.found.violations,
-            stats,
-        }
+        let Segment { checks, stats, .. } = self.system;
+        checks.found.outcome(stats, self.now)
     }
 }

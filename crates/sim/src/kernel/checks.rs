@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::violation::{MAX_VIOLATIONS, Violation};
+use super::stats::Stats;
+use super::violation::{MAX_VIOLATIONS, Outcome, Violation};
 
 /// What was broken, and what was excused.
 #[derive(Debug)]
@@ -45,6 +46,16 @@ impl<R, E: Ord> Found<R, E> {
     /// Counts what is excused.
     pub fn excuse(&mut self, excuse: E) {
         *self.excused.entry(excuse).or_default() += 1;
+    }
+
+    /// What a run has come to that ends at a world's time, in nanoseconds.
+    pub fn outcome<K, C>(self, mut stats: Stats<K, E, C>, now: u64) -> Outcome<R, Stats<K, E, C>> {
+        stats.time = Duration::from_nanos(now);
+        stats.excused = self.excused;
+        Outcome {
+            violations: self.violations,
+            stats,
+        }
     }
 
     /// Something must not be, but for an excuse.

@@ -1,97 +1,124 @@
 //! What goes wrong in the same way whatever the system: with messages, with connections, with processes.
 //!
-//! A system's faults hold these beside its own; the names of fields are those of its schedules' files. What is set
-//! holds until it is set anew.
+//! A system's faults are these and its own; the names of fields are those of its schedules' files. What is set holds until
+//! it is set anew.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::kinds::Trouble;
-use super::schedule::Fault;
+use super::network::Weather;
+use super::schedule::{self, declare_faults};
 use super::streams::Carrier;
 use super::system::System;
 use super::world::World;
 
 const MS: u64 = 1_000_000;
 
-/// What happens to messages. A `rate` is so many messages of a thousand.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "fault", rename_all = "kebab-case")]
-pub enum NetworkFault {
-    /// `rate`: messages per thousand that are lost.
-    Drop { rate: u16 },
-    /// `rate`: messages per thousand that come twice.
-    Duplicate { rate: u16 },
-    /// `rate`: copies per thousand that come up to `ms` milliseconds later.
-    Reorder { rate: u16, ms: u64 },
-    /// All messages take `ms` milliseconds longer, and up to `jitter_ms` more.
-    Delay { ms: u64, jitter_ms: u64 },
-    /// `rate`: messages per thousand whose bits flip.
-    Corrupt { rate: u16 },
-    /// `groups`: the group of each node. Nodes hear those of their own only; with none all hear each other.
-    Part { groups: Vec<u8> },
-    /// `node` is not heard by `by`.
-    Unheard { node: usize, by: usize },
-    /// Whoever was `Unheard` is heard again.
-    Hear,
-    /// `count`: captured messages that are sent again.
-    Replay { count: u16 },
+/// What goes wrong, or is wanted: in any world, or in one only.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "there is no such fault, or a field of it is missing or wrong"
+)]
+pub enum Fault<W> {
+    /// Something of one world's.
+    World(W),
+    /// Something happens to messages.
+    Network(NetworkFault),
+    /// Something happens to connections.
+    Stream(StreamFault),
+    /// Something happens to a process.
+    Process(ProcessFault),
 }
 
-/// What happens to connections that are made from now on. A `rate` is so many connections of a thousand.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "fault", rename_all = "kebab-case")]
-pub enum StreamFault {
-    /// `rate`: connections per thousand that are reset after a random number of bytes.
-    Reset { rate: u16 },
-    /// `byte`: after so many bytes all are reset.
-    ResetAt { byte: u64 },
-    /// `rate`: connections per thousand of which one way ends.
-    Half { rate: u16 },
-    /// `rate`: connections per thousand that stall.
-    Stall { rate: u16 },
-    /// `rate`: connections per thousand whose bytes arrive one by one.
-    Dribble { rate: u16 },
-    /// `rate`: connections per thousand that are never answered.
-    Unanswered { rate: u16 },
-}
-
-/// What happens to the process of `node`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "fault", rename_all = "kebab-case")]
-pub enum ProcessFault {
-    /// `us`: how long each of its turns takes, in microseconds.
-    Slow { node: usize, us: u64 },
-    /// `millionths`: how much faster its monotonic clock runs.
-    Rate { node: usize, millionths: i32 },
-    /// `deaf`: no message reaches it.
-    Deaf { node: usize, deaf: bool },
-    /// `rate`: send calls per thousand that are refused.
-    Refuse { node: usize, rate: u16 },
-}
-
-impl Fault for NetworkFault {
-    fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
+/// As schedules' readers think of it: what is one world's says so by its name.
+impl<W: fmt::Debug> fmt::Debug for Fault<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unheard { node, by } => [Some(node), Some(by)],
-            _ => [None, None],
+            Self::World(fault) => fault.fmt(f),
+            Self::Network(fault) => f.debug_tuple("Network").field(fault).finish(),
+            Self::Stream(fault) => f.debug_tuple("Stream").field(fault).finish(),
+            Self::Process(fault) => f.debug_tuple("Process").field(fault).finish(),
+        }
+    }
+}
+
+impl<W: schedule::Fault> schedule::Fault for Fault<W> {
+    fn nodes_mut(&mut self) -> Vec<&mut usize> {
+        match self {
+            Self::World(fault) => fault.nodes_mut(),
+            Self::Network(fault) => fault.nodes_mut(),
+            Self::Stream(fault) => fault.nodes_mut(),
+            Self::Process(fault) => fault.nodes_mut(),
         }
     }
 
     fn groups_mut(&mut self) -> Option<&mut Vec<u8>> {
         match self {
-            Self::Part { groups } => Some(groups),
+            Self::Network(fault) => fault.groups_mut(),
             _ => None,
         }
     }
 }
 
-impl Fault for ProcessFault {
-    fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
-        let (Self::Slow { node, .. }
-        | Self::Rate { node, .. }
-        | Self::Deaf { node, .. }
-        | Self::Refuse { node, .. }) = self;
-        [Some(node), None]
+declare_faults! {
+    /// What happens to messages. A `rate` is so many messages of a thousand.
+    #[serde(tag = "fault", rename_all = "kebab-case")]
+    NetworkFault {
+        /// `rate`: messages per thousand that are lost.
+        Drop[] { rate: u16 },
+        /// `rate`: messages per thousand that come twice.
+        Duplicate[] { rate: u16 },
+        /// `rate`: copies per thousand that come up to `ms` milliseconds later.
+        Reorder[] { rate: u16, ms: u64 },
+        /// All messages take `ms` milliseconds longer, and up to `jitter_ms` more.
+        Delay[] { ms: u64, jitter_ms: u64 },
+        /// `rate`: messages per thousand whose bits flip.
+        Corrupt[] { rate: u16 },
+        /// `groups`: the group of each node. Nodes hear those of their own only; with none all hear each other.
+        Part[] groups groups,
+        /// `node` is not heard by `by`.
+        Unheard[node, by],
+        /// Whoever was `Unheard` is heard again.
+        Hear[],
+        /// `count`: captured messages that are sent again.
+        Replay[] { count: u16 },
+    }
+}
+
+declare_faults! {
+    /// What happens to connections that are made from now on. A `rate` is so many connections of a thousand.
+    #[serde(tag = "fault", rename_all = "kebab-case")]
+    StreamFault {
+        /// `rate`: connections per thousand that are reset after a random number of bytes.
+        Reset[] { rate: u16 },
+        /// `byte`: after so many bytes all are reset.
+        ResetAt[] { byte: u64 },
+        /// `rate`: connections per thousand of which one way ends.
+        Half[] { rate: u16 },
+        /// `rate`: connections per thousand that stall.
+        Stall[] { rate: u16 },
+        /// `rate`: connections per thousand whose bytes arrive one by one.
+        Dribble[] { rate: u16 },
+        /// `rate`: connections per thousand that are never answered.
+        Unanswered[] { rate: u16 },
+    }
+}
+
+declare_faults! {
+    /// What happens to the process of `node`.
+    #[serde(tag = "fault", rename_all = "kebab-case")]
+    ProcessFault {
+        /// `us`: how long each of its turns takes, in microseconds.
+        Slow[node] { us: u64 },
+        /// `millionths`: how much faster its monotonic clock runs.
+        Rate[node] { millionths: i32 },
+        /// `deaf`: no message reaches it.
+        Deaf[node] { deaf: bool },
+        /// `rate`: send calls per thousand that are refused.
+        Refuse[node] { rate: u16 },
     }
 }
 
@@ -109,7 +136,7 @@ impl NetworkFault {
             },
             Self::Corrupt { .. } => Self::Corrupt { rate: 0 },
             Self::Part { .. } => Self::Part { groups: Vec::new() },
-            Self::Unheard { .. } | Self::Hear => Self::Hear,
+            Self::Unheard { .. } | Self::Hear {} => Self::Hear {},
             Self::Replay { .. } => Self::Replay { count: 0 },
         }
     }
@@ -146,6 +173,17 @@ impl ProcessFault {
 }
 
 impl<S: System> World<S> {
+    /// Carries a fault out, unless it is of one world only: then it comes back.
+    pub fn act_on_any<'a, W>(&mut self, fault: &'a Fault<W>) -> Option<&'a W> {
+        match fault {
+            Fault::World(fault) => return Some(fault),
+            Fault::Network(fault) => self.act_on_network(fault),
+            Fault::Stream(fault) => self.act_on_streams(fault),
+            Fault::Process(fault) => self.act_on_process(fault),
+        }
+        None
+    }
+
     /// Something happens to messages.
     pub fn act_on_network(&mut self, fault: &NetworkFault) {
         let weather = &mut self.network.weather;
@@ -170,7 +208,7 @@ impl<S: System> World<S> {
                 self.network.cuts.push((node, by));
                 self.meet_cut(Trouble::OneWay);
             }
-            NetworkFault::Hear => self.network.cuts.clear(),
+            NetworkFault::Hear {} => self.network.cuts.clear(),
             NetworkFault::Replay { count } => self.send_again(count),
         }
         self.network.look_up();
@@ -213,5 +251,24 @@ impl<S: System> World<S> {
             ProcessFault::Deaf { node, deaf } => self.nodes[node].deaf = deaf,
             ProcessFault::Refuse { node, rate } => self.nodes[node].refuse = rate,
         }
+    }
+
+    /// Nothing happens to messages any longer, but that those of more bytes than `longest` are lost.
+    pub fn calm_network(&mut self, longest: Option<usize>) {
+        self.set_weather(Weather {
+            longest,
+            ..Weather::default()
+        });
+        self.network.cuts.clear();
+        self.network.captures = false;
+        self.part(&[]);
+    }
+
+    /// Nothing happens to a process any longer.
+    pub fn calm_process(&mut self, at: usize) {
+        let node = &mut self.nodes[at];
+        (node.deaf, node.broadcasts_lost, node.disk_full) = (false, false, false);
+        (node.slow, node.refuse) = (0, 0);
+        self.set_rate(at, 0);
     }
 }

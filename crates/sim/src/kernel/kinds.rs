@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// What the kernel does to messages, connections and processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +53,7 @@ pub enum Trouble {
 }
 
 /// A system's kinds of fault, of which there are 64 at most.
-pub trait Kind: Copy + Eq + 'static {
+pub trait Kind: Copy + Ord + 'static {
     /// Every kind, each at its own number.
     const KINDS: &'static [Self];
 
@@ -62,6 +63,10 @@ pub trait Kind: Copy + Eq + 'static {
     fn name(self) -> &'static str;
     /// What it does.
     fn what(self) -> &'static str;
+    /// The kind as which the kernel's doing counts; `None`: it is of no matter in this system.
+    fn of(trouble: Trouble) -> Option<Self>;
+    /// The kernel's doing that counts as it, if any does.
+    fn trouble(self) -> Option<Trouble>;
 }
 
 /// Declares a system's kinds of fault, `FaultKind`, and how they are spelled and explained: `Name "word" "What it does.",`,
@@ -77,31 +82,6 @@ macro_rules! kinds {
         impl FaultKind {
             /// Every kind.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
-
-            /// How it is spelled on the command line.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)*
-                }
-            }
-
-            /// The kind as which the kernel's doing counts; `None`: it is of no matter in this system.
-            #[must_use]
-            pub const fn of(trouble: $crate::kernel::kinds::Trouble) -> Option<Self> {
-                match trouble {
-                    $($($crate::kernel::kinds::Trouble::$trouble => Some(Self::$name),)?)*
-                    _ => None,
-                }
-            }
-
-            /// What it does.
-            #[must_use]
-            pub const fn what(self) -> &'static str {
-                match self {
-                    $(Self::$name => $what,)*
-                }
-            }
         }
 
         impl $crate::kernel::kinds::Kind for FaultKind {
@@ -112,16 +92,47 @@ macro_rules! kinds {
             }
 
             fn name(self) -> &'static str {
-                self.word()
+                match self {
+                    $(Self::$name => $word,)*
+                }
             }
 
             fn what(self) -> &'static str {
-                self.what()
+                match self {
+                    $(Self::$name => $what,)*
+                }
+            }
+
+            fn of(trouble: $crate::kernel::kinds::Trouble) -> Option<Self> {
+                match trouble {
+                    $($($crate::kernel::kinds::Trouble::$trouble => Some(Self::$name),)?)*
+                    _ => None,
+                }
+            }
+
+            fn trouble(self) -> Option<$crate::kernel::kinds::Trouble> {
+                match self {
+                    $($(Self::$name => Some($crate::kernel::kinds::Trouble::$trouble),)?)*
+                    _ => None,
+                }
             }
         }
     };
 }
 pub(crate) use kinds;
+
+/// One run: everything else follows from this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings<K> {
+    /// Where all chance comes from.
+    pub seed: u64,
+    /// How many nodes there are; `None`: the seed chooses.
+    pub nodes: Option<usize>,
+    /// How long the faults last. Recovering from them comes on top.
+    pub time: Duration,
+    /// What may go wrong.
+    pub faults: Faults<K>,
+}
 
 /// A set of kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,5 +232,33 @@ impl<K: Kind> fmt::Display for Faults<K> {
             write!(f, "{comma}{}", kind.name())?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    kinds! {
+        Drop(Drop) "drop" "Messages are lost.",
+        Pause(Pause) "pause" "A process stands still.",
+        Run "run" "Programs run.",
+    }
+
+    type Faults = super::Faults<FaultKind>;
+
+    #[test]
+    fn sets_are_read_as_they_are_written() {
+        for text in ["all", "none", "drop", "drop,run"] {
+            let set: Faults = text.parse().unwrap();
+            assert_eq!(set.to_string(), text);
+        }
+        let set: Faults = "all,-pause".parse().unwrap();
+        assert!(!set.contains(FaultKind::Pause) && set.contains(FaultKind::Drop));
+    }
+
+    #[test]
+    fn a_word_that_is_none_of_them_is_answered_with_all_of_them() {
+        let error = "drop,gremlins".parse::<Faults>().unwrap_err();
+        let all = "no fault 'gremlins': give all, none or some of drop, pause, run,";
+        assert!(error.contains(all), "{error}");
     }
 }

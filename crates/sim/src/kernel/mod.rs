@@ -8,6 +8,7 @@
 pub mod checks;
 pub mod clock;
 pub mod faults;
+pub mod generate;
 pub mod guard;
 pub mod kinds;
 pub mod network;
@@ -17,6 +18,7 @@ pub mod rng;
 pub mod run;
 pub mod schedule;
 pub mod shrink;
+pub mod stats;
 pub mod stranger;
 pub mod streams;
 pub mod system;

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use super::kinds::Trouble;
 use super::queue::{self, Bytes, Event};
-use super::system::{Count, Message, Peer, Route, System};
+use super::stats::Count;
+use super::system::{Message, Peer, Route, System};
 use super::world::{World, id};
 
 /// How many messages are kept for being sent again much later.

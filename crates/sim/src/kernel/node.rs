@@ -14,8 +14,9 @@ use super::clock::Clock;
 use super::kinds::Trouble;
 use super::queue::Bytes;
 use super::rng::Rng;
+use super::stats::Count;
 use super::streams::Carrier;
-use super::system::{Count, Message, Moment, Peer, System};
+use super::system::{Message, Moment, Peer, System};
 use super::world::id;
 
 /// Messages that wait for a process that does not read them. Fewer than one turn of the driver reads

@@ -57,21 +57,21 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         if fails {
             self.best = candidate;
         }
-        (self.tried)(self.runs, self.best.actions().len());
+        (self.tried)(self.runs, self.best.parts().actions.len());
         fails
     }
 
     /// Halves the time, and takes off what comes later; then ends with the last action.
     fn end_earlier(&mut self) {
-        let mut time = self.best.time_us() / 2;
-        while self.best.time_us() - time > self.best.time_us() / 64 {
+        let mut time = self.best.parts().time_us / 2;
+        while self.best.parts().time_us - time > self.best.parts().time_us / 64 {
             if self.try_out(ending(&self.best, time)) {
-                time = self.best.time_us() / 2;
+                time = self.best.parts().time_us / 2;
             } else {
-                time += (self.best.time_us() - time) / 2;
+                time += (self.best.parts().time_us - time) / 2;
             }
         }
-        if let Some(last) = self.best.actions().last() {
+        if let Some(last) = self.best.parts().actions.last() {
             let time = last.at_us + 1;
             self.try_out(ending(&self.best, time));
         }
@@ -79,13 +79,13 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
 
     /// Delta debugging: takes out ever smaller parts.
     fn drop_actions(&mut self) {
-        let mut part = self.best.actions().len().div_ceil(2);
+        let mut part = self.best.parts().actions.len().div_ceil(2);
         while part > 0 {
             let mut at = 0;
-            while at < self.best.actions().len() {
+            while at < self.best.parts().actions.len() {
                 let mut candidate = self.best.clone();
-                let end = (at + part).min(candidate.actions().len());
-                candidate.actions_mut().drain(at..end);
+                let end = (at + part).min(candidate.parts().actions.len());
+                candidate.parts_mut().actions.drain(at..end);
                 if !self.try_out(candidate) {
                     at += part;
                 }
@@ -98,26 +98,24 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         let mut node = self.best.nodes();
         while node > 0 {
             node -= 1;
-            if self.best.nodes() > 1 {
-                self.try_out(self.best.without(node));
-            }
+            self.try_out(self.best.without(node));
         }
     }
 
     /// Shortens the quiet before each action.
     fn begin_earlier(&mut self) {
-        for at in 0..self.best.actions().len() {
+        for at in 0..self.best.parts().actions.len() {
             let earlier = at
                 .checked_sub(1)
-                .map_or(0, |before| self.best.actions()[before].at_us);
-            let mut quiet = self.best.actions()[at].at_us - earlier;
+                .map_or(0, |before| self.best.parts().actions[before].at_us);
+            let mut quiet = self.best.parts().actions[at].at_us - earlier;
             while quiet > 1_000 {
                 quiet /= 2;
                 let mut candidate = self.best.clone();
-                for action in &mut candidate.actions_mut()[at..] {
+                for action in &mut candidate.parts_mut().actions[at..] {
                     action.at_us -= quiet;
                 }
-                candidate.set_time_us(candidate.time_us() - quiet);
+                *candidate.parts_mut().time_us -= quiet;
                 self.try_out(candidate);
             }
         }
@@ -125,16 +123,15 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
 
     fn start_all_again(&mut self) {
         let mut candidate = self.best.clone();
-        candidate.start_all_again();
+        candidate.parts_mut().stay_dead.clear();
         self.try_out(candidate);
     }
 }
 
 fn ending<S: Schedule>(schedule: &S, time_us: u64) -> S {
     let mut shorter = schedule.clone();
-    shorter.set_time_us(time_us);
-    shorter
-        .actions_mut()
-        .retain(|action| action.at_us < time_us);
+    let parts = shorter.parts_mut();
+    *parts.time_us = time_us;
+    parts.actions.retain(|action| action.at_us < time_us);
     shorter
 }

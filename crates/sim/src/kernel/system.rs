@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ring_proto::Machine;
 
-use super::kinds::Trouble;
 use super::queue;
+use super::stats::Count;
 use super::streams::{Carrier, Fabric};
 use super::world::World;
 
@@ -32,17 +32,6 @@ impl Moment {
     pub const fn time(self) -> Duration {
         Duration::from_nanos(self.at)
     }
-}
-
-/// What the kernel counts, for a system to keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Count {
-    /// An event of the world.
-    Event,
-    /// A message that found the queue of a process that does not read it full.
-    Overflowed,
-    /// Something that went wrong.
-    Met(Trouble),
 }
 
 /// Who is to hear a message.
@@ -148,7 +137,7 @@ pub trait System: Sized {
     fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration);
 
     /// A message that arrives at `due` is not what was sent, and no checksum has noticed.
-    fn corrupted(&mut self, due: u64, sent: &[u8], arrives: &[u8]);
+    fn corrupted(&mut self, _due: u64, _sent: &[u8], _arrives: &[u8]) {}
 
     /// A machine has told something.
     fn observed(
@@ -183,5 +172,5 @@ pub trait System: Sized {
     fn resumed(world: &mut World<Self>, at: usize, missed: Self::Missed);
 
     /// An event is over.
-    fn after_event(&mut self);
+    fn after_event(&mut self) {}
 }

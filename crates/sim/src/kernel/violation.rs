@@ -3,6 +3,37 @@
 use std::fmt;
 use std::time::Duration;
 
+/// Declares a list of rules or of excuses, each with its text.
+macro_rules! texts {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$doc])* #[doc = concat!("In words: ", $text, ".")] $variant,)*
+        }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// In words.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)*
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.text())
+            }
+        }
+    };
+}
+pub(crate) use texts;
+
 /// After so many violations a run has shown what it can.
 pub const MAX_VIOLATIONS: usize = 8;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ring_proto::time::{Now, nanos};
 use ring_runtime::driver::{Driver, ReceiveBatch, TransmitBatch};
 
+use super::faults::{Fault, NetworkFault};
 use super::kinds::Trouble;
 use super::network::Network;
 use super::node::{
@@ -14,9 +15,10 @@ use super::node::{
 };
 use super::queue::{Event, Queue};
 use super::rng::Rng;
-use super::schedule::Action;
+use super::schedule::{Action, Schedule};
+use super::stats::Count;
 use super::streams::{Carrier, Fabric, StreamWeather};
-use super::system::{Count, Message, Moment, Peer, System};
+use super::system::{Message, Moment, Peer, System};
 
 const SECOND: u64 = 1_000_000_000;
 /// Messages that a node reads at once: small, so that thousands of nodes fit.
@@ -84,6 +86,28 @@ impl<S: System> World<S> {
             stream_weather: StreamWeather::default(),
             over: false,
         }
+    }
+
+    /// So many nodes that a schedule's actions happen to, none of them started.
+    pub fn of_schedule<W: Clone>(
+        nodes: Vec<Node<S>>,
+        schedule: &impl Schedule<Fault = S::Fault>,
+        rng: Rng,
+        system: S,
+    ) -> Self
+    where
+        S: System<Fault = Fault<W>>,
+    {
+        let parts = schedule.parts();
+        let (least, more) = parts.latency_us;
+        let network = Network::new((least * 1_000, more * 1_000));
+        let mut world = Self::assemble(nodes, network, rng, system);
+        let is_replay =
+            |fault: &Fault<W>| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
+        let mut actions = parts.actions.iter();
+        world.network.captures = actions.any(|action| is_replay(&action.fault));
+        world.schedule(parts.actions.into());
+        world
     }
 
     /// Carries out these actions when they are due.

@@ -63,7 +63,7 @@ impl<M: Subject> World<M> {
             | Fault::Part { .. } => self.act_on_segment(fault),
             Fault::Replay { frames } => self.replay(frames),
             Fault::Stranger { frames } => self.hear_stranger(frames),
-            Fault::Unresponsive => self.begin_asking(),
+            Fault::Unresponsive {} => self.begin_asking(),
             Fault::Dead {
                 first,
                 count,
@@ -305,7 +305,7 @@ impl<M: Subject> World<M> {
         let constants = if percent == 100 && expect.is_none() {
             Rc::clone(ring)
         } else {
-            self.system.stats.met.0[FaultKind::Constants as usize] += 1;
+            self.system.stats.note_met(FaultKind::Constants);
             let heartbeat = (ring.heartbeat * u32::from(percent) / 100).max(SHORTEST);
             Rc::new(Constants {
                 max_members: ring.max_members,

@@ -186,6 +186,13 @@ impl Maker {
         }
     }
 
+    /// A fault that ends.
+    fn until(&mut self, at: u64, end: u64, fault: Fault) {
+        let ends = fault.end();
+        self.at(at, fault);
+        self.at(end, ends);
+    }
+
     /// Mostly short, sometimes long: from `low` to `high`, each doubling as likely as the others.
     fn lasting(&mut self, low: u64, high: u64) -> u64 {
         let doublings = (high / low.max(1)).max(1).ilog2();
@@ -207,49 +214,30 @@ impl Maker {
     fn spell(&mut self, kind: FaultKind, at: u64) {
         let node = self.node();
         let end = at + self.lasting(100 * MS, 8 * SECOND);
-        let (begins, ends) = match kind {
-            FaultKind::Deaf => (
-                Fault::Deaf { node, deaf: true },
-                Fault::Deaf { node, deaf: false },
-            ),
-            FaultKind::Broadcast => (
-                Fault::Broadcast { node, lost: true },
-                Fault::Broadcast { node, lost: false },
-            ),
+        let fault = match kind {
+            FaultKind::Deaf => Fault::Deaf { node, deaf: true },
+            FaultKind::Broadcast => Fault::Broadcast { node, lost: true },
+            FaultKind::Unicast => {
+                let (sent, received, refused) = self.rng.pick(&[
+                    (true, false, false),
+                    (false, true, false),
+                    (true, true, false),
+                    (false, false, true),
+                ]);
+                Fault::Unicast {
+                    node,
+                    sent,
+                    received,
+                    refused,
+                }
+            }
             _ => {
                 let by = i32::try_from(self.rng.between(20_000, MAX_DRIFT.into())).unwrap_or(0);
                 let millionths = by * self.rng.pick(&[1, -1]);
-                let right = 0;
-                (
-                    Fault::Drift { node, millionths },
-                    Fault::Drift {
-                        node,
-                        millionths: right,
-                    },
-                )
+                Fault::Drift { node, millionths }
             }
         };
-        self.at(at, begins);
-        self.at(end, ends);
-    }
-
-    fn unicast(&mut self, at: u64) {
-        let node = self.node();
-        let end = at + self.lasting(100 * MS, 8 * SECOND);
-        let lost = |(sent, received, refused)| Fault::Unicast {
-            node,
-            sent,
-            received,
-            refused,
-        };
-        let how = self.rng.pick(&[
-            (true, false, false),
-            (false, true, false),
-            (true, true, false),
-            (false, false, true),
-        ]);
-        self.at(at, lost(how));
-        self.at(end, lost((false, false, false)));
+        self.until(at, end, fault);
     }
 
     /// One node works while another, which may have got its link just now, is behind a switch that forwards nothing
@@ -272,11 +260,9 @@ impl Maker {
         let begins = at + self.rng.between(300 * MS, SECOND);
         let ends = begins + self.rng.between(300 * MS, 1_500 * MS);
         if self.rng.chance(300) {
-            self.at(begins, Fault::Unplug { node });
-            self.at(begins + 50 * MS, Fault::Plug { node });
+            self.until(begins, begins + 50 * MS, Fault::Unplug { node });
         }
-        self.at(begins, Fault::Aside { node, aside: true });
-        self.at(ends, Fault::Aside { node, aside: false });
+        self.until(begins, ends, Fault::Aside { node, aside: true });
     }
 
     fn episode(&mut self, kind: FaultKind, at: u64) {
@@ -312,26 +298,23 @@ impl Maker {
             FaultKind::HoldOff => {
                 let node = self.node();
                 let end = at + self.lasting(10 * MS, 8 * SECOND);
-                self.at(at, Fault::HoldOff { node });
-                self.at(end, Fault::HoldAgain { node });
+                self.until(at, end, Fault::HoldOff { node });
             }
             FaultKind::Link => {
                 let node = self.node();
                 let end = at + self.lasting(MS, 8 * SECOND);
-                self.at(at, Fault::Unplug { node });
-                self.at(end, Fault::Plug { node });
+                self.until(at, end, Fault::Unplug { node });
             }
             FaultKind::Card => {
                 let node = self.node();
                 let card = u8::try_from(self.rng.below(CARDS.into())).unwrap_or(0);
                 self.at(at, Fault::Card { node, card });
             }
-            FaultKind::Unresponsive => self.at(at, Fault::Unresponsive),
+            FaultKind::Unresponsive => self.at(at, Fault::Unresponsive {}),
             FaultKind::Disk => {
                 let node = self.node();
                 let end = at + self.lasting(10 * MS, 8 * SECOND);
-                self.at(at, Fault::Disk { node, full: true });
-                self.at(end, Fault::Disk { node, full: false });
+                self.until(at, end, Fault::Disk { node, full: true });
             }
             FaultKind::Mtu => {
                 let node = self.node();
@@ -345,12 +328,12 @@ impl Maker {
                     .rng
                     .pick(&[NARROWEST, SMALL_MTU, 300, 576, 1_000, 1_280]);
                 let end = at + self.lasting(100 * MS, 8 * SECOND);
-                self.at(at, Fault::Narrow { mtu });
-                self.at(end, Fault::Narrow { mtu: MTU });
+                self.until(at, end, Fault::Narrow { mtu });
             }
             FaultKind::Once => self.once(at),
-            FaultKind::Deaf | FaultKind::Broadcast | FaultKind::Drift => self.spell(kind, at),
-            FaultKind::Unicast => self.unicast(at),
+            FaultKind::Deaf | FaultKind::Unicast | FaultKind::Broadcast | FaultKind::Drift => {
+                self.spell(kind, at);
+            }
             FaultKind::Aside => self.aside(at),
             FaultKind::Dead => {
                 let first = self.few(DEAD);
@@ -388,54 +371,36 @@ impl Maker {
         let of_1000 = self.rate(600);
         let few_of_1000 = self.rate(80);
         let (by_us, jitter_us) = (self.lasting(100, 30 * MS), self.lasting(100, 30 * MS));
-        let (begins, ends) = match kind {
-            FaultKind::Drop => (Fault::Drop { of_1000 }, Fault::Drop { of_1000: 0 }),
-            FaultKind::Duplicate => (
-                Fault::Duplicate { of_1000 },
-                Fault::Duplicate { of_1000: 0 },
-            ),
-            FaultKind::Reorder => (
-                Fault::Reorder { of_1000, by_us },
-                Fault::Reorder { of_1000: 0, by_us },
-            ),
-            FaultKind::Delay => (
-                Fault::Delay { by_us, jitter_us },
-                Fault::Delay {
-                    by_us: 0,
-                    jitter_us: 0,
-                },
-            ),
-            _ => (
-                Fault::Corrupt {
-                    of_1000: few_of_1000,
-                },
-                Fault::Corrupt { of_1000: 0 },
-            ),
+        let fault = match kind {
+            FaultKind::Drop => Fault::Drop { of_1000 },
+            FaultKind::Duplicate => Fault::Duplicate { of_1000 },
+            FaultKind::Reorder => Fault::Reorder { of_1000, by_us },
+            FaultKind::Delay => Fault::Delay { by_us, jitter_us },
+            _ => Fault::Corrupt {
+                of_1000: few_of_1000,
+            },
         };
-        self.at(at, begins);
-        self.at(end, ends);
+        self.until(at, end, fault);
     }
 
     fn cut(&mut self, kind: FaultKind, at: u64) {
         let end = at + self.lasting(50 * MS, 8 * SECOND);
-        if kind == FaultKind::Oneway {
+        let fault = if kind == FaultKind::Oneway {
             let (from, to) = (self.node(), self.node());
-            self.at(at, Fault::Cut { from, to });
-            self.at(end, Fault::Mend { from, to });
-            return;
-        }
-        let parts = self.rng.between(2, 3);
-        let mut group = || u8::try_from(self.rng.below(parts)).unwrap_or(0);
-        let groups: Vec<u8> = (0..self.nodes).map(|_| group()).collect();
-        self.at(at, Fault::Part { groups });
-        let groups = Vec::new();
-        self.at(end, Fault::Part { groups });
+            Fault::Cut { from, to }
+        } else {
+            let parts = self.rng.between(2, 3);
+            let mut group = || u8::try_from(self.rng.below(parts)).unwrap_or(0);
+            let groups = (0..self.nodes).map(|_| group()).collect();
+            Fault::Part { groups }
+        };
+        self.until(at, end, fault);
     }
 
     fn restart(&mut self, kind: FaultKind, at: u64) {
         let node = self.node();
         let down = self.lasting(20 * MS, 8 * SECOND);
-        let (ends, down) = match kind {
+        let (fault, down) = match kind {
             FaultKind::Forget => (Fault::Forget { node }, down.max(FORGETTING)),
             FaultKind::Rollback => (Fault::Rollback { node }, down.max(FORGETTING)),
             FaultKind::Leave => (Fault::Leave { node }, down + SECOND),
@@ -445,49 +410,37 @@ impl Maker {
                 let percent = if self.rng.chance(500) { near } else { far };
                 let told = self.rng.chance(500);
                 let expect = told.then(|| self.rng.pick(&[2, 3, 2 * self.nodes]));
-                let begins = Fault::Constants {
+                let fault = Fault::Constants {
                     node,
                     percent,
                     expect,
                 };
-                self.at(at, begins);
-                let ends = Fault::Constants {
-                    node,
-                    percent: 100,
-                    expect: None,
-                };
-                return self.at(at + down, ends);
+                (fault, down)
             }
             _ => (Fault::Crash { node }, down),
         };
-        self.at(at, ends);
-        self.at(at + down, Fault::Start { node });
+        self.until(at, at + down, fault);
     }
 
     fn trouble(&mut self, kind: FaultKind, at: u64) {
         let node = self.node();
         let end = at + self.lasting(10 * MS, 4 * SECOND);
-        match kind {
-            FaultKind::Pause => {
-                self.at(at, Fault::Pause { node });
-                self.at(end, Fault::Resume { node });
-            }
+        let fault = match kind {
+            FaultKind::Pause => Fault::Pause { node },
             FaultKind::Slow => {
                 let turn_us = self.lasting(50, 20 * MS);
-                self.at(at, Fault::Slow { node, turn_us });
-                self.at(end, Fault::Slow { node, turn_us: 0 });
+                Fault::Slow { node, turn_us }
             }
             FaultKind::Refuse => {
                 let of_1000 = self.rate(1_000);
-                self.at(at, Fault::Refuse { node, of_1000 });
-                self.at(end, Fault::Refuse { node, of_1000: 0 });
+                Fault::Refuse { node, of_1000 }
             }
             _ => {
                 let of = self.node();
-                self.at(at, Fault::Twin { node, of });
-                self.at(end, Fault::Untwin { node });
+                Fault::Twin { node, of }
             }
-        }
+        };
+        self.until(at, end, fault);
     }
 
     fn clock(&mut self, at: u64) {

@@ -25,7 +25,7 @@ impl<M: Subject> World<M> {
             begun: false,
             quorum,
             asked: None,
-            tenures: self.system.stats.tenures,
+            tenures: self.system.stats.counters.tenures,
         });
         self.command(at, Command::WantToken);
     }
@@ -44,9 +44,9 @@ impl<M: Subject> World<M> {
         job.begun = true;
         let done = Event::Own(Due::Done(id(at), job.number));
         self.queue.push(self.now + job.work, done);
-        self.system.stats.jobs += 1;
+        self.system.stats.counters.jobs += 1;
         if !self.system.checks.work(self.now, at, &token) {
-            self.system.stats.fenced += 1;
+            self.system.stats.counters.fenced += 1;
         }
     }
 

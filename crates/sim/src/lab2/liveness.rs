@@ -58,16 +58,6 @@ const AWAY: u32 = 16;
 /// So many WAITER_TIMEOUTs a node that nobody takes the token from owns nothing before it asks.
 const PROBE: u32 = 4;
 
-/// What undoes a fault that has lasted.
-fn relief(fault: &Fault) -> Fault {
-    match *fault {
-        Fault::Broadcast { node, .. } => Fault::Broadcast { node, lost: false },
-        Fault::Cut { from, to } => Fault::Mend { from, to },
-        Fault::Slow { node, .. } => Fault::Slow { node, turn_us: 0 },
-        ref other => other.clone(),
-    }
-}
-
 /// Since when all tables are equal, as far as was looked.
 #[derive(Debug, Default)]
 struct Tables {
@@ -128,7 +118,7 @@ impl<M: Subject> World<M> {
     pub(super) fn recover(&mut self, schedule: &Schedule) {
         self.phase("the faults end");
         self.end_faults(&schedule.stay_dead);
-        self.system.stats.calm_at = self.now();
+        self.system.stats.counters.calm_at = Some(self.now());
         let calm = self.now();
         let bounds = self.bounds();
         let seen_equal = self.await_one_owner(&bounds);
@@ -149,7 +139,7 @@ impl<M: Subject> World<M> {
             self.serve(None, 1, None, true);
         }
         if let Some(fault) = lasting.filter(|_| afflicted.is_some()) {
-            self.act(&relief(fault));
+            self.act(&fault.end());
             self.run(bounds.patience);
             self.await_one_owner(&self.bounds());
         }
@@ -204,7 +194,7 @@ impl<M: Subject> World<M> {
         let per_frame = mtu.map_or(0, |mtu| mtu.saturating_sub(22) / 22);
         let per_frame = u32::try_from(per_frame.clamp(1, 66)).unwrap_or(1);
         let mut bounds = Bounds::of(&self.system.constants, (members, live, per_frame), latency);
-        if self.system.stats.sent(Kind::Forget) > 0 {
+        if self.system.stats.sent(Kind::Forget.name()) > 0 {
             // Whom one side of a cut has forgotten is brought back by its own frames only.
             bounds.equal_tables += self.system.constants.waiter_timeout() * AWAY;
         }
@@ -261,15 +251,15 @@ impl<M: Subject> World<M> {
             // A round of thousands of members takes minutes, in which nothing else would happen.
             since.is_none_or(|at| world.now() < at + SURE)
         });
-        let equal_after = self.system.stats.tables_equal_after;
+        let equal_after = self.system.stats.counters.tables_equal_after;
         let equal_since = tables.since.and_then(|at| at.checked_sub(begin));
-        self.system.stats.tables_equal_after = equal_after.or(equal_since);
+        self.system.stats.counters.tables_equal_after = equal_after.or(equal_since);
         let limit = if unfit { longer } else { limit };
         match since {
             Some(at) if at <= begin + limit => {
                 // The first time counts: later there is only a dead owner's place to fill.
-                let after = self.system.stats.one_owner_after;
-                self.system.stats.one_owner_after = after.or(at.checked_sub(begin));
+                let after = self.system.stats.counters.one_owner_after;
+                self.system.stats.counters.one_owner_after = after.or(at.checked_sub(begin));
             }
             // Where the world has come to an end nothing can be expected.
             _ if self.over => {}
@@ -306,11 +296,12 @@ impl<M: Subject> World<M> {
         let from = seen_equal.unwrap_or(calm);
         while !self.over {
             if self.common_digest().is_some() {
-                let after = self.system.stats.tables_equal_after;
-                self.system.stats.tables_equal_after = after.or(self.now().checked_sub(calm));
+                let after = self.system.stats.counters.tables_equal_after;
+                self.system.stats.counters.tables_equal_after =
+                    after.or(self.now().checked_sub(calm));
                 return;
             }
-            self.system.stats.tables_equal_after = None;
+            self.system.stats.counters.tables_equal_after = None;
             if self.now() > from + bounds.equal_tables {
                 let what = format!("not within {:?}", bounds.equal_tables);
                 return self.broken(Rule::EqualTables, what);
@@ -390,7 +381,7 @@ impl<M: Subject> World<M> {
         let served = self.run_until(limit, |world| {
             waiting.retain(|&at| match world.nodes[at].own.job {
                 Some(job) => {
-                    let now = world.system.stats.tenures;
+                    let now = world.system.stats.counters.tenures;
                     // Who has let go of the token does not ask for it before it may own again.
                     let since = fit_since.entry(at).or_insert(job.tenures);
                     if world.is_unfit(at) {
@@ -404,7 +395,7 @@ impl<M: Subject> World<M> {
             waiting.is_empty()
         });
         (self.system.again, self.system.again_only) = (None, None);
-        self.system.stats.tenures_waited = most;
+        self.system.stats.counters.tenures_waited = most;
         let at_grade = if quorum { " for a quorum" } else { "" };
         if served.is_none() && !self.over {
             let what = format!(
@@ -434,7 +425,7 @@ impl<M: Subject> World<M> {
             return;
         };
         self.phase("the owner dies");
-        let before = self.system.stats.broadcast;
+        let before = self.system.broadcast.clone();
         self.kill(owner);
         let all_let_go = self.live().all(|at| self.is_unfit(at));
         let limit = bounds.replaced
@@ -444,7 +435,7 @@ impl<M: Subject> World<M> {
                 Duration::ZERO
             };
         let replaced = self.run_until(limit, |world| !world.system.owners.is_empty());
-        self.system.stats.replaced_after = replaced;
+        self.system.stats.counters.replaced_after = replaced;
         if replaced.is_none() && !self.over {
             let what = format!("n{owner} not within {limit:?}");
             self.broken(Rule::Replaced, what);
@@ -454,10 +445,10 @@ impl<M: Subject> World<M> {
     }
 
     /// An election costs O(n) broadcasts: since `before` there were no more.
-    fn count_broadcasts(&mut self, before: &[u64; 12]) {
+    fn count_broadcasts(&mut self, before: &BTreeMap<&'static str, u64>) {
         let live = self.live().count() as u64;
         for kind in [Kind::WhereIsToken, Kind::GeneratingToken, Kind::TokenIsHere] {
-            let cost = self.system.stats.broadcasts(kind) - before[kind as usize];
+            let cost = self.broadcasts(kind) - before.get(kind.name()).copied().unwrap_or(0);
             if cost > BROADCASTS * live {
                 let what = format!("{cost} {kind} among {live} nodes");
                 self.broken(Rule::Broadcasts, what);

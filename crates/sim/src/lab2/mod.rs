@@ -31,10 +31,10 @@ mod view;
 mod world;
 
 pub use notation::{line, mac, name, node_of};
-pub use outcome::{Met, Outcome, Rule, Stats, Violation};
+pub use outcome::{Outcome, Rule, Stats, Violation};
 pub use plan::{Action, Fault, Schedule};
 pub use record::Record;
-pub use run::{replay, run, shrink};
+pub use run::{replay, run};
 pub use settings::{FaultKind, Faults, Settings};
 pub use trace::Trace;
 pub use world::World;

@@ -202,7 +202,7 @@ impl<M: Subject> World<M> {
         }
         self.queue
             .push(until, Event::Own(Due::Errand(id(at), errand.number)));
-        self.system.stats.runs += 1;
+        self.system.stats.counters.runs += 1;
         let driver = self.nodes[at].driver.as_ref();
         let run = driver
             .zip(name(errand.job))

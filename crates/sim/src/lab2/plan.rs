@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use ring_proto::lab2::Constants;
 use ring_proto::time::nanos;
-use serde::{Deserialize, Serialize};
 
 use super::notation::CARDS;
+use super::outcome::{Rule, Stats};
 use super::settings::FaultKind;
-use crate::kernel::schedule::{self, Fault as _};
+use crate::kernel::schedule::{Fault as _, MAX_TIME_US, Nodes, declare_faults, declare_schedule};
 
-/// No time of a schedule is longer.
-const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
 /// Nothing that lasts is longer.
 const MAX_SPAN_US: u64 = 60 * 1_000_000;
 /// The promises count on clocks whose rates differ by no more, in millionths.
@@ -30,45 +28,33 @@ pub(super) const SMALL_MTU: u16 = 128;
 /// The shortest payloads that are all that gets through: an offer does, a heartbeat with its profile does not.
 pub(super) const NARROWEST: u16 = 68;
 
-/// A complete run, as it is replayed, shrunk and kept in a file. Times are in microseconds of the
-/// world's time, nodes are numbered from 0.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Schedule {
-    /// What it shows, for the reader.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub about: String,
-    /// Decides the fate of single frames.
-    pub seed: u64,
-    /// How many nodes there are.
-    pub nodes: usize,
-    /// How long the faults last.
-    pub time_us: u64,
-    /// IDLE_HOLD of the ring.
-    pub idle_hold_us: u64,
-    /// HEART_BEAT_PERIOD of the ring.
-    #[serde(default = "usual_heartbeat")]
-    pub heartbeat_us: u64,
-    /// TAKE_TIMEOUT of the ring.
-    #[serde(default = "usual_take_timeout")]
-    pub take_timeout_us: u64,
-    /// TAKE_ATTEMPTS of the ring.
-    #[serde(default = "usual_take_attempts")]
-    pub take_attempts: u32,
-    /// For how long a silent member stays in the tables.
-    #[serde(default = "usual_forget")]
-    pub forget_us: u64,
-    /// How long a frame takes on a clear segment: at least, and how much longer at most.
-    pub latency_us: (u64, u64),
-    /// Nodes that are not started again when the faults end, if they are dead by then.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stay_dead: Vec<usize>,
-    /// What goes wrong when the other faults have ended, while members want the token: frames that are to reach
-    /// one node do not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lasting: Option<Fault>,
-    /// What goes wrong, in order of time.
-    pub actions: Vec<Action>,
+declare_schedule! {
+    nodes {
+        /// How many nodes there are.
+        pub nodes: usize,
+    }
+    own {
+        /// IDLE_HOLD of the ring.
+        pub idle_hold_us: u64,
+        /// HEART_BEAT_PERIOD of the ring.
+        #[serde(default = "usual_heartbeat")]
+        pub heartbeat_us: u64,
+        /// TAKE_TIMEOUT of the ring.
+        #[serde(default = "usual_take_timeout")]
+        pub take_timeout_us: u64,
+        /// TAKE_ATTEMPTS of the ring.
+        #[serde(default = "usual_take_attempts")]
+        pub take_attempts: u32,
+        /// For how long a silent member stays in the tables.
+        #[serde(default = "usual_forget")]
+        pub forget_us: u64,
+    }
+    last {
+        /// What goes wrong when the other faults have ended, while members want the token: frames that are to reach
+        /// one node do not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub lasting: Option<Fault>,
+    }
 }
 
 /// HEART_BEAT_PERIOD where a schedule does not say otherwise.
@@ -156,181 +142,134 @@ impl Schedule {
         let actions = format!("\"actions\": [{}{end}]", lines.join(","));
         Ok(head.replace("\"actions\": []", &actions) + "\n")
     }
-
-    /// How long the faults last.
-    #[must_use]
-    pub const fn time(&self) -> Duration {
-        Duration::from_micros(self.time_us)
-    }
 }
 
-impl schedule::Schedule for Schedule {
-    type Fault = Fault;
-
+impl Nodes for Schedule {
     fn nodes(&self) -> usize {
         self.nodes
     }
 
-    fn time_us(&self) -> u64 {
-        self.time_us
-    }
-
-    fn set_time_us(&mut self, time_us: u64) {
-        self.time_us = time_us;
-    }
-
-    fn actions(&self) -> &[Action] {
-        &self.actions
-    }
-
-    fn actions_mut(&mut self) -> &mut Vec<Action> {
-        &mut self.actions
-    }
-
-    fn without(&self, gone: usize) -> Self {
-        let mut fewer = self.clone();
-        fewer.nodes -= 1;
-        schedule::take_out(&mut fewer.stay_dead, gone);
-        fewer.lasting.take_if(|fault| !fault.take_out(gone));
-        fewer
-            .actions
-            .retain_mut(|action| action.fault.take_out(gone));
-        fewer
-    }
-
-    fn start_all_again(&mut self) {
-        self.stay_dead.clear();
+    fn take_node(&mut self, node: usize) -> bool {
+        self.nodes -= 1;
+        self.lasting.take_if(|fault| !fault.take_out(node));
+        true
     }
 }
 
-/// Something that goes wrong, or is wanted, at a time.
-pub type Action = schedule::Action<Fault>;
-
-/// What goes wrong, or is wanted. A rate holds until another is set; when the faults end all of
-/// them are undone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "snake_case")]
-#[allow(
-    missing_docs,
-    reason = "node: whose fault it is; of_1000: how often in a thousand"
-)]
-pub enum Fault {
-    /// Frames are lost.
-    Drop { of_1000: u16 },
-    /// Frames come twice.
-    Duplicate { of_1000: u16 },
-    /// Copies of frames come up to so much later than the frame would.
-    Reorder { of_1000: u16, by_us: u64 },
-    /// All frames take longer by so much, and up to the jitter more.
-    Delay { by_us: u64, jitter_us: u64 },
-    /// Bits of frames flip.
-    Corrupt { of_1000: u16 },
-    /// What one node sends does not get to another.
-    Cut { from: usize, to: usize },
-    /// It does again.
-    Mend { from: usize, to: usize },
-    /// Only nodes of the same group hear each other; a node without a group is in group 0.
-    Part { groups: Vec<u8> },
-    /// The process stands still.
-    Pause { node: usize },
-    /// It goes on.
-    Resume { node: usize },
-    /// The process dies.
-    Crash { node: usize },
-    /// The process dies and its state file is lost.
-    Forget { node: usize },
-    /// A dead process is started.
-    Start { node: usize },
-    /// The monotonic clock runs faster by so many millionths.
-    Rate { node: usize, millionths: i32 },
-    /// The wall clock is set forward, or back.
-    Wall { node: usize, by_us: i64 },
-    /// Every turn takes so long.
-    Slow { node: usize, turn_us: u64 },
-    /// The send queue refuses frames.
-    Refuse { node: usize, of_1000: u16 },
-    /// The node gets the MAC address of another.
-    Twin { node: usize, of: usize },
-    /// It gets its own back.
-    Untwin { node: usize },
-    /// So many frames captured earlier are sent again.
-    Replay { frames: u16 },
-    /// A station that is not in the ring sends so many wrong frames.
-    Stranger { frames: u16 },
-    /// The node is started anew with a heartbeat of so many hundredths of the ring's, and all
-    /// that follows from that; 100: with the ring's constants.
-    Constants {
-        node: usize,
-        percent: u16,
-        /// It expects so many members, if no other node is told another number than the ring has.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        expect: Option<usize>,
-    },
-    /// The node wants the token, for so much work.
-    Want {
-        node: usize,
-        work_us: u64,
-        /// The work needs a quorum.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        quorum: bool,
-    },
-    /// The node sets the token's data, if it is the owner.
-    Data { node: usize, len: u16 },
-    /// The node is asked to shut down.
-    Leave { node: usize },
-    /// The node's ip changes to one of this number; 0: it no longer has one.
-    Address { node: usize, ip: u8 },
-    /// The node is told to hand the token over to that one, or, if that is itself, to the next.
-    Yield { node: usize, to: usize },
-    /// The node is told to take part, but to own nothing.
-    HoldOff { node: usize },
-    /// It may own again.
-    HoldAgain { node: usize },
-    /// The node's link goes down.
-    Unplug { node: usize },
-    /// It is up again.
-    Plug { node: usize },
-    /// The node wants to run the job of this number, for so much work, unless it has run in its period: at
-    /// grade quorum, or at any.
-    Once {
-        node: usize,
-        job: u8,
-        quorum: bool,
-        work_us: u64,
-    },
-    /// The node gets the MAC address of its network card of this number; it began with number 0.
-    Card { node: usize, card: u8 },
-    /// From now on, for good, a station outside the ring says WANT_TOKEN all the time and takes nothing.
-    Unresponsive,
-    /// The node's state file cannot be written, or can again.
-    Disk { node: usize, full: bool },
-    /// The node's interface sends and receives payloads of so many bytes at most. It stays so when the
-    /// faults end.
-    Mtu { node: usize, mtu: u16 },
-    /// Nothing reaches the node, or all does again.
-    Deaf { node: usize, deaf: bool },
-    /// Frames to a single station are lost if the node has sent them, or is to receive them, or neither; or
-    /// its interface refuses them.
-    Unicast {
-        node: usize,
-        sent: bool,
-        received: bool,
-        #[serde(default)]
-        refused: bool,
-    },
-    /// Frames to all do not reach the node, or do again.
-    Broadcast { node: usize, lost: bool },
-    /// Nothing reaches the node, and nobody gets what it sends; or all does again.
-    Aside { node: usize, aside: bool },
-    /// Payloads of more bytes than that are lost on their way.
-    Narrow { mtu: u16 },
-    /// A clock's rate is off by more than the promises allow; 0: it is right again.
-    Drift { node: usize, millionths: i32 },
-    /// A process dies; its state file is as it was some writes before.
-    Rollback { node: usize },
-    /// So many stations that are gone, from that number on, are told of by one of them, or have spoken once
-    /// each.
-    Dead { first: u16, count: u16, spoke: bool },
+declare_faults! {
+    /// What goes wrong, or is wanted. A rate holds until another is set; when the faults end all of
+    /// them are undone.
+    #[serde(tag = "do", rename_all = "snake_case")]
+    Fault {
+        /// Frames are lost.
+        Drop[] { of_1000: u16 },
+        /// Frames come twice.
+        Duplicate[] { of_1000: u16 },
+        /// Copies of frames come up to so much later than the frame would.
+        Reorder[] { of_1000: u16, by_us: u64 },
+        /// All frames take longer by so much, and up to the jitter more.
+        Delay[] { by_us: u64, jitter_us: u64 },
+        /// Bits of frames flip.
+        Corrupt[] { of_1000: u16 },
+        /// What one node sends does not get to another.
+        Cut[from, to],
+        /// It does again.
+        Mend[from, to],
+        /// Only nodes of the same group hear each other; a node without a group is in group 0.
+        Part[] groups groups,
+        /// The process stands still.
+        Pause[node],
+        /// It goes on.
+        Resume[node],
+        /// The process dies.
+        Crash[node],
+        /// The process dies and its state file is lost.
+        Forget[node],
+        /// A dead process is started.
+        Start[node],
+        /// The monotonic clock runs faster by so many millionths.
+        Rate[node] { millionths: i32 },
+        /// The wall clock is set forward, or back.
+        Wall[node] { by_us: i64 },
+        /// Every turn takes so long.
+        Slow[node] { turn_us: u64 },
+        /// The send queue refuses frames.
+        Refuse[node] { of_1000: u16 },
+        /// The node gets the MAC address of another.
+        Twin[node, of],
+        /// It gets its own back.
+        Untwin[node],
+        /// So many frames captured earlier are sent again.
+        Replay[] { frames: u16 },
+        /// A station that is not in the ring sends so many wrong frames.
+        Stranger[] { frames: u16 },
+        /// The node is started anew with a heartbeat of so many hundredths of the ring's, and all
+        /// that follows from that; 100: with the ring's constants.
+        Constants[node] {
+            percent: u16,
+            /// It expects so many members, if no other node is told another number than the ring has.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            expect: Option<usize>,
+        },
+        /// The node wants the token, for so much work.
+        Want[node] {
+            work_us: u64,
+            /// The work needs a quorum.
+            #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            quorum: bool,
+        },
+        /// The node sets the token's data, if it is the owner.
+        Data[node] { len: u16 },
+        /// The node is asked to shut down.
+        Leave[node],
+        /// The node's ip changes to one of this number; 0: it no longer has one.
+        Address[node] { ip: u8 },
+        /// The node is told to hand the token over to that one, or, if that is itself, to the next.
+        Yield[node, to],
+        /// The node is told to take part, but to own nothing.
+        HoldOff[node],
+        /// It may own again.
+        HoldAgain[node],
+        /// The node's link goes down.
+        Unplug[node],
+        /// It is up again.
+        Plug[node],
+        /// The node wants to run the job of this number, for so much work, unless it has run in its period: at
+        /// grade quorum, or at any.
+        Once[node] { job: u8, quorum: bool, work_us: u64 },
+        /// The node gets the MAC address of its network card of this number; it began with number 0.
+        Card[node] { card: u8 },
+        /// From now on, for good, a station outside the ring says WANT_TOKEN all the time and takes nothing.
+        Unresponsive[],
+        /// The node's state file cannot be written, or can again.
+        Disk[node] { full: bool },
+        /// The node's interface sends and receives payloads of so many bytes at most. It stays so when the
+        /// faults end.
+        Mtu[node] { mtu: u16 },
+        /// Nothing reaches the node, or all does again.
+        Deaf[node] { deaf: bool },
+        /// Frames to a single station are lost if the node has sent them, or is to receive them, or neither; or
+        /// its interface refuses them.
+        Unicast[node] {
+            sent: bool,
+            received: bool,
+            #[serde(default)]
+            refused: bool,
+        },
+        /// Frames to all do not reach the node, or do again.
+        Broadcast[node] { lost: bool },
+        /// Nothing reaches the node, and nobody gets what it sends; or all does again.
+        Aside[node] { aside: bool },
+        /// Payloads of more bytes than that are lost on their way.
+        Narrow[] { mtu: u16 },
+        /// A clock's rate is off by more than the promises allow; 0: it is right again.
+        Drift[node] { millionths: i32 },
+        /// A process dies; its state file is as it was some writes before.
+        Rollback[node],
+        /// So many stations that are gone, from that number on, are told of by one of them, or have spoken once
+        /// each.
+        Dead[] { first: u16, count: u16, spoke: bool },
+    }
 }
 
 impl Fault {
@@ -362,7 +301,7 @@ impl Fault {
             Self::HoldOff { .. } | Self::HoldAgain { .. } => FaultKind::HoldOff,
             Self::Unplug { .. } | Self::Plug { .. } => FaultKind::Link,
             Self::Card { .. } => FaultKind::Card,
-            Self::Unresponsive => FaultKind::Unresponsive,
+            Self::Unresponsive {} => FaultKind::Unresponsive,
             Self::Disk { .. } => FaultKind::Disk,
             Self::Mtu { .. } => FaultKind::Mtu,
             Self::Once { .. } => FaultKind::Once,
@@ -374,6 +313,53 @@ impl Fault {
             Self::Drift { .. } => FaultKind::Drift,
             Self::Rollback { .. } => FaultKind::Rollback,
             Self::Aside { .. } => FaultKind::Aside,
+        }
+    }
+
+    /// What ends it, if something does.
+    pub(super) fn end(&self) -> Self {
+        match *self {
+            Self::Drop { .. } => Self::Drop { of_1000: 0 },
+            Self::Duplicate { .. } => Self::Duplicate { of_1000: 0 },
+            Self::Reorder { by_us, .. } => Self::Reorder { of_1000: 0, by_us },
+            Self::Delay { .. } => Self::Delay {
+                by_us: 0,
+                jitter_us: 0,
+            },
+            Self::Corrupt { .. } => Self::Corrupt { of_1000: 0 },
+            Self::Cut { from, to } => Self::Mend { from, to },
+            Self::Part { .. } => Self::Part { groups: Vec::new() },
+            Self::Pause { node } => Self::Resume { node },
+            Self::Crash { node }
+            | Self::Forget { node }
+            | Self::Rollback { node }
+            | Self::Leave { node } => Self::Start { node },
+            Self::Slow { node, .. } => Self::Slow { node, turn_us: 0 },
+            Self::Refuse { node, .. } => Self::Refuse { node, of_1000: 0 },
+            Self::Twin { node, .. } => Self::Untwin { node },
+            Self::Constants { node, .. } => Self::Constants {
+                node,
+                percent: 100,
+                expect: None,
+            },
+            Self::HoldOff { node } => Self::HoldAgain { node },
+            Self::Unplug { node } => Self::Plug { node },
+            Self::Disk { node, .. } => Self::Disk { node, full: false },
+            Self::Deaf { node, .. } => Self::Deaf { node, deaf: false },
+            Self::Unicast { node, .. } => Self::Unicast {
+                node,
+                sent: false,
+                received: false,
+                refused: false,
+            },
+            Self::Broadcast { node, .. } => Self::Broadcast { node, lost: false },
+            Self::Aside { node, .. } => Self::Aside { node, aside: false },
+            Self::Narrow { .. } => Self::Narrow { mtu: MTU },
+            Self::Drift { node, .. } => Self::Drift {
+                node,
+                millionths: 0,
+            },
+            ref other => other.clone(),
         }
     }
 
@@ -398,64 +384,6 @@ impl Fault {
             Self::Mtu { mtu, .. } => (MIN_MTU..=MTU).contains(&mtu),
             Self::Narrow { mtu } => (NARROWEST..=MTU).contains(&mtu),
             _ => true,
-        }
-    }
-}
-
-impl schedule::Fault for Fault {
-    fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
-        match self {
-            Self::Cut { from, to } | Self::Mend { from, to } => [Some(from), Some(to)],
-            Self::Twin { node, of: other } | Self::Yield { node, to: other } => {
-                [Some(node), Some(other)]
-            }
-            Self::Pause { node }
-            | Self::Resume { node }
-            | Self::Crash { node }
-            | Self::Forget { node }
-            | Self::Start { node }
-            | Self::Rate { node, .. }
-            | Self::Wall { node, .. }
-            | Self::Slow { node, .. }
-            | Self::Refuse { node, .. }
-            | Self::Untwin { node }
-            | Self::Broadcast { node, .. }
-            | Self::Constants { node, .. }
-            | Self::Want { node, .. }
-            | Self::Data { node, .. }
-            | Self::Leave { node }
-            | Self::HoldOff { node }
-            | Self::HoldAgain { node }
-            | Self::Unplug { node }
-            | Self::Plug { node }
-            | Self::Card { node, .. }
-            | Self::Disk { node, .. }
-            | Self::Mtu { node, .. }
-            | Self::Once { node, .. }
-            | Self::Deaf { node, .. }
-            | Self::Unicast { node, .. }
-            | Self::Drift { node, .. }
-            | Self::Rollback { node }
-            | Self::Aside { node, .. }
-            | Self::Address { node, .. } => [Some(node), None],
-            Self::Drop { .. }
-            | Self::Duplicate { .. }
-            | Self::Reorder { .. }
-            | Self::Delay { .. }
-            | Self::Corrupt { .. }
-            | Self::Part { .. }
-            | Self::Replay { .. }
-            | Self::Stranger { .. }
-            | Self::Narrow { .. }
-            | Self::Dead { .. }
-            | Self::Unresponsive => [None, None],
-        }
-    }
-
-    fn groups_mut(&mut self) -> Option<&mut Vec<u8>> {
-        match self {
-            Self::Part { groups } => Some(groups),
-            _ => None,
         }
     }
 }

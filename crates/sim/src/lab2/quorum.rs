@@ -40,7 +40,7 @@ impl<M: Subject> World<M> {
         };
         let before = node.own.claim.filter(|claim| claim.until > local);
         if before.is_none_or(|before| before.token != token) {
-            self.system.stats.quorums += 1;
+            self.system.stats.counters.quorums += 1;
         }
         let until = before.map_or(until, |before| before.until.max(until));
         node.own.claim = Some(Claim { token, until });

@@ -1,6 +1,7 @@
 //! Lab2 as the kernel sees it: its addresses, its frames, and what becomes of them.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,7 +11,6 @@ use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Kind, Message};
 use ring_proto::lab2::{Command, Constants, Durable, Event, Grade, Reason, State};
 use ring_proto::time::nanos;
 use ring_runtime::driver::frames::MAX_FRAME;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Subject;
 use super::checks::Checks;
@@ -23,8 +23,9 @@ use super::plan::Fault;
 use super::record::Record;
 use super::settings::FaultKind;
 use super::world::World;
+use crate::kernel::stats::Count;
 use crate::kernel::streams::{Fabric, NoStreams};
-use crate::kernel::system::{Count, Moment, Route, System};
+use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::world::index;
 
 /// After so many writes of a state file an earlier one of them is on the disk.
@@ -47,6 +48,8 @@ pub enum Due {
 pub struct Ring<M> {
     pub(super) checks: Checks,
     pub(super) stats: Stats,
+    /// Frames to all that nodes have sent, by the names of their kinds.
+    pub(super) broadcast: BTreeMap<&'static str, u64>,
     pub(super) record: Option<Box<dyn Record>>,
     pub(super) constants: Rc<Constants>,
     /// The longest WAITER_TIMEOUT that a node was told.
@@ -72,6 +75,7 @@ impl<M> Ring<M> {
         Self {
             checks: Checks::default(),
             stats: Stats::default(),
+            broadcast: BTreeMap::new(),
             record: None,
             constants,
             slowest: Duration::ZERO,
@@ -87,7 +91,7 @@ impl<M> Ring<M> {
     }
 
     pub(super) fn met(&mut self, kind: FaultKind) {
-        self.stats.met.0[kind as usize] += 1;
+        self.stats.note_met(kind);
     }
 
     /// Tells whoever records the run what was broken since.
@@ -111,7 +115,7 @@ impl<M: Subject> System for Ring<M> {
     type Machine = M;
     type Streams = NoStreams;
     type Address = MacAddr;
-    type Label = usize;
+    type Label = Option<&'static str>;
     type Node = Own;
     type Missed = Missed;
     type Event = Due;
@@ -152,7 +156,7 @@ impl<M: Subject> System for Ring<M> {
         own: &mut Own,
         bytes: &[u8],
         (): (),
-    ) -> Option<(MacAddr, usize)> {
+    ) -> Option<(MacAddr, Option<&'static str>)> {
         own.seen.replies += 1;
         let Moment { at, node } = moment;
         match Frame::decode(bytes) {
@@ -167,7 +171,7 @@ impl<M: Subject> System for Ring<M> {
                     };
                     own.claim = own.claim.filter(|claim| !ends(claim));
                 }
-                Some((frame.destination, kind as usize))
+                Some((frame.destination, Some(kind.name())))
             }
             Err(error) => {
                 let what = error.to_string();
@@ -183,14 +187,13 @@ impl<M: Subject> System for Ring<M> {
         from: Option<usize>,
         bytes: &[u8],
         to: MacAddr,
-        kind: usize,
+        kind: Option<&'static str>,
     ) {
-        let stats = &mut self.stats;
-        stats.sent[kind] += 1;
-        if to == MacAddr::BROADCAST {
-            stats.broadcast[kind] += 1;
+        self.stats.note_carried(kind);
+        if let Some(kind) = kind.filter(|_| to == MacAddr::BROADCAST) {
+            *self.broadcast.entry(kind).or_default() += 1;
         }
-        stats.fingerprint = xxh3_64_with_seed(bytes, stats.fingerprint ^ leaves);
+        self.stats.mix(leaves, bytes);
         if let Some(record) = &mut self.record {
             record.sent(Duration::from_nanos(leaves), from, bytes);
         }
@@ -248,10 +251,10 @@ impl<M: Subject> System for Ring<M> {
                     own.quorum = None;
                 }
                 if reason == Reason::LeaseExpired {
-                    self.stats.expired_leases += 1;
+                    self.stats.counters.expired_leases += 1;
                 }
                 if to == State::Owner && reason == Reason::Elected {
-                    self.stats.elections += 1;
+                    self.stats.counters.elections += 1;
                     let Moment { at, node } = moment;
                     self.checks.elected(at, node, own.knew, &own.durable);
                 }
@@ -270,14 +273,14 @@ impl<M: Subject> System for Ring<M> {
                 self.checks.elected(at, node, own.knew, &own.durable);
             }
             Event::HandOverFailed { minted, .. } => {
-                self.stats.failed_hand_overs += 1;
+                self.stats.counters.failed_hand_overs += 1;
                 if minted.is_some() {
                     // It had let go of what it had offered, be it within one turn.
                     own.claim = None;
                 }
             }
-            Event::MemberSilent { .. } => self.stats.silent += 1,
-            Event::MemberForgotten { .. } => self.stats.forgotten += 1,
+            Event::MemberSilent { .. } => self.stats.counters.silent += 1,
+            Event::MemberForgotten { .. } => self.stats.counters.forgotten += 1,
             Event::MemberAdded { members, .. } => seen.grown = members,
             _ => {}
         }
@@ -306,15 +309,7 @@ impl<M: Subject> System for Ring<M> {
     }
 
     fn count(&mut self, what: Count) {
-        match what {
-            Count::Event => self.stats.events += 1,
-            Count::Overflowed => self.stats.overflowed += 1,
-            Count::Met(trouble) => {
-                if let Some(kind) = FaultKind::of(trouble) {
-                    self.met(kind);
-                }
-            }
-        }
+        self.stats.count(what);
     }
 
     fn storm(&mut self, now: u64, sent: u64) {

@@ -6,7 +6,8 @@ use super::plan::Schedule;
 use super::record::Record;
 use super::settings::Settings;
 use super::world::World;
-use crate::kernel;
+use crate::kernel::guard::guarded;
+use crate::kernel::schedule::Schedule as _;
 
 /// Runs what follows from the settings: first the faults, then the recovery from them.
 #[must_use]
@@ -17,7 +18,7 @@ pub fn run<M: Subject>(settings: &Settings) -> Outcome {
 /// Runs a schedule; `record` sees every detail. A machine that panics is a violation.
 #[must_use]
 pub fn replay<M: Subject>(schedule: &Schedule, record: Option<Box<dyn Record>>) -> Outcome {
-    kernel::guard::guarded(|| {
+    guarded(|| {
         let mut world = World::<M>::of(schedule);
         if let Some(record) = record {
             world.record(record);
@@ -28,19 +29,6 @@ pub fn replay<M: Subject>(schedule: &Schedule, record: Option<Box<dyn Record>>) 
         world.finish()
     })
     .unwrap_or_else(|what| Outcome::panicked(schedule.time_us, Rule::Panic, what))
-}
-
-/// Finds a shorter schedule in which the same rule is broken: fewer actions, fewer nodes, less
-/// time. `tried` is told how many runs that has taken so far, and how many actions are left.
-///
-/// The schedule comes back as it was if the rule is not broken in it.
-pub fn shrink<M: Subject>(
-    schedule: &Schedule,
-    rule: Rule,
-    tried: impl FnMut(usize, usize),
-) -> Schedule {
-    let fails = |shorter: &Schedule| replay::<M>(shorter, None).breaks(rule);
-    kernel::shrink::shrink(schedule, fails, tried)
 }
 
 #[cfg(test)]

@@ -60,27 +60,3 @@ kinds! {
     Rollback "rollback" "A process dies and starts again with an older state file: a power loss.",
     Aside "aside" "A node is cut off for about as long as it takes to elect itself, while another works.",
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{FaultKind, Faults};
-
-    #[test]
-    fn sets_are_read_as_they_are_written() {
-        for text in ["all", "none", "drop", "drop,twin,work"] {
-            let set: Faults = text.parse().unwrap();
-            assert_eq!(set.to_string(), text);
-        }
-        let set: Faults = "all,-twin".parse().unwrap();
-        assert!(!set.contains(FaultKind::Twin) && set.contains(FaultKind::Drop));
-    }
-
-    #[test]
-    fn a_word_that_is_none_of_them_is_answered_with_all_of_them() {
-        let error = "drop,gremlins".parse::<Faults>().unwrap_err();
-        assert!(error.contains("no fault 'gremlins'"), "{error}");
-        for kind in FaultKind::ALL {
-            assert!(error.contains(kind.word()), "{error}");
-        }
-    }
-}

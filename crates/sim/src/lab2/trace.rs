@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::fmt::Write;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -36,14 +35,10 @@ impl Trace {
         }
     }
 
-    /// The lines so far.
+    /// The lines so far, and none from here on.
     #[must_use]
-    pub fn text(&self) -> String {
-        let told = self.told.borrow();
-        told.lines.iter().fold(String::new(), |mut text, line| {
-            let _ = writeln!(text, "{line}");
-            text
-        })
+    pub fn take(&self) -> Vec<String> {
+        self.told.take().lines.into()
     }
 
     fn tell(&self, at: Duration, node: Option<usize>, what: std::fmt::Arguments<'_>) {

@@ -65,7 +65,14 @@ impl<M: Subject> World<M> {
     /// How many frames of a kind were sent.
     #[must_use]
     pub fn sent(&self, kind: Kind) -> u64 {
-        self.system.stats.sent(kind)
+        self.system.stats.sent(kind.name())
+    }
+
+    /// How many of them to all.
+    #[must_use]
+    pub fn broadcasts(&self, kind: Kind) -> u64 {
+        let count = self.system.broadcast.get(kind.name());
+        count.copied().unwrap_or(0)
     }
 
     /// What happened so far.
@@ -92,7 +99,7 @@ impl<M: Subject> World<M> {
         }
         let mut stats = self.system.stats;
         stats.time = Duration::from_nanos(self.now);
-        stats.exempted = self.system.checks.exempted;
+        stats.counters.exempted = self.system.checks.exempted;
         Outcome {
             violations: self.system.checks.violations,
             stats,

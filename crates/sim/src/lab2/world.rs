@@ -104,7 +104,7 @@ impl<M: Subject> World<M> {
             true
         };
         self.nodes[at].own.last_held = held;
-        self.system.stats.tenures += u64::from(is_tenure);
+        self.system.stats.counters.tenures += u64::from(is_tenure);
         let Ring { checks, owners, .. } = &mut self.system;
         checks.exempt.hold(mac, &token);
         let nodes = &self.nodes;

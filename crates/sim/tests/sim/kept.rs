@@ -4,9 +4,16 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Declares a test for each file in `schedules/` beside the caller's: it calls the caller's `holds`.
+/// Declares a test for each file in `schedules/` beside the caller's: the caller's `replay` runs it.
 macro_rules! schedules {
-    ($($name:ident,)*) => {
+    ($schedule:ty; $($name:ident,)*) => {
+        fn holds(text: &str) {
+            let schedule: $schedule = serde_json::from_str(text).expect("a schedule");
+            schedule.check().expect("a sound one");
+            let outcome = replay(&schedule);
+            assert_eq!(outcome.violations, [], "{}", schedule.about);
+        }
+
         $(
             #[test]
             fn $name() {

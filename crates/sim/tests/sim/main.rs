@@ -13,3 +13,4 @@ mod ftn;
 mod jitterbug;
 mod kept;
 mod lab2;
+mod seeds;

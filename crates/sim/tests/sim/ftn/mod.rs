@@ -5,7 +5,10 @@ mod schedules;
 
 use std::time::Duration;
 
-use ring_sim::ftn::{Excuse, FaultKind, Faults, Settings, Stats, run};
+use ring_codec::ftn::Kind;
+use ring_sim::ftn::{Excuse, FaultKind, Faults, Settings, run};
+
+use crate::seeds::{all_are_met, all_hold, are_one_run_each};
 
 fn settings(seed: u64, faults: Faults) -> Settings {
     Settings {
@@ -19,31 +22,22 @@ fn settings(seed: u64, faults: Faults) -> Settings {
 
 #[test]
 fn whatever_goes_wrong_the_promises_are_kept() {
-    let mut all = Stats::default();
-    for seed in 0..200 {
-        let outcome = run(&settings(seed, Faults::all()));
-        assert_eq!(outcome.violations, [], "seed {seed}");
-        all.add(&outcome.stats);
-    }
-    for kind in FaultKind::ALL {
-        assert!(all.met(*kind) > 0, "{kind:?} is never met");
-    }
+    let all = all_hold(Faults::all(), 0..200, |seed, faults| {
+        run(&settings(seed, faults))
+    });
+    all_are_met(&all);
     assert!(all.excused(Excuse::ServerLost) > 0 && all.excused(Excuse::TwoLeaders) > 0);
-    assert!(all.sent.iter().all(|&sent| sent > 0), "{:?}", all.sent);
-    assert!(all.grants > 1_000 && all.updates > 1_000 && all.resets > 10);
+    assert_eq!(all.sent.len(), Kind::ALL.len(), "{:?}", all.sent);
+    let counters = all.counters;
+    assert!(counters.grants > 1_000 && counters.updates > 1_000 && counters.resets > 10);
 }
 
 #[test]
 fn every_kind_of_fault_is_met_alone_and_survived() {
     for &kind in FaultKind::ALL {
-        let mut all = Stats::default();
         let life = [FaultKind::Run, FaultKind::Hold];
         let faults: Faults = life.into_iter().chain([kind]).collect();
-        for seed in 0..4 {
-            let outcome = run(&settings(seed, faults));
-            assert_eq!(outcome.violations, [], "{kind:?}, seed {seed}");
-            all.add(&outcome.stats);
-        }
+        let all = all_hold(faults, 0..4, |seed, faults| run(&settings(seed, faults)));
         assert!(all.met(kind) > 0, "{kind:?}");
     }
 }
@@ -54,8 +48,12 @@ fn without_faults_nothing_is_excused_but_updates_of_the_server_that_is_killed() 
         let outcome = run(&settings(seed, Faults::NONE));
         assert_eq!(outcome.violations, [], "seed {seed}");
         let stats = outcome.stats;
-        assert_eq!((stats.resets, stats.conflicts, stats.overflowed), (0, 0, 0));
-        for excuse in Excuse::ALL {
+        let counters = &stats.counters;
+        assert_eq!(
+            (counters.resets, counters.conflicts, stats.overflowed),
+            (0, 0, 0)
+        );
+        for &excuse in Excuse::ALL {
             assert!(excuse == Excuse::ServerLost || stats.excused(excuse) == 0);
         }
     }
@@ -63,12 +61,5 @@ fn without_faults_nothing_is_excused_but_updates_of_the_server_that_is_killed() 
 
 #[test]
 fn a_seed_makes_one_run() {
-    let settings = settings(7, Faults::all());
-    let (one, again) = (run(&settings), run(&settings));
-    assert_eq!(one, again);
-    let other = run(&Settings {
-        seed: 8,
-        ..settings
-    });
-    assert_ne!(one.stats.fingerprint, other.stats.fingerprint);
+    are_one_run_each(|seed| run(&settings(seed, Faults::all())));
 }

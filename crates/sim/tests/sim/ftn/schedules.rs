@@ -6,6 +6,7 @@ use ring_sim::ftn::{Schedule, replay};
 use crate::kept::schedules;
 
 schedules! {
+    Schedule;
     a_grace_outlives_its_leader,
     a_leader_follows_a_state_of_before_a_lost_state_file,
     a_leader_that_has_lost_its_state_file_outnumbers_what_a_server_knows,
@@ -36,11 +37,4 @@ schedules! {
     lists_that_come_at_the_same_time_do_not_drive_each_other_out,
     what_was_to_go_to_a_server_before_delays_nothing,
     who_has_had_its_turn_lets_another_list_come,
-}
-
-fn holds(text: &str) {
-    let schedule: Schedule = serde_json::from_str(text).expect("a schedule");
-    schedule.check().expect("a sound one");
-    let outcome = replay(&schedule);
-    assert_eq!(outcome.violations, [], "{}", schedule.about);
 }

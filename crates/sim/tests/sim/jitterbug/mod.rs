@@ -5,7 +5,9 @@ mod schedules;
 
 use std::time::Duration;
 
-use ring_sim::jitterbug::{Excuse, FaultKind, Faults, Settings, Stats, run};
+use ring_sim::jitterbug::{Excuse, FaultKind, Faults, Settings, run};
+
+use crate::seeds::{all_are_counted, all_are_met, all_hold, are_one_run_each};
 
 fn settings(seed: u64, faults: Faults) -> Settings {
     Settings {
@@ -18,38 +20,20 @@ fn settings(seed: u64, faults: Faults) -> Settings {
 
 #[test]
 fn whatever_goes_wrong_the_promises_are_kept() {
-    let mut all = Stats::default();
-    for seed in 0..200 {
-        let outcome = run(&settings(seed, Faults::all()));
-        assert_eq!(outcome.violations, [], "seed {seed}");
-        all.add(&outcome.stats);
-    }
-    for kind in FaultKind::ALL {
-        assert!(all.met(*kind) > 0, "{kind:?} is never met");
-    }
+    let all = all_hold(Faults::all(), 0..200, |seed, faults| {
+        run(&settings(seed, faults))
+    });
+    all_are_met(&all);
+    all_are_counted(&all.counters);
     assert!(all.excused(Excuse::Network) > 0 && all.excused(Excuse::Forged) > 0);
-    assert!(
-        all.passes.iter().all(|&count| count > 0),
-        "{:?}",
-        all.passes
-    );
-    assert!(
-        all.accepted.iter().all(|&count| count > 0),
-        "{:?}",
-        all.accepted
-    );
-    assert!(all.stalls > 0 && all.programs.0 > 0 && all.programs.1 > 0);
 }
 
 #[test]
 fn every_kind_of_fault_is_met_alone_and_survived() {
     for &kind in FaultKind::ALL {
-        let mut all = Stats::default();
-        for seed in 0..6 {
-            let outcome = run(&settings(seed, Faults::only(kind)));
-            assert_eq!(outcome.violations, [], "{kind:?}, seed {seed}");
-            all.add(&outcome.stats);
-        }
+        let all = all_hold(Faults::only(kind), 0..6, |seed, faults| {
+            run(&settings(seed, faults))
+        });
         assert!(all.met(kind) > 0, "{kind:?}");
     }
 }
@@ -63,7 +47,11 @@ fn without_faults_nothing_is_excused_and_no_pass_fails() {
         });
         assert_eq!(outcome.violations, [], "seed {seed}");
         let stats = outcome.stats;
-        assert_eq!((stats.stalls, stats.overflowed), (0, 0), "seed {seed}");
+        assert_eq!(
+            (stats.counters.stalls, stats.overflowed),
+            (0, 0),
+            "seed {seed}"
+        );
         for excuse in [
             Excuse::EqualIds,
             Excuse::Forged,
@@ -77,12 +65,5 @@ fn without_faults_nothing_is_excused_and_no_pass_fails() {
 
 #[test]
 fn a_seed_makes_one_run() {
-    let settings = settings(7, Faults::all());
-    let (one, again) = (run(&settings), run(&settings));
-    assert_eq!(one, again);
-    let other = run(&Settings {
-        seed: 8,
-        ..settings
-    });
-    assert_ne!(one.stats.fingerprint, other.stats.fingerprint);
+    are_one_run_each(|seed| run(&settings(seed, Faults::all())));
 }

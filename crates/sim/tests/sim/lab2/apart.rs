@@ -25,10 +25,10 @@ fn critical_sections(percent: u16) -> u64 {
         percent,
         expect,
     });
-    let before = world.stats().jobs;
+    let before = world.stats().counters.jobs;
     work(&mut world, 20_000 * MS);
     assert_eq!(world.violations(), [], "{percent} hundredths");
-    world.stats().jobs - before
+    world.stats().counters.jobs - before
 }
 
 /// Nodes 0 and 1 want the token whenever they do not have it.
@@ -65,10 +65,10 @@ fn a_station_that_begs_and_takes_nothing_starves_no_work_that_needs_a_quorum() {
     let mut world = World::<Lab2>::new(3, constants, 1);
     world.start_all();
     world.run(2_000 * MS);
-    world.act(&Fault::Unresponsive);
-    let before = world.stats().jobs;
+    world.act(&Fault::Unresponsive {});
+    let before = world.stats().counters.jobs;
     work(&mut world, 6_000 * MS);
-    let done = world.stats().jobs - before;
+    let done = world.stats().counters.jobs - before;
     // Two tenures of 20 ms, and one hand-over in vain.
     assert!(done >= 150, "{done}");
     assert_eq!(world.violations(), []);
@@ -95,9 +95,9 @@ fn members_that_left_or_changed_their_address_leave_a_quorum_to_those_that_are_t
             world.run(2_000 * MS);
         }
     }
-    let before = world.stats().jobs;
+    let before = world.stats().counters.jobs;
     work(&mut world, 1_000 * MS);
-    let done = world.stats().jobs - before;
+    let done = world.stats().counters.jobs - before;
     assert!(done > 30, "{done}");
     assert_eq!(world.violations(), []);
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use ring_proto::lab2::Lab2;
 use ring_sim::lab2::{FaultKind, Faults, Settings, run};
 
+use crate::seeds::{all_hold, are_one_run_each};
+
 fn settings(seed: u64, faults: Faults) -> Settings {
     Settings {
         seed,
@@ -46,29 +48,24 @@ fn without_faults_there_is_one_election_and_no_other_trouble() {
     let outcome = run::<Lab2>(&settings(1, Faults::NONE));
     assert_eq!(outcome.violations, []);
     let stats = outcome.stats;
-    assert_eq!(stats.sent[0] + stats.overflowed + stats.exempted, 0);
+    assert_eq!(
+        stats.injected + stats.overflowed + stats.counters.exempted,
+        0
+    );
     // The second is for the owner that is killed in the end.
-    assert_eq!(stats.elections, 2);
-    assert_eq!((stats.dropped, stats.expired_leases), (0, 0));
-    assert!(stats.replaced_after.is_some() && stats.tables_equal_after.is_some());
+    assert_eq!(stats.counters.elections, 2);
+    assert_eq!((stats.dropped, stats.counters.expired_leases), (0, 0));
+    assert!(stats.counters.replaced_after.is_some() && stats.counters.tables_equal_after.is_some());
 }
 
 #[test]
 fn a_few_seeds_of_everything_at_once() {
-    for seed in 0..4 {
-        let outcome = run::<Lab2>(&settings(seed, Faults::all()));
-        assert_eq!(outcome.violations, [], "seed {seed}");
-    }
+    all_hold(Faults::all(), 0..4, |seed, faults| {
+        run::<Lab2>(&settings(seed, faults))
+    });
 }
 
 #[test]
 fn a_seed_makes_one_run() {
-    let settings = settings(7, Faults::all());
-    let (one, again) = (run::<Lab2>(&settings), run::<Lab2>(&settings));
-    assert_eq!(one, again);
-    let other = run::<Lab2>(&Settings {
-        seed: 8,
-        ..settings
-    });
-    assert_ne!(one.stats.fingerprint, other.stats.fingerprint);
+    are_one_run_each(|seed| run::<Lab2>(&settings(seed, Faults::all())));
 }

@@ -2,11 +2,16 @@
 //! add one: put the file that `ring-sim` has written into `schedules/` and its name here.
 
 use ring_proto::lab2::Lab2;
-use ring_sim::lab2::{Schedule, replay};
+use ring_sim::lab2::{self, Outcome, Schedule};
 
 use crate::kept::schedules;
 
+fn replay(schedule: &Schedule) -> Outcome {
+    lab2::replay::<Lab2>(schedule, None)
+}
+
 schedules! {
+    Schedule;
     a_flipped_bit_that_strengthens_a_chain_costs_one_more_election,
     a_clock_counts_for_who_knows_of_no_clock_yet,
     a_member_that_is_forgotten_as_tables_are_compared_breaks_nothing,
@@ -63,10 +68,4 @@ schedules! {
     a_token_that_is_worked_under_gets_to_its_double_after_the_work,
     a_quorum_is_void_for_a_name_that_its_author_may_use_again,
     a_member_that_leaves_takes_its_word_of_the_ring_along,
-}
-
-fn holds(text: &str) {
-    let schedule: Schedule = serde_json::from_str(text).expect("a schedule");
-    let outcome = replay::<Lab2>(&schedule, None);
-    assert_eq!(outcome.violations, [], "{}", schedule.about);
 }

@@ -224,7 +224,7 @@ fn a_node_that_no_broadcast_reaches_destroys_nobodys_token() {
     world.run(3_000 * MS);
     let owner = world.owner().expect("there is one");
     let node = (owner + 2) % 4;
-    let before = world.stats().elections;
+    let before = world.stats().counters.elections;
     let lost = true;
     world.act(&Fault::Broadcast { node, lost });
     for _ in 0..40 {
@@ -234,7 +234,7 @@ fn a_node_that_no_broadcast_reaches_destroys_nobodys_token() {
         world.act(&Fault::Resume { node });
         world.run(370 * MS);
     }
-    assert_eq!(world.stats().elections, before);
+    assert_eq!(world.stats().counters.elections, before);
     assert_eq!((world.owner(), world.violations()), (Some(owner), &[][..]));
 }
 

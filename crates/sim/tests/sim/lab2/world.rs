@@ -61,7 +61,7 @@ fn a_hundred_are_joined_in_a_quarter_second_and_four_frames_each() {
         });
         assert!(formed.is_some());
         world.run(2_000 * MS);
-        let frames = |world: &World<Lab2>| world.stats().sent.iter().sum::<u64>();
+        let frames = |world: &World<Lab2>| world.stats().sent.values().sum::<u64>();
         let before = frames(&world);
         world.start(RING);
         let joined = world.run_until(250 * MS, |world| all_know(world, RING + 1));
@@ -137,12 +137,12 @@ fn thousands_of_dead_members_cost_three_live_ones_nothing() {
     world.start(0);
     world.run(15_000 * MS);
     assert!(world.common_digest().is_some());
-    let before = world.stats().failed_hand_overs;
+    let before = world.stats().counters.failed_hand_overs;
     for at in 0..60 {
         let waited = waits(&mut world, at % 3);
         assert!(waited <= Some(5 * MS), "{waited:?}");
     }
-    assert_eq!(world.stats().failed_hand_overs, before);
+    assert_eq!(world.stats().counters.failed_hand_overs, before);
     assert_eq!(world.violations(), []);
 }
 

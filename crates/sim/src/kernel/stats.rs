@@ -1,0 +1,267 @@
+//! What is counted in runs, by name, and what a report says of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::time::Duration;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::kinds::{Kind, Trouble};
+
+/// What the kernel counts, for a system to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// An event of the world.
+    Event,
+    /// A message that found the queue of a process that does not read it full.
+    Overflowed,
+    /// Something that went wrong.
+    Met(Trouble),
+}
+
+/// What a system counts in addition to what all do.
+pub trait Counters: Default {
+    /// Adds the counters of another run.
+    fn add(&mut self, other: &Self);
+    /// The counter of this name, as a report shows it.
+    fn value(&self, name: &str) -> Option<String>;
+}
+
+/// Declares a system's `Counters`: `sums` are added up over runs; of `most` and `longest` the largest counts.
+macro_rules! counters {
+    (
+        sums { $($(#[$sum_doc:meta])* $sum:ident,)* }
+        most { $($(#[$most_doc:meta])* $most:ident,)* }
+        longest { $($(#[$time_doc:meta])* $time:ident,)* }
+    ) => {
+        /// What this system counts in addition to what all do.
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "most names say all")]
+        pub struct Counters {
+            $($(#[$sum_doc])* pub $sum: u64,)*
+            $($(#[$most_doc])* pub $most: u64,)*
+            $($(#[$time_doc])* pub $time: Option<std::time::Duration>,)*
+        }
+
+        impl $crate::kernel::stats::Counters for Counters {
+            fn add(&mut self, other: &Self) {
+                $(self.$sum += other.$sum;)*
+                $(self.$most = self.$most.max(other.$most);)*
+                $(self.$time = self.$time.max(other.$time);)*
+            }
+
+            fn value(&self, name: &str) -> Option<String> {
+                match name {
+                    $(stringify!($sum) => Some(self.$sum.to_string()),)*
+                    $(stringify!($most) => Some(self.$most.to_string()),)*
+                    $(stringify!($time) => Some($crate::kernel::stats::took(self.$time)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(crate) use counters;
+
+/// A time as a report shows it.
+#[must_use]
+pub(crate) fn took(time: Option<Duration>) -> String {
+    time.map_or("-".into(), |time| format!("{:.3} s", time.as_secs_f64()))
+}
+
+/// What happened in a run: `K` are its kinds of fault, `E` its excuses, `C` what only its system counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stats<K, E, C> {
+    /// Messages that nodes have sent, by the names of their kinds.
+    pub sent: BTreeMap<&'static str, u64>,
+    /// Messages that no node's process has sent: of strangers, and replays.
+    pub injected: u64,
+    /// Messages that nodes have read.
+    pub delivered: u64,
+    /// Messages that were received and dropped.
+    pub dropped: u64,
+    /// Messages that found the queue of a process that does not read full.
+    pub overflowed: u64,
+    /// How often each fault really happened.
+    pub met: BTreeMap<K, u64>,
+    /// How often something was excused.
+    pub excused: BTreeMap<E, u64>,
+    /// What only the system counts.
+    pub counters: C,
+    /// Events of the world.
+    pub events: u64,
+    /// How long the run took, by the world's time.
+    pub time: Duration,
+    /// A hash over everything that was sent and told, and when: equal runs have equal fingerprints.
+    pub fingerprint: u64,
+}
+
+/// Derived, it would ask the same of the kinds and the excuses.
+impl<K, E, C: Default> Default for Stats<K, E, C> {
+    fn default() -> Self {
+        Self {
+            sent: BTreeMap::new(),
+            injected: 0,
+            delivered: 0,
+            dropped: 0,
+            overflowed: 0,
+            met: BTreeMap::new(),
+            excused: BTreeMap::new(),
+            counters: C::default(),
+            events: 0,
+            time: Duration::ZERO,
+            fingerprint: 0,
+        }
+    }
+}
+
+impl<K: Kind, E: Copy + Ord + Display, C: Counters> Stats<K, E, C> {
+    /// How many messages of a kind nodes have sent.
+    #[must_use]
+    pub fn sent(&self, kind: &str) -> u64 {
+        self.sent.get(kind).copied().unwrap_or(0)
+    }
+
+    /// How often a kind of fault really happened.
+    #[must_use]
+    pub fn met(&self, kind: K) -> u64 {
+        self.met.get(&kind).copied().unwrap_or(0)
+    }
+
+    /// How often something was excused for this reason.
+    #[must_use]
+    pub fn excused(&self, excuse: E) -> u64 {
+        self.excused.get(&excuse).copied().unwrap_or(0)
+    }
+
+    /// A kind of fault has really happened.
+    pub fn note_met(&mut self, kind: K) {
+        *self.met.entry(kind).or_default() += 1;
+    }
+
+    /// A message is on its way: of this kind if a node has sent it.
+    pub fn note_carried(&mut self, kind: Option<&'static str>) {
+        match kind {
+            Some(kind) => *self.sent.entry(kind).or_default() += 1,
+            None => self.injected += 1,
+        }
+    }
+
+    /// Something that the kernel counts.
+    pub fn count(&mut self, what: Count) {
+        match what {
+            Count::Event => self.events += 1,
+            Count::Overflowed => self.overflowed += 1,
+            Count::Met(trouble) => {
+                if let Some(kind) = K::of(trouble) {
+                    self.note_met(kind);
+                }
+            }
+        }
+    }
+
+    /// Something that was sent or told at a time belongs to the fingerprint.
+    pub fn mix(&mut self, at: u64, bytes: &[u8]) {
+        self.fingerprint = xxh3_64_with_seed(bytes, self.fingerprint ^ at);
+    }
+
+    fn value(&self, name: &str) -> Option<String> {
+        if let Some(kind) = name.strip_prefix("sent ") {
+            return Some(self.sent(kind).to_string());
+        }
+        Some(match name {
+            "sent" => self.sent.values().sum::<u64>().to_string(),
+            "injected" => self.injected.to_string(),
+            "delivered" => self.delivered.to_string(),
+            "dropped" => self.dropped.to_string(),
+            "overflowed" => self.overflowed.to_string(),
+            "met" => listed(self.met.iter().map(|(kind, count)| (kind.name(), count))),
+            "excused" => listed(&self.excused),
+            "time" => format!("{:?}", self.time),
+            "fingerprint" => format!("{:016x}", self.fingerprint),
+            _ => return self.counters.value(name),
+        })
+    }
+}
+
+/// What a report is made of.
+pub trait Tally: Default {
+    /// Adds what happened in another run.
+    fn add(&mut self, other: &Self);
+    /// A report's text in which each `{name}` stands for the counter of this name, and each `{sent KIND}` for the number
+    /// of messages of a kind. A name that is none stays as it is.
+    fn fill(&self, report: &str) -> String;
+}
+
+impl<K: Kind, E: Copy + Ord + Display, C: Counters> Tally for Stats<K, E, C> {
+    fn add(&mut self, other: &Self) {
+        add(&mut self.sent, &other.sent);
+        add(&mut self.met, &other.met);
+        add(&mut self.excused, &other.excused);
+        self.injected += other.injected;
+        self.delivered += other.delivered;
+        self.dropped += other.dropped;
+        self.overflowed += other.overflowed;
+        self.events += other.events;
+        self.counters.add(&other.counters);
+        self.time += other.time;
+        self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
+    }
+
+    fn fill(&self, report: &str) -> String {
+        let mut parts = report.split('{');
+        let text = parts.next().unwrap_or_default().to_owned();
+        parts.fold(text, |text, part| {
+            let (name, rest) = part.split_once('}').unwrap_or((part, ""));
+            let value = self.value(name).unwrap_or_else(|| format!("{{{name}}}"));
+            text + &value + rest
+        })
+    }
+}
+
+fn add<N: Copy + Ord>(sums: &mut BTreeMap<N, u64>, others: &BTreeMap<N, u64>) {
+    for (&name, count) in others {
+        *sums.entry(name).or_default() += count;
+    }
+}
+
+fn listed<'a>(counts: impl IntoIterator<Item = (impl Display, &'a u64)>) -> String {
+    let counts = counts.into_iter();
+    let counts: Vec<_> = counts
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    if counts.is_empty() {
+        "none".into()
+    } else {
+        counts.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Counters as _;
+
+    counters! {
+        sums { runs, }
+        most { waited, }
+        longest { ready_after, }
+    }
+
+    #[test]
+    fn sums_grow_and_of_the_others_the_largest_counts() {
+        let mut all = Counters::default();
+        assert_eq!(all.value("ready_after").unwrap(), "-");
+        for ms in [700, 1_500, 3] {
+            all.add(&Counters {
+                runs: 1,
+                waited: ms,
+                ready_after: Some(Duration::from_millis(ms)),
+            });
+        }
+        let values = ["runs", "waited", "ready_after", "walked"].map(|name| all.value(name));
+        let wanted = [Some("3"), Some("1500"), Some("1.500 s"), None];
+        assert_eq!(values, wanted.map(|value| value.map(str::to_owned)));
+    }
+}

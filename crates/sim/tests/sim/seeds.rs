@@ -1,0 +1,46 @@
+//! What holds in the runs of many seeds, whatever the system.
+
+use std::fmt::{Debug, Display};
+use std::ops::Range;
+
+use ring_sim::kernel::kinds::{Faults, Kind};
+use ring_sim::kernel::stats::{Counters, Stats, Tally};
+use ring_sim::kernel::violation::Outcome;
+
+/// Runs seeds, in none of which anything is broken, and says what has happened in all.
+pub fn all_hold<K: Kind, R: Debug + PartialEq, S: Tally>(
+    faults: Faults<K>,
+    seeds: Range<u64>,
+    run: impl Fn(u64, Faults<K>) -> Outcome<R, S>,
+) -> S {
+    let mut all = S::default();
+    for seed in seeds {
+        let outcome = run(seed, faults);
+        assert_eq!(outcome.violations, [], "{faults}, seed {seed}");
+        all.add(&outcome.stats);
+    }
+    all
+}
+
+/// Every kind of fault was met.
+pub fn all_are_met<K: Kind + Debug, E: Copy + Ord + Display, C: Counters>(all: &Stats<K, E, C>) {
+    for &kind in K::KINDS {
+        assert!(all.met(kind) > 0, "{kind:?} is never met");
+    }
+}
+
+/// Whatever the system counts has happened.
+pub fn all_are_counted(counters: &impl Debug) {
+    let counters = format!("{counters:?}");
+    assert!(!counters.contains(": 0"), "{counters}");
+}
+
+/// A seed makes one run, and another seed another.
+pub fn are_one_run_each<R, K, E, C>(run: impl Fn(u64) -> Outcome<R, Stats<K, E, C>>)
+where
+    Outcome<R, Stats<K, E, C>>: Debug + PartialEq,
+{
+    let (one, again) = (run(7), run(7));
+    assert_eq!(one, again);
+    assert_ne!(one.stats.fingerprint, run(8).stats.fingerprint);
+}
