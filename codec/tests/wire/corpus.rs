@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use crate::checks::{FORMATS, Format};
 
 /// Where a format's seeds are.
-pub fn dir(format: &Format) -> PathBuf {
+pub(crate) fn dir(format: &Format) -> PathBuf {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
     corpus.join(format.name)
 }
 
 /// A format's seeds by name, in order.
-pub fn seeds(format: &Format) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn seeds(format: &Format) -> Vec<(String, Vec<u8>)> {
     let dir = dir(format);
     let mut seeds: Vec<_> = fs::read_dir(&dir)
         .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
@@ -28,13 +28,13 @@ pub fn seeds(format: &Format) -> Vec<(String, Vec<u8>)> {
 }
 
 /// The seed of this name, which is a worked example.
-pub fn seed(format: &str, name: &str) -> Vec<u8> {
+pub(crate) fn seed(format: &str, name: &str) -> Vec<u8> {
     let format = FORMATS.iter().find(|f| f.name == format).unwrap();
     fs::read(dir(format).join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// All seeds with their formats.
-pub fn all() -> Vec<(Format, Vec<u8>)> {
+pub(crate) fn all() -> Vec<(Format, Vec<u8>)> {
     let of = |format: Format| {
         seeds(&format)
             .into_iter()

@@ -14,7 +14,7 @@ fn manifest(path: &str) -> PathBuf {
 
 /// The page's examples of a format by name: blocks that begin ` ```text format/name`, with bytes up
 /// to the semicolon of every line.
-pub fn examples(format: &Format) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn examples(format: &Format) -> BTreeMap<String, Vec<u8>> {
     let page = fs::read_to_string(manifest("../docs/wire-formats.md")).unwrap();
     let mut found = BTreeMap::new();
     for block in page.split("```text ").skip(1) {

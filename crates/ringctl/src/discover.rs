@@ -17,7 +17,7 @@ use ring_client::daemon::reach;
 /// A node of another system is called SYSTEM-PLACE, and its socket is in the directory BASE-SYSTEM, if that is there: only the
 /// user of that system's service can make it. The name of an interface may have a `-` too. A node is called after the
 /// first name of its interface, and is found by its other names as well.
-pub fn socket(base: &Path, name: &NodeName) -> PathBuf {
+pub(crate) fn socket(base: &Path, name: &NodeName) -> PathBuf {
     let text = name.to_string();
     let of_system = text
         .find('-')
@@ -51,7 +51,10 @@ fn beside(base: &Path, system: &str) -> PathBuf {
 ///
 /// # Errors
 /// There is none, or several, or a directory cannot be read.
-pub fn only_socket(base: &Path, serves: impl Fn(Option<&str>) -> bool) -> Result<PathBuf, Error> {
+pub(crate) fn only_socket(
+    base: &Path,
+    serves: impl Fn(Option<&str>) -> bool,
+) -> Result<PathBuf, Error> {
     let mut running = all_sockets(base)?;
     running.sort();
     let serving = running.iter().filter(|path| serves(system(base, path)));
@@ -79,7 +82,7 @@ fn system<'a>(base: &Path, socket: &'a Path) -> Option<&'a str> {
 ///
 /// # Errors
 /// A directory cannot be read.
-pub fn names(base: &Path) -> Result<Vec<String>, Error> {
+pub(crate) fn names(base: &Path) -> Result<Vec<String>, Error> {
     let mut names = all_names(&all_sockets(base)?);
     names.sort();
     Ok(names)

@@ -83,7 +83,7 @@ impl Gate {
 }
 
 /// Waits at the gate and becomes the command. Returns an exit code if that fails.
-pub fn wait_and_become(gate: RawFd, command: &[OsString]) -> u8 {
+pub(crate) fn wait_and_become(gate: RawFd, command: &[OsString]) -> u8 {
     let Some((program, arguments)) = command.split_first() else {
         return CANNOT_RUN;
     };

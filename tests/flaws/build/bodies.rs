@@ -17,7 +17,7 @@ enum Part<'a> {
 ///
 /// # Errors
 /// The number of a variant that differs by more than the bodies of functions.
-pub fn merge(source: &str, variants: &[(usize, String)]) -> Result<String, usize> {
+pub(crate) fn merge(source: &str, variants: &[(usize, String)]) -> Result<String, usize> {
     let lines: Vec<&str> = source.lines().collect();
     let own = parts(&lines);
     let mut others = Vec::new();

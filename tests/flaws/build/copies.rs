@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Sources without their tests, by their paths below a folder.
-pub type Sources = BTreeMap<String, String>;
+pub(crate) type Sources = BTreeMap<String, String>;
 
 /// A folder of sources that is copied.
-pub struct Copy {
+pub(crate) struct Copy {
     /// Where it is, as patches name it.
     pub from: &'static str,
     /// Where the copy is, below the build's own folder.
@@ -21,7 +21,7 @@ pub struct Copy {
 
 /// Lab2's machine, of which driver, world and checker know the types. Of the token service, of Jitterbug and of the
 /// coordinated ring the machines and the worlds, of the first the model as well: these name them as they are.
-pub const COPIES: [Copy; 9] = [
+pub(crate) const COPIES: [Copy; 9] = [
     Copy {
         from: "proto/src/lab2/",
         to: "machine",
@@ -172,7 +172,7 @@ pub const COPIES: [Copy; 9] = [
 
 impl Copy {
     /// The source as another crate has it: other crates have the rest of its own, and there are no tests.
-    pub fn rebase(&self, source: &str) -> String {
+    pub(crate) fn rebase(&self, source: &str) -> String {
         let mut lines = source.lines().peekable();
         let mut text = String::new();
         while let Some(line) = lines.next() {
@@ -193,14 +193,14 @@ impl Copy {
     }
 
     /// What a file has in place of its own types; `None`: it keeps them.
-    pub fn shared(&self, file: &str) -> Option<String> {
+    pub(crate) fn shared(&self, file: &str) -> Option<String> {
         let (_, types) = self.shared.iter().find(|(name, _)| *name == file)?;
         Some(format!("pub use {types};\n"))
     }
 }
 
 /// The declarations of all copies.
-pub fn modules(out: &Path) -> String {
+pub(crate) fn modules(out: &Path) -> String {
     let declare = |place: &str, name: &str| {
         let path = out.join(place).join("mod.rs").display().to_string();
         format!(

@@ -7,7 +7,7 @@ use ring_codec::andrews::{Election, Frame, Kind, Message, Method};
 use super::{located, streamed, written};
 
 /// Any bytes are a frame that encodes to them, or an error, in a datagram and on a stream.
-pub fn bytes(input: &[u8]) {
+pub(crate) fn bytes(input: &[u8]) {
     match Frame::decode_datagram(input) {
         Ok(frame) => assert_eq!(encoded(&frame), input),
         Err(error) => located(error, input),
@@ -22,12 +22,12 @@ fn encoded(frame: &Frame<'_>) -> Vec<u8> {
 }
 
 /// Whether these bytes are a whole message.
-pub fn decodes(input: &[u8]) -> bool {
+pub(crate) fn decodes(input: &[u8]) -> bool {
     Frame::decode_datagram(input).is_ok()
 }
 
 /// Any legal frame comes back.
-pub fn value(seed: &[u8]) {
+pub(crate) fn value(seed: &[u8]) {
     let _ = build(&mut Unstructured::new(seed));
 }
 

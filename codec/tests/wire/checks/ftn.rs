@@ -12,7 +12,7 @@ use super::{located, written};
 
 /// Any bytes are a datagram that encodes to them, or an error. Its values encode to the shortest
 /// form, which is the same datagram.
-pub fn bytes(input: &[u8]) {
+pub(crate) fn bytes(input: &[u8]) {
     let datagram = match Datagram::decode(input) {
         Ok(datagram) => datagram,
         Err(error) => return located(error, input),
@@ -63,12 +63,12 @@ fn encoded(datagram: &Datagram<'_>) -> Vec<u8> {
 }
 
 /// Whether these bytes are a whole message.
-pub fn decodes(input: &[u8]) -> bool {
+pub(crate) fn decodes(input: &[u8]) -> bool {
     Datagram::decode(input).is_ok()
 }
 
 /// Any legal message comes back.
-pub fn value(seed: &[u8]) {
+pub(crate) fn value(seed: &[u8]) {
     let _ = build(&mut Unstructured::new(seed));
 }
 

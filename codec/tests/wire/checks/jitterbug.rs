@@ -9,7 +9,7 @@ use ring_codec::{StreamState, Streamed};
 use super::{located, streamed, written};
 
 /// Any bytes are a message that encodes to them, or an error, in a datagram and on a stream.
-pub fn bytes(input: &[u8]) {
+pub(crate) fn bytes(input: &[u8]) {
     match Message::decode_datagram(input) {
         Ok(message) => same(message, input),
         Err(error) => located(error, input),
@@ -38,7 +38,7 @@ fn encoded(message: &Message<'_>) -> Vec<u8> {
 }
 
 /// Whether these bytes are a whole message.
-pub fn decodes(input: &[u8]) -> bool {
+pub(crate) fn decodes(input: &[u8]) -> bool {
     let whole = |decoded| match decoded {
         Ok(Streamed::Message { consumed, .. }) => consumed == input.len(),
         _ => false,
@@ -48,7 +48,7 @@ pub fn decodes(input: &[u8]) -> bool {
 }
 
 /// Any legal message comes back.
-pub fn value(seed: &[u8]) {
+pub(crate) fn value(seed: &[u8]) {
     let _ = build(&mut Unstructured::new(seed));
 }
 

@@ -12,7 +12,7 @@ use ring_codec::lab2::{
 use super::{located, written};
 
 /// Any bytes are a frame that encodes to them, or an error.
-pub fn bytes(input: &[u8]) {
+pub(crate) fn bytes(input: &[u8]) {
     match Frame::decode(input) {
         Ok(frame) => {
             let ethertype = u16::from_be_bytes([input[12], input[13]]);
@@ -25,12 +25,12 @@ pub fn bytes(input: &[u8]) {
 }
 
 /// Whether these bytes are a whole message.
-pub fn decodes(input: &[u8]) -> bool {
+pub(crate) fn decodes(input: &[u8]) -> bool {
     Frame::decode(input).is_ok_and(|frame| frame.encoded_len() == input.len())
 }
 
 /// Any legal frame comes back.
-pub fn value(seed: &[u8]) {
+pub(crate) fn value(seed: &[u8]) {
     let _ = build(&mut Unstructured::new(seed));
 }
 

@@ -1,10 +1,10 @@
 //! What holds for any bytes and for any values, format by format. The tests and the fuzz targets
 //! share it: each function panics where a promise is broken.
 
-pub mod andrews;
-pub mod ftn;
-pub mod jitterbug;
-pub mod lab2;
+pub(crate) mod andrews;
+pub(crate) mod ftn;
+pub(crate) mod jitterbug;
+pub(crate) mod lab2;
 
 use std::fmt::Debug;
 
@@ -15,7 +15,7 @@ const DIRT: u8 = 0xa5;
 
 /// One format's checks.
 #[derive(Debug, Clone, Copy)]
-pub struct Format {
+pub(crate) struct Format {
     /// Its name: of its fuzz target, its corpus and its module.
     pub name: &'static str,
     /// Whatever decodes encodes to the same bytes; what does not says why and where.
@@ -27,7 +27,7 @@ pub struct Format {
 }
 
 /// Every format.
-pub const FORMATS: [Format; 4] = [
+pub(crate) const FORMATS: [Format; 4] = [
     Format {
         name: "andrews",
         bytes: andrews::bytes,

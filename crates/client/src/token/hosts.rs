@@ -17,7 +17,7 @@ pub struct Hosts(Box<[Host]>);
 
 /// The host of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Host {
+pub(super) struct Host {
     /// The line of the list, without space around it.
     pub line: Box<str>,
     /// The host: a name or an address.

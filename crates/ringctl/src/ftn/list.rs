@@ -302,8 +302,8 @@ mod tests {
         assert_eq!(all.take(0, back.as_bytes()), None);
         assert_eq!(all.take(0, b"what?"), None);
         assert_eq!(
-            super::All::page(
-                &super::All {
+            All::page(
+                &All {
                     asked: vec![],
                     tokens: vec![],
                     quorum: None,

@@ -21,7 +21,7 @@ mod stop;
 use std::io::{self, Write};
 
 pub(super) use granter::grant;
-pub use options::TokenOptions;
+pub(crate) use options::TokenOptions;
 
 use client::{Client, ServerList};
 use options::TokenCommand;

@@ -18,7 +18,7 @@ use ring_client::lines::Lines;
 ///
 /// # Errors
 /// A system call failed that does not fail on a healthy system.
-pub fn keep() -> io::Result<()> {
+pub(crate) fn keep() -> io::Result<()> {
     detach(NAME)?;
     let caller = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut caller = Lines::new(caller);

@@ -58,7 +58,7 @@ mod start;
 mod tree;
 mod work;
 
-pub use begin::keep;
+pub(crate) use begin::keep;
 pub(super) use detach::detach;
 pub(super) use granter::Granter;
 pub(super) use messages::{Assignment, Binding, JobReports, NotAcquired, Note, Order};

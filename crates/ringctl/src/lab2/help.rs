@@ -1,7 +1,7 @@
 //! What `--help` says at length of what `ringctl` does with a node of a ring.
 
 /// What `ringctl run` promises of a ring.
-pub const RUN: &str = "\
+pub(crate) const RUN: &str = "\
 The command's environment:
   RINGD_TOKEN     the fencing token: progress-author-number
   RINGD_LOCK      the same: ringctl data set works under that lock, and ringctl
@@ -34,7 +34,7 @@ ringctl says what works on, and holds the token until that has ended, or the \
 token is lost.";
 
 /// The end of that.
-pub const RUN_CODES: &str = "\
+pub(crate) const RUN_CODES: &str = "\
 Exit codes: those of the command; 128 and the signal's number, if one ended it;
 and
   1    the token was not granted in time (-E sets another code); ringd answered
@@ -51,7 +51,7 @@ Examples:
   ringctl run -w 2.5 -E 9 -c 'a && b'  give up after 2.5 s, with exit code 9";
 
 /// The same of `ringctl once`.
-pub const ONCE: &str = "\
+pub(crate) const ONCE: &str = "\
 Put the same line into a file in /etc/cron.d of every machine, with the path of ringctl. The first one that is \
 granted the token stamps the run with NAME, has the other members store the \
 stamp, and runs the command as ringctl run does. The others find the stamp, run \
@@ -88,7 +88,7 @@ Examples:
   ringctl once nightly --every 20h --retry --require quorum -- backup /srv";
 
 /// The same of `ringctl lock`.
-pub const LOCK: &str = "\
+pub(crate) const LOCK: &str = "\
 A process in the background (ringd-keeper) holds the lock for as long as the \
 process that the lock is bound to is alive. Prefer ringctl run where it fits: \
 here only --kill ends the script when the lock is lost, and nothing ends what \
@@ -96,7 +96,7 @@ the script has started. --kill fails if ringd and ringd-keeper are killed at the
 same time.";
 
 /// The end of that.
-pub const LOCK_CODES: &str = "\
+pub(crate) const LOCK_CODES: &str = "\
 Exit codes:
   0   the lock is held
   1   the token was not granted in time (-E sets another code); --check: it is
@@ -120,7 +120,7 @@ Bound to an open file descriptor, 9, and to all who inherit it:
 When the lock is lost, reading from 9 gives the end of the file.";
 
 /// The same of `ringctl pause`.
-pub const PAUSE: &str = "\
+pub(crate) const PAUSE: &str = "\
 Exit codes:
   0  the node owns nothing, and will not until resume
   6  pending: it is to own nothing, but still does. A program works under the
@@ -133,7 +133,7 @@ Examples:
   ringctl pause --drain --wait && apt upgrade  let the nightly job end first";
 
 /// The same of `ringctl wait`.
-pub const WAIT: &str = "\
+pub(crate) const WAIT: &str = "\
 Exit codes:
   0  the node is in that state
   1  it was not in the time that -w gives

@@ -19,17 +19,17 @@ use tempfile::TempDir;
 use ring_segment::limit::PATIENCE;
 
 /// A lease that lasts longer than any test.
-pub const LONG: Duration = Duration::from_secs(3600);
+pub(crate) const LONG: Duration = Duration::from_secs(3600);
 
 /// CLOCK_BOOTTIME.
-pub fn boot_time() -> Duration {
+pub(crate) fn boot_time() -> Duration {
     let now = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("Linux has this clock");
     Duration::from(now)
 }
 
 /// A control socket with nobody behind it but the test. It takes what clients hand over to it by `bind`, and
 /// keeps nothing of it.
-pub struct Fake {
+pub(crate) struct Fake {
     _directory: TempDir,
     path: PathBuf,
     listener: UnixListener,
@@ -38,12 +38,12 @@ pub struct Fake {
 }
 
 impl Fake {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::answering_bind(Some(json!({"done": {}})))
     }
 
     /// One that answers `bind` like this, or not at all.
-    pub fn answering_bind(to_bind: Option<Value>) -> Self {
+    pub(crate) fn answering_bind(to_bind: Option<Value>) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("eth0.sock");
         let listener = UnixListener::bind(&path).expect("a socket");
@@ -57,17 +57,17 @@ impl Fake {
         }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// A file beside the socket.
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.with_file_name(name)
     }
 
     /// The next client that does not only ask whether anybody is there.
-    pub fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         loop {
             let mut client = self.any_client();
             let first = client.request();
@@ -80,13 +80,13 @@ impl Fake {
     }
 
     /// The next client, whatever it wants.
-    pub fn any_client(&self) -> Client {
+    pub(crate) fn any_client(&self) -> Client {
         let (stream, _) = self.listener.accept().expect("a client");
         Client::new(stream, self.to_bind.clone())
     }
 
     /// From now on nobody comes who does not only ask whether anybody is there, and who does is answered.
-    pub fn answer_probes(&self) {
+    pub(crate) fn answer_probes(&self) {
         let listener = self.listener.try_clone().expect("a copy");
         thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
@@ -96,7 +96,7 @@ impl Fake {
     }
 
     /// The next client, who asks for the lock and gets it for `lease`.
-    pub fn grant(&self, lease: Duration) -> Client {
+    pub(crate) fn grant(&self, lease: Duration) -> Client {
         let mut client = self.client();
         assert_eq!(client.request()["request"], "lock");
         client.grant(lease);
@@ -105,7 +105,7 @@ impl Fake {
 }
 
 /// A client of the fake.
-pub struct Client {
+pub(crate) struct Client {
     stream: UnixStream,
     /// Its first request, if that was taken and not looked at.
     first: Option<Value>,
@@ -126,7 +126,7 @@ impl Client {
     }
 
     /// What it asks for; `null` if it has hung up.
-    pub fn request(&mut self) -> Value {
+    pub(crate) fn request(&mut self) -> Value {
         if let Some(first) = self.first.take() {
             return first;
         }
@@ -138,7 +138,7 @@ impl Client {
     }
 
     /// Answers the question whether anybody is there.
-    pub fn is_there(&mut self) {
+    pub(crate) fn is_there(&mut self) {
         assert_eq!(self.request(), json!({"request": "version"}));
         self.say_version();
     }
@@ -148,7 +148,7 @@ impl Client {
         self.say(&json!({"version": version}));
     }
 
-    pub fn say(&mut self, reply: &Value) {
+    pub(crate) fn say(&mut self, reply: &Value) {
         self.say_all(std::slice::from_ref(reply));
     }
 
@@ -161,45 +161,45 @@ impl Client {
     }
 
     /// Grants the lock for `lease`; until when, on CLOCK_BOOTTIME.
-    pub fn grant(&mut self, lease: Duration) -> Duration {
+    pub(crate) fn grant(&mut self, lease: Duration) -> Duration {
         let until = boot_time() + lease;
         self.say(&granted(until));
         until
     }
 
     /// Grants the lock for `lease` as a daemon does that does not know its clock.
-    pub fn grant_by_unknown_clock(&mut self, lease: Duration) {
+    pub(crate) fn grant_by_unknown_clock(&mut self, lease: Duration) {
         let mut reply = granted(boot_time() + lease);
         reply["granted"]["clock"].take();
         self.say(&reply);
     }
 
     /// Takes the lock away as soon as it is granted: the work must end within `left`.
-    pub fn grant_and_lose(&mut self, lease: Duration, left: Duration) {
+    pub(crate) fn grant_and_lose(&mut self, lease: Duration, left: Duration) {
         let now = boot_time();
         self.say_all(&[granted(now + lease), lost(now + left)]);
     }
 
-    pub fn renew(&mut self, lease: Duration) {
+    pub(crate) fn renew(&mut self, lease: Duration) {
         let until = boot_time() + lease;
         self.say(&json!({"renewed": {"until_ns": nanos(until)}}));
     }
 
     /// Takes the lock away; the work must end within `left`.
-    pub fn lose(&mut self, left: Duration) -> Duration {
+    pub(crate) fn lose(&mut self, left: Duration) -> Duration {
         let until = boot_time() + left;
         self.say(&lost(until));
         until
     }
 
     /// Waits for the lock to be given back.
-    pub fn unlocked(&mut self) {
+    pub(crate) fn unlocked(&mut self) {
         assert_eq!(self.request()["request"], "unlock");
         self.say(&json!({"unlocked": {}}));
     }
 
     /// The process that asks.
-    pub fn pid(&self) -> Pid {
+    pub(crate) fn pid(&self) -> Pid {
         let peer = getsockopt(&self.stream, sockopt::PeerCredentials);
         Pid::from_raw(peer.expect("a local peer").pid())
     }

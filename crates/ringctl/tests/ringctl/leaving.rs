@@ -11,7 +11,7 @@ tests! {
 }
 
 /// The control group (version 2) of this process, in which `ringctl` makes those of commands.
-pub fn own_group() -> PathBuf {
+pub(crate) fn own_group() -> PathBuf {
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("Linux has it");
     let mounted = mounts.lines().find(|line| line.contains(" - cgroup2 "));
     let mounted = mounted.expect("no cgroup2 is mounted: mount one");
@@ -23,7 +23,7 @@ pub fn own_group() -> PathBuf {
 
 /// Makes sure that control groups can be made there.
 #[track_caller]
-pub fn need_groups() {
+pub(crate) fn need_groups() {
     let (process, thread) = (std::process::id(), std::thread::current().id());
     let probe = own_group().join(format!("probe-{process}-{thread:?}"));
     let made = fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe));
@@ -36,7 +36,7 @@ pub fn need_groups() {
 
 /// A shell that leaves its control group, as a session of its own does (`su -`, `systemd-run
 /// --scope`), if it is in one that was made for it: where none can be made there is none to leave.
-pub fn moving(line: &str) -> String {
+pub(crate) fn moving(line: &str) -> String {
     let out = own_group().join("cgroup.procs");
     let out = out.display();
     format!("if grep -q /ringctl- /proc/$$/cgroup; then echo $$ > {out} || exit 9; fi; {line}")

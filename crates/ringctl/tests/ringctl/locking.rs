@@ -32,7 +32,7 @@ tests! {
     a_pipe_that_is_closed_ends_well_though_the_daemon_is_stopped,
 }
 
-pub const TOKEN: &str = "1795-02:00:00:00:00:01-7";
+pub(crate) const TOKEN: &str = "1795-02:00:00:00:00:01-7";
 
 /// A script that does nothing, and ends when the test does.
 struct Script(Child);
@@ -60,7 +60,7 @@ impl Drop for Script {
     }
 }
 
-pub fn start(fake: &Fake, arguments: &[&str]) -> Running {
+pub(crate) fn start(fake: &Fake, arguments: &[&str]) -> Running {
     Running::start(ringctl(fake).args(arguments).stdin(Stdio::null()))
 }
 

@@ -37,15 +37,15 @@ tests! {
 }
 
 /// Time enough for SIGTERM to be heard by who runs alone.
-pub const LEASE: Duration = Duration::from_secs(2);
+pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
 /// Its end is heard of: it says that it was told to end, and does.
-pub fn polite() -> String {
+pub(crate) fn polite() -> String {
     format!("trap 'echo told; exit 0' TERM; {SLEEP}; echo ready; wait")
 }
 
 /// Neither it nor its child end when they are told to.
-pub fn stubborn() -> String {
+pub(crate) fn stubborn() -> String {
     format!("trap '' TERM; {SLEEP}; echo ready; wait; sleep 1000")
 }
 

@@ -19,7 +19,7 @@ macro_rules! tests {
         }
     };
     ($($($word:ident)+),* $(,)?) => {
-        pub fn tests() -> Vec<crate::Test> {
+        pub(crate) fn tests() -> Vec<crate::Test> {
             vec![$(tests!(@one $($word)+)),*]
         }
     };

@@ -14,7 +14,7 @@ tests! {
 }
 
 /// `ringctl run` with a line for the shell, in namespaces of its own.
-pub fn unshared(namespaces: &[&str], fake: &Fake, line: &str) -> Running {
+pub(crate) fn unshared(namespaces: &[&str], fake: &Fake, line: &str) -> Running {
     let mut unshare = Command::new("unshare");
     unshare.args(["--fork", "--kill-child"]).args(namespaces);
     if !geteuid().is_root() {

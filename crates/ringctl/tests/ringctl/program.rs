@@ -21,17 +21,17 @@ use rustix::process::{PidfdFlags, pidfd_open};
 use crate::fake::Fake;
 use ring_segment::limit::{PATIENCE, Text, is_readable};
 
-pub const RINGCTL: &str = env!("CARGO_BIN_EXE_ringctl");
+pub(crate) const RINGCTL: &str = env!("CARGO_BIN_EXE_ringctl");
 
 /// A line of shell that starts a process which sleeps, `$!`, and waits until it does: a signal
 /// that hits a shell's child before that may be lost in it.
-pub const SLEEP: &str = "sleep 1000 & is=sh; \
+pub(crate) const SLEEP: &str = "sleep 1000 & is=sh; \
     while [ $is != sleep ]; do read is </proc/$!/comm; done";
 
 /// What is started hears all signals. Who starts the tests may ignore some, as shells do with
 /// those of the keyboard for what is in the background, and what is ignored is inherited; what is
 /// caught is not, so here they are caught, and still do nothing.
-pub fn let_children_hear() {
+pub(crate) fn let_children_hear() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
@@ -49,7 +49,7 @@ pub fn let_children_hear() {
 }
 
 /// `ringctl` with the socket of the fake.
-pub fn ringctl(fake: &Fake) -> Command {
+pub(crate) fn ringctl(fake: &Fake) -> Command {
     let mut command = Command::new(RINGCTL);
     command.arg("--socket").arg(fake.path());
     command.env_remove("RINGD_TOKEN").env_remove("RINGD_LOCK");
@@ -57,14 +57,14 @@ pub fn ringctl(fake: &Fake) -> Command {
 }
 
 /// A `ringctl` that runs. It is killed at the end of the test, which ends all else.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
     output: Option<Text<ChildStdout>>,
     errors: Text<ChildStderr>,
 }
 
 impl Running {
-    pub fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let_children_hear();
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("ringctl is built");
@@ -78,43 +78,43 @@ impl Running {
     }
 
     /// `ringctl run` with these arguments.
-    pub fn run<S: AsRef<OsStr>>(fake: &Fake, arguments: &[S]) -> Self {
+    pub(crate) fn run<S: AsRef<OsStr>>(fake: &Fake, arguments: &[S]) -> Self {
         let mut command = ringctl(fake);
         command.stdin(Stdio::null());
         Self::start(command.arg("run").args(arguments))
     }
 
     /// `ringctl run` with a line for the shell.
-    pub fn shell(fake: &Fake, line: &str) -> Self {
+    pub(crate) fn shell(fake: &Fake, line: &str) -> Self {
         Self::run(fake, &["-c", line])
     }
 
-    pub fn pid(&self) -> Pid {
+    pub(crate) fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed())
     }
 
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill(self.pid(), signal).expect("it runs");
     }
 
     /// Gives it something to read.
-    pub fn types(&mut self, input: &[u8]) {
+    pub(crate) fn types(&mut self, input: &[u8]) {
         let pipe = self.child.stdin.as_mut().expect("it is piped");
         pipe.write_all(input).expect("it is open");
     }
 
     /// Its input, if it is piped, has come to its end.
-    pub fn close_input(&mut self) {
+    pub(crate) fn close_input(&mut self) {
         drop(self.child.stdin.take());
     }
 
     /// The next line of its output; empty at the end.
-    pub fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         self.output().take_to("\n").trim_end().to_owned()
     }
 
     /// The rest of its output. When this returns nothing that it has started is left.
-    pub fn rest(&mut self) -> String {
+    pub(crate) fn rest(&mut self) -> String {
         self.output().take_rest()
     }
 
@@ -123,18 +123,18 @@ impl Running {
     }
 
     /// Nobody reads its output from now on.
-    pub fn close_output(&mut self) {
+    pub(crate) fn close_output(&mut self) {
         self.output = None;
     }
 
     /// Waits until it has complained of something.
-    pub fn complains(&mut self, of: &str) {
+    pub(crate) fn complains(&mut self, of: &str) {
         let said = self.errors.take_to(of);
         assert!(said.ends_with(of), "it has said {said:?}");
     }
 
     /// Whether it has ended so far. What it says is read meanwhile: a full pipe would keep it.
-    pub fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_ended(&mut self) -> bool {
         self.errors.so_far();
         self.ends_by(Instant::now())
     }
@@ -146,7 +146,7 @@ impl Running {
     }
 
     /// How it ended, and what it said then.
-    pub fn end(&mut self) -> (ExitStatus, String) {
+    pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         assert!(self.ends_by(Instant::now() + PATIENCE), "it does not end");
         // To wait in the usual way would close its input.
         let status = self.child.try_wait().expect("it is our child");
@@ -154,11 +154,11 @@ impl Running {
         (status, self.errors.take_rest())
     }
 
-    pub fn code(&mut self) -> Option<i32> {
+    pub(crate) fn code(&mut self) -> Option<i32> {
         self.end().0.code()
     }
 
-    pub fn killed_by(&mut self) -> Option<Signal> {
+    pub(crate) fn killed_by(&mut self) -> Option<Signal> {
         let signal = self.end().0.signal();
         signal.map(|signal| Signal::try_from(signal).expect("a signal"))
     }
@@ -176,13 +176,13 @@ impl Drop for Running {
 }
 
 /// A pipe that a command and all that it starts have open, and nobody else.
-pub struct Witness {
+pub(crate) struct Witness {
     path: PathBuf,
     pipe: File,
 }
 
 impl Witness {
-    pub fn new(fake: &Fake) -> Self {
+    pub(crate) fn new(fake: &Fake) -> Self {
         let path = fake.file("witness");
         mkfifo(&path, Mode::S_IRWXU).expect("a pipe");
         // It does not wait for who writes.
@@ -196,12 +196,12 @@ impl Witness {
     }
 
     /// The line of shell that has it open.
-    pub fn seeing(&self, line: &str) -> String {
+    pub(crate) fn seeing(&self, line: &str) -> String {
         format!("exec 8> {}; {line}", self.path.display())
     }
 
     /// Waits until nothing of the command, which has it open, is left.
-    pub fn wait_for_end(&mut self) {
+    pub(crate) fn wait_for_end(&mut self) {
         let ends = is_readable(&self.pipe, Instant::now() + PATIENCE);
         assert!(ends, "something of the command is left");
         let read = self.pipe.read(&mut [0]).expect("it is open");
@@ -209,7 +209,7 @@ impl Witness {
     }
 
     /// Nothing of the command, which had it open, is left already.
-    pub fn has_ended(&mut self) {
+    pub(crate) fn has_ended(&mut self) {
         let has_ended = is_readable(&self.pipe, Instant::now());
         assert!(has_ended, "something of the command is left");
         self.wait_for_end();

@@ -7,7 +7,7 @@ use super::service::PATIENCE;
 
 /// The bounds of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub(super) struct Bounds {
     /// What was on its way when the faults ended, to nodes and from the database, is there.
     pub calm: Duration,
     /// R.
@@ -26,7 +26,7 @@ pub struct Bounds {
 
 impl Bounds {
     /// Those of a schedule with so many nodes that live.
-    pub fn of(schedule: &Schedule, live: usize) -> Self {
+    pub(super) fn of(schedule: &Schedule, live: usize) -> Self {
         let options = schedule.options(0);
         let count = u32::try_from(live).unwrap_or(u32::MAX);
         let all = u32::try_from(schedule.ids.len()).unwrap_or(u32::MAX);

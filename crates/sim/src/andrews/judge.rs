@@ -13,6 +13,7 @@ const MOST_WAITING: usize = 256;
 const FORGED: u64 = 2_000_000_000;
 
 impl World {
+    /// Notes that a rule was broken at a node, now.
     pub fn broken_at(&mut self, at: usize, rule: Rule, what: String) {
         let now = self.now;
         self.system.found.broken(now, Some(at), rule, what);

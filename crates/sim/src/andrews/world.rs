@@ -12,7 +12,7 @@ use crate::kernel::rng::{Rng, Stream};
 use crate::kernel::world;
 
 /// Nodes of a list, and their database.
-pub type World = world::World<Circle>;
+pub(super) type World = world::World<Circle>;
 
 /// The longest datagram that an interface carries: all are shorter.
 const MTU: usize = 1_472;

@@ -87,14 +87,14 @@ impl Register {
 }
 
 /// The data of an update: its number, and so many bytes in all.
-pub fn data(update: u64, len: usize) -> Box<[u8]> {
+pub(super) fn data(update: u64, len: usize) -> Box<[u8]> {
     let mut data = format!("u{update}").into_bytes();
     data.resize(len.max(data.len()), b'.');
     data.into()
 }
 
 /// The update whose data these are; empty ones are of none, number 0.
-pub fn update_of(data: &[u8]) -> Option<u64> {
+pub(super) fn update_of(data: &[u8]) -> Option<u64> {
     if data.is_empty() {
         return Some(0);
     }

@@ -22,9 +22,9 @@ use crate::kernel::trace::Trace;
 use ring_proto::ftn::station::{Event, Station};
 
 /// The longest datagram that a socket takes, in bytes: UDP over IPv4 can carry no more.
-pub const SOCKET: usize = 65_507;
+pub(super) const SOCKET: usize = 65_507;
 /// The longest that a path carries: fragments are lost. 1,280 bytes of IPv6, less its header and UDP's.
-pub const PATH: usize = 1_232;
+pub(super) const PATH: usize = 1_232;
 
 /// What happens in this system only.
 #[derive(Debug)]

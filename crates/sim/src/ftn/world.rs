@@ -21,7 +21,7 @@ use crate::kernel::world;
 use ring_proto::ftn::station::{Command, Net, Station};
 
 /// Servers and clients on a network of datagrams.
-pub type World = world::World<Service>;
+pub(super) type World = world::World<Service>;
 
 /// Wall clocks show 2026 at the beginning, for the numbers of cold leaders.
 const WALL: i64 = 90_000_000_000_000_000;

@@ -20,7 +20,7 @@ pub(super) const AGAIN: Duration = Duration::from_millis(200);
 
 /// The bounds of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub(super) struct Bounds {
     /// The longest way of a datagram.
     pub latency: Duration,
     /// A turn in which nothing fails.
@@ -34,7 +34,7 @@ pub struct Bounds {
 
 impl Bounds {
     /// Those of a schedule, in which nodes may have heard of so long a lease.
-    pub fn of(schedule: &Schedule, heard: Duration) -> Self {
+    pub(super) fn of(schedule: &Schedule, heard: Duration) -> Self {
         let options = schedule.options();
         let (least, more) = schedule.latency_us;
         let latency = Duration::from_micros(least + more);
@@ -55,22 +55,22 @@ impl Bounds {
     }
 
     /// `renew_timeout` + D, and the ways of the datagrams.
-    pub fn replaced(&self) -> Duration {
+    pub(super) fn replaced(&self) -> Duration {
         self.options.renew_timeout + self.restore + 4 * self.latency
     }
 
     /// How much longer the restore of a node takes that has had no token yet.
-    pub fn first(&self) -> Duration {
+    pub(super) fn first(&self) -> Duration {
         self.first.saturating_sub(self.restore)
     }
 
     /// `renew_timeout` + 2 × `token_pass_timeout`, and the ways.
-    pub fn merged(&self) -> Duration {
+    pub(super) fn merged(&self) -> Duration {
         self.options.renew_timeout + 2 * self.options.token_pass_timeout + 4 * self.latency + AGAIN
     }
 
     /// A round of so many nodes, each of which fails with so many candidates.
-    pub fn round(&self, live: usize, failing: usize) -> Duration {
+    pub(super) fn round(&self, live: usize, failing: usize) -> Duration {
         let failing = u32::try_from(failing).unwrap_or(u32::MAX);
         let live = u32::try_from(live).unwrap_or(u32::MAX);
         (self.turn + self.options.token_pass_timeout * failing) * live

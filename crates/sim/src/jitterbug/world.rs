@@ -15,7 +15,7 @@ use crate::kernel::rng::{Rng, Stream};
 use crate::kernel::world;
 
 /// Nodes on a segment.
-pub type World = world::World<Segment>;
+pub(super) type World = world::World<Segment>;
 
 /// The longest datagram that an interface carries: all are shorter.
 const MTU: usize = 1_472;

@@ -45,6 +45,7 @@ pub struct Choices {
 
 /// A schedule's actions while they are drawn.
 pub struct Draw<X: Draws> {
+    /// What draws them.
     pub rng: Rng,
     /// How many nodes there are.
     pub nodes: usize,

@@ -236,6 +236,7 @@ impl<K: Kind> fmt::Display for Faults<K> {
 }
 
 #[cfg(test)]
+#[expect(unreachable_pub, reason = "the macro makes what worlds export")]
 mod tests {
     kinds! {
         Drop(Drop) "drop" "Messages are lost.",

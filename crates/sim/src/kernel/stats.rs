@@ -238,6 +238,7 @@ fn listed<'a>(counts: impl IntoIterator<Item = (impl Display, &'a u64)>) -> Stri
 }
 
 #[cfg(test)]
+#[expect(unreachable_pub, reason = "the macro makes what worlds export")]
 mod tests {
     use std::time::Duration;
 

@@ -42,12 +42,19 @@ pub fn index(id: u32) -> usize {
 /// Nodes are numbered from 0; those numbers panic that are not a node's. Time is the world's own
 /// and begins at zero.
 pub struct World<S: System> {
+    /// The time, in nanoseconds.
     pub now: u64,
+    /// The nodes, by number.
     pub nodes: Vec<Node<S>>,
+    /// What is to happen.
     pub queue: Queue<S::Event, Peer<S>, S::Address>,
+    /// What messages are on their way, and what becomes of them.
     pub network: Network<Peer<S>, S::Address>,
+    /// Chance.
     pub rng: Rng,
+    /// What the system adds to the kernel.
     pub system: S,
+    /// The schedule's actions, by time.
     pub actions: Rc<[Action<S::Fault>]>,
     /// Messages sent since the last full second.
     pub(super) sent_lately: u64,

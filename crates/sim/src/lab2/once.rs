@@ -34,7 +34,7 @@ const HARMLESS: [FaultKind; 7] = [
 
 /// A job that a node wants to run.
 #[derive(Debug, Clone, Copy)]
-pub struct Errand {
+pub(super) struct Errand {
     number: u32,
     job: u8,
     quorum: bool,

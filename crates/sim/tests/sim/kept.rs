@@ -30,7 +30,7 @@ macro_rules! schedules {
 pub(crate) use schedules;
 
 /// Whether the files in `schedules/` beside a source, which is named from the root of the workspace, have these names.
-pub fn all_are_run(source: &str, names: &[&str]) {
+pub(crate) fn all_are_run(source: &str, names: &[&str]) {
     let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(source);
     let files = fs::read_dir(source.with_file_name("schedules")).expect("the schedules are there");
     let kept: BTreeSet<String> = files

@@ -8,7 +8,7 @@ use ring_sim::kernel::stats::{Counters, Stats, Tally};
 use ring_sim::kernel::violation::Outcome;
 
 /// Runs seeds, in none of which anything is broken, and says what has happened in all.
-pub fn all_hold<K: Kind, R: Debug + PartialEq, S: Tally>(
+pub(crate) fn all_hold<K: Kind, R: Debug + PartialEq, S: Tally>(
     faults: Faults<K>,
     seeds: Range<u64>,
     run: impl Fn(u64, Faults<K>) -> Outcome<R, S>,
@@ -23,20 +23,22 @@ pub fn all_hold<K: Kind, R: Debug + PartialEq, S: Tally>(
 }
 
 /// Every kind of fault was met.
-pub fn all_are_met<K: Kind + Debug, E: Copy + Ord + Display, C: Counters>(all: &Stats<K, E, C>) {
+pub(crate) fn all_are_met<K: Kind + Debug, E: Copy + Ord + Display, C: Counters>(
+    all: &Stats<K, E, C>,
+) {
     for &kind in K::KINDS {
         assert!(all.met(kind) > 0, "{kind:?} is never met");
     }
 }
 
 /// Whatever the system counts has happened.
-pub fn all_are_counted(counters: &impl Debug) {
+pub(crate) fn all_are_counted(counters: &impl Debug) {
     let counters = format!("{counters:?}");
     assert!(!counters.contains(": 0"), "{counters}");
 }
 
 /// A seed makes one run, and another seed another.
-pub fn are_one_run_each<R, K, E, C>(run: impl Fn(u64) -> Outcome<R, Stats<K, E, C>>)
+pub(crate) fn are_one_run_each<R, K, E, C>(run: impl Fn(u64) -> Outcome<R, Stats<K, E, C>>)
 where
     Outcome<R, Stats<K, E, C>>: Debug + PartialEq,
 {

@@ -12,7 +12,7 @@ const SHUNNED: u32 = 10;
 
 /// A hand-over under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passing {
+pub(super) struct Passing {
     to: MacAddr,
     offered: Token,
     /// How often it was offered to this member.

@@ -11,7 +11,7 @@ const NO_IP: [u8; 16] = [0; 16];
 
 /// The member table. Ips never change in these runs: any is better than none.
 #[derive(Debug)]
-pub struct Table {
+pub(super) struct Table {
     own: MacAddr,
     members: BTreeMap<MacAddr, [u8; 16]>,
     digest: Digest,

@@ -1,7 +1,7 @@
 //! Flaws of a system's machine that its simulator finds in one of a few seeds, and nothing in the machine that ships.
 
 /// So many seeds are tried, from the one that a test names on.
-pub const SEEDS: u64 = 20;
+pub(crate) const SEEDS: u64 = 20;
 
 /// Declares a test for each flaw of a system, with the kinds of fault of a run, the first seed, and the rule that is broken; and that
 /// each patch has one, and that copies without a flaw do what ships.
