@@ -105,11 +105,6 @@ impl Circle {
         self.stats.note_met(kind);
     }
 
-    /// Writes a line of the trace.
-    pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
-        self.trace.note(at, what);
-    }
-
     /// A node has the token, or no longer.
     pub fn holds(&mut self, at: u64, own: &mut Own, holds: bool) {
         if std::mem::replace(&mut own.holds, holds) == holds {
@@ -180,7 +175,8 @@ impl System for Circle {
                 return None;
             }
         }
-        self.note(at, || format!("n{node} sends to {to}: {}", line(bytes)));
+        self.trace
+            .note(at, || format!("n{node} sends to {to}: {}", line(bytes)));
         Some((to, message.ok().map(|message| message.kind().name())))
     }
 
@@ -194,7 +190,8 @@ impl System for Circle {
     ) {
         self.stats.note_carried(kind);
         if kind.is_none() {
-            self.note(leaves, || format!("injected to {to}: {}", line(bytes)));
+            self.trace
+                .note(leaves, || format!("injected to {to}: {}", line(bytes)));
         }
         self.stats.mix(leaves, bytes);
     }
@@ -202,14 +199,14 @@ impl System for Circle {
     fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
         self.stats.delivered += 1;
         let Moment { at, node } = moment;
-        self.note(at, || {
+        self.trace.note(at, || {
             format!("n{node} reads {} ({age:?} old)", line(bytes))
         });
     }
 
     fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
         let Moment { at, node } = moment;
-        self.note(at, || format!("n{node} tells {event:?}"));
+        self.trace.note(at, || format!("n{node} tells {event:?}"));
         self.told(at, own, node, event);
     }
 

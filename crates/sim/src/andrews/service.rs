@@ -197,7 +197,7 @@ impl World {
             _ => counters.jobs_done += 1,
         }
         if !matches!(work, Work::Look) {
-            self.system.note(now, || {
+            self.system.trace.note(now, || {
                 format!("database: {outcome:?}, for n{at}: {work:?}")
             });
         }

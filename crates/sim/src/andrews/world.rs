@@ -89,7 +89,9 @@ impl World {
             };
             return self.queue.push(due, Event::Own(told));
         }
-        self.system.note(now, || format!("n{at} is told {what:?}"));
+        self.system
+            .trace
+            .note(now, || format!("n{at} is told {what:?}"));
         self.input(at, |driver, now, surroundings| match what {
             Told::Asked(command) => driver.command(now, command, surroundings),
             Told::Bound => driver.link_changed(now, Listening, surroundings),

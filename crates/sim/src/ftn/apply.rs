@@ -15,7 +15,7 @@ impl World {
     /// An action is due.
     pub fn act(&mut self, fault: &Fault) {
         let now = self.now;
-        self.system.note(now, || format!("{fault:?}"));
+        self.system.trace.note(now, || format!("{fault:?}"));
         if let Some(fault) = self.act_on_any(fault) {
             self.act_on_node(fault);
             self.act_on_program(fault);

@@ -63,11 +63,6 @@ impl Service {
     pub fn met(&mut self, kind: FaultKind) {
         self.stats.note_met(kind);
     }
-
-    /// Writes a line of the trace.
-    pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
-        self.trace.note(at, what);
-    }
 }
 
 impl System for Service {
@@ -143,7 +138,8 @@ impl System for Service {
         {
             server.granted_early = Some(line(bytes));
         }
-        self.note(at, || format!("n{node} sends to {to}: {}", line(bytes)));
+        self.trace
+            .note(at, || format!("n{node} sends to {to}: {}", line(bytes)));
         let kind = message.kind();
         if let Doom::Waits(sends, for_so_long) = own.doom
             && Type::ALL.get(sends) == Some(&kind)
@@ -163,7 +159,8 @@ impl System for Service {
     ) {
         self.stats.note_carried(kind);
         if kind.is_none() {
-            self.note(leaves, || format!("replayed to {to}: {}", line(bytes)));
+            self.trace
+                .note(leaves, || format!("replayed to {to}: {}", line(bytes)));
         }
         self.stats.mix(leaves, bytes);
     }
@@ -171,7 +168,7 @@ impl System for Service {
     fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
         self.stats.delivered += 1;
         let node = moment.node;
-        self.note(moment.at, || {
+        self.trace.note(moment.at, || {
             format!("n{node} reads {} ({age:?} old)", line(bytes))
         });
     }
@@ -181,7 +178,7 @@ impl System for Service {
         if matches!(own.doom, Doom::Dead(_)) {
             return;
         }
-        self.note(at, || match event {
+        self.trace.note(at, || match event {
             Event::Server(event) => format!("n{node} tells {event:?}"),
             Event::Client(event) => format!("n{node} tells {event:?}"),
         });

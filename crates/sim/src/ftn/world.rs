@@ -206,6 +206,7 @@ impl World {
     pub fn command(&mut self, at: usize, command: Command) {
         let now = self.now;
         self.system
+            .trace
             .note(now, || format!("n{at} is told {command:?}"));
         self.input(at, |driver, now, surroundings| {
             driver.command(now, command, surroundings);

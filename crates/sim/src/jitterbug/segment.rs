@@ -94,11 +94,6 @@ impl Segment {
         self.stats.note_met(kind);
         self.checks.exempt.is_disturbed |= disturbs(kind);
     }
-
-    /// Writes a line of the trace.
-    pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
-        self.trace.note(at, what);
-    }
 }
 
 /// Whether the fourth promise is void once that has happened: it is of segments without loss, cuts and stalls.
@@ -193,7 +188,7 @@ impl System for Segment {
             return None;
         };
         self.answers += u64::from(to != broadcast() && !asks);
-        self.note(at, || {
+        self.trace.note(at, || {
             format!("n{node} sends to {}: {}", to.ip(), line(bytes))
         });
         Some((to, Some(message.kind().name())))
@@ -209,7 +204,7 @@ impl System for Segment {
     ) {
         self.stats.note_carried(kind);
         if kind.is_none() {
-            self.note(leaves, || {
+            self.trace.note(leaves, || {
                 format!("injected to {}: {}", to.ip(), line(bytes))
             });
         }
@@ -220,14 +215,14 @@ impl System for Segment {
         self.stats.delivered += 1;
         self.heard += 1;
         let node = moment.node;
-        self.note(moment.at, || {
+        self.trace.note(moment.at, || {
             format!("n{node} reads {} ({age:?} old)", line(bytes))
         });
     }
 
     fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
         let Moment { at, node } = moment;
-        self.note(at, || format!("n{node} tells {event:?}"));
+        self.trace.note(at, || format!("n{node} tells {event:?}"));
         self.told(at, own, node, event);
     }
 

@@ -1,7 +1,7 @@
 //! What must hold after every event, whoever and whenever.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::convert::Infallible;
 
 use ring_codec::lab2::{Frame, Message, Token};
 use ring_proto::lab2::Durable;
@@ -9,7 +9,7 @@ use ring_proto::lab2::Durable;
 use super::exempt::{Chain, Exemptions, chain};
 use super::once::Run;
 use super::outcome::{Rule, Violation};
-use crate::kernel::violation::MAX_VIOLATIONS;
+use crate::kernel::checks::Found;
 
 /// The most frames that one received frame is answered with.
 const MAX_REPLIES: u32 = 2;
@@ -27,7 +27,7 @@ const ELECTIONS: u64 = 1_000_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     pub(super) exempt: Exemptions,
-    pub(super) violations: Vec<Violation>,
+    pub(super) found: Found<Rule, Infallible>,
     pub(super) exempted: u64,
     /// How many of the violations somebody was told of.
     told: usize,
@@ -44,27 +44,16 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// Notes a violation; past [`MAX_VIOLATIONS`] of them, nothing.
+    /// Notes a violation.
     pub(super) fn broken(&mut self, at: u64, node: Option<usize>, rule: Rule, what: String) {
-        if self.violations.len() < MAX_VIOLATIONS {
-            self.violations.push(Violation {
-                at: Duration::from_nanos(at),
-                node,
-                rule,
-                what,
-            });
-        }
+        self.found.broken(at, node, rule, what);
     }
 
     /// The violations since this was last asked.
     pub(super) fn untold(&mut self) -> &[Violation] {
-        let told = std::mem::replace(&mut self.told, self.violations.len());
-        &self.violations[told..]
-    }
-
-    /// Whether the run has shown what it can.
-    pub(super) fn is_enough(&self) -> bool {
-        self.violations.len() >= MAX_VIOLATIONS
+        let violations = &self.found.violations;
+        let told = std::mem::replace(&mut self.told, violations.len());
+        &violations[told..]
     }
 
     /// The largest progress of any tenure, or election, so far.

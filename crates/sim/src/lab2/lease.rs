@@ -8,26 +8,28 @@
 use super::Subject;
 use super::node::Claim;
 use super::outcome::Rule;
-use super::plan::Action;
-use super::settings::FaultKind;
+use super::plan::{Action, Fault};
 use super::world::World;
 
-/// Kinds of fault that void no lease.
-const ORDERLY: [FaultKind; 8] = [
-    FaultKind::Constants,
-    FaultKind::Work,
-    FaultKind::Crash,
-    FaultKind::Pause,
-    FaultKind::Leave,
-    FaultKind::Yield,
-    FaultKind::HoldOff,
-    FaultKind::Address,
-];
-
-/// Whether leases count in a run with these actions.
+/// Whether leases count in a run with these actions: none of them voids one.
 pub(super) fn is_orderly(plan: &[Action]) -> bool {
-    let mut kinds = plan.iter().map(|action| action.fault.kind());
-    kinds.all(|kind| ORDERLY.contains(&kind))
+    plan.iter().all(|action| {
+        matches!(
+            action.fault,
+            Fault::Constants { .. }
+                | Fault::Want { .. }
+                | Fault::Data { .. }
+                | Fault::Crash { .. }
+                | Fault::Start { .. }
+                | Fault::Pause { .. }
+                | Fault::Resume { .. }
+                | Fault::Leave { .. }
+                | Fault::Yield { .. }
+                | Fault::HoldOff { .. }
+                | Fault::HoldAgain { .. }
+                | Fault::Address { .. }
+        )
+    })
 }
 
 impl<M: Subject> World<M> {

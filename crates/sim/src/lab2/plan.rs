@@ -7,7 +7,6 @@ use ring_proto::time::nanos;
 
 use super::notation::CARDS;
 use super::outcome::{Rule, Stats};
-use super::settings::FaultKind;
 use crate::kernel::schedule::{Fault as _, MAX_TIME_US, Nodes, declare_faults, declare_schedule};
 
 /// Nothing that lasts is longer.
@@ -273,49 +272,6 @@ declare_faults! {
 }
 
 impl Fault {
-    /// The kind that it belongs to.
-    #[must_use]
-    pub const fn kind(&self) -> FaultKind {
-        match self {
-            Self::Drop { .. } => FaultKind::Drop,
-            Self::Duplicate { .. } => FaultKind::Duplicate,
-            Self::Reorder { .. } => FaultKind::Reorder,
-            Self::Delay { .. } => FaultKind::Delay,
-            Self::Corrupt { .. } => FaultKind::Corrupt,
-            Self::Cut { .. } | Self::Mend { .. } => FaultKind::Oneway,
-            Self::Part { .. } => FaultKind::Partition,
-            Self::Pause { .. } | Self::Resume { .. } => FaultKind::Pause,
-            Self::Crash { .. } | Self::Start { .. } => FaultKind::Crash,
-            Self::Forget { .. } => FaultKind::Forget,
-            Self::Rate { .. } | Self::Wall { .. } => FaultKind::Clock,
-            Self::Slow { .. } => FaultKind::Slow,
-            Self::Refuse { .. } => FaultKind::Refuse,
-            Self::Twin { .. } | Self::Untwin { .. } => FaultKind::Twin,
-            Self::Replay { .. } => FaultKind::Replay,
-            Self::Stranger { .. } => FaultKind::Stranger,
-            Self::Constants { .. } => FaultKind::Constants,
-            Self::Want { .. } | Self::Data { .. } => FaultKind::Work,
-            Self::Leave { .. } => FaultKind::Leave,
-            Self::Address { .. } => FaultKind::Address,
-            Self::Yield { .. } => FaultKind::Yield,
-            Self::HoldOff { .. } | Self::HoldAgain { .. } => FaultKind::HoldOff,
-            Self::Unplug { .. } | Self::Plug { .. } => FaultKind::Link,
-            Self::Card { .. } => FaultKind::Card,
-            Self::Unresponsive {} => FaultKind::Unresponsive,
-            Self::Disk { .. } => FaultKind::Disk,
-            Self::Mtu { .. } => FaultKind::Mtu,
-            Self::Once { .. } => FaultKind::Once,
-            Self::Deaf { .. } => FaultKind::Deaf,
-            Self::Unicast { .. } => FaultKind::Unicast,
-            Self::Narrow { .. } => FaultKind::Narrow,
-            Self::Dead { .. } => FaultKind::Dead,
-            Self::Broadcast { .. } => FaultKind::Broadcast,
-            Self::Drift { .. } => FaultKind::Drift,
-            Self::Rollback { .. } => FaultKind::Rollback,
-            Self::Aside { .. } => FaultKind::Aside,
-        }
-    }
-
     /// What ends it, if something does.
     pub(super) fn end(&self) -> Self {
         match *self {

@@ -318,7 +318,7 @@ impl<M: Subject> System for Ring<M> {
     }
 
     fn is_enough(&self) -> bool {
-        self.checks.is_enough()
+        self.checks.found.is_enough()
     }
 
     fn happen(world: &mut World<M>, event: Due) {

@@ -1,11 +1,10 @@
 //! The world as its caller sees it.
 
-use std::time::Duration;
-
 use ring_codec::lab2::{Digest, Kind};
 
 use super::Subject;
 use super::outcome::{Outcome, Stats, Violation};
+use super::ring::Ring;
 use super::world::World;
 
 impl<M: Subject> World<M> {
@@ -84,7 +83,7 @@ impl<M: Subject> World<M> {
     /// What was broken so far.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
-        &self.system.checks.violations
+        &self.system.checks.found.violations
     }
 
     /// What the run has come to.
@@ -97,12 +96,10 @@ impl<M: Subject> World<M> {
                 self.system.checks.table(self.now, at, members, max);
             }
         }
-        let mut stats = self.system.stats;
-        stats.time = Duration::from_nanos(self.now);
-        stats.counters.exempted = self.system.checks.exempted;
-        Outcome {
-            violations: self.system.checks.violations,
-            stats,
-        }
+        let Ring {
+            checks, mut stats, ..
+        } = self.system;
+        stats.counters.exempted = checks.exempted;
+        checks.found.outcome(stats, self.now)
     }
 }

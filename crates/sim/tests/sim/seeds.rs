@@ -8,14 +8,15 @@ use ring_sim::kernel::stats::{Counters, Stats, Tally};
 use ring_sim::kernel::violation::Outcome;
 
 /// Runs seeds, in none of which anything is broken, and says what has happened in all.
-pub(crate) fn all_hold<K: Kind, R: Debug + PartialEq, S: Tally>(
+pub(crate) fn all_hold<K: Kind, T, R: Debug + PartialEq, S: Tally>(
     faults: Faults<K>,
     seeds: Range<u64>,
-    run: impl Fn(u64, Faults<K>) -> Outcome<R, S>,
+    settings: impl Fn(u64, Faults<K>) -> T,
+    run: impl Fn(&T) -> Outcome<R, S>,
 ) -> S {
     let mut all = S::default();
     for seed in seeds {
-        let outcome = run(seed, faults);
+        let outcome = run(&settings(seed, faults));
         assert_eq!(outcome.violations, [], "{faults}, seed {seed}");
         all.add(&outcome.stats);
     }

@@ -25,7 +25,12 @@ fn tenures(tenures: &[(usize, Token)], elsewhere: Option<usize>) -> Vec<Rule> {
         let before = last.insert(*node, *token);
         checks.tenure(7, *node, token, before.as_ref(), || elsewhere);
     }
-    checks.violations.iter().map(|broken| broken.rule).collect()
+    checks
+        .found
+        .violations
+        .iter()
+        .map(|broken| broken.rule)
+        .collect()
 }
 
 #[test]
@@ -67,7 +72,7 @@ fn what_is_exempt_is_counted_and_not_reported() {
     checks.tenure(7, 1, &shared, None, || None);
     checks.tenure(7, 2, &shared, None, || Some(1));
     assert!(checks.work(7, 1, &shared) && checks.work(7, 2, &shared));
-    assert_eq!((checks.violations.len(), checks.exempted), (0, 2));
+    assert_eq!((checks.found.violations.len(), checks.exempted), (0, 2));
 }
 
 #[test]
@@ -76,9 +81,9 @@ fn a_resource_refuses_weaker_tokens_and_equal_ones_of_two_nodes_are_found() {
     assert!(checks.work(1, 0, &token(5, 0, 1)));
     assert!(!checks.work(2, 1, &token(4, 0, 1)));
     assert!(checks.work(3, 0, &token(5, 0, 1)));
-    assert!(checks.violations.is_empty());
+    assert!(checks.found.violations.is_empty());
     assert!(checks.work(4, 1, &token(5, 0, 1)));
-    assert_eq!(checks.violations[0].rule, Rule::Fencing);
+    assert_eq!(checks.found.violations[0].rule, Rule::Fencing);
 }
 
 #[test]
@@ -100,7 +105,7 @@ fn what_is_told_before_it_is_stored_is_found() {
             card: None,
         };
         checks.told(1, 0, &frame, &durable);
-        checks.violations.first().map(|broken| broken.rule)
+        checks.found.violations.first().map(|broken| broken.rule)
     };
     let stored = |known, my_token_number| Durable {
         my_token_number,
@@ -124,7 +129,7 @@ fn a_third_reply_is_found() {
     let replies = |count| {
         let mut checks = Checks::default();
         checks.replies(1, 0, count);
-        checks.violations.len()
+        checks.found.violations.len()
     };
     assert_eq!((replies(2), replies(3)), (0, 1));
 }
@@ -134,7 +139,7 @@ fn tables_out_of_order_or_too_large_are_found() {
     let table = |members| {
         let mut checks = Checks::default();
         checks.table(1, 0, members, 4);
-        checks.violations.len()
+        checks.found.violations.len()
     };
     assert_eq!((table(Some(5)), table(Some(6)), table(None)), (0, 1, 1));
 }
@@ -148,7 +153,12 @@ fn elected(knew: u64, after: u64, progress: u64) -> Vec<Rule> {
         ..BLANK
     };
     checks.elected(8, 0, knew, &durable);
-    checks.violations.iter().map(|broken| broken.rule).collect()
+    checks
+        .found
+        .violations
+        .iter()
+        .map(|broken| broken.rule)
+        .collect()
 }
 
 #[test]

@@ -20,9 +20,7 @@ fn settings(seed: u64, faults: Faults) -> Settings {
 
 #[test]
 fn whatever_goes_wrong_the_promises_are_kept() {
-    let mut all = all_hold(Faults::all(), 0..150, |seed, faults| {
-        run(&settings(seed, faults))
-    });
+    let mut all = all_hold(Faults::all(), 0..150, settings, run);
     all_are_met(&all);
     for &excuse in Excuse::ALL {
         assert!(all.excused(excuse) > 0, "{excuse:?} is never met");
@@ -36,9 +34,7 @@ fn whatever_goes_wrong_the_promises_are_kept() {
 #[test]
 fn every_kind_of_fault_is_met_alone_and_survived() {
     for &kind in FaultKind::ALL {
-        let all = all_hold(Faults::only(kind), 0..6, |seed, faults| {
-            run(&settings(seed, faults))
-        });
+        let all = all_hold(Faults::only(kind), 0..6, settings, run);
         assert!(all.met(kind) > 0, "{kind:?}");
     }
 }

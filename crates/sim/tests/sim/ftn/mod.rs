@@ -22,9 +22,7 @@ fn settings(seed: u64, faults: Faults) -> Settings {
 
 #[test]
 fn whatever_goes_wrong_the_promises_are_kept() {
-    let all = all_hold(Faults::all(), 0..200, |seed, faults| {
-        run(&settings(seed, faults))
-    });
+    let all = all_hold(Faults::all(), 0..200, settings, run);
     all_are_met(&all);
     assert!(all.excused(Excuse::ServerLost) > 0 && all.excused(Excuse::TwoLeaders) > 0);
     assert_eq!(all.sent.len(), Kind::ALL.len(), "{:?}", all.sent);
@@ -37,7 +35,7 @@ fn every_kind_of_fault_is_met_alone_and_survived() {
     for &kind in FaultKind::ALL {
         let life = [FaultKind::Run, FaultKind::Hold];
         let faults: Faults = life.into_iter().chain([kind]).collect();
-        let all = all_hold(faults, 0..4, |seed, faults| run(&settings(seed, faults)));
+        let all = all_hold(faults, 0..4, settings, run);
         assert!(all.met(kind) > 0, "{kind:?}");
     }
 }

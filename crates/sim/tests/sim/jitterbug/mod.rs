@@ -20,9 +20,7 @@ fn settings(seed: u64, faults: Faults) -> Settings {
 
 #[test]
 fn whatever_goes_wrong_the_promises_are_kept() {
-    let all = all_hold(Faults::all(), 0..200, |seed, faults| {
-        run(&settings(seed, faults))
-    });
+    let all = all_hold(Faults::all(), 0..200, settings, run);
     all_are_met(&all);
     all_are_counted(&all.counters);
     assert!(all.excused(Excuse::Network) > 0 && all.excused(Excuse::Forged) > 0);
@@ -31,9 +29,7 @@ fn whatever_goes_wrong_the_promises_are_kept() {
 #[test]
 fn every_kind_of_fault_is_met_alone_and_survived() {
     for &kind in FaultKind::ALL {
-        let all = all_hold(Faults::only(kind), 0..6, |seed, faults| {
-            run(&settings(seed, faults))
-        });
+        let all = all_hold(Faults::only(kind), 0..6, settings, run);
         assert!(all.met(kind) > 0, "{kind:?}");
     }
 }

@@ -60,9 +60,7 @@ fn without_faults_there_is_one_election_and_no_other_trouble() {
 
 #[test]
 fn a_few_seeds_of_everything_at_once() {
-    all_hold(Faults::all(), 0..4, |seed, faults| {
-        run::<Lab2>(&settings(seed, faults))
-    });
+    all_hold(Faults::all(), 0..4, settings, run::<Lab2>);
 }
 
 #[test]
