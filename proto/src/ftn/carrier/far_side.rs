@@ -8,6 +8,7 @@ use super::{Incoming, PARTS_MAX, Piece, Took};
 use crate::ftn::{LONGEST, PART};
 use crate::time::Instant;
 
+/// The other end of a carrier, as a test plays it.
 #[derive(Debug, Default)]
 pub struct FarSide(Incoming);
 

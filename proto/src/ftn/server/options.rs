@@ -40,9 +40,9 @@ pub const WAIT_BYTES: usize = 64;
 /// A session takes so many bytes, and more where there are four servers or more: [`session_bytes`].
 pub const SESSION_BYTES: usize = 512;
 /// A token of which a survey is to say who holds it takes so many more until then.
-pub const GAINED_BYTES: usize = 192;
+pub(super) const GAINED_BYTES: usize = 192;
 /// Each part of a session's answer to a survey takes so many until the answer is whole: it may have come with nothing in it.
-pub const PART_BYTES: usize = 16;
+pub(super) const PART_BYTES: usize = 16;
 
 impl Default for Options {
     fn default() -> Self {

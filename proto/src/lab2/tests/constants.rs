@@ -9,7 +9,7 @@ use super::rig::*;
 use crate::lab2::{Constants, Event, Grade, State};
 
 /// A heartbeat period of so many milliseconds, and all that follows from it.
-pub fn heartbeat(millis: u64) -> Constants {
+pub(super) fn heartbeat(millis: u64) -> Constants {
     Constants {
         idle_hold: ms(60_000),
         ..Constants::for_heartbeat(ms(millis))
@@ -17,7 +17,7 @@ pub fn heartbeat(millis: u64) -> Constants {
 }
 
 /// What a member with these constants says of itself.
-pub fn says(constants: &Constants) -> Profile {
+pub(super) fn says(constants: &Constants) -> Profile {
     let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).expect("short");
     let patience = nanos(constants.waiter_timeout());
     Profile {

@@ -10,7 +10,7 @@ use crate::LinkState;
 use crate::lab2::{Command, DataLimit, Event, State, Trouble};
 
 /// What a member of the default constants says of itself, but for its MTU.
-pub fn profile(mtu: u16) -> Profile {
+pub(super) fn profile(mtu: u16) -> Profile {
     Profile {
         flags: 0,
         mtu,
@@ -23,7 +23,7 @@ pub fn profile(mtu: u16) -> Profile {
 }
 
 /// A frame to all with a profile.
-pub fn introduced(from: u8, message: Message<'_>, profile: Profile) -> Vec<u8> {
+pub(super) fn introduced(from: u8, message: Message<'_>, profile: Profile) -> Vec<u8> {
     let frame = Frame {
         destination: MacAddr::BROADCAST,
         author: mac(from),

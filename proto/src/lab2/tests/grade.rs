@@ -11,7 +11,7 @@ use super::rig::{
 use crate::lab2::{Command, Constants, Event, Grade, State};
 
 /// A ring of three, all of whom are known.
-pub fn of_three() -> Constants {
+pub(super) fn of_three() -> Constants {
     Constants {
         expect: Some(3),
         ..constants()
@@ -19,11 +19,11 @@ pub fn of_three() -> Constants {
 }
 
 /// What a promise is worth to a holder whose clock may run faster or slower.
-pub fn worth(promised: Duration) -> Duration {
+pub(super) fn worth(promised: Duration) -> Duration {
     promised - promised / 32
 }
 
-pub fn beating(token: Token, beat: u32) -> Message<'static> {
+pub(super) fn beating(token: Token, beat: u32) -> Message<'static> {
     Message::TokenIsHere {
         token,
         digest: SAME,
@@ -32,11 +32,11 @@ pub fn beating(token: Token, beat: u32) -> Message<'static> {
     }
 }
 
-pub fn promising(token: Token, beat: u32) -> Message<'static> {
+pub(super) fn promising(token: Token, beat: u32) -> Message<'static> {
     promising_for(token, beat, WAITER_TIMEOUT)
 }
 
-pub fn promising_for(token: Token, beat: u32, lasts: Duration) -> Message<'static> {
+pub(super) fn promising_for(token: Token, beat: u32, lasts: Duration) -> Message<'static> {
     let lasts = crate::time::nanos(lasts);
     Message::Ping {
         digest: SAME,
@@ -48,7 +48,7 @@ pub fn promising_for(token: Token, beat: u32, lasts: Duration) -> Message<'stati
 
 /// An OWNER of 11-n3-1 with work for it, up for long enough to count, which has just asked all to
 /// confirm it; n3 and n7 are known.
-pub fn owner(constants: Constants) -> Rig {
+pub(super) fn owner(constants: Constants) -> Rig {
     let (mut rig, _) = Rig::start(constants, BLANK);
     rig.hear(7, ping(NO_IP));
     rig.hear_all(3, here(token(9)));
@@ -67,7 +67,7 @@ pub fn owner(constants: Constants) -> Rig {
 }
 
 /// The number of the heartbeat that was said last.
-pub fn beat(rig: &Rig) -> u32 {
+pub(super) fn beat(rig: &Rig) -> u32 {
     let last = rig.frames.last().expect("it said something");
     match decode(last).message {
         Message::TokenIsHere { beat, .. } => beat.expect("a heartbeat has a number"),
@@ -76,7 +76,7 @@ pub fn beat(rig: &Rig) -> u32 {
 }
 
 /// The promise in what was said last, if there is one.
-pub fn promise(rig: &Rig) -> Option<Promise> {
+pub(super) fn promise(rig: &Rig) -> Option<Promise> {
     rig.frames
         .iter()
         .find_map(|frame| match decode(frame).message {
@@ -86,7 +86,7 @@ pub fn promise(rig: &Rig) -> Option<Promise> {
 }
 
 /// A WAITER of n3's 10-n3-1 that has been up for as long as a promise lasts.
-pub fn member() -> Rig {
+pub(super) fn member() -> Rig {
     let mut rig = Rig::waiter_with(of_three());
     for _ in 0..4 {
         rig.pass_time(HEARTBEAT);

@@ -10,7 +10,7 @@ use crate::time::Instant;
 
 /// What the segment does to frames.
 #[derive(Debug, Clone, Copy)]
-pub struct Weather {
+pub(super) struct Weather {
     /// Frames lost in 1,000.
     pub lost: u32,
     /// Frames doubled in 1,000.
@@ -20,7 +20,7 @@ pub struct Weather {
 }
 
 impl Weather {
-    pub const CLEAR: Self = Self {
+    pub(super) const CLEAR: Self = Self {
         lost: 0,
         doubled: 0,
         delay: Duration::from_micros(100),
@@ -28,7 +28,7 @@ impl Weather {
 }
 
 /// One machine with its place on the segment.
-pub struct Node {
+pub(super) struct Node {
     pub number: u8,
     /// `None`: the process is dead.
     pub machine: Option<Lab2>,
@@ -49,7 +49,7 @@ pub struct Node {
 
 impl Node {
     /// A node that is about to start.
-    pub fn new(number: u8, constants: &Constants) -> Self {
+    pub(super) fn new(number: u8, constants: &Constants) -> Self {
         Self {
             number,
             machine: Some(Lab2::new(constants.clone(), BLANK)),
@@ -63,21 +63,21 @@ impl Node {
         }
     }
 
-    pub fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.machine.is_some() && self.stopped.is_none()
     }
 
-    pub fn state(&self) -> Option<State> {
+    pub(super) fn state(&self) -> Option<State> {
         self.machine.as_ref().map(Lab2::state)
     }
 
     /// The token, if it is OWNER.
-    pub fn token(&self) -> Option<Token> {
+    pub(super) fn token(&self) -> Option<Token> {
         let machine = self.machine.as_ref()?;
         machine.token().filter(|_| machine.state() == State::Owner)
     }
 
-    pub fn may_use_token(&self) -> bool {
+    pub(super) fn may_use_token(&self) -> bool {
         self.machine.as_ref().is_some_and(Lab2::may_use_token)
     }
 }

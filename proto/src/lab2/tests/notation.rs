@@ -10,41 +10,41 @@ use ring_codec::lab2::{Digest, Frame, MAX_FRAME_LEN, Member, Message, Token};
 use crate::lab2::{Constants, Durable};
 
 /// The machine under test.
-pub const ME: u8 = 5;
+pub(crate) const ME: u8 = 5;
 /// Stands for the digest that the machine itself has: tables agree.
-pub const SAME: Digest = Digest {
+pub(crate) const SAME: Digest = Digest {
     size: u32::MAX,
     hash: 1,
 };
 /// A digest that no table here has.
-pub const OTHER: Digest = Digest {
+pub(crate) const OTHER: Digest = Digest {
     size: u32::MAX,
     hash: 2,
 };
 /// Nothing stored by an earlier run.
-pub const BLANK: Durable = Durable {
+pub(crate) const BLANK: Durable = Durable {
     my_token_number: 0,
     known: None,
     stamp: None,
 };
 /// HEART_BEAT_PERIOD of the default constants.
-pub const HEARTBEAT: Duration = Duration::from_millis(100);
+pub(crate) const HEARTBEAT: Duration = Duration::from_millis(100);
 /// TAKE_TIMEOUT of the default constants.
-pub const TAKE_TIMEOUT: Duration = Duration::from_millis(5);
+pub(crate) const TAKE_TIMEOUT: Duration = Duration::from_millis(5);
 /// How long a giver waits for one member in all, with the default constants.
-pub const HAND_OVER: Duration = Duration::from_micros(17_500);
+pub(crate) const HAND_OVER: Duration = Duration::from_micros(17_500);
 /// IDLE_HOLD of [`constants`].
-pub const IDLE_HOLD: Duration = Duration::from_millis(10);
+pub(crate) const IDLE_HOLD: Duration = Duration::from_millis(10);
 /// WAITER_TIMEOUT of the default constants.
-pub const WAITER_TIMEOUT: Duration = Duration::from_millis(400);
+pub(crate) const WAITER_TIMEOUT: Duration = Duration::from_millis(400);
 /// LOOSER_TIMEOUT of the default constants.
-pub const LOOSER_TIMEOUT: Duration = Duration::from_millis(200);
+pub(crate) const LOOSER_TIMEOUT: Duration = Duration::from_millis(200);
 /// LOOSER_ANSWER_TIMEOUT of the default constants.
-pub const ANSWER_TIMEOUT: Duration = Duration::from_millis(100);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The default constants, but for IDLE_HOLD: as long as HEART_BEAT_PERIOD the one could not be told
 /// from the other.
-pub fn constants() -> Constants {
+pub(crate) fn constants() -> Constants {
     Constants {
         idle_hold: IDLE_HOLD,
         ..Constants::default()
@@ -52,28 +52,28 @@ pub fn constants() -> Constants {
 }
 
 /// What all are told when n7 has not taken 12-n3-1 from [`ME`].
-pub const IN_VAIN: &str = "TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n5 to all";
+pub(crate) const IN_VAIN: &str = "TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n5 to all";
 
-pub const fn ms(millis: u64) -> Duration {
+pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
 /// The address of node `n`.
-pub const fn mac(n: u8) -> MacAddr {
+pub(crate) const fn mac(n: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, n])
 }
 
 /// 10.0.0.n as the protocol carries it.
-pub const fn ip(n: u8) -> [u8; 16] {
+pub(crate) const fn ip(n: u8) -> [u8; 16] {
     [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, n]
 }
 
 /// A token of n3's first chain.
-pub const fn token(progress: u64) -> Token {
+pub(crate) const fn token(progress: u64) -> Token {
     token_of(progress, 3, 1)
 }
 
-pub const fn token_of(progress: u64, author: u8, number: u32) -> Token {
+pub(crate) const fn token_of(progress: u64, author: u8, number: u32) -> Token {
     Token {
         progress,
         author: mac(author),
@@ -81,7 +81,7 @@ pub const fn token_of(progress: u64, author: u8, number: u32) -> Token {
     }
 }
 
-pub const fn take(token: Token) -> Message<'static> {
+pub(crate) const fn take(token: Token) -> Message<'static> {
     Message::TakeToken {
         token,
         digest: SAME,
@@ -89,7 +89,7 @@ pub const fn take(token: Token) -> Message<'static> {
     }
 }
 
-pub const fn here(token: Token) -> Message<'static> {
+pub(crate) const fn here(token: Token) -> Message<'static> {
     Message::TokenIsHere {
         token,
         digest: SAME,
@@ -98,19 +98,19 @@ pub const fn here(token: Token) -> Message<'static> {
     }
 }
 
-pub const fn was_here(token: Token, holder: u8) -> Message<'static> {
+pub(crate) const fn was_here(token: Token, holder: u8) -> Message<'static> {
     Message::TokenWasHereRecently {
         token,
         holder: mac(holder),
     }
 }
 
-pub const fn ping(ip: [u8; 16]) -> Message<'static> {
+pub(crate) const fn ping(ip: [u8; 16]) -> Message<'static> {
     ping_of(SAME, ip)
 }
 
 /// PING with a digest, and nothing after its body.
-pub const fn ping_of(digest: Digest, ip: [u8; 16]) -> Message<'static> {
+pub(crate) const fn ping_of(digest: Digest, ip: [u8; 16]) -> Message<'static> {
     Message::Ping {
         digest,
         ip,
@@ -119,16 +119,16 @@ pub const fn ping_of(digest: Digest, ip: [u8; 16]) -> Message<'static> {
     }
 }
 
-pub const fn generating(token: Token) -> Message<'static> {
+pub(crate) const fn generating(token: Token) -> Message<'static> {
     Message::GeneratingToken { token }
 }
 
-pub fn member(n: u8, ip: [u8; 16]) -> Member {
+pub(crate) fn member(n: u8, ip: [u8; 16]) -> Member {
     Member { mac: mac(n), ip }
 }
 
 /// A message with the machine's own digest where [`SAME`] stands for it.
-pub fn with_digest(message: Message<'_>, own: Digest) -> Message<'_> {
+pub(crate) fn with_digest(message: Message<'_>, own: Digest) -> Message<'_> {
     let real = |digest| if digest == SAME { own } else { digest };
     match message {
         Message::TakeToken {
@@ -171,7 +171,7 @@ pub fn with_digest(message: Message<'_>, own: Digest) -> Message<'_> {
 }
 
 /// A whole frame as it lies on the wire.
-pub fn frame(from: MacAddr, to: MacAddr, message: Message<'_>) -> Vec<u8> {
+pub(crate) fn frame(from: MacAddr, to: MacAddr, message: Message<'_>) -> Vec<u8> {
     let frame = Frame {
         destination: to,
         author: from,
@@ -187,11 +187,11 @@ pub fn frame(from: MacAddr, to: MacAddr, message: Message<'_>) -> Vec<u8> {
 }
 
 /// A frame's content, for asserting on.
-pub fn decode(frame: &[u8]) -> Frame<'_> {
+pub(crate) fn decode(frame: &[u8]) -> Frame<'_> {
     Frame::decode(frame).expect("machines send valid frames")
 }
 
-pub fn name(mac: MacAddr) -> String {
+pub(crate) fn name(mac: MacAddr) -> String {
     if mac == MacAddr::BROADCAST {
         "all".into()
     } else {
@@ -200,12 +200,12 @@ pub fn name(mac: MacAddr) -> String {
 }
 
 /// `progress-author-number`.
-pub fn show(token: Token) -> String {
+pub(crate) fn show(token: Token) -> String {
     format!("{}-{}-{}", token.progress, name(token.author), token.number)
 }
 
 /// A frame as a line of text.
-pub fn line(bytes: &[u8]) -> String {
+pub(crate) fn line(bytes: &[u8]) -> String {
     let Frame {
         destination,
         message,
@@ -234,7 +234,7 @@ pub fn line(bytes: &[u8]) -> String {
 }
 
 /// Section 2: what a frame tells of a token has been stored before it leaves.
-pub fn assert_stored(bytes: &[u8], durable: Durable) {
+pub(crate) fn assert_stored(bytes: &[u8], durable: Durable) {
     let (Message::TakeToken { token, .. }
     | Message::TokenIsHere { token, .. }
     | Message::TokenWasHereRecently { token, .. }) = decode(bytes).message

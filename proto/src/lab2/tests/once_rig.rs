@@ -6,10 +6,10 @@ use crate::time::nanos;
 use ring_codec::lab2::{self, Frame, Message, NO_AGE, Purpose, RunOutcome, Token};
 use std::time::Duration;
 
-pub const HOUR: Duration = Duration::from_secs(3600);
-pub const ID: u64 = 8;
+pub(super) const HOUR: Duration = Duration::from_secs(3600);
+pub(super) const ID: u64 = 8;
 
-pub fn nightly() -> OnceRequest {
+pub(super) fn nightly() -> OnceRequest {
     OnceRequest {
         id: ID,
         name: name("nightly"),
@@ -19,12 +19,12 @@ pub fn nightly() -> OnceRequest {
     }
 }
 
-pub fn name(text: &str) -> JobName {
+pub(super) fn name(text: &str) -> JobName {
     JobName::new(text).expect("a name")
 }
 
 /// A stamp of a run by n3 under 10-n3-1.
-pub fn stamp(of: &str, outcome: RunOutcome) -> Stamp {
+pub(super) fn stamp(of: &str, outcome: RunOutcome) -> Stamp {
     Stamp {
         name: name(of),
         progress: 10,
@@ -35,7 +35,7 @@ pub fn stamp(of: &str, outcome: RunOutcome) -> Stamp {
     }
 }
 
-pub fn told(stamp: &Stamp, age: Option<Duration>) -> lab2::Stamp {
+pub(super) fn told(stamp: &Stamp, age: Option<Duration>) -> lab2::Stamp {
     lab2::Stamp {
         name: *stamp.name.bytes(),
         progress: stamp.progress.into(),
@@ -49,10 +49,10 @@ pub fn told(stamp: &Stamp, age: Option<Duration>) -> lab2::Stamp {
 }
 
 /// The token, serial and digest of a question, or of what is told.
-pub type Question = (Token, u32, u64);
+pub(super) type Question = (Token, u32, u64);
 
 /// What was asked, or told, last.
-pub fn question(rig: &Rig) -> Question {
+pub(super) fn question(rig: &Rig) -> Question {
     let last = rig.frames.last().expect("it said something");
     match decode(last).message {
         Message::Stamps {
@@ -65,14 +65,14 @@ pub fn question(rig: &Rig) -> Question {
     }
 }
 
-pub fn stamps(frame: &[u8]) -> Vec<lab2::Stamp> {
+pub(super) fn stamps(frame: &[u8]) -> Vec<lab2::Stamp> {
     match Frame::decode(frame).expect("a frame").message {
         Message::Stamps { stamps, .. } => stamps.to_vec(),
         other => panic!("no stamps: {other:?}"),
     }
 }
 
-pub fn says(
+pub(super) fn says(
     (token, serial, digest): Question,
     purpose: Purpose,
     stamps: &[lab2::Stamp],
@@ -87,7 +87,7 @@ pub fn says(
 }
 
 /// Members agree with a question.
-pub fn agree(rig: &mut Rig, asked: Question, members: &[u8]) -> Vec<String> {
+pub(super) fn agree(rig: &mut Rig, asked: Question, members: &[u8]) -> Vec<String> {
     let mut said = Vec::new();
     for &member in members {
         said.extend(rig.hear(member, says(asked, Purpose::Agree, &[])));
@@ -96,7 +96,7 @@ pub fn agree(rig: &mut Rig, asked: Question, members: &[u8]) -> Vec<String> {
 }
 
 /// An OWNER of 11-n3-1 with work for it, just asked for a job; n3 and n7 are known. And its question.
-pub fn asking(request: OnceRequest) -> (Rig, Question) {
+pub(super) fn asking(request: OnceRequest) -> (Rig, Question) {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     assert_eq!(rig.command(Command::Once(request)), ["STAMPS Ask 0 to all"]);
@@ -105,7 +105,7 @@ pub fn asking(request: OnceRequest) -> (Rig, Question) {
 }
 
 /// The same when nobody knows of a run, and the stamp was told. And its question.
-pub fn writing(request: OnceRequest) -> (Rig, Question) {
+pub(super) fn writing(request: OnceRequest) -> (Rig, Question) {
     let (mut rig, asked) = asking(request);
     assert_eq!(agree(&mut rig, asked, &[3, 7]), ["STAMPS Ask 1 to all"]);
     let asked = question(&rig);
@@ -113,14 +113,14 @@ pub fn writing(request: OnceRequest) -> (Rig, Question) {
 }
 
 /// The same when it has begun.
-pub fn begun(request: OnceRequest) -> Rig {
+pub(super) fn begun(request: OnceRequest) -> Rig {
     let (mut rig, asked) = writing(request);
     agree(&mut rig, asked, &[3, 7]);
     assert_eq!(standing(&rig), Some(OnceStanding::Begun));
     rig
 }
 
-pub fn standing(rig: &Rig) -> Option<OnceStanding> {
+pub(super) fn standing(rig: &Rig) -> Option<OnceStanding> {
     let once = rig.machine.once();
     once.map(|(id, standing)| {
         assert_eq!(id, ID);
@@ -128,14 +128,14 @@ pub fn standing(rig: &Rig) -> Option<OnceStanding> {
     })
 }
 
-pub fn outcome(rig: &Rig) -> RunOutcome {
+pub(super) fn outcome(rig: &Rig) -> RunOutcome {
     let mut runs = rig.machine.runs();
     let run = runs.find(|run| run.stamp.name == name("nightly"));
     run.expect("it is known").stamp.outcome
 }
 
 /// A WAITER that may be counted on: it is up for long enough.
-pub fn waiter() -> Rig {
+pub(super) fn waiter() -> Rig {
     let mut rig = Rig::waiter();
     rig.pass_time(WAITER_TIMEOUT - ms(1));
     rig.hear_all(3, here(token(10)));

@@ -352,8 +352,8 @@ fn an_owner_that_gets_work_while_it_passes_keeps_what_it_mints() {
 
 #[test]
 fn with_idle_hold_0_a_row_of_members_that_do_not_answer_is_no_busy_loop() {
-    let constants = crate::lab2::Constants {
-        idle_hold: std::time::Duration::ZERO,
+    let constants = Constants {
+        idle_hold: Duration::ZERO,
         ..Default::default()
     };
     let mut rig = Rig::waiter_with(constants);

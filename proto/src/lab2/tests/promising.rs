@@ -25,10 +25,7 @@ fn a_heartbeat_is_answered_by_64_members_at_the_most() {
     let mut rig = Rig::waiter();
     for n in 0..=255 {
         let from = MacAddr([2, 0, 0, 0, 1, n]);
-        rig.hear_bytes(
-            &super::rig::frame(from, mac(ME), Message::Leaving),
-            Duration::ZERO,
-        );
+        rig.hear_bytes(&frame(from, mac(ME), Message::Leaving), Duration::ZERO);
     }
     let strides = rig.members().len().div_ceil(64);
     let mut answers = 0;

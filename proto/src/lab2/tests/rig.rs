@@ -6,13 +6,13 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_FRAME_LEN, Message, NO_IP};
 
-pub use super::notation::*;
+pub(crate) use super::notation::*;
 use crate::lab2::{Command, Constants, Durable, Event, Lab2, Presence, State};
 use crate::time::{Instant, Now};
 use crate::{LinkState, Machine, Sent, Stored, Transmit};
 
 /// A machine, its clock and everything that came out of it.
-pub struct Rig {
+pub(crate) struct Rig {
     pub machine: Lab2,
     pub now: Now,
     pub events: Vec<Event>,
@@ -30,12 +30,12 @@ pub struct Rig {
 
 impl Rig {
     /// A LOOSER that has asked just now, with the usual constants and no memory.
-    pub fn looser() -> Self {
+    pub(crate) fn looser() -> Self {
         Self::start(constants(), BLANK).0
     }
 
     /// A node at the moment that its link comes up, and what it says.
-    pub fn start(constants: Constants, durable: Durable) -> (Self, Vec<String>) {
+    pub(crate) fn start(constants: Constants, durable: Durable) -> (Self, Vec<String>) {
         constants.check().expect("constants that can work");
         let mut rig = Self {
             machine: Lab2::new(constants, durable),
@@ -55,11 +55,11 @@ impl Rig {
     }
 
     /// A WAITER that has heard of 10-n3-1 at n3 just now; n3 is known.
-    pub fn waiter() -> Self {
+    pub(crate) fn waiter() -> Self {
         Self::waiter_with(constants())
     }
 
-    pub fn waiter_with(constants: Constants) -> Self {
+    pub(crate) fn waiter_with(constants: Constants) -> Self {
         let (mut rig, _) = Self::start(constants, BLANK);
         rig.hear(3, was_here(token(10), 3));
         rig.hear_all(3, here(token(10)));
@@ -69,11 +69,11 @@ impl Rig {
     }
 
     /// An OWNER that has taken 11-n3-1 from n3 just now; n3 and n7 are known.
-    pub fn owner() -> Self {
+    pub(crate) fn owner() -> Self {
         Self::owner_with(constants())
     }
 
-    pub fn owner_with(constants: Constants) -> Self {
+    pub(crate) fn owner_with(constants: Constants) -> Self {
         let mut rig = Self::waiter_with(constants);
         rig.hear(7, ping(NO_IP));
         rig.hear(3, take(token(11)));
@@ -83,7 +83,7 @@ impl Rig {
     }
 
     /// An OWNER of 11-n3-1 that has offered 12-n3-1 to n7 just now; n3 and n7 are known.
-    pub fn giver() -> Self {
+    pub(crate) fn giver() -> Self {
         let mut rig = Self::owner();
         assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
         rig.forget();
@@ -91,7 +91,7 @@ impl Rig {
     }
 
     /// A LOOSER that knows 10-n3-1 and has asked again just now; n3 is known.
-    pub fn asking() -> Self {
+    pub(crate) fn asking() -> Self {
         let mut rig = Self::looser();
         rig.hear(3, was_here(token(10), 3));
         assert_eq!(rig.pass_time(LOOSER_TIMEOUT), ["WHERE_IS_TOKEN to all"]);
@@ -100,7 +100,7 @@ impl Rig {
     }
 
     /// A candidate with 11-n5-1 that has said so just now; n3 is known.
-    pub fn candidate() -> Self {
+    pub(crate) fn candidate() -> Self {
         let mut rig = Self::asking();
         let said = rig.pass_time(ANSWER_TIMEOUT);
         assert_eq!(said, ["GENERATING_TOKEN 11-n5-1 to all"]);
@@ -113,16 +113,16 @@ impl Rig {
         self.events.clear();
     }
 
-    pub fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         self.machine.state()
     }
 
     /// The token held or known, as text.
-    pub fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         self.machine.token().map_or("none".into(), show)
     }
 
-    pub fn link_up(&mut self) -> Vec<String> {
+    pub(crate) fn link_up(&mut self) -> Vec<String> {
         self.link(LinkState::Up {
             mac: mac(ME),
             ip: ip(ME),
@@ -130,48 +130,53 @@ impl Rig {
         })
     }
 
-    pub fn link(&mut self, link: LinkState) -> Vec<String> {
+    pub(crate) fn link(&mut self, link: LinkState) -> Vec<String> {
         let now = self.now;
         self.input(|machine| machine.handle_link(now, link))
     }
 
-    pub fn command(&mut self, command: Command) -> Vec<String> {
+    pub(crate) fn command(&mut self, command: Command) -> Vec<String> {
         let now = self.now;
         self.input(|machine| machine.handle_command(now, command))
     }
 
     /// A frame to this node.
-    pub fn hear(&mut self, from: u8, message: Message<'_>) -> Vec<String> {
+    pub(crate) fn hear(&mut self, from: u8, message: Message<'_>) -> Vec<String> {
         let message = with_digest(message, self.machine.digest());
         self.hear_bytes(&frame(mac(from), mac(ME), message), Duration::ZERO)
     }
 
     /// A frame to all.
-    pub fn hear_all(&mut self, from: u8, message: Message<'_>) -> Vec<String> {
+    pub(crate) fn hear_all(&mut self, from: u8, message: Message<'_>) -> Vec<String> {
         let message = with_digest(message, self.machine.digest());
         let bytes = frame(mac(from), MacAddr::BROADCAST, message);
         self.hear_bytes(&bytes, Duration::ZERO)
     }
 
     /// A frame that has waited for `age`.
-    pub fn hear_late(&mut self, from: u8, message: Message<'_>, age: Duration) -> Vec<String> {
+    pub(crate) fn hear_late(
+        &mut self,
+        from: u8,
+        message: Message<'_>,
+        age: Duration,
+    ) -> Vec<String> {
         let message = with_digest(message, self.machine.digest());
         self.hear_bytes(&frame(mac(from), mac(ME), message), age)
     }
 
-    pub fn hear_bytes(&mut self, bytes: &[u8], age: Duration) -> Vec<String> {
+    pub(crate) fn hear_bytes(&mut self, bytes: &[u8], age: Duration) -> Vec<String> {
         let now = self.now;
         self.input(|machine| machine.handle_message(now, (), bytes, age))
     }
 
     /// Lets time pass from deadline to deadline; what was said meanwhile.
-    pub fn pass_time(&mut self, time: Duration) -> Vec<String> {
+    pub(crate) fn pass_time(&mut self, time: Duration) -> Vec<String> {
         let timed = self.timeline(time);
         timed.into_iter().map(|(_, line)| line).collect()
     }
 
     /// Like [`pass_time`](Self::pass_time), with the time from the start at which it was said.
-    pub fn timeline(&mut self, time: Duration) -> Vec<(Duration, String)> {
+    pub(crate) fn timeline(&mut self, time: Duration) -> Vec<(Duration, String)> {
         let start = self.now.monotonic;
         let end = start + time;
         let mut said = Vec::new();
@@ -187,12 +192,12 @@ impl Rig {
     }
 
     /// Lets time pass without the machine having a chance to do anything: a stopped process.
-    pub fn sleep_through(&mut self, time: Duration) {
+    pub(crate) fn sleep_through(&mut self, time: Duration) {
         self.move_to(self.now.monotonic + time);
     }
 
     /// The machine wakes up and sees what time it is.
-    pub fn wake(&mut self) -> Vec<String> {
+    pub(crate) fn wake(&mut self) -> Vec<String> {
         let now = self.now;
         self.input(|machine| machine.handle_timeout(now))
     }
@@ -242,31 +247,31 @@ impl Rig {
     }
 
     /// How long it is until an application may rely on the token.
-    pub fn settles_in(&self) -> Duration {
+    pub(crate) fn settles_in(&self) -> Duration {
         let at = self.machine.settled_at().expect("the link is up");
         at.since(self.now.monotonic)
     }
 
     /// The members' numbers.
-    pub fn members(&self) -> Vec<u8> {
+    pub(crate) fn members(&self) -> Vec<u8> {
         self.machine.members().map(|m| m.mac.0[5]).collect()
     }
 
     /// The ip held for a member.
-    pub fn ip_of(&self, n: u8) -> Option<[u8; 16]> {
+    pub(crate) fn ip_of(&self, n: u8) -> Option<[u8; 16]> {
         let mut members = self.machine.members();
         members.find(|m| m.mac == mac(n)).map(|m| m.ip)
     }
 
     /// Whether a member is there.
-    pub fn presence_of(&self, n: u8) -> Presence {
+    pub(crate) fn presence_of(&self, n: u8) -> Presence {
         let mut members = self.machine.members();
         let found = members.find(|m| m.mac == mac(n));
         found.expect("a member").presence
     }
 
     /// For how many turns a member is passed over.
-    pub fn penalty_of(&self, n: u8) -> u32 {
+    pub(crate) fn penalty_of(&self, n: u8) -> u32 {
         let mut members = self.machine.members();
         let found = members.find(|m| m.mac == mac(n));
         found.expect("a member").penalty

@@ -287,6 +287,6 @@ fn a_link_that_goes_down_ends_what_was_told() {
     let mut rig = Rig::waiter();
     beats(&mut rig, OTHER, 65 * WAITER_TIMEOUT);
     assert_eq!(troubles(&rig).len(), 1);
-    rig.link(crate::LinkState::Down);
+    rig.link(LinkState::Down);
     assert_eq!(troubles(&rig), []);
 }

@@ -27,7 +27,7 @@ enum Note {
 /// A frame under way: due, order of sending, to whom, bytes.
 type Flight = Reverse<(Instant, u64, usize, Vec<u8>)>;
 
-pub struct World {
+pub(super) struct World {
     pub now: Now,
     pub nodes: Vec<Node>,
     pub weather: Weather,
@@ -47,7 +47,7 @@ pub struct World {
 
 impl World {
     /// Nodes 1 to `n` on a clear segment; their links are down.
-    pub fn dark(n: u8, constants: Constants, seed: u64) -> Self {
+    pub(super) fn dark(n: u8, constants: Constants, seed: u64) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_be_bytes());
         let start = Instant::from_nanos(1_000_000_000);
@@ -72,7 +72,7 @@ impl World {
     }
 
     /// Nodes 1 to `n` whose links come up at once.
-    pub fn new(n: u8, constants: Constants, seed: u64) -> Self {
+    pub(super) fn new(n: u8, constants: Constants, seed: u64) -> Self {
         let mut world = Self::dark(n, constants, seed);
         for at in 0..world.nodes.len() {
             world.link_up(at);
@@ -80,7 +80,7 @@ impl World {
         world
     }
 
-    pub fn link_up(&mut self, at: usize) {
+    pub(super) fn link_up(&mut self, at: usize) {
         let node = &self.nodes[at];
         let (mac, ip) = (mac(node.number), node.ip);
         let up = LinkState::Up { mac, ip, mtu: 1500 };
@@ -88,25 +88,25 @@ impl World {
     }
 
     /// The interface has another ip; a process that is not running sees it when it starts.
-    pub fn change_ip(&mut self, at: usize, ip: [u8; 16]) {
+    pub(super) fn change_ip(&mut self, at: usize, ip: [u8; 16]) {
         self.nodes[at].ip = ip;
         if self.nodes[at].is_running() {
             self.link_up(at);
         }
     }
 
-    pub fn command(&mut self, at: usize, command: Command) {
+    pub(super) fn command(&mut self, at: usize, command: Command) {
         self.input(at, |machine, now| machine.handle_command(now, command));
     }
 
     /// The process dies. Frames to it are lost.
-    pub fn kill(&mut self, at: usize) {
+    pub(super) fn kill(&mut self, at: usize) {
         self.nodes[at].machine = None;
         self.nodes[at].stopped = None;
     }
 
     /// The process is started again, with its state file.
-    pub fn restart(&mut self, at: usize) {
+    pub(super) fn restart(&mut self, at: usize) {
         if self.nodes[at].machine.is_none() {
             let durable = self.nodes[at].durable;
             self.nodes[at].machine = Some(Lab2::new(self.constants.clone(), durable));
@@ -115,7 +115,7 @@ impl World {
     }
 
     /// The process stands still.
-    pub fn stop(&mut self, at: usize) {
+    pub(super) fn stop(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         if node.machine.is_some() {
             node.stopped.get_or_insert_default();
@@ -123,7 +123,7 @@ impl World {
     }
 
     /// The process goes on: it sees its queue first, or its clock.
-    pub fn go_on(&mut self, at: usize) {
+    pub(super) fn go_on(&mut self, at: usize) {
         let Some(queue) = self.nodes[at].stopped.take() else {
             return;
         };
@@ -136,7 +136,7 @@ impl World {
     }
 
     /// Lets time pass, from one event to the next, looking at the world after each.
-    pub fn run_checking(&mut self, time: Duration, mut check: impl FnMut(&Self)) {
+    pub(super) fn run_checking(&mut self, time: Duration, mut check: impl FnMut(&Self)) {
         let end = self.now.monotonic + time;
         let mut events = 0;
         while let Some(next) = self.next_event().filter(|&at| at <= end) {
@@ -152,12 +152,16 @@ impl World {
         self.move_to(end);
     }
 
-    pub fn run(&mut self, time: Duration) {
+    pub(super) fn run(&mut self, time: Duration) {
         self.run_checking(time, |_| {});
     }
 
     /// Lets time pass until something is so; fails if it takes longer than `limit`.
-    pub fn run_until(&mut self, limit: Duration, mut so: impl FnMut(&Self) -> bool) -> Duration {
+    pub(super) fn run_until(
+        &mut self,
+        limit: Duration,
+        mut so: impl FnMut(&Self) -> bool,
+    ) -> Duration {
         let start = self.now.monotonic;
         while !so(self) {
             let passed = self.now.monotonic.since(start);
@@ -169,16 +173,16 @@ impl World {
     }
 
     /// The nodes that hold a token.
-    pub fn owners(&self) -> impl Iterator<Item = &Node> {
+    pub(super) fn owners(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.token().is_some())
     }
 
-    pub fn live(&self) -> impl Iterator<Item = &Lab2> {
+    pub(super) fn live(&self) -> impl Iterator<Item = &Lab2> {
         self.nodes.iter().filter_map(|node| node.machine.as_ref())
     }
 
     /// The end of what happened.
-    pub fn trace(&self) -> String {
+    pub(super) fn trace(&self) -> String {
         let tell = |(at, node, note): &(Instant, u8, Note)| {
             let what = match note {
                 Note::Hears(bytes) => format!("hears {}", line(bytes)),
@@ -321,7 +325,7 @@ impl World {
     }
 
     /// How many frames of a kind were broadcast.
-    pub fn broadcasts_of(&self, kind: Kind) -> usize {
+    pub(super) fn broadcasts_of(&self, kind: Kind) -> usize {
         self.broadcasts[kind as usize]
     }
 

@@ -15,11 +15,11 @@ use crate::ftn::catalog::Holding::{
 use crate::ftn::catalog::Marker;
 use crate::time::Instant;
 
-pub fn servers() -> Servers {
+pub(super) fn servers() -> Servers {
     Servers::new([("s:1", server())]).unwrap()
 }
 
-pub fn server() -> SocketAddr {
+pub(super) fn server() -> SocketAddr {
     ([192, 0, 2, 1], 1).into()
 }
 
@@ -37,7 +37,7 @@ type Claim = (i32, Holding, Vec<u8>);
 
 /// The only server; it always leads.
 #[derive(Default)]
-pub struct Server {
+pub(super) struct Server {
     c: i64,
     sessions: BTreeMap<i32, (SocketAddr, Instant)>,
     tokens: BTreeMap<Vec<u8>, Served>,
@@ -69,7 +69,7 @@ impl Server {
     }
 
     /// It loses its memory of tokens, and asks who holds what.
-    pub fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.c += 1;
         self.tokens.clear();
         self.claims.clear();
@@ -77,7 +77,7 @@ impl Server {
         self.awaited = self.sessions.keys().copied().collect();
     }
 
-    pub fn receive(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+    pub(super) fn receive(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         let datagram = Datagram::decode(bytes).unwrap();
         let id = datagram.header().from;
         if let Message::Login { .. } = datagram.message() {
@@ -270,7 +270,7 @@ impl Server {
     }
 
     /// Every 100 ms: silent sessions end, REVOKEs and questions are repeated.
-    pub fn tick(&mut self, now: Instant) {
+    pub(super) fn tick(&mut self, now: Instant) {
         let silent = |last: Instant| now.since(last) >= CT;
         let ended: Vec<i32> = self
             .sessions

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::rig::*;
 use crate::ftn::server::{Command, Durable, Event, Options, OptionsError, RoleKind, Server};
 
-fn quorum(quorum: usize) -> crate::ftn::server::Options {
-    crate::ftn::server::Options {
+fn quorum(quorum: usize) -> Options {
+    Options {
         quorum,
         ..options()
     }
@@ -14,7 +14,7 @@ fn quorum(quorum: usize) -> crate::ftn::server::Options {
 
 #[test]
 fn options_that_cannot_work_are_refused() {
-    let check = |options: crate::ftn::server::Options, n| options.check(n);
+    let check = |options: Options, n| options.check(n);
     assert_eq!(check(options(), 1), Ok(()));
     let mut short = options();
     short.server_timeout = 3 * HB - MS;

@@ -300,11 +300,11 @@ fn claims_of_tokens_that_are_known_change_nothing() {
 /// What a client claims has room even if memory is full: it holds it, known here or not.
 #[test]
 fn what_is_held_is_taken_over_whatever_memory_there_is() {
-    let options = crate::ftn::server::Options {
+    let options = Options {
         max_memory: 0,
         ..options()
     };
-    let mut rig = Rig::start(3, 1, options, crate::ftn::server::Durable::default());
+    let mut rig = Rig::start(3, 1, options, Durable::default());
     rig.state(3, 1, &[R, D, R], 1);
     rig.state(6, 1, &[R, B, R], 1);
     let [held, free] = [0, 1].map(|nth| name_of(1, &[R; 3], nth));

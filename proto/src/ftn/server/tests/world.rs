@@ -22,7 +22,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// A datagram: from, to, bytes.
 type Sending = (SocketAddr, SocketAddr, Vec<u8>);
 
-pub struct World {
+pub(super) struct World {
     options: Options,
     /// A server with other options, from its next start on.
     pub odd: Option<(usize, Options)>,
@@ -40,7 +40,7 @@ pub struct World {
 }
 
 /// A client that keeps to the page as far as servers can see.
-pub struct Player {
+pub(super) struct Player {
     k: u16,
     pub id: i32,
     pub configuration: Configuration,
@@ -55,7 +55,7 @@ pub struct Player {
 }
 
 impl World {
-    pub fn new(count: usize, options: Options) -> Self {
+    pub(super) fn new(count: usize, options: Options) -> Self {
         let mut world = Self {
             options,
             odd: None,
@@ -79,7 +79,7 @@ impl World {
     }
 
     /// The same, once all servers are READY.
-    pub fn ready(count: usize, options: Options) -> Self {
+    pub(super) fn ready(count: usize, options: Options) -> Self {
         let mut world = Self::new(count, options);
         world.pass_until(Duration::from_secs(60), |world| {
             world
@@ -89,7 +89,7 @@ impl World {
         world
     }
 
-    pub fn start(&mut self, index: usize) {
+    pub(super) fn start(&mut self, index: usize) {
         let list = servers(self.servers.len());
         let seed = self.now.monotonic.as_nanos();
         let durable = self.durable[index];
@@ -101,22 +101,22 @@ impl World {
     }
 
     /// Tells a server to leave.
-    pub fn stop(&mut self, index: usize) {
+    pub(super) fn stop(&mut self, index: usize) {
         self.input(index, |server, now| {
             server.handle_command(now, Command::ShutDown);
         });
     }
 
-    pub fn has_left(&self, index: usize) -> bool {
+    pub(super) fn has_left(&self, index: usize) -> bool {
         self.server(index).is_finished()
     }
 
-    pub fn crash(&mut self, index: usize) {
+    pub(super) fn crash(&mut self, index: usize) {
         self.servers[index] = None;
     }
 
     /// A client that logs in.
-    pub fn add(&mut self, k: u16) {
+    pub(super) fn add(&mut self, k: u16) {
         let player = Player {
             k,
             id: 0,
@@ -132,26 +132,26 @@ impl World {
         self.clients.insert(k, player);
     }
 
-    pub fn server(&self, index: usize) -> &Server {
+    pub(super) fn server(&self, index: usize) -> &Server {
         self.servers[index].as_ref().unwrap()
     }
 
-    pub fn snapshots(&self) -> impl Iterator<Item = Snapshot> {
+    pub(super) fn snapshots(&self) -> impl Iterator<Item = Snapshot> {
         let servers = self.servers.iter().flatten();
         servers.map(|server| server.snapshot(self.now.monotonic))
     }
 
-    pub fn leaders(&self) -> Vec<usize> {
+    pub(super) fn leaders(&self) -> Vec<usize> {
         let leaders = self.snapshots().filter(|s| s.role == RoleKind::Leader);
         leaders.map(|snapshot| snapshot.index).collect()
     }
 
-    pub fn now(&self) -> Instant {
+    pub(super) fn now(&self) -> Instant {
         self.now.monotonic
     }
 
     /// A client asks for a token.
-    pub fn want(&mut self, k: u16, name: &str, access: Access) {
+    pub(super) fn want(&mut self, k: u16, name: &str, access: Access) {
         let player = self.clients.get_mut(&k).unwrap();
         let m = player.next_msgnum();
         player.wants.insert(name.to_owned(), (m, access));
@@ -159,7 +159,7 @@ impl World {
     }
 
     /// A client gives a token back, with new data or as it is.
-    pub fn give_back(&mut self, k: u16, name: &str, data: Option<&str>) {
+    pub(super) fn give_back(&mut self, k: u16, name: &str, data: Option<&str>) {
         let player = self.clients.get_mut(&k).unwrap();
         let m = player.next_msgnum();
         player
@@ -168,17 +168,21 @@ impl World {
         self.repeat(k);
     }
 
-    pub fn holds(&self, k: u16, name: &str) -> bool {
+    pub(super) fn holds(&self, k: u16, name: &str) -> bool {
         self.clients[&k].held.contains_key(name)
     }
 
-    pub fn pass(&mut self, time: Duration) {
+    pub(super) fn pass(&mut self, time: Duration) {
         let end = self.now.monotonic + time;
         self.run(end, |_| false);
     }
 
     /// Passes time until something holds, which it must within `limit`; returns how long that took.
-    pub fn pass_until(&mut self, limit: Duration, holds: impl Fn(&Self) -> bool) -> Duration {
+    pub(super) fn pass_until(
+        &mut self,
+        limit: Duration,
+        holds: impl Fn(&Self) -> bool,
+    ) -> Duration {
         let begin = self.now.monotonic;
         self.run(begin + limit, &holds);
         assert!(
@@ -190,7 +194,7 @@ impl World {
     }
 
     /// Delivers what was kept.
-    pub fn release(&mut self) {
+    pub(super) fn release(&mut self) {
         self.keeps = |_, _| false;
         for sending in std::mem::take(&mut self.kept) {
             self.put_under_way(sending);
