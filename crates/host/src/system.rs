@@ -73,7 +73,7 @@ pub trait System: Sized {
     /// Returns what does the machine's jobs; called once. `None`: the machine has none.
     fn task(&mut self) -> Option<Self::Task>;
 
-    /// Registers descriptors with the loop: the link's under [`LINK`](super::LINK), if it is open already, those
+    /// Registers descriptors with the loop: the link's under [`LINK`](ring_runtime::wait::LINK), if it is open already, those
     /// that report changes of the network under [`NETWORK`](super::NETWORK), and of its own, by which threads of
     /// the system get into the loop, under [`SYSTEM`](super::SYSTEM).
     ///

@@ -81,7 +81,7 @@ pub fn rates() -> Option<(Duration, Duration)> {
 /// Lets the kernel wake this thread up to `ns` nanoseconds late, to save wake-ups. The default,
 /// 50 µs, is long beside a token's hop.
 ///
-/// A time-out of [`Poller::wait`](super::Poller::wait) may all the same be late by a thousandth of
+/// A time-out of [`Poller::wait`](crate::wait::Poller::wait) may all the same be late by a thousandth of
 /// its length: so much slack the kernel gives itself for all calls of that kind.
 ///
 /// # Errors
