@@ -58,11 +58,8 @@ pub(super) fn a_hook_that_hangs_leaves_the_ring_alone() -> Result<()> {
     }
     let from = ring_segment::now();
     let frames = segment.capture().watch(2 * timing.waiter_timeout());
-    let elects = |seen: &&Seen| matches!(seen.message, Message::GeneratingToken { .. });
-    ensure!(
-        frames.iter().find(elects).is_none(),
-        "there was an election"
-    );
+    let elects = |seen: &Seen| matches!(seen.message, Message::GeneratingToken { .. });
+    ensure!(!frames.iter().any(elects), "there was an election");
     invariants::check_one_owner(&segment.capture().frames(), from)?;
     let goes_round = |frames: &[Seen]| {
         let since = frames.partition_point(|seen| seen.at < from);

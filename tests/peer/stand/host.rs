@@ -152,8 +152,9 @@ impl Host {
         act: impl FnOnce(&mut Driver<Lab2>, &mut Environment<'_, Port<'_>, Disk, Observers>),
     ) {
         let process = self.process.as_mut().expect("the daemon runs");
+        let mut port = Port(segment);
         let mut environment = Environment {
-            link: Some(&mut Port(segment)),
+            link: Some(&mut port),
             store: &mut self.disk,
             observer: &mut process.observers,
         };

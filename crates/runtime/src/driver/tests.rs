@@ -259,9 +259,10 @@ fn how_much_a_turn_handles_is_the_links_to_say() {
         let puppet = Puppet::due_at(Instant::from_nanos(due), &journal);
         let (received, transmit) = (ReceiveBatch::of(1, 8), TransmitBatch::of(1, 8));
         let mut driver = Driver::with_batches(puppet, received, transmit);
+        let (mut link, mut store) = (Spring, journal.clone());
         let mut environment = Environment {
-            link: Some(&mut Spring),
-            store: &mut journal.clone(),
+            link: Some(&mut link),
+            store: &mut store,
             observer: &mut journal,
         };
         let turn = driver.turn(NOW, true, || NOW, &mut environment);

@@ -56,7 +56,7 @@ impl Group {
     /// A group of which no process runs.
     #[must_use]
     pub fn new(setup: &Setup) -> Self {
-        let node = |_| Arc::new(Node::new());
+        let node = |_| Arc::new(Node::never_started());
         Self {
             now: EPOCH,
             nodes: (0..setup.scenario.nodes()).map(node).collect(),

@@ -117,7 +117,7 @@ pub struct Turn {
 impl Node {
     /// A process that was never started.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn never_started() -> Self {
         Self {
             station: None,
             durable: Durable::default(),
