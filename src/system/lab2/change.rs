@@ -5,19 +5,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 use ring_host::hooks::{self, Head, event};
 
-use ring_proto::lab2::{Grade, Reason, State};
-
-use crate::system::lab2::observe::text;
-
-/// The names of [`Change::event`] that are this system's own.
-pub(super) mod own_event {
-    /// The token held here is safer than before, or less safe.
-    pub(crate) const GRADE: &str = "grade_changed";
-    /// A member has fallen silent.
-    pub(crate) const SILENT: &str = "member_silent";
-    /// A member that was silent is heard again.
-    pub(crate) const ALIVE: &str = "member_alive";
-}
+use ring_proto::lab2::{Grade, State};
 
 /// A change, and how things were after it. Small: each turn of the token is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,14 +14,14 @@ pub(super) struct Change {
     pub number: u64,
     /// The time of the event, in milliseconds since 1970.
     pub time_ms: u64,
-    /// One of the names in [`event`], or in [`own_event`].
+    /// One of the names in [`event`], or of another event that hooks get.
     pub event: &'static str,
     /// The state before; `None`: the daemon did not run.
     pub from: Option<State>,
     /// The state since; `None`: the daemon does not run.
     pub state: Option<State>,
     /// Why the state changed.
-    pub reason: Option<Reason>,
+    pub reason: Option<&'static str>,
     /// The token held, or else the strongest known.
     pub token: Option<Token>,
     /// Its holder, as far as is known.
@@ -77,7 +65,7 @@ impl hooks::Change for Change {
 
     fn own_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
         let text = |text: Option<String>| text.unwrap_or_default();
-        let reason = self.reason.map_or("", |reason| text::reason(reason).0);
+        let reason = self.reason.unwrap_or_default();
         let token = self.token.map(FencingToken::from);
         let (member, others) = self.member.unzip();
         let progress = self.token.map(|token| token.progress.to_string());
@@ -95,9 +83,9 @@ impl hooks::Change for Change {
 
 #[cfg(test)]
 mod tests {
-    use ring_proto::lab2::{Grade, Reason, State};
+    use ring_proto::lab2::{Grade, State};
 
-    use super::{Change, own_event};
+    use super::Change;
     use ring_host::hooks::{Queue, WAITING, event};
     use ring_runtime::worker::Inbox as _;
 
@@ -173,13 +161,13 @@ mod tests {
     #[test]
     fn a_change_of_grade_does_not_hide_a_change_of_state() {
         let mut queue = Queue::default();
-        let reason = Some(Reason::Elected);
+        let reason = Some("elected");
         queue.push(Change {
             reason,
             ..change(0)
         });
         let graded = Change {
-            event: own_event::GRADE,
+            event: "grade_changed",
             from: Some(State::Waiter),
             state: Some(State::Waiter),
             grade: Grade::Quorum,

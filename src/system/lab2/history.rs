@@ -2,28 +2,25 @@
 
 mod entry;
 
+use std::time::Duration;
+
 use ring_codec::MacAddr;
-use ring_codec::lab2::Token;
 use ring_host::hooks::{Change as _, Changes, event};
 use ring_host::{Priority, Recent};
-use ring_proto::lab2::{Event, Grade, JobName, Reason, State};
+use ring_proto::lab2::{Event, JobName, Reason, State};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-use super::change::{Change, own_event};
-use crate::system::lab2::observe::{Differs, Routine, TooLong, Wrong};
+use super::change::Change;
+use crate::system::lab2::observe::{Audience, OWNER_CHANGED, Routine, Standing, describe};
 pub(super) use entry::Entry;
-use entry::EventKind;
 
 /// Retains events and the node's state after the latest.
 #[derive(Debug)]
 pub(super) struct History {
     recent: Recent<Entry>,
     routine: Routine,
-    state: State,
-    token: Option<Token>,
-    owner: Option<MacAddr>,
-    grade: Grade,
+    standing: Standing,
     /// Why this node was OWNER no longer when that happened last.
     last_loss: Option<Reason>,
 }
@@ -34,10 +31,7 @@ impl History {
         Self {
             recent: Recent::new(now),
             routine: Routine::new(),
-            state: State::Looser,
-            token: None,
-            owner: None,
-            grade: Grade::Alone,
+            standing: Standing::default(),
             last_loss: None,
         }
     }
@@ -54,16 +48,17 @@ impl History {
 
     /// Returns the node's state as a change that changes nothing.
     fn standing(&self, now: Now) -> Change {
+        let state = Some(self.standing.state);
         Change {
             number: self.recent.latest(),
             time_ms: now.wall / 1_000_000,
             event: event::STATE,
-            from: Some(self.state),
-            state: Some(self.state),
+            from: state,
+            state,
             reason: None,
-            token: self.token,
-            owner: self.owner,
-            grade: self.grade,
+            token: self.standing.token,
+            owner: self.standing.owner,
+            grade: self.standing.grade,
             member: None,
             merged: 0,
         }
@@ -71,38 +66,44 @@ impl History {
 
     /// A local lock was lost.
     pub(super) fn lock_lost(&mut self, now: Now, label: &str, why: &'static str) {
-        let kind = EventKind::Lock {
-            event: "lock_lost",
-            label: label.into(),
-            why: Some(why),
-        };
-        self.remember(now, kind, Priority::News);
+        self.lock(now, "lock_lost", label, Some(why), Priority::News);
     }
 
     /// A local lock was granted, or refused for a reason. That may happen thousands of times a second, and would
     /// displace all news.
     pub(super) fn lock_answered(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
-        let kind = EventKind::Lock {
-            event: refused.map_or("lock_granted", |_| "lock_refused"),
-            label: label.into(),
-            why: refused,
-        };
-        self.remember(now, kind, Priority::Passing);
+        let event = refused.map_or("lock_granted", |_| "lock_refused");
+        self.lock(now, event, label, refused, Priority::Passing);
     }
 
     /// A local lock was given back.
     pub(super) fn lock_released(&mut self, now: Now, label: &str) {
-        let kind = EventKind::Lock {
-            event: "lock_released",
-            label: label.into(),
-            why: None,
+        self.lock(now, "lock_released", label, None, Priority::Passing);
+    }
+
+    fn lock(
+        &mut self,
+        now: Now,
+        event: &'static str,
+        label: &str,
+        reason: Option<&'static str>,
+        priority: Priority,
+    ) {
+        let entry = Entry {
+            label: Some(label.into()),
+            reason,
+            ..Entry::new(now, event, self.standing)
         };
-        self.remember(now, kind, Priority::Passing);
+        self.recent.remember(entry, priority);
     }
 
     /// A pause was asked for and waits for something, is complete, or has ended.
-    pub(super) fn pause(&mut self, now: Now, event: &'static str, why: Option<&'static str>) {
-        self.remember(now, EventKind::Pause { event, why }, Priority::News);
+    pub(super) fn pause(&mut self, now: Now, event: &'static str, reason: Option<&'static str>) {
+        let entry = Entry {
+            reason,
+            ..Entry::new(now, event, self.standing)
+        };
+        self.recent.remember(entry, Priority::News);
     }
 
     /// A run of a job has ended, or was lost.
@@ -113,35 +114,22 @@ impl History {
         (name, runner): (JobName, MacAddr),
         text: Option<&str>,
     ) {
-        let kind = EventKind::Run {
-            event,
-            name,
-            runner,
-            text: text.map(Into::into),
+        let entry = Entry {
+            label: Some(name.to_string().into()),
+            member: Some(runner),
+            cause: text.map(Into::into),
+            ..Entry::new(now, event, self.standing)
         };
-        self.remember(now, kind, Priority::News);
+        self.recent.remember(entry, Priority::News);
     }
 
     /// Something is wrong with this machine, or no longer is.
     pub(super) fn trouble(&mut self, now: Now, event: &'static str, text: String) {
-        let kind = EventKind::Trouble {
-            event,
-            member: None,
-            text: text.into(),
-        };
-        self.remember(now, kind, Priority::News);
-    }
-
-    fn remember(&mut self, now: Now, kind: EventKind, priority: Priority) {
         let entry = Entry {
-            time_ms: now.wall / 1_000_000,
-            kind,
-            state: self.state,
-            token: self.token,
-            owner: self.owner,
-            grade: self.grade,
+            cause: Some(text.into()),
+            ..Entry::new(now, event, self.standing)
         };
-        self.recent.remember(entry, priority);
+        self.recent.remember(entry, Priority::News);
     }
 }
 
@@ -153,42 +141,42 @@ impl Changes for History {
     }
 
     fn change(&self, number: u64) -> Option<Change> {
-        let entry = self.recent.get(number)?;
-        let now = entry.state;
-        let (event, from, reason, member) = match entry.kind {
-            EventKind::State { from, reason } => (event::STATE, from, Some(reason), None),
-            EventKind::Grade => (own_event::GRADE, now, None, None),
-            EventKind::Members { event, mac, others } => (event, now, None, Some((mac, others))),
-            _ => return None,
-        };
+        let entry = self.recent.get(number).filter(|it| it.is_for_hooks)?;
         // A change of state is told before the change of owner that comes with it.
         let after = self.recent.get(number + 1);
-        let owned = after.filter(|after| matches!(after.kind, EventKind::Owner));
+        let owned = after.filter(|after| after.event == OWNER_CHANGED);
+        let Standing {
+            state,
+            token,
+            grade,
+            ..
+        } = entry.standing;
         Some(Change {
             number,
             time_ms: entry.time_ms,
-            event,
-            from: Some(from),
-            state: Some(entry.state),
-            reason,
-            token: entry.token,
-            owner: owned.unwrap_or(entry).owner,
-            grade: entry.grade,
-            member,
+            event: entry.event,
+            from: Some(entry.from.unwrap_or(state)),
+            state: Some(state),
+            reason: entry.reason,
+            token,
+            owner: owned.unwrap_or(entry).standing.owner,
+            grade,
+            member: entry.member.map(|mac| (mac, entry.others)),
             merged: 0,
         })
     }
 
     /// The first, the last and the last change of state are enough.
     fn change_since(&self, number: u64) -> Option<Change> {
-        let kind = |number: u64| Some(&self.recent.get(number)?.kind);
-        let mut told =
-            (number..=self.latest()).filter(|&it| kind(it).is_some_and(EventKind::is_told));
-        let first = told.next()?;
+        let mut told = (number..=self.latest()).filter_map(|number| {
+            let entry = self.recent.get(number).filter(|it| it.is_for_hooks)?;
+            Some((number, entry.event == event::STATE))
+        });
+        let (first, _) = told.next()?;
         let (mut state, mut last, mut merged) = (first, first, 0);
-        for number in told {
+        for (number, is_state) in told {
             (last, merged) = (number, merged + 1);
-            if let Some(EventKind::State { .. }) = kind(number) {
+            if is_state {
                 state = number;
             }
         }
@@ -221,105 +209,27 @@ impl Changes for History {
 impl Observe<Event> for History {
     fn observe(&mut self, now: Now, event: &Event) {
         let routine = self.routine.includes(now.monotonic, event);
-        let kind = match *event {
-            Event::StateChanged {
-                from,
-                to,
-                reason,
-                token,
-            } => {
-                (self.state, self.token) = (to, token.or(self.token));
-                self.grade = Grade::Alone;
-                if from == State::Owner && to != State::Owner {
-                    self.last_loss = Some(reason);
-                }
-                EventKind::State { from, reason }
-            }
-            Event::OwnerChanged { owner, token } => {
-                (self.owner, self.token) = (owner, token.or(self.token));
-                EventKind::Owner
-            }
-            Event::GradeChanged { grade, .. } => {
-                self.grade = grade;
-                EventKind::Grade
-            }
-            Event::HandOverFailed { to, minted, .. } => {
-                self.grade = minted.map_or(self.grade, |_| Grade::Alone);
-                self.token = minted.or(self.token);
-                EventKind::HandOverFailed { to }
-            }
-            Event::MemberAdded { mac, .. } => EventKind::Member {
-                event: "member_added",
-                mac,
-            },
-            Event::MemberMoved { mac, .. } => EventKind::Member {
-                event: "member_moved",
-                mac,
-            },
-            Event::MemberLeft { mac } => EventKind::Member {
-                event: "member_left",
-                mac,
-            },
-            Event::MemberSilent { mac, others, .. } => EventKind::Members {
-                event: own_event::SILENT,
-                mac,
-                others,
-            },
-            Event::MemberAlive { mac, others } => EventKind::Members {
-                event: own_event::ALIVE,
-                mac,
-                others,
-            },
-            Event::HearingChanged { deaf, .. } => EventKind::Trouble {
-                event: if deaf { "deaf" } else { "hears" },
-                member: None,
-                text: "hearing".into(),
-            },
-            Event::FitnessChanged { unfit } => EventKind::Trouble {
-                event: if unfit { "unfit" } else { "fit" },
-                member: None,
-                text: "hand_over".into(),
-            },
-            Event::Trouble { trouble, over } => EventKind::Trouble {
-                event: Wrong { trouble, over }.event(),
-                member: Wrong { trouble, over }.member(),
-                text: Wrong { trouble, over }.to_string().into(),
-            },
-            Event::TooLong { kind, mtu } => EventKind::Trouble {
-                event: "too_long",
-                member: None,
-                text: TooLong { kind, mtu }.to_string().into(),
-            },
-            Event::StorageChanged { failed } => EventKind::Trouble {
-                event: if failed {
-                    "state_not_stored"
-                } else {
-                    "state_stored"
-                },
-                member: None,
-                text: "state_file".into(),
-            },
-            Event::MemberDiffers { mac, difference } => EventKind::Trouble {
-                event: "member_differs",
-                member: Some(mac),
-                text: Differs(difference).to_string().into(),
-            },
-            Event::MemberAgrees { mac } => EventKind::Member {
-                event: "member_agrees",
-                mac,
-            },
-            Event::MemberForgotten { mac, .. } => EventKind::Member {
-                event: "member_forgotten",
-                mac,
-            },
-            _ => return,
-        };
-        let priority = if routine {
-            Priority::Routine
-        } else {
-            Priority::News
-        };
-        self.remember(now, kind, priority);
+        if let Event::StateChanged {
+            from: State::Owner,
+            to,
+            reason,
+            ..
+        } = *event
+            && to != State::Owner
+        {
+            self.last_loss = Some(reason);
+        }
+        let before = self.standing;
+        describe(event, &before, routine, Duration::ZERO, |told| {
+            self.standing = told.after.unwrap_or(before);
+            let priority = match (told.audience, routine) {
+                (Audience::Log, _) => return,
+                (_, true) => Priority::Routine,
+                (_, false) => Priority::News,
+            };
+            let entry = Entry::describing(now, &told, self.standing);
+            self.recent.remember(entry, priority);
+        });
     }
 }
 

@@ -14,7 +14,7 @@ use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, Loss};
 use super::service::Service;
-use crate::system::lab2::observe::{Differs, Tally, Wrong};
+use crate::system::lab2::observe::{Differs, Tally, describe_trouble};
 
 /// Returns the ring's status as this node, started at `started`, sees it at `now`.
 pub(super) fn status(
@@ -80,8 +80,7 @@ pub(super) fn token_status(token: Token) -> TokenStatus {
 
 /// A trouble, as the status tells of it.
 pub(super) fn trouble(trouble: Trouble) -> String {
-    let over = false;
-    Wrong { trouble, over }.to_string()
+    describe_trouble(trouble, false).text
 }
 
 fn quorum(machine: &Lab2) -> QuorumStatus {

@@ -3,148 +3,88 @@
 use std::rc::Rc;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::Token;
 use ring_control::lab2::RingEvent;
 use ring_control::{EventHead, EventMessage};
-use ring_proto::lab2::{Grade, JobName, Reason, State};
+use ring_proto::lab2::State;
+use ring_proto::time::Now;
 
 use super::super::status::token_status;
-use crate::system::lab2::observe::text;
-
-/// A kind of event, with what belongs to it.
-#[derive(Debug, Clone)]
-pub(super) enum EventKind {
-    State {
-        from: State,
-        reason: Reason,
-    },
-    Owner,
-    Grade,
-    Member {
-        event: &'static str,
-        mac: MacAddr,
-    },
-    /// How many others this has happened to, which are not named.
-    Members {
-        event: &'static str,
-        mac: MacAddr,
-        others: usize,
-    },
-    HandOverFailed {
-        to: MacAddr,
-    },
-    Trouble {
-        event: &'static str,
-        member: Option<MacAddr>,
-        text: Rc<str>,
-    },
-    Lock {
-        event: &'static str,
-        label: Rc<str>,
-        why: Option<&'static str>,
-    },
-    Pause {
-        event: &'static str,
-        why: Option<&'static str>,
-    },
-    Run {
-        event: &'static str,
-        name: JobName,
-        runner: MacAddr,
-        text: Option<Rc<str>>,
-    },
-}
-
-impl EventKind {
-    /// Whether hooks get it.
-    pub(super) const fn is_told(&self) -> bool {
-        matches!(
-            self,
-            Self::State { .. } | Self::Grade | Self::Members { .. }
-        )
-    }
-}
+use crate::system::lab2::observe::{Audience, Description, Standing};
 
 /// An event, its time, and the node's state after it.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(super) time_ms: u64,
-    pub(super) kind: EventKind,
-    pub(super) state: State,
-    pub(super) token: Option<Token>,
-    pub(super) owner: Option<MacAddr>,
-    pub(super) grade: Grade,
+    pub(super) event: &'static str,
+    pub(super) is_for_hooks: bool,
+    /// The state before, if it is a change of that.
+    pub(super) from: Option<State>,
+    /// A name of the reason.
+    pub(super) reason: Option<&'static str>,
+    /// The reason in words.
+    pub(super) cause: Option<Rc<str>>,
+    pub(super) member: Option<MacAddr>,
+    /// To how many others the same has happened, which are not named.
+    pub(super) others: usize,
+    pub(super) label: Option<Rc<str>>,
+    pub(super) standing: Standing,
 }
 
 impl Entry {
-    /// Returns the event as watchers get it.
-    pub(crate) fn message(&self, number: u64) -> EventMessage {
-        let mut ring = RingEvent {
+    /// Makes an event about nothing in particular.
+    pub(super) const fn new(now: Now, event: &'static str, standing: Standing) -> Self {
+        Self {
+            time_ms: now.wall / 1_000_000,
+            event,
+            is_for_hooks: false,
             from: None,
-            state: self.state.name().to_owned(),
             reason: None,
-            token: self.token.map(token_status),
-            owner: self.owner.map(|owner| owner.to_string()),
-            grade: self.grade.name().to_owned(),
+            cause: None,
             member: None,
             others: 0,
             label: None,
-        };
-        let event = match &self.kind {
-            EventKind::State { from, reason } => {
-                ring.from = Some(from.name().to_owned());
-                ring.reason = Some(text::reason(*reason).0.to_owned());
-                "state_changed"
-            }
-            EventKind::Owner => "owner_changed",
-            EventKind::Grade => "grade_changed",
-            EventKind::Member { event, mac } => {
-                ring.member = Some(mac.to_string());
-                event
-            }
-            EventKind::Members { event, mac, others } => {
-                ring.member = Some(mac.to_string());
-                ring.others = *others;
-                event
-            }
-            EventKind::HandOverFailed { to } => {
-                ring.member = Some(to.to_string());
-                "hand_over_failed"
-            }
-            EventKind::Trouble {
-                event,
-                member,
-                text,
-            } => {
-                ring.member = member.map(|member| member.to_string());
-                ring.reason = Some(text.as_ref().to_owned());
-                event
-            }
-            EventKind::Lock { event, label, why } => {
-                ring.label = Some(label.as_ref().to_owned());
-                ring.reason = why.map(str::to_owned);
-                event
-            }
-            EventKind::Pause { event, why } => {
-                ring.reason = why.map(str::to_owned);
-                event
-            }
-            EventKind::Run {
-                event,
-                name,
-                runner,
-                text,
-            } => {
-                ring.label = Some(name.to_string());
-                ring.member = Some(runner.to_string());
-                ring.reason = text.as_ref().map(|text| text.as_ref().to_owned());
-                event
-            }
+            standing,
+        }
+    }
+
+    /// Makes an event of its description.
+    pub(super) fn describing(now: Now, told: &Description<'_>, standing: Standing) -> Self {
+        let keys = &told.keys;
+        Self {
+            is_for_hooks: told.audience == Audience::Hooks,
+            from: keys.from,
+            reason: keys.reason,
+            cause: told.cause.map(|cause| cause.to_string().into()),
+            member: keys.mac.or(keys.receiver),
+            others: keys.others.unwrap_or_default(),
+            ..Self::new(now, told.event, standing)
+        }
+    }
+
+    /// Returns the event as watchers get it.
+    pub(crate) fn message(&self, number: u64) -> EventMessage {
+        let Standing {
+            state,
+            token,
+            owner,
+            grade,
+            ..
+        } = self.standing;
+        let ring = RingEvent {
+            from: self.from.map(|from| from.name().to_owned()),
+            state: state.name().to_owned(),
+            reason: self.cause.as_deref().or(self.reason).map(str::to_owned),
+            token: token.map(token_status),
+            owner: owner.map(|owner| owner.to_string()),
+            grade: grade.name().to_owned(),
+            member: self.member.map(|member| member.to_string()),
+            others: self.others,
+            label: self.label.as_deref().map(str::to_owned),
         };
         let head = EventHead {
             number,
             time_ms: self.time_ms,
-            event: event.to_owned(),
+            event: self.event.to_owned(),
             text: None,
         };
         EventMessage::new(&head, &ring)

@@ -1,18 +1,22 @@
 //! What is said and counted of a Lab2 node's events.
 
+mod describe;
 mod display;
 mod log;
 mod routine;
 mod tally;
 pub mod text;
+mod trouble;
 
-pub use display::{Absent, Differs, Ip, KnownToken, Limit, TooLong, Wrong};
+pub(crate) use describe::{Audience, Description, OWNER_CHANGED, Standing, describe};
+pub(crate) use display::{Absent, Differs, Ip, KnownToken, Limit};
 pub use log::Log;
 use ring_proto::lab2::Event;
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 pub(crate) use routine::Routine;
 pub use tally::Tally;
+pub(crate) use trouble::describe as describe_trouble;
 
 /// All subscribers of the daemon.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Counts every event. Fixed arrays: counting allocates nothing.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ring_codec::lab2::Kind;
 use ring_control::lab2::Counters;
@@ -9,6 +10,7 @@ use ring_proto::lab2::{Event, State};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
+use super::describe::{Standing, describe};
 use super::text::{DROP_REASONS, REASONS, drop_reason, reason};
 
 /// The key in `dropped` of frames that the kernel dropped because its queue was full.
@@ -17,17 +19,17 @@ const KERNEL_QUEUE_FULL: &str = "kernel_queue_full";
 /// How often each thing has happened since the start.
 #[derive(Debug)]
 pub struct Tally {
-    received: [u64; Kind::ALL.len()],
-    sent: [u64; Kind::ALL.len()],
-    send_failed: [u64; Kind::ALL.len()],
-    dropped: [u64; DROP_REASONS.len()],
-    state_changes: [[u64; State::ALL.len()]; State::ALL.len()],
-    reasons: [u64; REASONS.len()],
-    hand_overs: u64,
-    hand_overs_failed: u64,
-    table_full: u64,
+    pub(super) received: [u64; Kind::ALL.len()],
+    pub(super) sent: [u64; Kind::ALL.len()],
+    pub(super) send_failed: [u64; Kind::ALL.len()],
+    pub(super) dropped: [u64; DROP_REASONS.len()],
+    pub(super) state_changes: [[u64; State::ALL.len()]; State::ALL.len()],
+    pub(super) reasons: [u64; REASONS.len()],
+    pub(super) hand_overs: u64,
+    pub(super) hand_overs_failed: u64,
+    pub(super) table_full: u64,
     late_wake_ups: u64,
-    latency: Latency,
+    pub(super) latency: Latency,
 }
 
 impl Tally {
@@ -96,42 +98,10 @@ impl Default for Tally {
 
 impl Observe<Event> for Tally {
     fn observe(&mut self, _now: Now, event: &Event) {
-        match *event {
-            Event::Received { kind } => self.received[kind as usize - 1] += 1,
-            Event::Transmitted { kind } => self.sent[kind as usize - 1] += 1,
-            Event::TransmitFailed { kind } => self.send_failed[kind as usize - 1] += 1,
-            Event::Dropped { reason } => self.dropped[reason as usize] += 1,
-            Event::StateChanged {
-                from, to, reason, ..
-            } => {
-                self.state_changes[from as usize][to as usize] += 1;
-                self.reasons[reason as usize] += 1;
-            }
-            Event::HandedOver { latency, .. } => {
-                self.hand_overs += 1;
-                self.latency.record(latency);
-            }
-            Event::HandOverFailed { .. } => self.hand_overs_failed += 1,
-            Event::TableFull { .. } => self.table_full += 1,
-            Event::OwnerChanged { .. }
-            | Event::GradeChanged { .. }
-            | Event::ProgressExhausted
-            | Event::DataRefused { .. }
-            | Event::TooLong { .. }
-            | Event::StorageChanged { .. }
-            | Event::MemberAdded { .. }
-            | Event::MemberMoved { .. }
-            | Event::MemberLeft { .. }
-            | Event::MemberSilent { .. }
-            | Event::MemberAlive { .. }
-            | Event::MemberDiffers { .. }
-            | Event::MemberAgrees { .. }
-            | Event::RunStamped { .. }
-            | Event::MemberForgotten { .. }
-            | Event::HearingChanged { .. }
-            | Event::Trouble { .. }
-            | Event::FitnessChanged { .. } => {}
-        }
+        let (before, failure_timeout) = (Standing::default(), Duration::ZERO);
+        describe(event, &before, false, failure_timeout, |it| {
+            (it.count)(self)
+        });
     }
 }
 

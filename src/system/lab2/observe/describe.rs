@@ -1,0 +1,504 @@
+//! The one description of each event. Its log line, its counter, its entry for watchers and its variables for hooks
+//! derive from it, so a new event is one arm here.
+
+use std::fmt::Arguments;
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+use ring_host::hooks::event;
+use ring_proto::lab2::{Event, Grade, JobName, Reason, State};
+use tracing::Level;
+
+use super::display::{Differs, Ip, KnownOwner, KnownToken, Limit, Members, Others};
+use super::tally::Tally;
+use super::text::{drop_reason, reason};
+use super::trouble;
+
+/// Name of the event that a frame was dropped: the log limits those.
+pub(super) const DROPPED: &str = "dropped";
+/// Name of the event that the token has another holder.
+pub(crate) const OWNER_CHANGED: &str = "owner_changed";
+
+/// The node and its ring, as its events have told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Standing {
+    /// The node's state.
+    pub state: State,
+    /// The token held, or else the strongest known.
+    pub token: Option<Token>,
+    /// Its holder, as far as is known.
+    pub owner: Option<MacAddr>,
+    /// How safe a lock is.
+    pub grade: Grade,
+    /// How many members the table has.
+    pub members: usize,
+}
+
+impl Default for Standing {
+    fn default() -> Self {
+        Self {
+            state: State::Looser,
+            token: None,
+            owner: None,
+            grade: Grade::Alone,
+            members: 0,
+        }
+    }
+}
+
+/// Whoever is told of an event: each includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Audience {
+    /// The log, if the event has a level.
+    Log,
+    /// Clients that watch.
+    Watchers,
+    /// Hooks.
+    Hooks,
+}
+
+/// The keys of an event, in the order of its log line.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Keys {
+    /// The state before.
+    pub from: Option<State>,
+    /// The state after.
+    pub to: Option<State>,
+    /// The member that was offered the token; the log calls it `to`, too.
+    pub receiver: Option<MacAddr>,
+    /// A name of the reason.
+    pub reason: Option<&'static str>,
+    /// The token's holder.
+    pub owner: Option<MacAddr>,
+    /// How safe a lock is.
+    pub grade: Option<Grade>,
+    /// How many hand-overs have failed one after the other.
+    pub in_a_row: Option<u32>,
+    /// Duration of a hand-over.
+    pub latency: Option<Duration>,
+    /// The token.
+    pub token: Option<Token>,
+    /// The member that it is about.
+    pub mac: Option<MacAddr>,
+    /// How many members there are.
+    pub members: Option<usize>,
+    /// The member's ip.
+    pub ip: Option<[u8; 16]>,
+    /// To how many other members the same has happened.
+    pub others: Option<usize>,
+    /// A length in bytes.
+    pub len: Option<usize>,
+    /// An interface's MTU.
+    pub mtu: Option<usize>,
+    /// The author of a frame.
+    pub author: Option<MacAddr>,
+    /// A job.
+    pub job: Option<JobName>,
+}
+
+/// The description of an event.
+pub(crate) struct Description<'a> {
+    /// A name, in `snake_case`.
+    pub event: &'static str,
+    /// How much it matters; `None`: it is not logged.
+    pub level: Option<Level>,
+    /// The sentence for the log.
+    pub text: Arguments<'a>,
+    pub keys: Keys,
+    pub audience: Audience,
+    /// The reason that watchers get, if the keys name none.
+    pub cause: Option<Arguments<'a>>,
+    /// The standing after it; `None`: it is as before.
+    pub after: Option<Standing>,
+    /// Counts it.
+    pub count: &'a dyn Fn(&mut Tally),
+}
+
+impl<'a> Description<'a> {
+    /// Makes an event that is only counted.
+    fn unlogged(event: &'static str) -> Self {
+        Self {
+            event,
+            level: None,
+            text: format_args!(""),
+            keys: Keys::default(),
+            audience: Audience::Log,
+            cause: None,
+            after: None,
+            count: &|_| {},
+        }
+    }
+
+    /// Makes an event for the log.
+    fn logged(event: &'static str, level: Level, text: Arguments<'a>) -> Self {
+        Self {
+            level: Some(level),
+            text,
+            ..Self::unlogged(event)
+        }
+    }
+
+    /// Makes an event for the log and for watchers.
+    fn news(event: &'static str, level: Level, text: Arguments<'a>) -> Self {
+        Self {
+            audience: Audience::Watchers,
+            ..Self::logged(event, level, text)
+        }
+    }
+
+    /// Fills in keys.
+    fn with(mut self, fill_in: impl FnOnce(&mut Keys)) -> Self {
+        fill_in(&mut self.keys);
+        self
+    }
+
+    /// Names the member that it is about.
+    fn about(self, mac: MacAddr) -> Self {
+        self.with(|keys| keys.mac = Some(mac))
+    }
+
+    /// Keeps it from the log unless `is_logged`.
+    fn logged_if(mut self, is_logged: bool) -> Self {
+        self.level = self.level.filter(|_| is_logged);
+        self
+    }
+
+    /// Makes hooks get it, too.
+    fn hooked(mut self) -> Self {
+        self.audience = Audience::Hooks;
+        self
+    }
+
+    /// Gives watchers a reason.
+    fn because(mut self, cause: Arguments<'a>) -> Self {
+        self.cause = Some(cause);
+        self
+    }
+
+    /// Says what the standing is after it.
+    fn after(mut self, after: Standing) -> Self {
+        self.after = Some(after);
+        self
+    }
+
+    /// Says how it is counted.
+    fn counted(mut self, count: &'a dyn Fn(&mut Tally)) -> Self {
+        self.count = count;
+        self
+    }
+}
+
+/// Describes an event to `tell`. The event follows on `before`. It may be `routine`; lateness is judged by
+/// `failure_timeout`. The text is formatted only if `tell` does it.
+#[expect(clippy::too_many_lines, reason = "a description for each event")]
+pub(crate) fn describe(
+    event: &Event,
+    before: &Standing,
+    routine: bool,
+    failure_timeout: Duration,
+    tell: impl FnOnce(Description<'_>),
+) {
+    type Line<'a> = Description<'a>;
+    use Level as L;
+    let level = |level| if routine { L::DEBUG } else { level };
+    match *event {
+        Event::Received { kind } => {
+            tell(Line::unlogged("received").counted(&|it| it.received[kind as usize - 1] += 1));
+        }
+        Event::Transmitted { kind } => {
+            tell(Line::unlogged("sent").counted(&|it| it.sent[kind as usize - 1] += 1));
+        }
+        Event::TransmitFailed { kind } => {
+            tell(Line::unlogged("send_failed").counted(&|it| it.send_failed[kind as usize - 1] += 1));
+        }
+        Event::Dropped { reason } => {
+            let (key, text) = drop_reason(reason);
+            tell(
+                Line::logged(DROPPED, L::DEBUG, format_args!("dropped a frame: {text}"))
+                    .with(|keys| keys.reason = Some(key))
+                    .counted(&|tally| tally.dropped[reason as usize] += 1),
+            );
+        }
+        Event::StateChanged {
+            from,
+            to,
+            reason: why,
+            token,
+        } => {
+            let (key, text) = reason(why);
+            let after = Standing {
+                state: to,
+                token: token.or(before.token),
+                grade: Grade::Alone,
+                ..*before
+            };
+            let rank = match why {
+                Reason::StrongerToken | Reason::LeaseExpired => L::WARN,
+                _ => L::INFO,
+            };
+            let (old, new) = (from.name(), to.name());
+            let (shown, members) = (KnownToken(after.token), Members(after.members));
+            tell(
+                Line::news(
+                    event::STATE,
+                    level(rank),
+                    format_args!("{old} -> {new}: {text}; {shown}, {members}"),
+                )
+                .with(|keys| {
+                    (keys.from, keys.to, keys.reason) = (Some(from), Some(to), Some(key));
+                    (keys.token, keys.members) = (after.token, Some(after.members));
+                })
+                .hooked()
+                .after(after)
+                .counted(&|tally| {
+                    tally.state_changes[from as usize][to as usize] += 1;
+                    tally.reasons[why as usize] += 1;
+                }),
+            );
+        }
+        Event::OwnerChanged { owner, token } => {
+            let token = token.or(before.token);
+            let (who, shown) = (KnownOwner(owner), KnownToken(token));
+            // The change of state to OWNER has told it.
+            let is_logged = before.state != State::Owner;
+            tell(
+                Line::news(OWNER_CHANGED, level(L::INFO), format_args!("owner is {who}; {shown}"))
+                    .with(|keys| (keys.owner, keys.token) = (owner, token))
+                    .logged_if(is_logged)
+                    .after(Standing {
+                        owner,
+                        token,
+                        ..*before
+                    }),
+            );
+        }
+        Event::GradeChanged { grade, token } => {
+            let (name, shown) = (grade.name(), KnownToken(Some(token)));
+            tell(
+                Line::news("grade_changed", level(L::INFO), format_args!("grade is {name}; {shown}"))
+                    .with(|keys| (keys.grade, keys.token) = (Some(grade), Some(token)))
+                    .hooked()
+                    .after(Standing { grade, ..*before }),
+            );
+        }
+        Event::HandedOver { to, latency } => tell(
+            Line::logged("handed_over", L::DEBUG, format_args!("{to} took it in {latency:?}"))
+                .with(|keys| (keys.receiver, keys.latency) = (Some(to), Some(latency)))
+                .counted(&|tally| {
+                    tally.hand_overs += 1;
+                    tally.latency.record(latency);
+                }),
+        ),
+        Event::HandOverFailed {
+            to,
+            in_a_row,
+            minted,
+        } => {
+            let why = match minted {
+                Some(minted) => format!(
+                    "{to} did not take the token, failure {in_a_row} in a row; minted token {minted} in its place"
+                ),
+                None => format!(
+                    "cannot send the token to {to}, failure {in_a_row} in a row: this machine's interface refuses \
+                     frames to one station"
+                ),
+            };
+            let after = Standing {
+                token: minted.or(before.token),
+                grade: minted.map_or(before.grade, |_| Grade::Alone),
+                ..*before
+            };
+            tell(
+                Line::news("hand_over_failed", level(L::WARN), format_args!("{why}"))
+                    .with(|keys| (keys.receiver, keys.in_a_row, keys.token) = (Some(to), Some(in_a_row), after.token))
+                    .after(after)
+                    .counted(&|tally| tally.hand_overs_failed += 1),
+            );
+        }
+        Event::ProgressExhausted => tell(Line::logged(
+            "progress_exhausted",
+            L::ERROR,
+            format_args!("the token's progress has reached 2^63 - 1: it cannot be handed over"),
+        )),
+        Event::DataRefused {
+            len,
+            may_use,
+            limit,
+        } => {
+            let why = if may_use {
+                Limit(limit).to_string()
+            } else {
+                "this node does not hold the token".to_owned()
+            };
+            tell(
+                Line::logged("data_refused", L::WARN, format_args!("{len} bytes of data refused: {why}"))
+                    .with(|keys| keys.len = Some(len)),
+            );
+        }
+        Event::StorageChanged { failed: true } => tell(
+            Line::news(
+                "state_not_stored",
+                L::ERROR,
+                format_args!(
+                    "cannot write the state file: this node owns nothing until ringd can write it; free some space or check \
+                     the disk"
+                ),
+            )
+            .because(format_args!("state_file")),
+        ),
+        Event::StorageChanged { failed: false } => tell(
+            Line::news(
+                "state_stored",
+                L::INFO,
+                format_args!("the state file can be written again: this node may own the token"),
+            )
+            .because(format_args!("state_file")),
+        ),
+        Event::HearingChanged { deaf, heard_before } => {
+            let (event, level, text) = match (deaf, heard_before) {
+                (true, false) => (
+                    "deaf",
+                    L::INFO,
+                    "this node hears nobody: it is alone on its segment, or its interface receives nothing",
+                ),
+                (true, true) => (
+                    "deaf",
+                    L::WARN,
+                    "this node no longer hears anybody: until it does, the others ignore it as \
+                     an owner. If they are up, look at its interface, its firewall and the cable",
+                ),
+                (false, _) => ("hears", L::INFO, "this node hears others"),
+            };
+            tell(Line::news(event, level, format_args!("{text}")).because(format_args!("hearing")));
+        }
+        Event::FitnessChanged { unfit: true } => tell(
+            Line::news(
+                "unfit",
+                L::ERROR,
+                format_args!(
+                    "no member takes the token from this node, though others ask for it: frames to one station alone are \
+                     lost. It owns nothing until one arrives, or until ringctl resume"
+                ),
+            )
+            .because(format_args!("hand_over")),
+        ),
+        Event::FitnessChanged { unfit: false } => tell(
+            Line::news("fit", L::INFO, format_args!("this node may own the token again"))
+                .because(format_args!("hand_over")),
+        ),
+        Event::Trouble { trouble, over } => {
+            let trouble::Description { event, member, text } = trouble::describe(trouble, over);
+            let level = if over || trouble.is_slight(failure_timeout) {
+                L::INFO
+            } else {
+                L::WARN
+            };
+            tell(
+                Line::news(event, level, format_args!("{text}"))
+                    .with(|keys| keys.mac = member)
+                    .because(format_args!("{text}")),
+            );
+        }
+        Event::TooLong { kind, mtu } => {
+            let text = format!(
+                "a {kind} was not sent: it is longer than the interface carries (EMSGSIZE); its MTU was {mtu} \
+                 when last looked at"
+            );
+            tell(
+                Line::news("too_long", L::WARN, format_args!("{text}"))
+                    .with(|keys| keys.mtu = Some(mtu))
+                    .because(format_args!("{text}")),
+            );
+        }
+        Event::RunStamped { stamp } => {
+            let job = stamp.name;
+            tell(
+                Line::logged("run_stamped", L::INFO, format_args!("this node is about to run {job}"))
+                    .with(|keys| keys.job = Some(job)),
+            );
+        }
+        Event::MemberAdded { mac, members } => {
+            let shown = Members(members);
+            tell(
+                Line::news("member_added", L::INFO, format_args!("member {mac} added; {shown}"))
+                    .about(mac)
+                    .with(|keys| keys.members = Some(members))
+                    .after(Standing { members, ..*before }),
+            );
+        }
+        Event::MemberForgotten { mac, members } => {
+            let shown = Members(members);
+            tell(
+                Line::news("member_forgotten", L::INFO, format_args!("member {mac} is forgotten; {shown}"))
+                    .about(mac)
+                    .with(|keys| keys.members = Some(members))
+                    .after(Standing { members, ..*before }),
+            );
+        }
+        Event::MemberMoved { mac, ip } => {
+            let shown = Ip(ip);
+            tell(
+                Line::news("member_moved", L::INFO, format_args!("member {mac} has ip {shown}"))
+                    .about(mac)
+                    .with(|keys| keys.ip = Some(ip)),
+            );
+        }
+        Event::MemberLeft { mac } => {
+            tell(Line::news("member_left", L::INFO, format_args!("member {mac} is leaving")).about(mac));
+        }
+        Event::MemberDiffers { mac, difference } => {
+            let differs = Differs(difference);
+            tell(
+                Line::news(
+                    "member_differs",
+                    L::WARN,
+                    format_args!("member {mac} {differs}: start all members with the same options"),
+                )
+                .about(mac)
+                .because(format_args!("{differs}")),
+            );
+        }
+        Event::MemberAgrees { mac } => tell(
+            Line::news(
+                "member_agrees",
+                L::INFO,
+                format_args!("member {mac} has the constants of this node now"),
+            )
+            .about(mac),
+        ),
+        Event::MemberSilent { mac, quiet, others } => {
+            let more = Others(others);
+            tell(
+                Line::news(
+                    "member_silent",
+                    L::WARN,
+                    format_args!("member {mac} is silent: nothing of it has come for {quiet:.1?}{more}"),
+                )
+                .about(mac)
+                .with(|keys| keys.others = Some(others))
+                .hooked(),
+            );
+        }
+        Event::MemberAlive { mac, others } => {
+            let more = Others(others);
+            tell(
+                Line::news("member_alive", L::INFO, format_args!("member {mac} is heard again{more}"))
+                    .about(mac)
+                    .with(|keys| keys.others = Some(others))
+                    .hooked(),
+            );
+        }
+        Event::TableFull { author } => tell(
+            Line::logged(
+                "table_full",
+                L::WARN,
+                format_args!(
+                    "the member table is full: {author} is not remembered; if it is real, raise --max-members"
+                ),
+            )
+            .with(|keys| keys.author = Some(author))
+            .counted(&|tally| tally.table_full += 1),
+        ),
+    }
+}
