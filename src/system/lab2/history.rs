@@ -314,20 +314,6 @@ mod tests {
     }
 
     #[test]
-    fn hooks_are_told_of_a_member_that_falls_silent() {
-        let (mut history, now) = started_at(1);
-        let mac = MacAddr([2, 0, 0, 0, 0, 2]);
-        let (quiet, others) = (Duration::from_secs(13), 7);
-        history.observe(now, &Event::MemberSilent { mac, quiet, others });
-        let change = history.change(history.latest()).expect("it is a change");
-        assert_eq!(change.event, "member_silent");
-        assert_eq!(change.member, Some((mac, others)));
-        let told: Vec<_> = change.environment().collect();
-        assert!(told.contains(&("RINGD_MEMBER", mac.to_string())));
-        assert!(told.contains(&("RINGD_OTHERS", "7".to_owned())));
-    }
-
-    #[test]
     fn turns_displace_turns_and_nothing_else() {
         let (mut history, now) = started_at(1);
         let first = history.latest() + 1;

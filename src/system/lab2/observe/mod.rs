@@ -1,5 +1,7 @@
 //! What is said and counted of a Lab2 node's events.
 
+#[cfg(test)]
+mod captured;
 mod describe;
 mod display;
 mod log;
@@ -8,6 +10,8 @@ mod tally;
 pub mod text;
 mod trouble;
 
+#[cfg(test)]
+pub(crate) use captured::captured;
 pub(crate) use describe::{Audience, Description, OWNER_CHANGED, Standing, describe};
 pub(crate) use display::{Absent, Differs, Ip, KnownToken, Limit};
 pub use log::Log;

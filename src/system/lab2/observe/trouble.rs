@@ -1,8 +1,5 @@
 //! The description of an assumption that does not hold.
 
-#[cfg(test)]
-mod tests;
-
 use ring_codec::MacAddr;
 use ring_proto::lab2::{DataLimit, Trouble};
 use ring_text::{format_bytes, format_duration};

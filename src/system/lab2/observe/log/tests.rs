@@ -1,47 +1,26 @@
-use ring_host::observe::{Style, Taker, subscriber};
-use ring_proto::lab2::{DropReason, Event, Grade, Reason, State, Trouble};
+use ring_host::observe::{Style, Taker};
+use ring_proto::lab2::{DropReason, Event, Grade, Reason, State};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Observe;
 
+use super::super::captured;
 use super::Log;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 const ONE: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const TWO: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
-#[derive(Clone, Default)]
-struct Captured(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Captured {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// The lines that the events give, each at its time in ms; without time stamps if text.
 fn lines(style: Style, events: &[(u64, Event)]) -> Vec<String> {
-    let captured = Captured::default();
-    let writer = captured.clone();
-    tracing::subscriber::with_default(subscriber(style, move || writer.clone()), || {
+    captured(style, || {
         let mut log = Log::new(style.verbose, Duration::from_millis(400));
         for (ms, event) in events {
             let monotonic = Instant::from_nanos((60_000 + ms) * 1_000_000);
             log.observe(Now { monotonic, wall: 0 }, event);
         }
-    });
-    let bytes = captured.0.lock().unwrap().clone();
-    let text = String::from_utf8(bytes).unwrap();
-    text.lines().map(str::to_owned).collect()
+    })
 }
 
 fn text(verbose: bool, events: &[(u64, Event)]) -> Vec<String> {
@@ -89,58 +68,6 @@ fn rotation(turns: u64) -> Vec<(u64, Event)> {
             ]
         })
         .collect()
-}
-
-#[test]
-fn a_change_is_a_sentence_with_token_and_members() {
-    let events = [
-        (
-            0,
-            Event::MemberAdded {
-                mac: TWO,
-                members: 4,
-            },
-        ),
-        (
-            1,
-            changed(State::Generating, State::Owner, Reason::Elected, 17),
-        ),
-    ];
-    assert_eq!(
-        text(false, &events),
-        [
-            "INFO member 02:00:00:00:00:02 added; 4 members",
-            "INFO GENERATING -> OWNER: elected, generated a new token; \
-             token 17-02:00:00:00:00:01-3, 4 members",
-        ]
-    );
-}
-
-#[test]
-fn json_has_the_same_in_fields() {
-    let style = Style {
-        json: true,
-        verbose: false,
-        taker: Taker::Stream,
-    };
-    let events = [(
-        1,
-        changed(State::Looser, State::Waiter, Reason::TokenHeard, 17),
-    )];
-    let lines = lines(style, &events);
-    let line: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
-    assert_eq!(line["level"], "INFO");
-    assert_eq!(line["event"], "state_changed");
-    assert_eq!(line["from"], "LOOSER");
-    assert_eq!(line["to"], "WAITER");
-    assert_eq!(line["reason"], "token_heard");
-    assert_eq!(line["token"], "17-02:00:00:00:00:01-3");
-    assert!(
-        line["message"]
-            .as_str()
-            .unwrap()
-            .starts_with("LOOSER -> WAITER: ")
-    );
 }
 
 #[test]
@@ -322,25 +249,6 @@ fn an_owner_of_the_same_chain_is_plain_rotation_and_of_a_generated_one_is_not() 
 }
 
 #[test]
-fn an_owner_does_not_say_twice_that_it_is_one() {
-    let owner = Some(ONE);
-    let events = [
-        (
-            0,
-            changed(State::Generating, State::Owner, Reason::Elected, 1),
-        ),
-        (
-            0,
-            Event::OwnerChanged {
-                owner,
-                token: Some(token(1)),
-            },
-        ),
-    ];
-    assert_eq!(text(false, &events).len(), 1);
-}
-
-#[test]
 fn a_storm_of_changes_is_limited() {
     let moved = Event::MemberMoved {
         mac: TWO,
@@ -379,31 +287,4 @@ fn a_full_table_is_said_but_not_for_every_frame() {
     let shown = text(false, &events);
     assert_eq!(shown.len(), 20);
     assert!(shown[0].contains("02:00:00:00:00:02 is not remembered"));
-}
-
-#[test]
-fn what_happens_with_every_frame_prints_nothing() {
-    let kind = ring_codec::lab2::Kind::TakeToken;
-    let latency = Duration::from_micros(30);
-    let events = [
-        (0, Event::Received { kind }),
-        (0, Event::Transmitted { kind }),
-        (0, Event::TransmitFailed { kind }),
-        (0, Event::HandedOver { to: TWO, latency }),
-    ];
-    assert!(text(false, &events).is_empty());
-}
-
-#[test]
-fn lateness_warns_from_a_quarter_of_the_failure_timeout_on() {
-    let late = |after_ms| Event::Trouble {
-        trouble: Trouble::AnswerLate {
-            mac: TWO,
-            after: Duration::from_millis(after_ms),
-        },
-        over: false,
-    };
-    let lines = text(false, &[(0, late(99)), (1, late(100))]);
-    let levels: Vec<_> = lines.iter().map(|line| &line[..4]).collect();
-    assert_eq!(levels, ["INFO", "WARN"], "{lines:?}");
 }
