@@ -2,11 +2,10 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{ContentArrangement, Table, presets};
 use ring_control::{EventMessage, NodeStatus, OwnJson, Verdict, harmless};
 use serde_json::Value;
 
-use super::text::{LISTED, short};
+use super::text::{LISTED, more, short, table};
 use super::view::{Obstacle, View};
 
 /// Where values begin, unless a key is longer.
@@ -117,11 +116,8 @@ fn rows(key: &str, own: &OwnJson, indent: &str, out: &mut dyn Write) -> io::Resu
             columns.push(key);
         }
     }
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(columns.iter().map(|key| harmless(key)));
+    let header: Vec<_> = columns.iter().map(|key| harmless(key)).collect();
+    let mut table = table(header);
     for fields in &elements_fields {
         let cell = |column: &&str| {
             let field = fields.iter().find(|(key, _)| key == column);
@@ -134,14 +130,8 @@ fn rows(key: &str, own: &OwnJson, indent: &str, out: &mut dyn Write) -> io::Resu
     for line in table.trim_fmt().lines() {
         writeln!(out, "{indent} {line}")?;
     }
-    if elements.len() > LISTED {
-        let more = elements.len() - LISTED;
-        writeln!(
-            out,
-            "{indent}  and {more} more: ringctl status --json lists them all"
-        )?;
-    }
-    Ok(())
+    write!(out, "{}", if elements.len() > LISTED { indent } else { "" })?;
+    more(elements.len(), out)
 }
 
 /// A value that fits into a line; `None`: it is an object, or a list with one in it.

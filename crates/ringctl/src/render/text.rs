@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use comfy_table::{ContentArrangement, Row, Table, presets};
 use ring_control::{OwnJson, harmless};
 use serde_json::Deserializer;
 
@@ -19,6 +20,35 @@ pub(crate) fn json(own: &OwnJson, out: &mut impl Write) -> io::Result<()> {
     let mut to = serde_json::Serializer::pretty(&mut *out);
     serde_transcode::transcode(&mut from, &mut to)?;
     writeln!(out)
+}
+
+/// Writes the head of a page: names and values.
+pub(super) fn head(lines: Vec<(&str, String)>, out: &mut dyn Write) -> io::Result<()> {
+    for (name, value) in lines {
+        writeln!(out, "{name:<13}{value}")?;
+    }
+    Ok(())
+}
+
+/// Makes a table with this head.
+pub(super) fn table(header: impl Into<Row>) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(header);
+    table
+}
+
+/// Writes how many rows of a list are not shown.
+pub(super) fn more(all: usize, out: &mut dyn Write) -> io::Result<()> {
+    match all.saturating_sub(LISTED) {
+        0 => Ok(()),
+        more => writeln!(
+            out,
+            "  and {more} more: ringctl status --json lists them all"
+        ),
+    }
 }
 
 /// What is wrong, and what to do.

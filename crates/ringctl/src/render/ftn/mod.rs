@@ -5,11 +5,11 @@ mod tests;
 
 use std::io::{self, Write};
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::Table;
 use ring_control::ftn::{ServerStatus, Status};
 use ring_control::{Health, NodeStatus, Verdict, harmless};
 
-use super::text::{LISTED, group, short, troubles};
+use super::text::{self, LISTED, group, more, short, table, troubles};
 use super::view::{Obstacle, View};
 
 /// The status of a server.
@@ -117,10 +117,7 @@ fn head(status: &Status, health: Health, out: &mut dyn Write) -> io::Result<()> 
         size(status.max_memory_bytes)
     );
     lines.push(("Memory", memory));
-    for (name, value) in lines {
-        writeln!(out, "{name:<13}{value}")?;
-    }
-    Ok(())
+    text::head(lines, out)
 }
 
 fn role(status: &Status) -> String {
@@ -149,11 +146,7 @@ fn state(status: &Status) -> String {
 }
 
 fn servers(status: &Status) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header([" N", "SERVER", "STATE", ""]);
+    let mut table = table([" N", "SERVER", "STATE", ""]);
     for (index, server) in status.servers.iter().enumerate() {
         table.add_row(row(status, index, server));
     }
@@ -183,14 +176,7 @@ fn sessions(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     for session in status.sessions.iter().take(LISTED) {
         writeln!(out, "  {:<12}{}", session.id, harmless(&session.address))?;
     }
-    let more = status.sessions.len().saturating_sub(LISTED);
-    if more > 0 {
-        writeln!(
-            out,
-            "  and {more} more: ringctl status --json lists them all"
-        )?;
-    }
-    Ok(())
+    more(status.sessions.len(), out)
 }
 
 /// A number of bytes in the largest unit of which it has one: `600 B`, `1.2 MiB`.

@@ -5,12 +5,12 @@ mod tests;
 
 use std::io::{self, Write};
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::Table;
 use ring_control::jitterbug::{LEADER, Status, WAITER};
 use ring_control::{NodeStatus, Verdict, harmless};
 use ring_text::format_bytes;
 
-use super::text::{LISTED, group, troubles};
+use super::text::{self, LISTED, group, more, table, troubles};
 use super::view::{Obstacle, View};
 
 /// The most characters of data that are shown.
@@ -104,7 +104,7 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         (Some(address), None) => harmless(address),
         (None, _) => "none".to_owned(),
     };
-    let lines = [
+    let lines = vec![
         ("Interface", harmless(&status.interface)),
         (
             "Address",
@@ -119,10 +119,7 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
             format!("{}, {}", format_bytes(status.data_len), data(status)),
         ),
     ];
-    for (name, value) in lines {
-        writeln!(out, "{name:<13}{value}")?;
-    }
-    Ok(())
+    text::head(lines, out)
 }
 
 /// Data as text where it is text, else in digits; cut.
@@ -139,11 +136,7 @@ fn data(status: &Status) -> String {
 }
 
 fn nodes(status: &Status) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header([" ADDRESS", "PORT", "PENALTY", ""]);
+    let mut table = table([" ADDRESS", "PORT", "PENALTY", ""]);
     for node in status.nodes.iter().take(LISTED) {
         let own = status.address.as_ref() == Some(&node.address);
         let penalty = match (node.penalty.threshold, node.penalty.count) {
@@ -158,15 +151,4 @@ fn nodes(status: &Status) -> Table {
         ]);
     }
     table
-}
-
-/// How many of so many are not shown.
-fn more(all: usize, out: &mut dyn Write) -> io::Result<()> {
-    match all.saturating_sub(LISTED) {
-        0 => Ok(()),
-        more => writeln!(
-            out,
-            "  and {more} more: ringctl status --json lists them all"
-        ),
-    }
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::Table;
 use ring_control::lab2::{
     ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus, QuorumStatus, Status,
 };
 use ring_control::{Percentiles, harmless};
 
-use super::super::text::{LISTED, group, short, troubles};
+use super::super::text::{self, LISTED, group, more, short, table, troubles};
 
 /// Writes the status.
 ///
@@ -20,12 +20,7 @@ pub(crate) fn status(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     head(status, out)?;
     writeln!(out, "\nMembers ({})", status.members.len())?;
     writeln!(out, "{}", members(status).trim_fmt())?;
-    if let Some(more) = status.members.len().checked_sub(LISTED).filter(|&n| n > 0) {
-        writeln!(
-            out,
-            "  and {more} more: ringctl status --json lists them all"
-        )?;
-    }
+    more(status.members.len(), out)?;
     troubles(&status.troubles, out)?;
     clients(status, out)?;
     runs(status, out)?;
@@ -51,7 +46,7 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     let heard = status
         .heard_about_token_ns
         .map_or_else(|| "never".to_owned(), |ns| format!("{} ago", short(ns)));
-    let lines = [
+    let mut lines = vec![
         ("Daemon", daemon(status)),
         (
             "Interface",
@@ -62,16 +57,13 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         ("Quorum", quorum(status.quorum)),
         ("Token", token),
         ("Owner", owner),
+    ];
+    lines.extend(status.holder.as_ref().map(|it| ("Held by", holder(it))));
+    lines.extend([
         ("Token heard", heard),
         ("Ring hash", status.ring_hash.clone()),
-    ];
-    for (name, value) in lines {
-        writeln!(out, "{name:<13}{value}")?;
-        if let Some(holder) = status.holder.as_ref().filter(|_| name == "Owner") {
-            writeln!(out, "{:<13}{}", "Held by", self::holder(holder))?;
-        }
-    }
-    Ok(())
+    ]);
+    text::head(lines, out)
 }
 
 /// A member's address with its name.
@@ -171,11 +163,7 @@ fn locks(locks: &LockTotals, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn members(status: &Status) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header([" MAC", "IP", "NAME", "STATE", "PENALTY", "LAST SEEN", ""]);
+    let mut table = table([" MAC", "IP", "NAME", "STATE", "PENALTY", "LAST SEEN", ""]);
     for member in status.members.iter().take(LISTED) {
         table.add_row(row(status, member));
     }
