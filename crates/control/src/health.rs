@@ -1,10 +1,24 @@
 //! How well a node does what it is for: one verdict for every system, as `status` shows it and monitors read it.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// How well a node does what it is for, from the best to the worst.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Health {
     /// All is well.
     #[default]
@@ -23,12 +37,8 @@ impl Health {
 
     /// Returns the name that users see.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Healthy => "healthy",
-            Self::Degraded => "degraded",
-            Self::Critical => "critical",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -63,8 +63,7 @@ pub(super) fn ask<O: OwnRequest>(path: &Path, request: &Request<O>) -> Result<Re
 pub(super) fn done<O: OwnRequest>(path: &Path, request: &Request<O>) -> Result<(), Error> {
     match ask(path, request)? {
         Reply::Done {} => Ok(()),
-        Reply::Error(why) => Err(Error::Refused(why)),
-        other => Err(Error::Unexpected(format!("{other:?}"))),
+        other => Err(Error::unexpected(other)),
     }
 }
 

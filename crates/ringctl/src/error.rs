@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ring_client::daemon::ConnectError;
 use ring_client::fencing::{FencingError, ParseTokenError};
-use ring_control::{CONTROL_DIR, NodeName};
+use ring_control::{CONTROL_DIR, NodeName, Reply};
 use thiserror::Error;
 
 use super::nodes;
@@ -166,6 +166,14 @@ pub enum Error {
 const PENDING: u8 = 6;
 
 impl Error {
+    /// Returns the error for a reply that is not the one that was asked for.
+    pub(super) fn unexpected(reply: Reply) -> Self {
+        match reply {
+            Reply::Error(why) => Self::Refused(why),
+            other => Self::Unexpected(format!("{other:?}")),
+        }
+    }
+
     /// Whether it is a negative answer rather than a failure: the exit code is enough.
     #[must_use]
     pub const fn is_answer(&self) -> bool {

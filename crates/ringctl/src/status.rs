@@ -76,8 +76,7 @@ fn ask(socket: &Path) -> Result<Box<dyn View>, Error> {
             path: socket.to_owned(),
             reason,
         }),
-        Reply::Error(why) => Err(Error::Refused(why)),
-        other => Err(Error::Unexpected(format!("{other:?}"))),
+        other => Err(Error::unexpected(other)),
     }
 }
 

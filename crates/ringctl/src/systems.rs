@@ -50,7 +50,9 @@ impl SystemCommand {
     /// Whether nodes of a system can do it; `None` is Lab2.
     pub(super) fn is_served_by(&self, system: Option<&str>) -> bool {
         match (self, system) {
-            (Self::Ring(RingCommand::Wait { target, .. }), system) => can_be(system, target.name()),
+            (Self::Ring(RingCommand::Wait { target, .. }), system) => {
+                can_be(system, &target.name())
+            }
             (Self::Ring(_), None) => true,
             (Self::Ring(command), Some(JITTERBUG)) => !command.is_for_rings_only(),
             (Self::Ring(_), Some(_)) | (Self::Token(_) | Self::GrantToken, _) => false,

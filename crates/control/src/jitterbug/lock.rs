@@ -1,7 +1,10 @@
 //! Why a lock of a Jitterbug ring is refused or ends.
 
+use strum::IntoStaticStr;
+
 /// Why a lock was not granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum RefusalReason {
     /// It was waited for as long as was asked.
     Timeout,
@@ -18,19 +21,14 @@ pub enum RefusalReason {
 impl RefusalReason {
     /// As programs are told it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Timeout => "timeout",
-            Self::Busy => "busy",
-            Self::Crowded => "crowded",
-            Self::Nested => "nested",
-            Self::Leaving => "leaving",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// Why a lock ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum LossReason {
     /// Somebody has asked this node to hand the token over.
     Yield,
@@ -51,15 +49,7 @@ pub enum LossReason {
 impl LossReason {
     /// As programs are told it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Yield => "yield",
-            Self::MaxHold => "max_hold",
-            Self::Shutdown => "shutdown",
-            Self::StrongerToken => "stronger_token",
-            Self::Lease => "lease",
-            Self::Link => "link",
-            Self::Gone => "gone",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }

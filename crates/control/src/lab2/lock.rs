@@ -1,10 +1,25 @@
 //! What is particular to a lock of a Lab2 ring: its grade, and why it is refused or ends.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 /// How safe a lock is (`docs/guarantees.md`), from the least to the most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Grade {
     /// Nobody is known to have confirmed it.
     Alone,
@@ -16,13 +31,7 @@ pub enum Grade {
 
 impl Grade {
     /// All, from the least to the most.
-    pub const ALL: [Self; 3] = [Self::Alone, Self::View, Self::Quorum];
-
-    /// Returns the grade of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|grade| grade.name() == name)
-    }
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Returns who has confirmed the lock, as a short phrase.
     #[must_use]
@@ -36,18 +45,14 @@ impl Grade {
 
     /// As programs are told it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Alone => "alone",
-            Self::View => "view",
-            Self::Quorum => "quorum",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// Why a lock was not granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum RefusalReason {
     /// It was waited for as long as was asked.
     Timeout,
@@ -73,40 +78,18 @@ pub enum RefusalReason {
 
 impl RefusalReason {
     /// All there are.
-    pub const ALL: [Self; 10] = [
-        Self::Timeout,
-        Self::Nested,
-        Self::Busy,
-        Self::Grade,
-        Self::Paused,
-        Self::Ran,
-        Self::Names,
-        Self::Mtu,
-        Self::Crowded,
-        Self::Leaving,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// As programs are told it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Timeout => "timeout",
-            Self::Busy => "busy",
-            Self::Grade => "grade",
-            Self::Paused => "paused",
-            Self::Ran => "ran",
-            Self::Names => "names",
-            Self::Mtu => "mtu",
-            Self::Crowded => "crowded",
-            Self::Nested => "nested",
-            Self::Leaving => "leaving",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// Why a lock ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum LossReason {
     /// Somebody has asked this node to hand the token over.
     Yield,
@@ -136,37 +119,11 @@ pub enum LossReason {
 
 impl LossReason {
     /// All there are.
-    pub const ALL: [Self; 12] = [
-        Self::Yield,
-        Self::MaxHold,
-        Self::Shutdown,
-        Self::StrongerToken,
-        Self::Lease,
-        Self::NotStored,
-        Self::NobodyTakes,
-        Self::Apart,
-        Self::Link,
-        Self::Grade,
-        Self::Paused,
-        Self::Gone,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// As programs are told it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Yield => "yield",
-            Self::MaxHold => "max_hold",
-            Self::Shutdown => "shutdown",
-            Self::StrongerToken => "stronger_token",
-            Self::Lease => "lease",
-            Self::NotStored => "not_stored",
-            Self::NobodyTakes => "nobody_takes",
-            Self::Apart => "apart",
-            Self::Link => "link",
-            Self::Grade => "grade",
-            Self::Paused => "paused",
-            Self::Gone => "gone",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }

@@ -1,6 +1,7 @@
 //! What only a node of a Lab2 ring is asked.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::{Grade, LockRequest};
 use crate::OwnRequest;
@@ -83,8 +84,9 @@ pub struct PauseRequest {
 }
 
 /// What a pause waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum PendingReason {
     /// The end of a client's work.
     Holder,
@@ -95,11 +97,8 @@ pub enum PendingReason {
 impl PendingReason {
     /// As programs are told it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Holder => "holder",
-            Self::Token => "token",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// What a person is told.

@@ -21,8 +21,7 @@ pub(super) fn done(socket: &Path, own: RingRequest) -> Result<(), Error> {
 pub(super) fn status(socket: &Path) -> Result<Status, Error> {
     let mut status = match client::ask(socket, &Plain::Status)? {
         Reply::Status(status) => read(&status)?,
-        Reply::Error(why) => return Err(Error::Refused(why)),
-        other => return Err(Error::Unexpected(format!("{other:?}"))),
+        other => return Err(Error::unexpected(other)),
     };
     give_to(&mut status);
     Ok(status)

@@ -63,8 +63,7 @@ pub(super) fn data(
 fn get(socket: &Path) -> Result<String, Error> {
     match client::ask(socket, &Plain::DataGet)? {
         Reply::Data(data) => Ok(data.hex),
-        Reply::Error(why) => Err(Error::Refused(why)),
-        other => Err(Error::Unexpected(format!("{other:?}"))),
+        other => Err(Error::unexpected(other)),
     }
 }
 
@@ -89,14 +88,12 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
     match daemon.ask(&RingLock::Lock(lock), by)? {
         Reply::Granted(_) => daemon.has_the_token(),
         Reply::Refused(refusal) => return Err(lock_denied(refusal, acquire)),
-        Reply::Error(why) => return Err(Error::Refused(why)),
-        other => return Err(Error::Unexpected(format!("{other:?}"))),
+        other => return Err(Error::unexpected(other)),
     }
     let set = Plain::DataSet { hex, token };
     let is_set = match daemon.ask(&set, Some(client::answers_soon()))? {
         Reply::Done {} => Ok(()),
-        Reply::Error(why) => Err(Error::Refused(why)),
-        other => Err(Error::Unexpected(format!("{other:?}"))),
+        other => Err(Error::unexpected(other)),
     };
     // The next command must not find the lock still held.
     let is_free = daemon.ask(&Plain::Unlock { exit: None }, Some(client::answers_soon()));

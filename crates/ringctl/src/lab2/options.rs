@@ -147,8 +147,8 @@ pub struct Acquire {
 
 /// Parses a grade, and lists all of them in the help.
 fn grade() -> impl TypedValueParser<Value = Grade> {
-    let values = Grade::ALL.map(|grade| PossibleValue::new(grade.name()).help(grade.meaning()));
-    PossibleValuesParser::new(values).try_map(|name| Grade::named(&name).ok_or("not a grade"))
+    let value = |grade: &Grade| PossibleValue::new(grade.name()).help(grade.meaning());
+    PossibleValuesParser::new(Grade::ALL.iter().map(value)).try_map(|name| name.parse::<Grade>())
 }
 
 impl Acquire {
@@ -223,29 +223,19 @@ pub enum Target {
 
 impl Target {
     /// As it is spelled.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Leader => "leader",
-            Self::Orphan => "orphan",
-            Self::Owner => "OWNER",
-            Self::Waiter => "WAITER",
-            Self::Looser => "LOOSER",
-            Self::Generating => "GENERATING",
-            Self::Held => HELD,
-        }
+    pub(crate) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// Whether it is reached in this state, with a client that holds the token or not.
     pub(super) fn is(self, state: &str, held: bool) -> bool {
         match self {
             Self::Held => held,
-            state_wanted => state.eq_ignore_ascii_case(state_wanted.name()),
+            wanted => state.eq_ignore_ascii_case(&wanted.name()),
         }
     }
 }
-
-/// The target that is no state.
-const HELD: &str = "held";
 
 /// What is to be run, and how.
 #[derive(Debug, Clone, Args)]

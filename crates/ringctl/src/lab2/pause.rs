@@ -43,9 +43,8 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
         match daemon.ask(&request, Some(by))? {
             Reply::Done {} => Ok(None),
             Reply::Pending(pending) => Ok(Some(pending.text)),
-            Reply::Error(why) => Err(Error::Refused(why)),
             Reply::Refused(refusal) => Err(Error::Refused(refusal.text)),
-            other => Err(Error::Unexpected(format!("{other:?}"))),
+            other => Err(Error::unexpected(other)),
         }
     };
     let mut pending = ask(end.min(clock::now().monotonic + USUAL))?;

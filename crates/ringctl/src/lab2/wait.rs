@@ -73,7 +73,7 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
 /// Refuses what a node of this system never is.
 fn check(target: Target, status: &NodeStatus) -> Result<(), Error> {
     let system = status.system();
-    if can_be(system.as_deref(), target.name()) {
+    if can_be(system.as_deref(), &target.name()) {
         return Ok(());
     }
     let known = waited_for(system.as_deref());
