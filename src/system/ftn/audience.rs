@@ -5,7 +5,7 @@ use ring_proto::ftn::server::Event;
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-use crate::system::ftn::observe::{Admitted, Keys, Log, News, print};
+use crate::system::ftn::observe::{Keys, Log, News, Rate, print};
 
 /// All observers of events.
 #[derive(Debug)]
@@ -17,37 +17,32 @@ pub(super) struct Audience {
 
 impl Observe<Event> for Audience {
     fn observe(&mut self, now: Now, event: &Event) {
-        let admitted = self.log.admit(now.monotonic, event);
-        let priority = match event {
-            // Strangers and programs decide how many there are, so watchers get only those that are logged.
-            Event::Dropped { .. }
-            | Event::SessionIntroduced { .. }
-            | Event::TokenGranted(_)
-            | Event::TokenReturned(_)
-            | Event::TokenLost(_)
-                if admitted.is_none() =>
-            {
-                return;
-            }
-            Event::Dropped { .. } => Priority::Routine,
-            // Thousands in a second would displace all news.
-            Event::SessionBegun { .. }
-            | Event::SessionAdopted { .. }
-            | Event::SessionExpired { .. }
-            | Event::SessionLoggedOut { .. }
-            | Event::SessionIntroduced { .. }
-            | Event::TokenGranted(_)
-            | Event::TokenReturned(_)
-            | Event::TokenLost(_)
-            | Event::OtherList { .. }
-            | Event::Misplaced { .. } => Priority::Passing,
-            _ => Priority::News,
-        };
-        let held = admitted.and_then(|it| it.held);
-        let line = self.news.describe(event, held);
-        if let Some(Admitted { hidden, .. }) = admitted {
-            print(&line, hidden);
+        if matches!(event, Event::Dropped { .. }) && !self.log.is_verbose() {
+            return;
         }
+        let token = match self.log.admit_token(now.monotonic, event) {
+            Ok(None) => return,
+            Ok(admitted) => admitted,
+            Err(()) => None,
+        };
+        let line = self.news.describe(event, token.and_then(|it| it.held));
+        let rate = line.keys.rate;
+        let admitted = match token {
+            Some(token) => Some(token.hidden),
+            None => self.log.admit(now.monotonic, rate),
+        };
+        match admitted {
+            Some(hidden) => print(&line, hidden),
+            // Strangers and programs decide how many there are, so watchers get only those that are logged.
+            None if matches!(rate, Rate::Drop | Rate::Introduction) => return,
+            None => {}
+        }
+        let priority = match rate {
+            Rate::Rare => Priority::News,
+            Rate::Drop => Priority::Routine,
+            // Thousands in a second would displace all news.
+            _ => Priority::Passing,
+        };
         self.history
             .remember(now, (line.event, line.text), line.keys, priority);
     }

@@ -1,7 +1,7 @@
 //! Who sees a node's events: the log, those who watch, hooks, and the lock.
 
 use ring_host::Priority;
-use ring_proto::jitterbug::{Acceptance, Event};
+use ring_proto::jitterbug::Event;
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
@@ -9,7 +9,7 @@ use tracing::{info, warn};
 
 use super::history::History;
 use super::starvation::{News, Starvation};
-use crate::system::jitterbug::observe::{Log, describe, is_turn, print};
+use crate::system::jitterbug::observe::{Log, Rate, describe, print};
 
 /// All observers of events.
 #[derive(Debug)]
@@ -26,36 +26,24 @@ impl Observe<Event> for Audience {
         if let Event::UseChanged { may_use: false } | Event::Stalled { .. } = event {
             self.ends_of_use += 1;
         }
-        let before = self.history.state();
-        let admitted = self.log.admit(now.monotonic, event, before);
-        let priority = match event {
-            // As many as strangers please: watchers get as many as the log.
-            Event::Dropped { .. } if admitted.is_none() => return,
-            Event::StateChanged { state, .. } if is_turn(before, *state) => Priority::Routine,
-            Event::Dropped { .. }
-            | Event::UseChanged { .. }
-            | Event::Passed { .. }
-            | Event::PassAborted { .. }
-            | Event::DataChanged { .. }
-            | Event::Accepted {
-                how: Acceptance::Taken,
-                ..
-            } => Priority::Routine,
-            // What goes on failing does so turn after turn, and nodes come by the thousand.
-            Event::PassFailed { .. }
-            | Event::ComputeFailed
-            | Event::DecideFailed
-            | Event::DataDropped
-            | Event::NodeAdded { .. }
-            | Event::NodeForgotten { .. }
-            | Event::ListCut { .. }
-            | Event::NodeRefused { .. } => Priority::Passing,
-            _ => Priority::News,
-        };
-        let line = describe(event, before);
-        if let Some(hidden) = admitted {
-            print(&line, hidden);
+        let is_drop = matches!(event, Event::Dropped { .. });
+        if is_drop && !self.log.is_verbose() {
+            return;
         }
+        let before = self.history.state();
+        let line = describe(event, before);
+        let rate = line.keys.rate;
+        match self.log.admit(now.monotonic, rate) {
+            Some(hidden) => print(&line, hidden),
+            // As many as strangers please: watchers get as many as the log.
+            None if is_drop => return,
+            None => {}
+        }
+        let priority = match rate {
+            Rate::Rare | Rate::Difference => Priority::News,
+            Rate::Turn | Rate::Drop => Priority::Routine,
+            Rate::Pass | Rate::Program | Rate::Node | Rate::Refusal => Priority::Passing,
+        };
         match event {
             Event::StateChanged { state, token_id } => {
                 self.history.enter(now, (*state, *token_id), line, priority);

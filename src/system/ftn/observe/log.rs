@@ -9,7 +9,7 @@ use ring_proto::time::Instant;
 use tracing::field::display;
 
 use super::holdings::Holdings;
-use super::telling::Keys;
+use super::telling::{Keys, Rate};
 
 /// Sessions that begin and end in order.
 const TURNS: RateLimit = RateLimit::new(200, Duration::from_millis(10));
@@ -58,23 +58,32 @@ impl Log {
         }
     }
 
-    /// Returns whether a line is to be printed for an event: a line that is not printed need not be formatted.
-    pub(crate) fn admit(&mut self, now: Instant, event: &Event) -> Option<Admitted> {
-        if let Ok(admitted) = self.holdings.admit(now, event) {
-            return admitted;
-        }
-        let admitted = |hidden| Admitted { hidden, held: None };
-        let limit = match event {
-            Event::Dropped { .. } => self.verbose.then_some(&mut self.drops)?,
-            Event::SessionBegun { .. }
-            | Event::SessionAdopted { .. }
-            | Event::SessionLoggedOut { .. } => self.verbose.then_some(&mut self.turns)?,
-            Event::SessionExpired { .. } => &mut self.sessions,
-            Event::SessionIntroduced { .. } => &mut self.introductions,
-            Event::OtherList { .. } | Event::Misplaced { .. } => &mut self.strangers,
-            _ => return Some(admitted(0)),
+    /// Whether events are told that happen with each session, or as strangers please.
+    pub(crate) const fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
+    /// Returns whether a line is to be printed for an event about a token: one that is not printed need not be described.
+    /// `Err`: it is about something else.
+    pub(crate) fn admit_token(
+        &mut self,
+        now: Instant,
+        event: &Event,
+    ) -> Result<Option<Admitted>, ()> {
+        self.holdings.admit(now, event)
+    }
+
+    /// Returns whether a line is to be printed for another event that happens so often, and how many before it were not.
+    pub(crate) fn admit(&mut self, now: Instant, rate: Rate) -> Option<u64> {
+        let limit = match rate {
+            Rate::Rare | Rate::Grant => return Some(0),
+            Rate::Drop => self.verbose.then_some(&mut self.drops)?,
+            Rate::Session => self.verbose.then_some(&mut self.turns)?,
+            Rate::Expiry => &mut self.sessions,
+            Rate::Introduction => &mut self.introductions,
+            Rate::Stranger => &mut self.strangers,
         };
-        limit.allow(now).then(|| admitted(limit.take_refused()))
+        limit.allow(now).then(|| limit.take_refused())
     }
 }
 
@@ -89,6 +98,7 @@ pub(crate) fn print(line: &Line<Keys>, hidden: u64) {
         ref program,
         ref fencing_number,
         held_ns,
+        rate: _,
     } = line.keys;
     let address = address.map(display);
     print_line!(

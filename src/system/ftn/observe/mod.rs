@@ -8,6 +8,6 @@ mod telling;
 #[cfg(test)]
 mod tests;
 
-pub(super) use log::{Admitted, Log, print};
+pub(super) use log::{Log, print};
 pub(super) use names::{Names, state_name};
-pub(super) use telling::{Keys, News, other_options};
+pub(super) use telling::{Keys, News, Rate, other_options};

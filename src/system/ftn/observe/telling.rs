@@ -12,9 +12,32 @@ use tracing::Level;
 
 use super::names::{Names, TokenName, state_name};
 
+/// How often an event happens: that limits its lines, and says who gets it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Rate {
+    /// Rarely.
+    #[default]
+    Rare,
+    /// With each grant.
+    Grant,
+    /// For each session of a client that gives its name.
+    Introduction,
+    /// With each session that begins or ends in order.
+    Session,
+    /// With each session that ends by silence.
+    Expiry,
+    /// With each message of a sender with another list.
+    Stranger,
+    /// As often as strangers please.
+    Drop,
+}
+
 /// What an event is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Keys {
+    /// How often it happens.
+    #[serde(skip)]
+    pub rate: Rate,
     /// The configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<u64>,
@@ -45,6 +68,7 @@ type Line = ring_host::observe::Line<Keys>;
 
 /// Says what a line is about.
 trait About {
+    fn at(self, rate: Rate) -> Self;
     fn of_configuration(self, configuration: u64) -> Self;
     fn of_server(self, server: Option<usize>) -> Self;
     fn of_address(self, address: SocketAddr) -> Self;
@@ -52,6 +76,11 @@ trait About {
 }
 
 impl About for Line {
+    fn at(mut self, rate: Rate) -> Self {
+        self.keys.rate = rate;
+        self
+    }
+
     fn of_configuration(mut self, configuration: u64) -> Self {
         self.keys.configuration = Some(configuration);
         self
@@ -122,18 +151,18 @@ impl News {
                 "the grace is over: sessions of an earlier run no longer come back".to_owned(),
             ),
             Event::SessionBegun { id, address } => {
-                session("session_begun", Level::DEBUG, (*id, *address), "has begun")
+                session("session_begun", Level::DEBUG, (*id, *address), "has begun").at(Rate::Session)
             }
             Event::SessionAdopted { id, address } => {
                 let what = "has come back from an earlier run";
-                session("session_adopted", Level::DEBUG, (*id, *address), what)
+                session("session_adopted", Level::DEBUG, (*id, *address), what).at(Rate::Session)
             }
             Event::SessionExpired { id, address } => {
                 let what = "has ended: its client was silent for too long, and what it held is free";
-                session("session_expired", Level::INFO, (*id, *address), what)
+                session("session_expired", Level::INFO, (*id, *address), what).at(Rate::Expiry)
             }
             Event::SessionLoggedOut { id, address } => {
-                session("session_logged_out", Level::DEBUG, (*id, *address), "has logged out")
+                session("session_logged_out", Level::DEBUG, (*id, *address), "has logged out").at(Rate::Session)
             }
             Event::SurveyBegun {
                 configuration,
@@ -167,7 +196,9 @@ impl News {
             Event::Dropped { from, kind, reason } => {
                 let kind = kind.map_or_else(|| "a datagram".to_owned(), |kind| kind.to_string());
                 let text = format!("dropped {kind} of {from}: {}", reason.text());
-                Line::new("dropped", Level::DEBUG, text).of_address(*from)
+                Line::new("dropped", Level::DEBUG, text)
+                    .of_address(*from)
+                    .at(Rate::Drop)
             }
             Event::StorageChanged { failed } => storage_changed(*failed),
             Event::NumberAhead {
@@ -210,6 +241,7 @@ impl News {
         Line::new("misplaced", Level::WARN, text)
             .of_server(Some(server))
             .of_address(from)
+            .at(Rate::Stranger)
     }
 
     fn options_compared(&self, server: usize, differences: &[Difference]) -> Line {
@@ -325,7 +357,9 @@ fn authority_changed(has: bool) -> Line {
 
 fn introduced((id, address): (i32, SocketAddr), program: &str) -> Line {
     let text = format!("session {id} of {address} is {program}");
-    let mut line = Line::new("session_introduced", Level::INFO, text).of_session(id, address);
+    let mut line = Line::new("session_introduced", Level::INFO, text)
+        .of_session(id, address)
+        .at(Rate::Introduction);
     line.keys.program = Some(program.to_owned());
     line
 }
@@ -349,7 +383,9 @@ fn token(event: &'static str, holding: &Holding, does: &str, held: Option<Durati
         format!(" after {}", format_duration(held))
     });
     let text = format!("{who} {does} the token {token} with number {number}{after}");
-    let mut line = Line::new(event, Level::INFO, text).of_session(*session, *address);
+    let mut line = Line::new(event, Level::INFO, text)
+        .of_session(*session, *address)
+        .at(Rate::Grant);
     line.keys.token = Some(token.to_string());
     line.keys.program = program;
     line.keys.fencing_number = Some(number.to_string());
@@ -435,7 +471,9 @@ fn other_list(from: SocketAddr, signature: i32) -> Line {
         "{from} has another list of servers (signature {signature}): give all servers and clients the same \
          file, line by line; nothing of it is answered"
     );
-    Line::new("other_list", Level::WARN, text).of_address(from)
+    Line::new("other_list", Level::WARN, text)
+        .of_address(from)
+        .at(Rate::Stranger)
 }
 
 fn storage_changed(failed: bool) -> Line {

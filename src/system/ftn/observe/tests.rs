@@ -134,20 +134,18 @@ fn what_happens_with_every_datagram_or_client_is_limited_or_for_the_verbose() {
         address: client(),
     };
     let at = Instant::default() + Duration::from_secs(100);
+    let rate = |event| describe(event).keys.rate;
     let mut log = Log::new(false);
-    assert_eq!(log.admit(at, &dropped), None);
-    assert_eq!(log.admit(at, &begun), None);
-    let shown = (0..1000)
-        .filter(|_| log.admit(at, &expired).is_some())
-        .count();
-    assert_eq!(shown, 10);
-    let later = log.admit(at + Duration::from_secs(3), &expired);
-    let hidden = later.map(|it| it.hidden);
+    assert_eq!(log.admit(at, rate(&dropped)), None);
+    assert_eq!(log.admit(at, rate(&begun)), None);
+    let shown = (0..1000).filter_map(|_| log.admit(at, rate(&expired)));
+    assert_eq!(shown.count(), 10);
+    let hidden = log.admit(at + Duration::from_secs(3), rate(&expired));
     assert_eq!(hidden, Some(990), "those that were not shown are counted");
     let mut log = Log::new(true);
-    assert!(log.admit(at, &begun).is_some());
-    assert!(log.admit(at, &dropped).is_some());
-    assert_eq!(log.admit(at, &dropped), None);
+    assert!(log.admit(at, rate(&begun)).is_some());
+    assert!(log.admit(at, rate(&dropped)).is_some());
+    assert_eq!(log.admit(at, rate(&dropped)), None);
     let text = describe(&dropped).text;
     assert_eq!(
         text,
@@ -174,14 +172,15 @@ fn a_grant_and_its_end_name_the_program_the_number_and_how_long_the_token_was_he
     let later = at + Duration::from_secs(63);
     let mut log = Log::new(false);
     let granted = Event::TokenGranted(holding(41));
-    let admitted = log.admit(at, &granted).expect("it is the first");
+    let mut admit = |at, event: &Event| log.admit_token(at, event).expect("it is about a token");
+    let admitted = admit(at, &granted).expect("it is the first");
     let line = news().describe(&granted, admitted.held);
     let who = "session 7 of 192.0.2.9:4000 (backup (process 12 of root on north))";
     let which = "the token 'press' with number 41";
     assert_eq!(line.text, format!("{who} holds {which}"));
     assert_eq!(line.level, Level::INFO);
     let returned = Event::TokenReturned(holding(41));
-    let admitted = log.admit(later, &returned).expect("its grant was shown");
+    let admitted = admit(later, &returned).expect("its grant was shown");
     let line = news().describe(&returned, admitted.held);
     assert_eq!(line.text, format!("{who} has returned {which} after 1m 3s"));
     assert_eq!(line.keys.held_ns, Some(63_000_000_000));
@@ -189,13 +188,13 @@ fn a_grant_and_its_end_name_the_program_the_number_and_how_long_the_token_was_he
     let flood: Vec<u128> = (0..1_000).collect();
     let shown = flood.iter().filter(|&&number| {
         let granted = Event::TokenGranted(holding(number));
-        log.admit(at, &granted).is_some()
+        admit(at, &granted).is_some()
     });
     let shown = shown.count();
     assert!((90..=100).contains(&shown), "{shown}");
     let ended = flood.iter().filter(|&&number| {
         let lost = Event::TokenLost(holding(number));
-        log.admit(at, &lost).is_some()
+        admit(at, &lost).is_some()
     });
     assert_eq!(ended.count(), shown);
 }

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use ring_host::observe::{Line, RateLimit};
 use ring_host::print_line;
-use ring_proto::jitterbug::{Acceptance, Event, State};
 use ring_proto::time::Instant;
 use tracing::field::display;
 
-use super::telling::{Keys, is_turn};
+use super::telling::{Keys, Rate};
 
 /// What goes on failing turn after turn.
 const FAILURES: RateLimit = RateLimit::new(5, Duration::from_secs(10));
@@ -46,29 +45,21 @@ impl Log {
         }
     }
 
-    /// Whether a line is to be printed for an event, after the state `before`, and how many before it were not. Who prints
-    /// none formats none.
-    pub(crate) fn admit(&mut self, now: Instant, event: &Event, before: State) -> Option<u64> {
-        let limit = match event {
-            Event::Dropped { .. } => self.verbose.then_some(&mut self.drops)?,
-            Event::StateChanged { state, .. } if is_turn(before, *state) => {
-                self.verbose.then_some(&mut self.turns)?
-            }
-            Event::UseChanged { .. }
-            | Event::Passed { .. }
-            | Event::PassAborted { .. }
-            | Event::DataChanged { .. }
-            | Event::Accepted {
-                how: Acceptance::Taken,
-                ..
-            } => self.verbose.then_some(&mut self.turns)?,
-            Event::PassFailed { .. } => &mut self.passes,
-            Event::ComputeFailed | Event::DecideFailed | Event::DataDropped => &mut self.programs,
-            Event::NodeAdded { .. } | Event::NodeForgotten { .. } => &mut self.nodes,
-            Event::NodeRefused { .. } | Event::ListCut { .. } | Event::NodeDiffers { .. } => {
-                &mut self.refusals
-            }
-            _ => return Some(0),
+    /// Whether events are told that happen with each turn, or as strangers please.
+    pub(crate) const fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
+    /// Whether a line is to be printed for an event that happens so often, and how many before it were not.
+    pub(crate) fn admit(&mut self, now: Instant, rate: Rate) -> Option<u64> {
+        let limit = match rate {
+            Rate::Rare => return Some(0),
+            Rate::Turn => self.verbose.then_some(&mut self.turns)?,
+            Rate::Drop => self.verbose.then_some(&mut self.drops)?,
+            Rate::Pass => &mut self.passes,
+            Rate::Program => &mut self.programs,
+            Rate::Node => &mut self.nodes,
+            Rate::Refusal | Rate::Difference => &mut self.refusals,
         };
         limit.allow(now).then(|| limit.take_refused())
     }
@@ -76,7 +67,7 @@ impl Log {
 
 /// Prints the line of an event, `hidden` being how many before it were not printed.
 pub(crate) fn print(line: &Line<Keys>, hidden: u64) {
-    let Keys { token_id, node } = line.keys;
+    let Keys { token_id, node, .. } = line.keys;
     let node = node.map(display);
     print_line!(line, hidden, token_id, node);
 }

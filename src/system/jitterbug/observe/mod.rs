@@ -7,4 +7,4 @@ mod telling;
 mod tests;
 
 pub(super) use log::{Log, print};
-pub(super) use telling::{Keys, describe, difference, is_turn};
+pub(super) use telling::{Keys, Rate, describe, difference};

@@ -10,9 +10,33 @@ use ring_proto::jitterbug::{
 use ring_text::{format_bytes, format_duration};
 use tracing::Level;
 
+/// How often an event happens: that limits its lines, and says who gets it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Rate {
+    /// Rarely.
+    #[default]
+    Rare,
+    /// With each turn of the token.
+    Turn,
+    /// With each turn while a node does not take the token.
+    Pass,
+    /// With each turn while a command fails.
+    Program,
+    /// For each node of a list; nodes may come by the thousand.
+    Node,
+    /// For each node that is refused.
+    Refusal,
+    /// For each node that differs.
+    Difference,
+    /// As often as strangers please.
+    Drop,
+}
+
 /// What an event is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Keys {
+    /// How often it happens.
+    pub rate: Rate,
     /// The absolute `token_id`.
     pub token_id: Option<u32>,
     /// The node.
@@ -23,11 +47,17 @@ type Line = ring_host::observe::Line<Keys>;
 
 /// Says what a line is about.
 trait About {
+    fn at(self, rate: Rate) -> Self;
     fn of_token(self, token_id: u32) -> Self;
     fn of_node(self, node: IpAddr) -> Self;
 }
 
 impl About for Line {
+    fn at(mut self, rate: Rate) -> Self {
+        self.keys.rate = rate;
+        self
+    }
+
     fn of_token(mut self, token_id: u32) -> Self {
         self.keys.token_id = Some(token_id);
         self
@@ -51,7 +81,7 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             } else {
                 "programs of this machine may no longer use the token"
             };
-            Line::new("use_changed", Level::DEBUG, text)
+            Line::new("use_changed", Level::DEBUG, text).at(Rate::Turn)
         }
         Event::RestoreBegan => Line::new(
             "restore_began",
@@ -75,14 +105,15 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             Level::DEBUG,
             format!("{} has the token", shown(to)),
         )
-        .of_node(to.ip),
+        .of_node(to.ip)
+        .at(Rate::Turn),
         Event::PassFailed { to, why } => pass(
             "pass_failed",
             Level::WARN,
             to,
             *why,
             "cannot take the token",
-        ),
+        ).at(Rate::Pass),
         Event::PassUnknown { to, why } => pass(
             "pass_unknown",
             Level::WARN,
@@ -95,26 +126,30 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             Level::DEBUG,
             format!("no longer handing the token to {}", shown(to)),
         )
-        .of_node(to.ip),
+        .of_node(to.ip)
+        .at(Rate::Turn),
         Event::Stalled { after } => stalled(*after),
         Event::DataChanged { len } => Line::new(
             "data_changed",
             Level::DEBUG,
             format!("the data has {} now", format_bytes(*len)),
-        ),
-        Event::ComputeFailed => compute_failed(),
-        Event::DecideFailed => decide_failed(),
+        )
+        .at(Rate::Turn),
+        Event::ComputeFailed => compute_failed().at(Rate::Program),
+        Event::DecideFailed => decide_failed().at(Rate::Program),
         Event::DataDropped => Line::new(
             "data_dropped",
             Level::WARN,
             "the data of a token counts for nothing: too many wait for --decide",
-        ),
+        )
+        .at(Rate::Program),
         Event::NodeAdded { node } => Line::new(
             "node_added",
             Level::INFO,
             format!("{} is in the list now", shown(node)),
         )
-        .of_node(node.ip),
+        .of_node(node.ip)
+        .at(Rate::Node),
         Event::GaveWay { to, token_id } => Line::new(
             "gave_way",
             Level::INFO,
@@ -123,7 +158,7 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
         .of_token(*token_id)
         .of_node(*to),
         Event::NodeDiffers { node, how } => {
-            Line::new("node_differs", Level::WARN, difference(*node, *how)).of_node(*node)
+            Line::new("node_differs", Level::WARN, difference(*node, *how)).of_node(*node).at(Rate::Difference)
         }
         Event::ListCut { from, left_out } => Line::new(
             "list_cut",
@@ -133,13 +168,15 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
                  and none outside the subnet"
             ),
         )
-        .of_node(*from),
+        .of_node(*from)
+        .at(Rate::Refusal),
         Event::NodeForgotten { node } => Line::new(
             "node_forgotten",
             Level::INFO,
             format!("{} never answered, and is in the list no more", shown(node)),
         )
-        .of_node(node.ip),
+        .of_node(node.ip)
+        .at(Rate::Node),
         Event::NodeRefused { node } => Line::new(
             "node_refused",
             Level::WARN,
@@ -148,14 +185,16 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
                 shown(node)
             ),
         )
-        .of_node(node.ip),
+        .of_node(node.ip)
+        .at(Rate::Refusal),
         Event::AddressChanged { address } => address_changed(*address),
         Event::Dropped { from, reason } => Line::new(
             "dropped",
             Level::DEBUG,
             format!("dropped what {from} sent: {}", reason.text()),
         )
-        .of_node(*from),
+        .of_node(*from)
+        .at(Rate::Drop),
         Event::ShutDown => Line::new("left", Level::INFO, "left the ring"),
     }
 }
@@ -188,8 +227,7 @@ pub(crate) fn difference(node: IpAddr, how: Difference) -> String {
 }
 
 /// Whether a change of state is a turn of the token and no news.
-#[must_use]
-pub(crate) const fn is_turn(before: State, state: State) -> bool {
+const fn is_turn(before: State, state: State) -> bool {
     matches!(
         (before, state),
         (State::Waiter, State::Leader) | (State::Leader, State::Waiter)
@@ -197,40 +235,46 @@ pub(crate) const fn is_turn(before: State, state: State) -> bool {
 }
 
 fn state_changed(before: State, state: State, token_id: u32) -> Line {
-    let level = if is_turn(before, state) {
-        Level::DEBUG
+    let (level, rate) = if is_turn(before, state) {
+        (Level::DEBUG, Rate::Turn)
     } else {
-        Level::INFO
+        (Level::INFO, Rate::Rare)
     };
     let text = match state {
         State::Orphan => "orphan: this node has no ring".to_owned(),
         State::Waiter => "waiter: the token is elsewhere".to_owned(),
         State::Leader => format!("leader: this node has the token {token_id}"),
     };
-    Line::new("state_changed", level, text).of_token(token_id)
+    Line::new("state_changed", level, text)
+        .of_token(token_id)
+        .at(rate)
 }
 
 fn accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Line {
-    let (event, level, text) = match how {
+    let (event, level, rate, text) = match how {
         Acceptance::Taken => (
             "taken",
             Level::DEBUG,
+            Rate::Turn,
             format!("took the token {token_id} from {from}"),
         ),
         Acceptance::Merged => (
             "merged",
             Level::INFO,
+            Rate::Rare,
             format!("the token {token_id} of {from} has become one with the one here"),
         ),
         Acceptance::Absorbed => (
             "absorbed",
             Level::INFO,
+            Rate::Rare,
             format!("the token {token_id} of {from} is no more: a stronger one was here"),
         ),
     };
     Line::new(event, level, text)
         .of_token(token_id)
         .of_node(from)
+        .at(rate)
 }
 
 fn pass(event: &'static str, level: Level, to: &Node, why: Failure, what: &str) -> Line {

@@ -63,6 +63,7 @@ fn a_sentence_names_the_node_and_the_token() {
 
 #[test]
 fn turns_and_drops_are_logged_for_who_wants_them() {
+    let rate = |event: &Event| describe(event, State::Leader).keys.rate;
     let events = [
         Event::Passed { to: node() },
         Event::Dropped {
@@ -72,7 +73,7 @@ fn turns_and_drops_are_logged_for_who_wants_them() {
         Event::UseChanged { may_use: true },
     ];
     for event in &events {
-        let admitted = |verbose| Log::new(verbose).admit(Instant::default(), event, State::Leader);
+        let admitted = |verbose| Log::new(verbose).admit(Instant::default(), rate(event));
         assert_eq!(
             (admitted(false), admitted(true)),
             (None, Some(0)),
@@ -84,9 +85,6 @@ fn turns_and_drops_are_logged_for_who_wants_them() {
         to: node(),
         why: Failure::Refused,
     };
-    let admitted = (0..7).filter(|_| {
-        log.admit(Instant::default(), &failed, State::Leader)
-            .is_some()
-    });
+    let admitted = (0..7).filter_map(|_| log.admit(Instant::default(), rate(&failed)));
     assert_eq!(admitted.count(), 5, "a dead node is tried again and again");
 }
