@@ -19,8 +19,7 @@ use ring_runtime::driver::Observe;
 
 use super::health::findings;
 use super::history::History;
-use super::status;
-use crate::system::lab2::observe::{Log, captured};
+use crate::system::lab2::observe::{Log, captured, describe_trouble};
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 7]);
 const TOKEN: Token = Token {
@@ -233,7 +232,7 @@ fn each_event_is_told_in_the_log_to_watchers_and_to_hooks_as_the_file_says() {
             } = event
             {
                 let own: RingEvent = message.json().read().expect("it is a ring's");
-                assert_eq!(own.reason, Some(status::trouble(trouble)));
+                assert_eq!(own.reason, Some(describe_trouble(trouble, false).text));
             }
             if let Some(change) = history.change(number) {
                 let set: Vec<_> = change
@@ -266,7 +265,7 @@ fn a_monitor_sees_every_trouble_and_slight_lateness_is_none() {
         let found = findings([trouble].into_iter(), &constants);
         let verdict = Verdict::of(found.collect());
         assert!(verdict.health > Health::Healthy, "{trouble:?}");
-        assert_eq!(verdict.troubles, [status::trouble(trouble)]);
+        assert_eq!(verdict.troubles, [describe_trouble(trouble, false).text]);
     }
     let late = |after| Trouble::AnswerLate { mac: MAC, after };
     let quarter = constants.waiter_timeout() / 4;

@@ -1,10 +1,10 @@
 //! The verdict of a node on itself and its ring: what is wrong, how bad it is, and what to do.
 
 use ring_control::lab2::Status;
-use ring_control::{Finding, Health, Verdict};
+use ring_control::{Finding, Verdict};
 use ring_proto::lab2::{Constants, Lab2, Trouble};
 
-use super::status::trouble;
+use crate::system::lab2::observe::describe_trouble;
 
 /// How many members of the same kind are named.
 const NAMED: usize = 4;
@@ -28,33 +28,13 @@ pub(super) fn findings(
 ) -> impl Iterator<Item = Finding> {
     let limit = constants.waiter_timeout();
     let told = troubles.filter(move |it| !it.is_slight(limit));
-    told.map(|it| Finding {
-        health: health(it),
-        text: trouble(it),
+    told.map(|it| {
+        let described = describe_trouble(it, false);
+        Finding {
+            health: described.health,
+            text: described.text,
+        }
     })
-}
-
-/// How well a node does what it is for, in spite of a trouble.
-const fn health(trouble: Trouble) -> Health {
-    match trouble {
-        Trouble::CannotSend
-        | Trouble::BroadcastsUnheard
-        | Trouble::Unheard { .. }
-        | Trouble::OwnerUnheard { .. }
-        | Trouble::AddressShared { .. }
-        | Trouble::Apart { mac: None }
-        | Trouble::NoQuorum { .. } => Health::Critical,
-        Trouble::MemberDeaf { .. }
-        | Trouble::AnswerLate { .. }
-        | Trouble::TakenLate { .. }
-        | Trouble::TablesDiffer { .. }
-        | Trouble::Apart { mac: Some(_) }
-        | Trouble::TokenAhead { .. }
-        | Trouble::ClockAhead { .. }
-        | Trouble::MemberUnreached { .. }
-        | Trouble::MtuTooSmall { .. }
-        | Trouble::DataDropped { .. } => Health::Degraded,
-    }
 }
 
 /// What keeps this node from its job.

@@ -300,42 +300,11 @@ mod tests {
 
     #[test]
     fn what_is_given_is_taken() {
-        let arguments = [
-            "br0",
-            "--heartbeat",
-            "20ms",
-            "--waiter-intervals",
-            "6",
-            "--answer-intervals",
-            "2",
-            "--take-timeout",
-            "3ms",
-            "--take-attempts",
-            "5",
-            "--idle-hold",
-            "0ms",
-            "--ethertype",
-            "0x88B6",
-            "--max-members",
-            "16",
-            "--expect",
-            "5",
-            "--forget-after",
-            "never",
-            "--state-dir",
-            "/s",
-            "--control",
-            "/c.sock",
-            "--on-change",
-            "logger \"$RINGD_STATE\"",
-            "--hooks-dir",
-            "/h",
-            "--hook-timeout",
-            "3s",
-            "--log-format",
-            "json",
-            "-v",
-        ];
+        let given = "br0 --heartbeat 20ms --waiter-intervals 6 --answer-intervals 2 --take-timeout 3ms --take-attempts 5 \
+            --idle-hold 0ms --ethertype 0x88B6 --max-members 16 --expect 5 --forget-after never --state-dir /s \
+            --control /c.sock --hooks-dir /h --hook-timeout 3s --log-format json -v";
+        let mut arguments: Vec<_> = given.split_whitespace().collect();
+        arguments.extend(["--on-change", "logger \"$RINGD_STATE\""]);
         let options = parse(&arguments).unwrap();
         let expected = Constants {
             heartbeat: Duration::from_millis(20),

@@ -9,12 +9,12 @@ use ring_control::Health;
 use ring_control::lab2::{
     ConstantsStatus, HolderStatus, MemberStatus, QuorumStatus, RunStatus, Status, TokenStatus,
 };
-use ring_proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView, Trouble};
+use ring_proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView};
 use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, Loss};
 use super::service::Service;
-use crate::system::lab2::observe::{Differs, Tally, describe_trouble};
+use crate::system::lab2::observe::{Differs, Tally};
 
 /// Returns the ring's status as this node, started at `started`, sees it at `now`.
 pub(super) fn status(
@@ -76,11 +76,6 @@ pub(super) fn token_status(token: Token) -> TokenStatus {
         number: token.number,
         fencing: FencingToken::from(token).to_string(),
     }
-}
-
-/// A trouble, as the status tells of it.
-pub(super) fn trouble(trouble: Trouble) -> String {
-    describe_trouble(trouble, false).text
 }
 
 fn quorum(machine: &Lab2) -> QuorumStatus {

@@ -388,7 +388,12 @@ pub(crate) fn describe(
                 .because(format_args!("hand_over")),
         ),
         Event::Trouble { trouble, over } => {
-            let trouble::Description { event, member, text } = trouble::describe(trouble, over);
+            let trouble::Description {
+                event,
+                member,
+                text,
+                ..
+            } = trouble::describe(trouble, over);
             let level = if over || trouble.is_slight(failure_timeout) {
                 L::INFO
             } else {
