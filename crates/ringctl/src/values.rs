@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
 use ring_client::token::MIN_CLIENT_TIMEOUT;
 use ring_control::MAX_LABEL;
 use ring_text::{first_bytes, format_duration, parse_duration_or_seconds};
+
+use super::Error;
 
 /// Maximum wait: 30 years.
 const LONGEST: Duration = Duration::from_secs(1_000_000_000);
@@ -91,6 +94,15 @@ pub(super) fn program_name(command: &[OsString]) -> Cow<'_, str> {
     let program = command.first().map(Path::new);
     let name = program.map(|program| program.file_name().unwrap_or(program.as_os_str()));
     name.unwrap_or_default().to_string_lossy()
+}
+
+/// Reads data of at most this many bytes from standard input. One byte more is enough to see that they are too many.
+pub(super) fn read_data(most: usize) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(most + 1).unwrap_or(u64::MAX);
+    let read = io::stdin().lock().take(limit).read_to_end(&mut bytes);
+    read.map_err(Error::Input)?;
+    Ok(bytes)
 }
 
 /// Returns a duration in whole milliseconds.

@@ -1,7 +1,6 @@
 //! The changes that hooks get.
 
 use ring_host::hooks::{self, Head};
-use ring_proto::jitterbug::State;
 
 /// A change, and how things were after it. Small: each turn of the token is two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,9 +12,9 @@ pub(super) struct Change {
     /// One of the names in [`hooks::event`].
     pub event: &'static str,
     /// The state before; `None`: the daemon did not run.
-    pub from: Option<State>,
+    pub from: Option<&'static str>,
     /// The state since; `None`: the daemon does not run.
-    pub state: Option<State>,
+    pub state: Option<&'static str>,
     /// The absolute `token_id` since.
     pub token_id: u32,
     /// How many earlier changes are merged into this one.
@@ -28,8 +27,8 @@ impl hooks::Change for Change {
             number: self.number,
             time_ms: self.time_ms,
             event: self.event,
-            from: self.from.map(State::name),
-            state: self.state.map(State::name),
+            from: self.from,
+            state: self.state,
             merged: self.merged,
         }
     }
@@ -55,8 +54,6 @@ impl hooks::Change for Change {
 mod tests {
     use std::collections::BTreeMap;
 
-    use ring_proto::jitterbug::State;
-
     use super::Change;
     use ring_host::hooks::{Change as _, event};
 
@@ -71,8 +68,8 @@ mod tests {
             token_id: 7,
             merged: 0,
         };
-        let first = change(1, State::Orphan, State::Waiter);
-        let second = change(2, State::Waiter, State::Leader);
+        let first = change(1, "orphan", "waiter");
+        let second = change(2, "waiter", "leader");
         let told: BTreeMap<_, _> = second.after(first).environment().collect();
         for (name, value) in [
             ("RINGD_OLD_STATE", "orphan"),

@@ -7,7 +7,7 @@ use ring_host::observe::Line;
 use ring_host::{Entry, Priority, Recent};
 use ring_proto::jitterbug::State;
 use ring_proto::time::Now;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::change::Change;
 use super::observe::Keys as LineKeys;
@@ -16,10 +16,9 @@ use super::observe::Keys as LineKeys;
 #[derive(Debug, Serialize)]
 pub(super) struct Keys {
     /// The state before, if it is a change of that.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "some_name")]
-    from: Option<State>,
-    #[serde(serialize_with = "name")]
-    state: State,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'static str>,
+    state: &'static str,
     token_id: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<IpAddr>,
@@ -27,20 +26,6 @@ pub(super) struct Keys {
     label: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
-}
-
-#[expect(
-    clippy::ref_option,
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it so"
-)]
-fn some_name<S: Serializer>(state: &Option<State>, serializer: S) -> Result<S::Ok, S::Error> {
-    state.map(State::name).serialize(serializer)
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn name<S: Serializer>(state: &State, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(state.name())
 }
 
 /// Retains events and the node's state after the latest.
@@ -82,7 +67,7 @@ impl History {
         let from = std::mem::replace(&mut self.state, to.0);
         self.token_id = to.1;
         let keys = Keys {
-            from: Some(from),
+            from: Some(from.name()),
             node: line.keys.node,
             ..self.keys()
         };
@@ -136,7 +121,7 @@ impl History {
     fn keys(&self) -> Keys {
         Keys {
             from: None,
-            state: self.state,
+            state: self.state.name(),
             token_id: self.token_id,
             node: None,
             label: None,
@@ -150,8 +135,8 @@ impl History {
             number: self.latest(),
             time_ms: now.wall / 1_000_000,
             event: event::STATE,
-            from: Some(self.state),
-            state: Some(self.state),
+            from: Some(self.state.name()),
+            state: Some(self.state.name()),
             token_id: self.token_id,
             merged: 0,
         }
@@ -253,10 +238,7 @@ mod tests {
         enter(&mut history, State::Leader);
         assert!(history.change(first + 1).is_none());
         let one = history.change_since(first).unwrap();
-        assert_eq!(
-            (one.from, one.state),
-            (Some(State::Orphan), Some(State::Leader))
-        );
+        assert_eq!((one.from, one.state), (Some("orphan"), Some("leader")));
         assert_eq!(one.merged, 1);
     }
 }

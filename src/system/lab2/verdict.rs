@@ -212,10 +212,11 @@ mod tests {
 
     use ring_codec::MacAddr;
     use ring_codec::lab2::RunOutcome;
-    use ring_proto::lab2::{Constants, Durable, JobName, Lab2, RunView, Stamp, Votes};
+    use ring_proto::lab2::{Constants, JobName, Lab2, RunView, Stamp, Votes};
     use ring_proto::time::Instant;
 
     use super::{Absent, Scene, name, no_names, no_quorum, no_view};
+    use crate::system::lab2::state_file::FRESH;
     use ring_control::lab2::{LockRequest, LossReason};
 
     #[test]
@@ -224,12 +225,7 @@ mod tests {
             heartbeat: Duration::from_millis(50),
             ..Constants::default()
         };
-        let durable = Durable {
-            my_token_number: 0,
-            known: None,
-            stamp: None,
-        };
-        let machine = Lab2::new(constants, durable);
+        let machine = Lab2::new(constants, FRESH);
         let scene = Scene {
             machine: &machine,
             now: Instant::from_nanos(0),

@@ -1,7 +1,7 @@
 //! `ringctl token get` and `set`: a token's data.
 
 use std::ffi::OsStr;
-use std::io::{self, Read, Write};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use ring_client::token::{self, Access, MAX_DATA};
@@ -10,6 +10,7 @@ use ring_runtime::clock;
 use ring_text::format_bytes;
 
 use super::super::Error;
+use super::super::values::read_data;
 use super::acquiring::acquire;
 use super::client::{Client, Interrupted, Outcome, failed};
 use super::name::Name;
@@ -66,7 +67,7 @@ pub(super) fn set(
     nested::check(&client.servers.resolved, name, Access::Exclusive)?;
     let data = match data {
         Some(data) if data != "-" => data.as_bytes().to_vec(),
-        _ => read_input()?,
+        _ => read_data(MAX_DATA)?,
     };
     if data.len() > MAX_DATA {
         let most = format_bytes(MAX_DATA);
@@ -104,13 +105,4 @@ pub(super) fn set(
 fn by(how: &Acquire, began: Instant) -> Option<Instant> {
     let longest = how.wait_limits().longest();
     longest.map(|longest| began + longest)
-}
-
-/// One byte more than is allowed is enough to see that it is too much.
-fn read_input() -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    let most = u64::try_from(MAX_DATA + 1).unwrap_or(u64::MAX);
-    let read = io::stdin().lock().take(most).read_to_end(&mut bytes);
-    read.map_err(Error::Input)?;
-    Ok(bytes)
 }

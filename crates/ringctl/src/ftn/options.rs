@@ -190,11 +190,16 @@ impl Acquire {
 
     /// How long the token is waited for.
     pub(super) fn wait_limits(&self) -> WaitLimits {
-        match self.timeout {
-            _ if self.nonblock => WaitLimits::none(),
-            Some(wait) => WaitLimits::limited(wait),
-            None => WaitLimits::endless(),
-        }
+        wait_limits(self.nonblock, self.timeout)
+    }
+}
+
+/// How long a token is waited for with these options.
+pub(super) fn wait_limits(nonblock: bool, timeout: Option<Duration>) -> WaitLimits {
+    match timeout {
+        _ if nonblock => WaitLimits::none(),
+        Some(wait) => WaitLimits::limited(wait),
+        None => WaitLimits::endless(),
     }
 }
 

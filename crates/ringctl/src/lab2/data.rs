@@ -1,6 +1,6 @@
 //! `ringctl data`: the bytes that travel with the token.
 
-use std::io::{self, Read, Write};
+use std::io::Write;
 use std::path::Path;
 
 use ring_control::lab2::RingRequest;
@@ -11,6 +11,7 @@ use ring_text::hex;
 use super::super::client::Plain;
 use super::super::connection::Connection;
 use super::super::prober::Reasons;
+use super::super::values::read_data;
 use super::super::{Error, client, fence};
 use super::asking::lock_denied;
 use super::options::{Acquire, DataCommand};
@@ -43,7 +44,7 @@ pub(super) fn data(
         }
         DataCommand::Set { value, acquire } => {
             let bytes = match value.as_str() {
-                "-" => read_input()?,
+                "-" => read_data(MOST)?,
                 value => value.as_bytes().to_vec(),
             };
             if bytes.len() > MOST {
@@ -65,15 +66,6 @@ fn get(socket: &Path) -> Result<String, Error> {
         Reply::Data(data) => Ok(data.hex),
         other => Err(Error::unexpected(other)),
     }
-}
-
-/// One byte more than is allowed is enough to see that it is too much.
-fn read_input() -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    let most = u64::try_from(MOST + 1).unwrap_or(u64::MAX);
-    let read = io::stdin().lock().take(most).read_to_end(&mut bytes);
-    read.map_err(Error::Input)?;
-    Ok(bytes)
 }
 
 /// Sets the data under the caller's lock, or under one of its own.

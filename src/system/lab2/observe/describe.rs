@@ -199,6 +199,16 @@ pub(crate) fn describe(
     failure_timeout: Duration,
     tell: impl FnOnce(Description<'_>),
 ) {
+    macro_rules! logged {
+        ($event:expr, $level:expr, $($text:tt)+) => {
+            Line::logged($event, $level, format_args!($($text)+))
+        };
+    }
+    macro_rules! news {
+        ($event:expr, $level:expr, $($text:tt)+) => {
+            Line::news($event, $level, format_args!($($text)+))
+        };
+    }
     type Line<'a> = Description<'a>;
     use Level as L;
     let level = |level| if routine { L::DEBUG } else { level };
@@ -210,12 +220,14 @@ pub(crate) fn describe(
             tell(Line::unlogged("sent").counted(&|it| it.sent[kind as usize - 1] += 1));
         }
         Event::TransmitFailed { kind } => {
-            tell(Line::unlogged("send_failed").counted(&|it| it.send_failed[kind as usize - 1] += 1));
+            tell(
+                Line::unlogged("send_failed").counted(&|it| it.send_failed[kind as usize - 1] += 1),
+            );
         }
         Event::Dropped { reason } => {
             let (key, text) = drop_reason(reason);
             tell(
-                Line::logged(DROPPED, L::DEBUG, format_args!("dropped a frame: {text}"))
+                logged!(DROPPED, L::DEBUG, "dropped a frame: {text}")
                     .with(|keys| keys.reason = Some(key))
                     .counted(&|tally| tally.dropped[reason as usize] += 1),
             );
@@ -240,10 +252,10 @@ pub(crate) fn describe(
             let (old, new) = (from.name(), to.name());
             let (shown, members) = (KnownToken(after.token), Members(after.members));
             tell(
-                Line::news(
+                news!(
                     event::STATE,
                     level(rank),
-                    format_args!("{old} -> {new}: {text}; {shown}, {members}"),
+                    "{old} -> {new}: {text}; {shown}, {members}"
                 )
                 .with(|keys| {
                     (keys.from, keys.to, keys.reason) = (Some(from), Some(to), Some(key));
@@ -263,7 +275,7 @@ pub(crate) fn describe(
             // The change of state to OWNER has told it.
             let is_logged = before.state != State::Owner;
             tell(
-                Line::news(OWNER_CHANGED, level(L::INFO), format_args!("owner is {who}; {shown}"))
+                news!(OWNER_CHANGED, level(L::INFO), "owner is {who}; {shown}")
                     .with(|keys| (keys.owner, keys.token) = (owner, token))
                     .logged_if(is_logged)
                     .after(Standing {
@@ -276,14 +288,14 @@ pub(crate) fn describe(
         Event::GradeChanged { grade, token } => {
             let (name, shown) = (grade.name(), KnownToken(Some(token)));
             tell(
-                Line::news("grade_changed", level(L::INFO), format_args!("grade is {name}; {shown}"))
+                news!("grade_changed", level(L::INFO), "grade is {name}; {shown}")
                     .with(|keys| (keys.grade, keys.token) = (Some(grade), Some(token)))
                     .hooked()
                     .after(Standing { grade, ..*before }),
             );
         }
         Event::HandedOver { to, latency } => tell(
-            Line::logged("handed_over", L::DEBUG, format_args!("{to} took it in {latency:?}"))
+            logged!("handed_over", L::DEBUG, "{to} took it in {latency:?}")
                 .with(|keys| (keys.receiver, keys.latency) = (Some(to), Some(latency)))
                 .counted(&|tally| {
                     tally.hand_overs += 1;
@@ -297,11 +309,12 @@ pub(crate) fn describe(
         } => {
             let why = match minted {
                 Some(minted) => format!(
-                    "{to} did not take the token, failure {in_a_row} in a row; minted token {minted} in its place"
+                    "{to} did not take the token, failure {in_a_row} in a row; minted token \
+                     {minted} in its place"
                 ),
                 None => format!(
-                    "cannot send the token to {to}, failure {in_a_row} in a row: this machine's interface refuses \
-                     frames to one station"
+                    "cannot send the token to {to}, failure {in_a_row} in a row: this \
+                     machine's interface refuses frames to one station"
                 ),
             };
             let after = Standing {
@@ -310,16 +323,19 @@ pub(crate) fn describe(
                 ..*before
             };
             tell(
-                Line::news("hand_over_failed", level(L::WARN), format_args!("{why}"))
-                    .with(|keys| (keys.receiver, keys.in_a_row, keys.token) = (Some(to), Some(in_a_row), after.token))
+                news!("hand_over_failed", level(L::WARN), "{why}")
+                    .with(|keys| {
+                        (keys.receiver, keys.in_a_row, keys.token) =
+                            (Some(to), Some(in_a_row), after.token)
+                    })
                     .after(after)
                     .counted(&|tally| tally.hand_overs_failed += 1),
             );
         }
-        Event::ProgressExhausted => tell(Line::logged(
+        Event::ProgressExhausted => tell(logged!(
             "progress_exhausted",
             L::ERROR,
-            format_args!("the token's progress has reached 2^63 - 1: it cannot be handed over"),
+            "the token's progress has reached 2^63 - 1: it cannot be handed over"
         )),
         Event::DataRefused {
             len,
@@ -332,26 +348,28 @@ pub(crate) fn describe(
                 "this node does not hold the token".to_owned()
             };
             tell(
-                Line::logged("data_refused", L::WARN, format_args!("{len} bytes of data refused: {why}"))
-                    .with(|keys| keys.len = Some(len)),
+                logged!(
+                    "data_refused",
+                    L::WARN,
+                    "{len} bytes of data refused: {why}"
+                )
+                .with(|keys| keys.len = Some(len)),
             );
         }
         Event::StorageChanged { failed: true } => tell(
-            Line::news(
+            news!(
                 "state_not_stored",
                 L::ERROR,
-                format_args!(
-                    "cannot write the state file: this node owns nothing until ringd can write it; free some space or check \
-                     the disk"
-                ),
+                "cannot write the state file: this node owns nothing until ringd can \
+                 write it; free some space or check the disk"
             )
             .because(format_args!("state_file")),
         ),
         Event::StorageChanged { failed: false } => tell(
-            Line::news(
+            news!(
                 "state_stored",
                 L::INFO,
-                format_args!("the state file can be written again: this node may own the token"),
+                "the state file can be written again: this node may own the token"
             )
             .because(format_args!("state_file")),
         ),
@@ -360,31 +378,32 @@ pub(crate) fn describe(
                 (true, false) => (
                     "deaf",
                     L::INFO,
-                    "this node hears nobody: it is alone on its segment, or its interface receives nothing",
+                    "this node hears nobody: it is alone on its segment, or its interface \
+                     receives nothing",
                 ),
                 (true, true) => (
                     "deaf",
                     L::WARN,
-                    "this node no longer hears anybody: until it does, the others ignore it as \
-                     an owner. If they are up, look at its interface, its firewall and the cable",
+                    "this node no longer hears anybody: until it does, the others ignore it \
+                     as an owner. If they are up, look at its interface, its firewall and the \
+                     cable",
                 ),
                 (false, _) => ("hears", L::INFO, "this node hears others"),
             };
-            tell(Line::news(event, level, format_args!("{text}")).because(format_args!("hearing")));
+            tell(news!(event, level, "{text}").because(format_args!("hearing")));
         }
         Event::FitnessChanged { unfit: true } => tell(
-            Line::news(
+            news!(
                 "unfit",
                 L::ERROR,
-                format_args!(
-                    "no member takes the token from this node, though others ask for it: frames to one station alone are \
-                     lost. It owns nothing until one arrives, or until ringctl resume"
-                ),
+                "no member takes the token from this node, though others ask for it: \
+                 frames to one station alone are lost. It owns nothing until one arrives, \
+                 or until ringctl resume"
             )
             .because(format_args!("hand_over")),
         ),
         Event::FitnessChanged { unfit: false } => tell(
-            Line::news("fit", L::INFO, format_args!("this node may own the token again"))
+            news!("fit", L::INFO, "this node may own the token again")
                 .because(format_args!("hand_over")),
         ),
         Event::Trouble { trouble, over } => {
@@ -400,18 +419,18 @@ pub(crate) fn describe(
                 L::WARN
             };
             tell(
-                Line::news(event, level, format_args!("{text}"))
+                news!(event, level, "{text}")
                     .with(|keys| keys.mac = member)
                     .because(format_args!("{text}")),
             );
         }
         Event::TooLong { kind, mtu } => {
             let text = format!(
-                "a {kind} was not sent: it is longer than the interface carries (EMSGSIZE); its MTU was {mtu} \
-                 when last looked at"
+                "a {kind} was not sent: it is longer than the interface carries \
+                 (EMSGSIZE); its MTU was {mtu} when last looked at"
             );
             tell(
-                Line::news("too_long", L::WARN, format_args!("{text}"))
+                news!("too_long", L::WARN, "{text}")
                     .with(|keys| keys.mtu = Some(mtu))
                     .because(format_args!("{text}")),
             );
@@ -419,14 +438,14 @@ pub(crate) fn describe(
         Event::RunStamped { stamp } => {
             let job = stamp.name;
             tell(
-                Line::logged("run_stamped", L::INFO, format_args!("this node is about to run {job}"))
+                logged!("run_stamped", L::INFO, "this node is about to run {job}")
                     .with(|keys| keys.job = Some(job)),
             );
         }
         Event::MemberAdded { mac, members } => {
             let shown = Members(members);
             tell(
-                Line::news("member_added", L::INFO, format_args!("member {mac} added; {shown}"))
+                news!("member_added", L::INFO, "member {mac} added; {shown}")
                     .about(mac)
                     .with(|keys| keys.members = Some(members))
                     .after(Standing { members, ..*before }),
@@ -435,50 +454,54 @@ pub(crate) fn describe(
         Event::MemberForgotten { mac, members } => {
             let shown = Members(members);
             tell(
-                Line::news("member_forgotten", L::INFO, format_args!("member {mac} is forgotten; {shown}"))
-                    .about(mac)
-                    .with(|keys| keys.members = Some(members))
-                    .after(Standing { members, ..*before }),
+                news!(
+                    "member_forgotten",
+                    L::INFO,
+                    "member {mac} is forgotten; {shown}"
+                )
+                .about(mac)
+                .with(|keys| keys.members = Some(members))
+                .after(Standing { members, ..*before }),
             );
         }
         Event::MemberMoved { mac, ip } => {
             let shown = Ip(ip);
             tell(
-                Line::news("member_moved", L::INFO, format_args!("member {mac} has ip {shown}"))
+                news!("member_moved", L::INFO, "member {mac} has ip {shown}")
                     .about(mac)
                     .with(|keys| keys.ip = Some(ip)),
             );
         }
         Event::MemberLeft { mac } => {
-            tell(Line::news("member_left", L::INFO, format_args!("member {mac} is leaving")).about(mac));
+            tell(news!("member_left", L::INFO, "member {mac} is leaving").about(mac));
         }
         Event::MemberDiffers { mac, difference } => {
             let differs = Differs(difference);
             tell(
-                Line::news(
+                news!(
                     "member_differs",
                     L::WARN,
-                    format_args!("member {mac} {differs}: start all members with the same options"),
+                    "member {mac} {differs}: start all members with the same options"
                 )
                 .about(mac)
                 .because(format_args!("{differs}")),
             );
         }
         Event::MemberAgrees { mac } => tell(
-            Line::news(
+            news!(
                 "member_agrees",
                 L::INFO,
-                format_args!("member {mac} has the constants of this node now"),
+                "member {mac} has the constants of this node now"
             )
             .about(mac),
         ),
         Event::MemberSilent { mac, quiet, others } => {
             let more = Others(others);
             tell(
-                Line::news(
+                news!(
                     "member_silent",
                     L::WARN,
-                    format_args!("member {mac} is silent: nothing of it has come for {quiet:.1?}{more}"),
+                    "member {mac} is silent: nothing of it has come for {quiet:.1?}{more}"
                 )
                 .about(mac)
                 .with(|keys| keys.others = Some(others))
@@ -488,19 +511,18 @@ pub(crate) fn describe(
         Event::MemberAlive { mac, others } => {
             let more = Others(others);
             tell(
-                Line::news("member_alive", L::INFO, format_args!("member {mac} is heard again{more}"))
+                news!("member_alive", L::INFO, "member {mac} is heard again{more}")
                     .about(mac)
                     .with(|keys| keys.others = Some(others))
                     .hooked(),
             );
         }
         Event::TableFull { author } => tell(
-            Line::logged(
+            logged!(
                 "table_full",
                 L::WARN,
-                format_args!(
-                    "the member table is full: {author} is not remembered; if it is real, raise --max-members"
-                ),
+                "the member table is full: {author} is not remembered; if it is real, \
+                 raise --max-members"
             )
             .with(|keys| keys.author = Some(author))
             .counted(&|tally| tally.table_full += 1),

@@ -6,8 +6,8 @@ use ring_proto::lab2::Durable;
 use ring_runtime::driver::Store;
 use ring_text::hex;
 
-use super::StateFile;
 use super::record::{self, LEN};
+use super::{FRESH, StateFile};
 use crate::system::Error;
 use crate::system::record_file::{Found, SLOTS};
 use ring_codec::MacAddr;
@@ -61,12 +61,7 @@ fn what_was_stored_last_is_found_again() {
 fn a_file_from_before_the_first_token_is_not_corrupt() {
     let directory = tempfile::tempdir().unwrap();
     drop(open(directory.path()));
-    let nothing = Durable {
-        my_token_number: 0,
-        known: None,
-        stamp: None,
-    };
-    assert_eq!(open(directory.path()).1, Found::Stored(nothing));
+    assert_eq!(open(directory.path()).1, Found::Stored(FRESH));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::client::Client;
 use super::super::name::Name;
-use super::super::options::{RunOptions, access};
+use super::super::options::{RunOptions, access, wait_limits};
 use crate::values::program_name;
 
 /// A token, and how it is wanted. A granter is told the list itself: its file may have changed by then, or may have been
@@ -53,11 +53,7 @@ impl Wanted {
     }
 
     pub(super) fn wait_limits(&self) -> WaitLimits {
-        match self.timeout {
-            _ if self.nonblock => WaitLimits::none(),
-            Some(wait) => WaitLimits::limited(wait),
-            None => WaitLimits::endless(),
-        }
+        wait_limits(self.nonblock, self.timeout)
     }
 
     /// Opens a session for it.

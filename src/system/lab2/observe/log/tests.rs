@@ -279,12 +279,3 @@ fn dropped_frames_are_shown_only_if_verbose_and_never_many() {
         ]
     );
 }
-
-#[test]
-fn a_full_table_is_said_but_not_for_every_frame() {
-    let full = Event::TableFull { author: TWO };
-    let events: Vec<_> = (0..3000).map(|ms| (ms, full)).collect();
-    let shown = text(false, &events);
-    assert_eq!(shown.len(), 20);
-    assert!(shown[0].contains("02:00:00:00:00:02 is not remembered"));
-}
