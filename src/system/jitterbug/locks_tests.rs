@@ -38,6 +38,17 @@ impl Rig {
         }
     }
 
+    /// A node that leads, with these clients, of which the first works with the token.
+    fn with_clients(clients: &[ClientId]) -> Self {
+        let mut rig = Self::new();
+        for &client in clients {
+            rig.ask(client, plain()).unwrap();
+        }
+        rig.update();
+        rig.take_told();
+        rig
+    }
+
     fn ask(&mut self, id: ClientId, request: LockRequest) -> Result<(), RefusalReason> {
         let client = Client {
             id,
@@ -121,10 +132,7 @@ fn a_client_is_granted_the_token_and_the_next_one_in_the_next_turn() {
 
 #[test]
 fn a_lease_is_renewed_in_steps() {
-    let mut rig = Rig::new();
-    rig.ask(1, plain()).unwrap();
-    rig.update();
-    rig.take_told();
+    let mut rig = Rig::with_clients(&[1]);
     rig.pass(LEASE / 16);
     assert_eq!(rig.take_told(), []);
     rig.pass(LEASE / 16);
@@ -138,11 +146,8 @@ fn who_has_lost_the_token_is_told_why_even_if_it_has_come_back_meanwhile() {
         (LossReason::Lease, false),
         (LossReason::StrongerToken, true),
     ] {
-        let mut rig = Rig::new();
-        rig.ask(1, plain()).unwrap();
-        rig.update();
+        let mut rig = Rig::with_clients(&[1]);
         let until = rig.now + LEASE;
-        rig.take_told();
         rig.go_on();
         rig.machine.loss = loss;
         rig.come_again();
@@ -161,9 +166,7 @@ fn who_has_lost_the_token_is_told_why_even_if_it_has_come_back_meanwhile() {
 
 #[test]
 fn who_is_gone_keeps_others_out_until_its_lease_is_over() {
-    let mut rig = Rig::new();
-    rig.ask(1, plain()).unwrap();
-    rig.update();
+    let mut rig = Rig::with_clients(&[1]);
     let left = rig.locks.leave_behind(rig.now, 1);
     assert!(left.is_some() && rig.locks.is_held() && rig.locks.held().is_none());
     assert!(
@@ -223,11 +226,7 @@ fn a_holder_is_told_to_end_before_its_time_is_over() {
 
 #[test]
 fn a_token_that_is_to_go_on_does_so_once_its_holder_has_let_go() {
-    let mut rig = Rig::new();
-    rig.ask(1, plain()).unwrap();
-    rig.ask(2, plain()).unwrap();
-    rig.update();
-    rig.take_told();
+    let mut rig = Rig::with_clients(&[1, 2]);
     rig.locks.yield_token();
     assert_eq!(rig.update(), []);
     // No longer than the lease.
@@ -254,11 +253,7 @@ fn a_token_that_is_to_go_on_does_so_once_its_holder_has_let_go() {
 
 #[test]
 fn a_daemon_that_shuts_down_ends_all() {
-    let mut rig = Rig::new();
-    rig.ask(1, plain()).unwrap();
-    rig.ask(2, plain()).unwrap();
-    rig.update();
-    rig.take_told();
+    let mut rig = Rig::with_clients(&[1, 2]);
     rig.locks.leave();
     assert_eq!(rig.ask(3, plain()), Err(RefusalReason::Leaving));
     rig.update();

@@ -17,6 +17,7 @@ use ring_proto::lab2::{
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Observe;
 
+use super::change::Change;
 use super::health::findings;
 use super::history::History;
 use crate::system::lab2::observe::{Log, captured, describe_trouble};
@@ -86,7 +87,7 @@ fn troubles() -> Vec<Trouble> {
     ]
 }
 
-/// All events of the machine, in an order in which none is routine.
+/// All events of the machine. What is routine stands behind what it repeats.
 fn events() -> Vec<Event> {
     let terms = |seconds| Terms {
         patience: Duration::from_secs(seconds),
@@ -98,7 +99,6 @@ fn events() -> Vec<Event> {
         ours: terms(1),
     };
     let (mac, kind, members, author) = (MAC, Kind::Ping, 4, MAC);
-    let (owner, token) = (Some(MAC), Some(TOKEN));
     let stamp = Stamp {
         name: JobName::new("nightly").expect("a name"),
         progress: 1,
@@ -107,15 +107,27 @@ fn events() -> Vec<Event> {
         outcome: RunOutcome::Begun,
         period: SPAN,
     };
+    let owned = |progress, number| Event::OwnerChanged {
+        owner: Some(MAC),
+        token: Some(Token {
+            progress,
+            number,
+            ..TOKEN
+        }),
+    };
+    let graded = |grade| Event::GradeChanged {
+        grade,
+        token: TOKEN,
+    };
     let changed = |from, to, reason| Event::StateChanged {
         from,
         to,
         reason,
         token: None,
     };
-    let failed = |minted| Event::HandOverFailed {
+    let failed = |in_a_row, minted| Event::HandOverFailed {
         to: MAC,
-        in_a_row: 1,
+        in_a_row,
         minted,
     };
     let refused = |may_use, len, member| Event::DataRefused {
@@ -150,15 +162,18 @@ fn events() -> Vec<Event> {
         changed(State::Looser, State::Waiter, Reason::TokenHeard),
         Event::MemberAdded { mac, members },
         Event::MemberForgotten { mac, members: 1 },
-        Event::OwnerChanged { owner, token },
+        owned(17, 3),
+        owned(18, 3),
+        owned(1_700_000_000_000_000_000, 4),
+        changed(State::Waiter, State::Owner, Reason::TokenTaken),
         changed(State::Generating, State::Owner, Reason::Elected),
-        Event::OwnerChanged { owner, token },
-        Event::GradeChanged {
-            grade: Grade::Quorum,
-            token: TOKEN,
-        },
-        failed(None),
-        failed(token),
+        owned(17, 3),
+        graded(Grade::Quorum),
+        graded(Grade::Quorum),
+        graded(Grade::View),
+        failed(1, None),
+        failed(2, None),
+        failed(1, Some(TOKEN)),
         changed(State::Owner, State::Waiter, Reason::StrongerToken),
         Event::OwnerChanged {
             owner: None,
@@ -224,7 +239,7 @@ fn each_event_is_told_in_the_log_to_watchers_and_to_hooks_as_the_file_says() {
         history.observe(now, &event);
         for number in before + 1..=history.latest() {
             let entry = history.recent().get(number).expect("it is there");
-            let message = entry.message(number);
+            let message = entry.message(0);
             writeln!(told, "  watch   {}", message.json().text()).expect("a string takes all");
             if let Event::Trouble {
                 trouble,
@@ -235,6 +250,11 @@ fn each_event_is_told_in_the_log_to_watchers_and_to_hooks_as_the_file_says() {
                 assert_eq!(own.reason, Some(describe_trouble(trouble, false).text));
             }
             if let Some(change) = history.change(number) {
+                // A new event must not change the lines of those behind it.
+                let change = Change {
+                    number: 0,
+                    ..change
+                };
                 let set: Vec<_> = change
                     .environment()
                     .map(|(name, value)| format!("{name}={value}"))

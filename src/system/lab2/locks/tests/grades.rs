@@ -62,8 +62,7 @@ fn it_is_granted_once_the_token_is_as_safe_as_required_and_asked_for_until_then(
     rig.confirmed(Grade::View);
     assert_eq!(rig.update(), [], "a view is less");
     let until = rig.confirmed(Grade::Quorum);
-    let token = rig.machine.token.expect("it is here");
-    assert_eq!(rig.update(), [(1, Notice::Granted { token, until })]);
+    assert_eq!(rig.update(), rig.granted_until(1, until));
 }
 
 #[test]
@@ -133,10 +132,9 @@ fn who_requires_less_goes_before_one_whose_grade_is_not_there() {
     assert_eq!(rig.wants(3), rig.granted(3));
     assert_eq!(rig.wants(4), []);
     let until = rig.confirmed(Grade::Quorum);
-    let token = rig.machine.token.expect("it is here");
     for id in [1, 2] {
         let told = rig.release(if id == 1 { 3 } else { 1 });
-        assert_eq!(told, [(id, Notice::Granted { token, until })], "in order");
+        assert_eq!(told, rig.granted_until(id, until), "in order");
     }
     assert_eq!(rig.release(2), rig.granted(4));
 }
@@ -153,10 +151,8 @@ fn it_may_rely_on_it_until_the_earlier_of_lease_and_grade() {
             rig.confirmed(Grade::Quorum);
             rig.machine.lease_until = rig.now + lease;
             rig.machine.grade_until = rig.now + promise;
-            let token = rig.machine.token.expect("it is here");
-            let until = rig.now + earlier;
-            let told = rig.wants_so(1, requiring(grade));
-            assert_eq!(told, [(1, Notice::Granted { token, until })], "{grade:?}");
+            let granted = rig.granted_until(1, rig.now + earlier);
+            assert_eq!(rig.wants_so(1, requiring(grade)), granted, "{grade:?}");
         }
     }
 }
@@ -172,8 +168,7 @@ fn what_is_left_of_a_promise_is_granted_to_nobody_until_it_is_made_anew() {
     assert_eq!(rig.wants(2), rig.granted(2), "who requires nothing has it");
     assert_eq!(rig.release(2), []);
     let until = rig.confirmed(Grade::Quorum);
-    let token = rig.machine.token.expect("it is here");
-    assert_eq!(rig.update(), [(1, Notice::Granted { token, until })]);
+    assert_eq!(rig.update(), rig.granted_until(1, until));
 }
 
 #[test]

@@ -5,11 +5,11 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::RunOutcome;
 use ring_control::lab2::{LockRequest, RefusalReason};
-use ring_process::{Client, ClientId};
+use ring_process::ClientId;
 use ring_proto::lab2::{Command, JobName, OnceStanding, RunEnd, RunView, Stamp, State};
 
 use super::super::{Job, Notice};
-use super::{HEARTBEAT, LEASE, Rig, token};
+use super::{HEARTBEAT, LEASE, Rig, client};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -45,12 +45,7 @@ fn has_run() -> Notice {
 
 /// A client wants to run the job; the machine is asked for it.
 fn wants_to_run(rig: &mut Rig, id: ClientId) {
-    let client = Client {
-        id,
-        pid: None,
-        uid: None,
-    };
-    let request = LockRequest::default();
+    let (client, request) = (client(id), LockRequest::default());
     let asked = rig
         .locks
         .request(rig.now, client, request, Some(job()), HEARTBEAT);
@@ -81,17 +76,11 @@ fn asking() -> Rig {
     rig
 }
 
-fn until(rig: &Rig) -> ring_proto::time::Instant {
-    rig.machine.lease_until
-}
-
 #[test]
 fn a_job_is_granted_the_token_when_its_run_may_begin_and_not_before() {
     let mut rig = asking();
     assert_eq!(stands(&mut rig, OnceStanding::Asking), []);
-    let (token, until) = (token(1), until(&rig));
-    let granted = (1, Notice::Granted { token, until });
-    assert_eq!(stands(&mut rig, OnceStanding::Begun), [granted]);
+    assert_eq!(stands(&mut rig, OnceStanding::Begun), rig.granted(1));
 }
 
 #[test]
@@ -189,9 +178,7 @@ fn a_job_that_nobody_agrees_to_gives_way_to_other_members_and_is_tried_again_on_
     rig.comes(4);
     told_while_asking(&mut rig, Duration::from_millis(1));
     assert_eq!(asked(&rig), before + 1, "it is tried again");
-    let (token, until) = (token(4), until(&rig));
-    let granted = (1, Notice::Granted { token, until });
-    assert_eq!(stands(&mut rig, OnceStanding::Begun), [granted]);
+    assert_eq!(stands(&mut rig, OnceStanding::Begun), rig.granted(1));
 }
 
 #[test]
@@ -201,8 +188,7 @@ fn a_job_that_nobody_agrees_to_gives_way_to_who_waits_behind_it_on_this_machine(
     rig.wants(2);
     let lasts = rig.machine.asking_lasts;
     let told = told_while_asking(&mut rig, lasts);
-    let (token, until) = (token(1), until(&rig));
-    assert_eq!(told, [(2, Notice::Granted { token, until })]);
+    assert_eq!(told, rig.granted(2));
     assert!(rig.locks.concerns(1), "it waits on");
 }
 
@@ -225,6 +211,5 @@ fn who_wants_no_job_is_not_kept_waiting_by_one_that_needs_more() {
     assert_eq!(stands(&mut rig, OnceStanding::Asking), []);
     rig.locks.release(1);
     rig.machine.once = None;
-    let (token, until) = (token(1), until(&rig));
-    assert_eq!(rig.update(), [(2, Notice::Granted { token, until })]);
+    assert_eq!(rig.update(), rig.granted(2));
 }

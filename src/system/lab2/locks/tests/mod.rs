@@ -39,6 +39,14 @@ fn client(id: ClientId) -> Client {
     }
 }
 
+/// A request that waits for so long.
+fn waiting(ms: u64) -> LockRequest {
+    LockRequest {
+        wait_ms: Some(ms),
+        ..LockRequest::default()
+    }
+}
+
 /// A queue with its machine, which does at once what it is told.
 struct Rig {
     locks: Locks,
@@ -155,8 +163,11 @@ impl Rig {
     }
 
     fn granted(&self, id: ClientId) -> Vec<(ClientId, Notice)> {
+        self.granted_until(id, self.machine.lease_until)
+    }
+
+    fn granted_until(&self, id: ClientId, until: Instant) -> Vec<(ClientId, Notice)> {
         let token = self.machine.token.expect("it is here");
-        let until = self.machine.lease_until;
         vec![(id, Notice::Granted { token, until })]
     }
 }
@@ -344,12 +355,7 @@ fn another_token_in_its_place_is_not_the_one_that_was_granted() {
 #[test]
 fn one_that_waits_for_so_long_only_is_refused_then() {
     let mut rig = Rig::new();
-    let wait_ms = Some(50);
-    let request = LockRequest {
-        wait_ms,
-        ..LockRequest::default()
-    };
-    rig.wants_so(1, request);
+    rig.wants_so(1, waiting(50));
     let due = rig.locks.deadline().expect("it gives up");
     assert_eq!(due, rig.now + Duration::from_millis(50));
     assert_eq!(rig.later(Duration::from_millis(49)), []);
@@ -360,15 +366,11 @@ fn one_that_waits_for_so_long_only_is_refused_then() {
 
 #[test]
 fn one_that_does_not_want_to_wait_gives_the_token_time_to_come() {
-    let at_once = || LockRequest {
-        wait_ms: Some(0),
-        ..LockRequest::default()
-    };
     let mut rig = Rig::new();
-    assert_eq!(rig.wants_so(1, at_once()), []);
+    assert_eq!(rig.wants_so(1, waiting(0)), []);
     assert_eq!(rig.locks.deadline(), Some(rig.now + HEARTBEAT));
     let busy = Notice::Refused(RefusalReason::Busy);
-    assert_eq!(rig.wants_so(2, at_once()), [(2, busy)]);
+    assert_eq!(rig.wants_so(2, waiting(0)), [(2, busy)]);
     rig.comes(5);
     assert_eq!(rig.update(), rig.granted(1));
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use ring_control::lab2::{LockRequest, LossReason, RefusalReason};
+use ring_control::lab2::{LossReason, RefusalReason};
 use ring_proto::lab2::Command;
 
 use super::super::Notice;
-use super::{HEARTBEAT, LEASE, Rig};
+use super::{HEARTBEAT, LEASE, Rig, waiting};
 
 /// How long a holder has to end.
 const NOTICE: Duration = Duration::from_secs(1);
@@ -114,30 +114,22 @@ fn a_token_that_nobody_else_takes_is_not_granted_either() {
 
 #[test]
 fn who_does_not_want_to_wait_is_refused_meanwhile() {
-    let at_once = LockRequest {
-        wait_ms: Some(0),
-        ..LockRequest::default()
-    };
     let mut rig = Rig::has_token(5);
     rig.locks.pause(true);
     rig.update();
     let refused = Notice::Refused(RefusalReason::Paused);
-    assert_eq!(rig.wants_so(1, at_once.clone()), [(1, refused)]);
+    assert_eq!(rig.wants_so(1, waiting(0)), [(1, refused)]);
     rig.locks.pause(false);
     rig.update();
     rig.comes(6);
-    assert_eq!(rig.wants_so(1, at_once), rig.granted(1));
+    assert_eq!(rig.wants_so(1, waiting(0)), rig.granted(1));
 }
 
 #[test]
 fn who_waits_for_so_long_only_is_refused_then_in_a_pause_too() {
-    let request = LockRequest {
-        wait_ms: Some(50),
-        ..LockRequest::default()
-    };
     let mut rig = Rig::has_token(5);
     rig.locks.pause(true);
-    rig.wants_so(1, request);
+    rig.wants_so(1, waiting(50));
     let told = rig.live_through(Duration::from_millis(50));
     assert_eq!(told, [(1, Notice::Refused(RefusalReason::Paused))]);
 }
@@ -168,15 +160,6 @@ fn a_shutdown_ends_a_pause() {
     let leaving = Notice::Refused(RefusalReason::Leaving);
     assert_eq!(rig.update(), [(1, leaving)]);
     rig.locks.pause(false);
-    assert!(
-        rig.locks
-            .request(
-                rig.now,
-                super::client(2),
-                LockRequest::default(),
-                None,
-                HEARTBEAT
-            )
-            .is_err()
-    );
+    let refused = Notice::Refused(RefusalReason::Leaving);
+    assert_eq!(rig.wants(2), [(2, refused)]);
 }

@@ -79,27 +79,6 @@ fn plain_rotation_is_told_in_full_or_not_at_all() {
 }
 
 #[test]
-fn grades_that_come_and_go_with_the_turns_are_told_when_they_are_others() {
-    let mut events = Vec::new();
-    for (turn, grade) in [Grade::Quorum, Grade::Quorum, Grade::View, Grade::Quorum]
-        .into_iter()
-        .enumerate()
-    {
-        let at = turn as u64 * 100;
-        let begun = changed(State::Waiter, State::Owner, Reason::TokenTaken, at);
-        let token = token(at);
-        events.push((at, begun));
-        events.push((at + 1, Event::GradeChanged { grade, token }));
-    }
-    let shown = text(false, &events);
-    let grades = shown
-        .iter()
-        .map(|line| line.strip_prefix("INFO grade is ").unwrap());
-    let grades: Vec<_> = grades.map(|rest| rest.split(';').next().unwrap()).collect();
-    assert_eq!(grades, ["quorum", "view", "quorum"]);
-}
-
-#[test]
 fn a_grade_that_no_later_tenure_reaches_is_missed() {
     let grade = Grade::Quorum;
     let kind = ring_codec::lab2::Kind::TokenIsHere;
@@ -182,70 +161,6 @@ fn the_journal_s_socket_gets_the_fields_of_each_line() {
         "RINGD_MAC=02:00:00:00:00:02",
     ];
     assert_eq!(entry, expected);
-}
-
-#[test]
-fn other_changes_are_shown_in_mid_rotation() {
-    let mut events = rotation(50);
-    events.push((
-        500,
-        changed(State::Owner, State::Waiter, Reason::StrongerToken, 9),
-    ));
-    let minted = token(99);
-    events.push((
-        501,
-        Event::HandOverFailed {
-            to: TWO,
-            in_a_row: 1,
-            minted: Some(minted),
-        },
-    ));
-    events.push((502, Event::MemberLeft { mac: TWO }));
-    events.push((
-        503,
-        Event::OwnerChanged {
-            owner: None,
-            token: None,
-        },
-    ));
-    let shown = text(false, &events);
-    assert_eq!(
-        shown,
-        [
-            "WARN OWNER -> WAITER: met a stronger token and destroyed its own; \
-             token 9-02:00:00:00:00:01-3, 0 members",
-            "WARN 02:00:00:00:00:02 did not take the token, failure 1 in a row; \
-             minted token 99-02:00:00:00:00:01-3 in its place",
-            "INFO member 02:00:00:00:00:02 is leaving",
-            "INFO owner is unknown; token 99-02:00:00:00:00:01-3",
-        ]
-    );
-}
-
-#[test]
-fn an_owner_of_the_same_chain_is_plain_rotation_and_of_a_generated_one_is_not() {
-    let owner = |owner, token| Event::OwnerChanged {
-        owner: Some(owner),
-        token: Some(token),
-    };
-    let generated = Token {
-        number: 4,
-        ..token(1_700_000_000_000_000_000)
-    };
-    let events = [
-        (0, owner(TWO, token(1))),
-        (1, owner(ONE, token(2))),
-        (2, owner(TWO, token(3))),
-        (3, owner(ONE, generated)),
-    ];
-    assert_eq!(
-        text(false, &events),
-        [
-            "INFO owner is 02:00:00:00:00:02; token 1-02:00:00:00:00:01-3",
-            "INFO owner is 02:00:00:00:00:01; \
-             token 1700000000000000000-02:00:00:00:00:01-4",
-        ]
-    );
 }
 
 #[test]
