@@ -201,4 +201,16 @@ impl Data {
             self.jobs.push_back(JobOp::Cancel);
         }
     }
+
+    /// Whether nothing runs, and nothing waits.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.running.is_none() && self.waiting.is_empty()
+    }
+
+    /// Whether what waits to be decided waits for a job in hand, and is not too much.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_sound(&self) -> bool {
+        self.waiting.is_empty() || self.running.is_some() && self.waiting.len() <= MAX_WAITING
+    }
 }

@@ -19,6 +19,11 @@ impl Gave {
         self.0 = None;
     }
 
+    #[cfg(debug_assertions)]
+    pub(super) const fn is_forgotten(self) -> bool {
+        self.0.is_none()
+    }
+
     /// The token that was given away less than a `period` ago, and when: it is still about.
     pub(super) fn of_late(self, now: Instant, period: Duration) -> Option<(Rank, Instant)> {
         self.0.filter(|(_, at)| now.since(*at) < period)

@@ -28,7 +28,7 @@ impl Jitterbug {
         self.role.turn_mut()?.round_mut()
     }
 
-    fn pass(&self) -> Option<&Pass> {
+    pub(super) fn pass(&self) -> Option<&Pass> {
         self.role.turn()?.pass()
     }
 

@@ -63,6 +63,29 @@ impl Inbound {
         self.open.values().any(Exchange::is_in_the_way)
     }
 
+    #[cfg(debug_assertions)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Whether an exchange was put off.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_holding(&self) -> bool {
+        self.open.values().any(Exchange::is_held)
+    }
+
+    #[cfg(debug_assertions)]
+    pub(super) fn givers(&self) -> impl Iterator<Item = IpAddr> {
+        self.open.values().map(|exchange| exchange.from)
+    }
+
+    /// Whether no giver has two exchanges, and no more are open than may be.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_sound(&self) -> bool {
+        let givers: std::collections::BTreeSet<_> = self.givers().collect();
+        givers.len() == self.open.len() && self.open.len() <= MOST
+    }
+
     /// Those that keep a pass waiting.
     pub(super) fn in_the_way(&self) -> Vec<StreamId> {
         self.those(Exchange::is_in_the_way)

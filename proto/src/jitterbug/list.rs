@@ -213,4 +213,25 @@ impl NodeList {
     fn rehash(&mut self) {
         self.hash = node_list_hash(&self.list.as_slice().into());
     }
+
+    /// Whether both lists are in order, with room for all that they have, and the hash is that of the list.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_sound(&self) -> bool {
+        let unlisted = self
+            .to_add()
+            .iter()
+            .filter(|it| self.place(it.ip).is_none());
+        self.list.is_sound()
+            && self.to_add.is_sound()
+            && unlisted.count() == self.unlisted
+            && self.len() + self.unlisted <= self.most
+            && self.hash == node_list_hash(&self.nodes().into())
+    }
+}
+
+#[cfg(test)]
+impl NodeList {
+    pub(super) const fn spoil(&mut self) {
+        self.hash ^= 1;
+    }
 }

@@ -57,7 +57,7 @@ pub struct Jitterbug {
     /// Local work wants the token or has it.
     pub(super) has_work: bool,
     /// What observers were told last of whether local work may use the token.
-    told_may_use: bool,
+    pub(super) told_may_use: bool,
     /// When a leader that shuts down gives up to hand its token on.
     pub(super) leave_by: Option<Instant>,
     pub(super) is_finished: bool,
@@ -255,6 +255,13 @@ impl Jitterbug {
         self.tell_use();
     }
 
+    /// What comes after every input.
+    fn end_input(&mut self) {
+        self.settle();
+        #[cfg(debug_assertions)]
+        self.check_invariants();
+    }
+
     fn tell_use(&mut self) {
         let may_use = self.may_use_token();
         if std::mem::replace(&mut self.told_may_use, may_use) != may_use {
@@ -322,7 +329,7 @@ impl Machine for Jitterbug {
 
     fn handle_lateness(&mut self, now: Now) {
         self.advance_clock(now);
-        self.settle();
+        self.end_input();
     }
 
     fn handle_message(&mut self, now: Now, from: SocketAddr, message: &[u8], _age: Duration) {
@@ -330,7 +337,7 @@ impl Machine for Jitterbug {
         if !self.is_finished {
             self.on_datagram(from.ip(), message);
         }
-        self.settle();
+        self.end_input();
     }
 
     fn handle_command(&mut self, now: Now, command: Command) {
@@ -349,7 +356,7 @@ impl Machine for Jitterbug {
             }
             Command::ShutDown => self.shut_down(),
         }
-        self.settle();
+        self.end_input();
     }
 
     fn handle_link(&mut self, now: Now, net: Net) {
@@ -357,7 +364,7 @@ impl Machine for Jitterbug {
         if !self.is_finished {
             self.on_link(net);
         }
-        self.settle();
+        self.end_input();
     }
 
     fn handle_timeout(&mut self, now: Now) {
@@ -365,7 +372,7 @@ impl Machine for Jitterbug {
         if !self.is_finished {
             self.on_time();
         }
-        self.settle();
+        self.end_input();
     }
 
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
@@ -376,7 +383,7 @@ impl Machine for Jitterbug {
         {
             restore.unsent();
         }
-        self.settle();
+        self.end_input();
     }
 
     fn handle_stream(
@@ -391,7 +398,7 @@ impl Machine for Jitterbug {
         } else {
             self.on_stream(id, event)
         };
-        self.settle();
+        self.end_input();
         used
     }
 

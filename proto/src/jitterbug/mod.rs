@@ -26,6 +26,8 @@ mod foreign;
 mod gave;
 mod giving;
 mod inbound;
+#[cfg(debug_assertions)]
+mod invariants;
 mod leading;
 mod leaving;
 mod list;

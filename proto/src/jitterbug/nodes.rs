@@ -88,4 +88,13 @@ impl Nodes {
         self.places.clear();
         std::mem::take(&mut self.nodes)
     }
+
+    #[cfg(debug_assertions)]
+    pub(super) fn is_sound(&self) -> bool {
+        let places = self.nodes.iter().zip(0..);
+        self.places.len() == self.nodes.len()
+            && places
+                .into_iter()
+                .all(|(it, at)| self.place(it.ip) == Some(at))
+    }
 }

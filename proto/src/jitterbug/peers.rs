@@ -39,7 +39,7 @@ pub(super) struct Peers {
 }
 
 /// The leases of the nodes whose terms count.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Leases {
     /// The shortest of a node with terms.
     pub(super) shortest: Option<Duration>,
@@ -106,10 +106,21 @@ impl Peers {
     }
 
     fn count(&mut self) {
-        self.known = Leases::default();
+        self.known = self.counted();
+    }
+
+    fn counted(&self) -> Leases {
+        let mut known = Leases::default();
         for peer in self.heard.values().filter(|peer| peer.counts) {
-            self.known.add(peer);
+            known.add(peer);
         }
+        known
+    }
+
+    /// Whether what is known of leases is what the nodes that count have said.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_sound(&self) -> bool {
+        self.known == self.counted()
     }
 
     /// A node asks who leads.
@@ -184,4 +195,11 @@ const fn times(terms: Terms) -> [u32; 3] {
 
 const fn leases(terms: Terms) -> [u32; 2] {
     [terms.lease_us, terms.longest_us]
+}
+
+#[cfg(test)]
+impl Peers {
+    pub(super) const fn spoil(&mut self) {
+        self.known.older += 1;
+    }
 }

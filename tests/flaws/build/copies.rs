@@ -71,6 +71,7 @@ pub(crate) const COPIES: [Copy; 9] = [
             ("crate::", "ring_proto::"),
             ("ring_proto::buffer", "crate::buffer"),
             ("ring_proto::counted", "crate::counted"),
+            ("self.check_invariants();", "();"),
         ],
         shared: &[],
     },

@@ -18,7 +18,7 @@
 //! status, in `src/system/jitterbug/` and `tests/network/jitterbug/`; of 9 the commands, in `src/system/jitterbug/programs.rs`; of 5 to 7
 //! the order of input, the lingering and the look at errors, in `crates/runtime/src/driver/` and `crates/runtime/src/net/tcp.rs`.
 
-mod rig;
+pub(super) mod rig;
 mod world;
 
 mod announcements;

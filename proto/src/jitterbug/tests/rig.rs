@@ -13,23 +13,23 @@ use crate::time::{Instant, Now, nanos};
 use crate::{Closed, JobOp, Machine, Sent, StreamEvent, StreamId, StreamOp};
 
 /// The host of the machine under test.
-pub(super) const OWN: u8 = 1;
-pub(super) const PORT: u16 = 57_700;
+pub(crate) const OWN: u8 = 1;
+pub(crate) const PORT: u16 = 57_700;
 
-pub(super) const fn ms(ms: u64) -> Duration {
+pub(crate) const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
 /// A host of the segment.
-pub(super) fn host(host: u8) -> IpAddr {
+pub(crate) fn host(host: u8) -> IpAddr {
     Ipv4Addr::new(10, 0, 0, host).into()
 }
 
-pub(super) fn tcp_port(host: u8) -> u16 {
+pub(crate) fn tcp_port(host: u8) -> u16 {
     7000 + u16::from(host)
 }
 
-pub(super) fn node(number: u8) -> Node {
+pub(crate) fn node(number: u8) -> Node {
     Node {
         ip: host(number),
         port: tcp_port(number),
@@ -37,17 +37,17 @@ pub(super) fn node(number: u8) -> Node {
 }
 
 /// A token id as it lies on the wire.
-pub(super) fn id(wire: i32) -> TokenId {
+pub(crate) fn id(wire: i32) -> TokenId {
     TokenId::from_wire(wire).expect("a legal id")
 }
 
-pub(super) fn encode(message: &Message<'_>) -> Vec<u8> {
+pub(crate) fn encode(message: &Message<'_>) -> Vec<u8> {
     let mut bytes = vec![0; message.encoded_len()];
     message.encode(&mut bytes).expect("it fits");
     bytes
 }
 
-pub(super) fn tr1(token_id: i32, node_tcp_port: u16) -> Vec<u8> {
+pub(crate) fn tr1(token_id: i32, node_tcp_port: u16) -> Vec<u8> {
     encode(&Message::Tr1 {
         token_id: id(token_id),
         node_tcp_port,
@@ -55,52 +55,52 @@ pub(super) fn tr1(token_id: i32, node_tcp_port: u16) -> Vec<u8> {
     })
 }
 
-pub(super) fn tr2(token_id: i32) -> Vec<u8> {
+pub(crate) fn tr2(token_id: i32) -> Vec<u8> {
     encode(&Message::Tr2 {
         token_id: id(token_id),
         terms: None,
     })
 }
 
-pub(super) fn tp1(token_id: i32, node_list_hash: i32) -> Vec<u8> {
+pub(crate) fn tp1(token_id: i32, node_list_hash: i32) -> Vec<u8> {
     encode(&Message::Tp1 {
         token_id: id(token_id),
         node_list_hash,
     })
 }
 
-pub(super) fn tp4(nodes: &[Node]) -> Vec<u8> {
+pub(crate) fn tp4(nodes: &[Node]) -> Vec<u8> {
     encode(&Message::Tp4 {
         node_list: nodes.into(),
     })
 }
 
-pub(super) fn tp5(token_id: i32, data: &[u8]) -> Vec<u8> {
+pub(crate) fn tp5(token_id: i32, data: &[u8]) -> Vec<u8> {
     encode(&Message::Tp5 {
         token_id: id(token_id),
         data,
     })
 }
 
-pub(super) const TP2: &[u8] = &[0x31];
-pub(super) const TP3: &[u8] = &[0x41];
+pub(crate) const TP2: &[u8] = &[0x31];
+pub(crate) const TP3: &[u8] = &[0x41];
 
-pub(super) fn hash(nodes: &[Node]) -> i32 {
+pub(crate) fn hash(nodes: &[Node]) -> i32 {
     node_list_hash(&nodes.into())
 }
 
 /// A datagram that the machine has sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(crate) enum Said {
     Tr1(IpAddr, i32),
     Tr2(IpAddr, i32),
 }
 
-pub(super) const EVERYBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 255));
+pub(crate) const EVERYBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 255));
 
 /// What has become of the own side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Open,
     Finished,
     Closed,
@@ -111,39 +111,39 @@ pub(super) enum Fate {
 
 /// A connection of the machine.
 #[derive(Debug)]
-pub(super) struct Stream {
-    pub(super) peer: SocketAddr,
-    pub(super) fate: Fate,
+pub(crate) struct Stream {
+    pub(crate) peer: SocketAddr,
+    pub(crate) fate: Fate,
     /// What the machine has written.
-    pub(super) written: Vec<u8>,
+    pub(crate) written: Vec<u8>,
     unread: Vec<u8>,
     end: bool,
 }
 
 /// A machine, and its surroundings.
-pub(super) struct Rig {
-    pub(super) machine: Jitterbug,
-    pub(super) number: u8,
-    pub(super) now: Duration,
-    pub(super) sent: Vec<(SocketAddr, Vec<u8>)>,
-    pub(super) streams: BTreeMap<StreamId, Stream>,
-    pub(super) opened: Vec<StreamId>,
-    pub(super) events: Vec<Event>,
-    pub(super) jobs: VecDeque<JobOp<Job>>,
+pub(crate) struct Rig {
+    pub(crate) machine: Jitterbug,
+    pub(crate) number: u8,
+    pub(crate) now: Duration,
+    pub(crate) sent: Vec<(SocketAddr, Vec<u8>)>,
+    pub(crate) streams: BTreeMap<StreamId, Stream>,
+    pub(crate) opened: Vec<StreamId>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) jobs: VecDeque<JobOp<Job>>,
     /// What the link answers.
-    pub(super) outcome: Sent,
+    pub(crate) outcome: Sent,
     /// Bytes that the machine may write at a time.
-    pub(super) room: usize,
+    pub(crate) room: usize,
     next: u16,
 }
 
 impl Rig {
     /// Host `number`, which has no network yet.
-    pub(super) fn off(number: u8, options: Options) -> Self {
+    pub(crate) fn off(number: u8, options: Options) -> Self {
         Self::with_seed(number, options, number.into())
     }
 
-    pub(super) fn with_seed(number: u8, options: Options, seed: u64) -> Self {
+    pub(crate) fn with_seed(number: u8, options: Options, seed: u64) -> Self {
         let machine = Jitterbug::new(options, seed).expect("they can work");
         Self {
             machine,
@@ -161,7 +161,7 @@ impl Rig {
     }
 
     /// Host 1, an orphan that has said its first TR1 with token 1000.
-    pub(super) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: Options) -> Self {
         let mut rig = Self::off(OWN, options);
         rig.machine.token_id = id(-1000);
         rig.link(Net::Up(network(OWN)));
@@ -169,12 +169,12 @@ impl Rig {
         rig
     }
 
-    pub(super) fn orphan() -> Self {
+    pub(crate) fn orphan() -> Self {
         Self::new(Options::default())
     }
 
     /// A waiter with this token, denied by a leader that has told it so.
-    pub(super) fn waiter(token: i32) -> Self {
+    pub(crate) fn waiter(token: i32) -> Self {
         let mut rig = Self::orphan();
         rig.hear(9, &tr2(1));
         rig.machine.token_id = id(-token);
@@ -184,7 +184,7 @@ impl Rig {
     }
 
     /// A leader of its own, with this token, at the beginning of a turn.
-    pub(super) fn leader_with(options: Options, token: i32) -> Self {
+    pub(crate) fn leader_with(options: Options, token: i32) -> Self {
         let mut rig = Self::new(options);
         rig.run(options.restore());
         assert_eq!(rig.state(), State::Leader);
@@ -194,24 +194,24 @@ impl Rig {
         rig
     }
 
-    pub(super) fn leader(token: i32) -> Self {
+    pub(crate) fn leader(token: i32) -> Self {
         Self::leader_with(Options::default(), token)
     }
 
-    pub(super) fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         *self.machine.options()
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         self.machine.standing().state
     }
 
     /// The absolute token_id.
-    pub(super) fn token(&self) -> u32 {
+    pub(crate) fn token(&self) -> u32 {
         self.machine.standing().token_id
     }
 
-    pub(super) fn instant(&self) -> Instant {
+    pub(crate) fn instant(&self) -> Instant {
         Instant::from_nanos(nanos(self.now))
     }
 
@@ -223,13 +223,13 @@ impl Rig {
     }
 
     /// Forgets what was said and told.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.sent.clear();
         self.events.clear();
     }
 
     /// What was said since the last time.
-    pub(super) fn said(&mut self) -> Vec<Said> {
+    pub(crate) fn said(&mut self) -> Vec<Said> {
         let said = self.sent.drain(..).map(|(to, bytes)| {
             assert_eq!(to.port(), PORT, "whatever port a datagram came from");
             match Message::decode_datagram(&bytes).expect("it is well-formed") {
@@ -241,53 +241,53 @@ impl Rig {
         said.collect()
     }
 
-    pub(super) fn events(&mut self) -> Vec<Event> {
+    pub(crate) fn events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }
 
-    pub(super) fn dropped(&self, reason: Reason) -> u64 {
+    pub(crate) fn dropped(&self, reason: Reason) -> u64 {
         self.machine.counters().dropped(reason)
     }
 
-    pub(super) fn link(&mut self, net: Net) {
+    pub(crate) fn link(&mut self, net: Net) {
         self.machine.handle_link(self.time(), net);
         self.drain();
     }
 
-    pub(super) fn command(&mut self, command: Command) {
+    pub(crate) fn command(&mut self, command: Command) {
         self.machine.handle_command(self.time(), command);
         self.drain();
     }
 
     /// The job in hand, which must be there.
-    pub(super) fn job(&mut self) -> Job {
+    pub(crate) fn job(&mut self) -> Job {
         match self.jobs.pop_front() {
             Some(JobOp::Start(job)) => job,
             other => panic!("{other:?} is no job"),
         }
     }
 
-    pub(super) fn done(&mut self, job: u64, outcome: Outcome) {
+    pub(crate) fn done(&mut self, job: u64, outcome: Outcome) {
         self.command(Command::Done { job, outcome });
     }
 
     /// A datagram comes from a host.
-    pub(super) fn hear(&mut self, from: u8, bytes: &[u8]) {
+    pub(crate) fn hear(&mut self, from: u8, bytes: &[u8]) {
         self.hear_from(SocketAddr::new(host(from), 40_000), bytes);
     }
 
-    pub(super) fn hear_from(&mut self, from: SocketAddr, bytes: &[u8]) {
+    pub(crate) fn hear_from(&mut self, from: SocketAddr, bytes: &[u8]) {
         self.machine
             .handle_message(self.time(), from, bytes, Duration::ZERO);
         self.drain();
     }
 
     /// A host connects.
-    pub(super) fn accept(&mut self, from: u8) -> StreamId {
+    pub(crate) fn accept(&mut self, from: u8) -> StreamId {
         self.accept_from(SocketAddr::new(host(from), 40_000))
     }
 
-    pub(super) fn accept_from(&mut self, from: SocketAddr) -> StreamId {
+    pub(crate) fn accept_from(&mut self, from: SocketAddr) -> StreamId {
         let id = self.vacant();
         self.add(id, from);
         self.machine
@@ -297,19 +297,19 @@ impl Rig {
     }
 
     /// The machine's attempt to connect succeeds.
-    pub(super) fn connected(&mut self, id: StreamId) {
+    pub(crate) fn connected(&mut self, id: StreamId) {
         self.machine
             .handle_stream(self.time(), id, StreamEvent::Connected);
         self.drain();
     }
 
     /// A connection brings bytes.
-    pub(super) fn receive(&mut self, id: StreamId, bytes: &[u8]) {
+    pub(crate) fn receive(&mut self, id: StreamId, bytes: &[u8]) {
         self.bring(id, bytes, false);
     }
 
     /// And with them, or without any, the peer's end.
-    pub(super) fn receive_end(&mut self, id: StreamId, bytes: &[u8]) {
+    pub(crate) fn receive_end(&mut self, id: StreamId, bytes: &[u8]) {
         self.bring(id, bytes, true);
     }
 
@@ -341,7 +341,7 @@ impl Rig {
     }
 
     /// A connection is gone.
-    pub(super) fn gone(&mut self, id: StreamId, why: Closed) {
+    pub(crate) fn gone(&mut self, id: StreamId, why: Closed) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -353,18 +353,18 @@ impl Rig {
         }
     }
 
-    pub(super) fn fate(&self, id: StreamId) -> Fate {
+    pub(crate) fn fate(&self, id: StreamId) -> Fate {
         self.streams[&id].fate
     }
 
     /// What the machine has written on a connection since the last time.
-    pub(super) fn written(&mut self, id: StreamId) -> Vec<u8> {
+    pub(crate) fn written(&mut self, id: StreamId) -> Vec<u8> {
         let stream = self.streams.get_mut(&id).expect("there is one");
         std::mem::take(&mut stream.written)
     }
 
     /// The connection that the machine has opened last, and to whom.
-    pub(super) fn candidate(&self) -> Option<(StreamId, SocketAddr)> {
+    pub(crate) fn candidate(&self) -> Option<(StreamId, SocketAddr)> {
         let last = *self.opened.last()?;
         let stream = &self.streams[&last];
         let is_open = matches!(stream.fate, Fate::Open | Fate::Finished);
@@ -372,7 +372,7 @@ impl Rig {
     }
 
     /// Lets time go by, with all time-outs at their times.
-    pub(super) fn run(&mut self, time: Duration) {
+    pub(crate) fn run(&mut self, time: Duration) {
         let end = self.now + time;
         for _ in 0..100_000 {
             let due = self.machine.poll_timeout().map(Instant::as_nanos);
@@ -388,17 +388,17 @@ impl Rig {
     }
 
     /// Lets time go by in which the process does not run.
-    pub(super) fn stop(&mut self, time: Duration) {
+    pub(crate) fn stop(&mut self, time: Duration) {
         self.now += time;
     }
 
-    pub(super) fn time_out(&mut self) {
+    pub(crate) fn time_out(&mut self) {
         self.machine.handle_timeout(self.time());
         self.drain();
     }
 
     /// When the machine wants to be called next, from now.
-    pub(super) fn due(&self) -> Option<Duration> {
+    pub(crate) fn due(&self) -> Option<Duration> {
         let due = self.machine.poll_timeout()?;
         Some(due.since(self.instant()))
     }
@@ -423,7 +423,7 @@ impl Rig {
     }
 
     /// All that the contract of machines asks for.
-    pub(super) fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         let mut told_again = Vec::new();
         loop {
             assert!(self.machine.poll_durable().is_none());
@@ -487,7 +487,7 @@ impl Rig {
 }
 
 /// The network of a host.
-pub(super) fn network(number: u8) -> Network {
+pub(crate) fn network(number: u8) -> Network {
     Network {
         address: host(number),
         prefix: 24,
@@ -499,7 +499,7 @@ pub(super) fn network(number: u8) -> Network {
 /// Exchanges of a whole ring's life that many tests need.
 impl Rig {
     /// A host gives the machine a whole token over a new connection, with this list.
-    pub(super) fn given(&mut self, from: u8, token: i32, list: &[Node], data: &[u8]) -> StreamId {
+    pub(crate) fn given(&mut self, from: u8, token: i32, list: &[Node], data: &[u8]) -> StreamId {
         let id = self.accept(from);
         self.receive(id, &tp1(token, hash(list)));
         if self.written(id) == TP2 {
@@ -510,14 +510,14 @@ impl Rig {
     }
 
     /// Makes a node known, so that it becomes a candidate.
-    pub(super) fn know(&mut self, number: u8) {
+    pub(crate) fn know(&mut self, number: u8) {
         let heard = tr1(-1, tcp_port(number));
         self.hear(number, &heard);
         self.forget();
     }
 
     /// Runs until the machine tries a candidate, and returns which.
-    pub(super) fn next_candidate(&mut self) -> (StreamId, u8) {
+    pub(crate) fn next_candidate(&mut self) -> (StreamId, u8) {
         for _ in 0..10_000 {
             if let Some((id, peer)) = self.candidate() {
                 let IpAddr::V4(ip) = peer.ip() else {
@@ -532,14 +532,14 @@ impl Rig {
     }
 
     /// The candidate has the token, and says so.
-    pub(super) fn takes(&mut self, id: StreamId) {
+    pub(crate) fn takes(&mut self, id: StreamId) {
         self.connected(id);
         self.receive(id, TP3);
         self.receive_end(id, &[]);
     }
 
     /// Refuses the next candidates until this one is tried.
-    pub(super) fn refuse_until(&mut self, wanted: u8) -> StreamId {
+    pub(crate) fn refuse_until(&mut self, wanted: u8) -> StreamId {
         loop {
             let (id, number) = self.next_candidate();
             if number == wanted {
