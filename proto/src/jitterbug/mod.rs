@@ -4,55 +4,34 @@
 //! [`Options`]; what it is told of its network is [`Net`]; what it tells are [`Event`]s and [`Counters`]; what it shows
 //! is a [`Snapshot`].
 //!
-//! | files | what |
+//! | folder | holds |
 //! |---|---|
-//! | `machine`, `datagrams`, `saying`, `streams`, `network`, `leaving`, `outbox` | what comes in and goes out |
-//! | `role`, `restore`, `token`, `gave`, `rival`, `announcements`, `company` | the states, and what is known of tokens |
-//! | `turn`, `leading`, `pass`, `giving` | a leader's turn, and the giver's side of a pass |
-//! | `inbound`, `exchange`, `list_reader`, `candidate` | the candidate's side |
-//! | `data`, `policy` | data, and how it goes on |
-//! | `nodes`, `list`, `penalties`, `peers`, `terms`, `foreign` | the other nodes |
+//! | `machine` | the machine: it owns the parts below, tells each what happens, and does what follows; what comes in and goes out |
+//! | `role` | the three states, with what ends with each: a restore, a leader's turn and its pass |
+//! | `tokens` | ids, how strong tokens are, and which were announced, given away and followed |
+//! | `inbound` | the tokens that others give, as they come |
+//! | `nodes` | the lists of nodes, and what is known of each: its terms, its penalty, its ring |
+//! | `data` | the data, how it goes on, and the job in hand |
+//!
+//! No part sees into another one. The files beside the folders are words that all share: options, commands, events.
 
-mod announcements;
-mod candidate;
 mod command;
-mod company;
 mod counters;
 mod data;
-mod datagrams;
 mod event;
-mod exchange;
-mod foreign;
-mod gave;
-mod giving;
 mod inbound;
-#[cfg(debug_assertions)]
-mod invariants;
-mod leading;
-mod leaving;
-mod list;
-mod list_reader;
 mod machine;
 mod network;
 mod nodes;
 mod options;
-mod outbox;
-mod pass;
-mod peers;
-mod penalties;
 pub mod policy;
 mod reason;
-mod restore;
-mod rival;
 mod role;
-mod saying;
 mod status;
-mod streams;
 mod terms;
 #[cfg(test)]
 mod tests;
-mod token;
-mod turn;
+mod tokens;
 
 pub use command::{Command, Job, Outcome, Work};
 pub use counters::Counters;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ring_codec::jitterbug::Node;
 
-use super::{Counters, Difference, Jitterbug};
+use super::Difference;
 
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,8 +40,8 @@ pub struct Standing {
     pub may_use: bool,
 }
 
-/// What `ringctl status` shows, but for the data ([`Jitterbug::data`]), the counters ([`Jitterbug::counters`]) and the
-/// interface's name.
+/// What `ringctl status` shows, but for the data ([`data`](super::Jitterbug::data)), the counters
+/// ([`counters`](super::Jitterbug::counters)) and the interface's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The own address; `None`: there is none.
@@ -75,72 +75,4 @@ pub struct NodeStatus {
     pub threshold: u32,
     /// Its penalty's count: it is tried at 2^threshold - 1.
     pub count: u32,
-}
-
-impl Jitterbug {
-    /// What it is, in a few words: cheaper than a [`snapshot`](Self::snapshot).
-    #[must_use]
-    pub fn standing(&self) -> Standing {
-        Standing {
-            state: self.role.state(),
-            token_id: self.token_id.random(),
-            may_use: self.may_use_token(),
-        }
-    }
-
-    /// The own address; `None`: there is none.
-    #[must_use]
-    pub fn address(&self) -> Option<IpAddr> {
-        self.net.map(|net| net.address)
-    }
-
-    /// Whether the list has nobody to hand the token to.
-    #[must_use]
-    pub fn is_alone(&self) -> bool {
-        let mut nodes = self.list.nodes().iter();
-        nodes.all(|node| self.is_own(node.ip))
-    }
-
-    /// What `ringctl status` shows.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        let entry = |node: &Node| {
-            let (threshold, count) = self.penalties.of(node.ip);
-            NodeStatus {
-                node: *node,
-                threshold,
-                count,
-            }
-        };
-        Snapshot {
-            address: self.net.map(|net| net.address),
-            udp_port: self.options.udp_port,
-            tcp_port: self.net.map(|net| net.tcp_port),
-            state: self.role.state(),
-            token_id: self.token_id.random(),
-            nodes: self.list.nodes().iter().map(entry).collect(),
-            to_add: self.list.to_add().to_vec(),
-            node_list_hash: self.list.hash(),
-            differing: self.differing().collect(),
-            is_outranked: self.is_outranked(),
-        }
-    }
-
-    /// The list, in its order, and the nodes that wait to be in it.
-    #[must_use]
-    pub fn lists(&self) -> (&[Node], &[Node]) {
-        (self.list.nodes(), self.list.to_add())
-    }
-
-    /// The data.
-    #[must_use]
-    pub fn data(&self) -> &[u8] {
-        self.data.bytes()
-    }
-
-    /// What is counted.
-    #[must_use]
-    pub const fn counters(&self) -> &Counters {
-        &self.out.counters
-    }
 }

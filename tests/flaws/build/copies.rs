@@ -69,6 +69,7 @@ pub(crate) const COPIES: [Copy; 9] = [
         to: "jitterbug",
         renames: &[
             ("crate::", "ring_proto::"),
+            ("ring_proto::jitterbug", "crate::jitterbug"),
             ("ring_proto::buffer", "crate::buffer"),
             ("ring_proto::counted", "crate::counted"),
             ("self.check_invariants();", "();"),

@@ -99,24 +99,24 @@ fn the_strongest_announcement_of_late_is_the_rival() {
     let mut rig = Rig::waiter(5);
     rig.hear_tr1(2, 9);
     rig.hear_tr1(3, 8);
-    assert_eq!(rig.machine.stronger().map(|it| it.leader), Some(node(2)));
+    assert_eq!(rig.machine.stronger_leader(), Some(node(2)));
     rig.hear_tr1(4, 9);
-    assert_eq!(rig.machine.stronger().map(|it| it.leader), Some(node(4)));
+    assert_eq!(rig.machine.stronger_leader(), Some(node(4)));
     rig.run(ms(1999));
-    assert_eq!(rig.machine.stronger().map(|it| it.leader), Some(node(4)));
+    assert_eq!(rig.machine.stronger_leader(), Some(node(4)));
     rig.run(ms(1));
-    assert_eq!(rig.machine.stronger().map(|it| it.leader), None);
+    assert_eq!(rig.machine.stronger_leader(), None);
     rig.hear_tr1(3, 8);
-    assert_eq!(rig.machine.stronger().map(|it| it.leader), Some(node(3)));
+    assert_eq!(rig.machine.stronger_leader(), Some(node(3)));
 }
 
 #[test]
 fn a_rival_counts_only_if_its_id_is_above_the_own_one() {
     let mut rig = Rig::waiter(5);
     rig.hear_tr1(2, 5);
-    assert_eq!(rig.machine.stronger().map(|it| it.leader), None);
+    assert_eq!(rig.machine.stronger_leader(), None);
     rig.hear_tr1(2, 4);
-    assert_eq!(rig.machine.stronger().map(|it| it.leader), None);
+    assert_eq!(rig.machine.stronger_leader(), None);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use ring_codec::jitterbug::Node;
 use super::rig::{Fate, Rig, TP2, hash, host, id, network, node, tp1, tp4, tp5, tr1, tr2};
 use crate::Closed;
 use crate::buffer::append;
-use crate::jitterbug::list_reader::{ListReader, Read};
+use crate::jitterbug::inbound::list_reader::{ListReader, Read};
 use crate::jitterbug::{Net, Network, Options, Reason};
 
 fn dropped(rig: &Rig) -> Vec<Reason> {
@@ -101,7 +101,7 @@ fn of_ipv6_sources_that_are_not_link_local() {
     rig.forget();
     rig.hear_from("[2001:db8::2]:57700".parse().unwrap(), &tr1(-1, 7002));
     assert_eq!(dropped(&rig), [Reason::OffLink]);
-    rig.machine.token_id = id(-1000);
+    rig.machine.set_token(id(-1000));
     rig.hear_from("[fe80::2]:57700".parse().unwrap(), &tr1(-1, 7002));
     let to = "[fe80::2%3]:57700".parse().unwrap();
     assert_eq!(rig.sent, [(to, tr2(-1000))], "through the interface");

@@ -106,7 +106,7 @@ fn an_orphan_absorbs_too_and_its_restore_goes_on() {
     assert_eq!(rig.state(), State::Waiter);
     rig.run(ms(1990));
     assert_eq!(rig.state(), State::Waiter);
-    rig.machine.become_orphan();
+    rig.machine.be_orphan();
     rig.drain();
     rig.given(3, 4, &[node(3)], b"");
     assert_eq!((rig.state(), rig.token()), (State::Orphan, 6));
@@ -125,7 +125,7 @@ fn what_was_given_away_counts_no_longer_once_the_node_leads_again() {
     let mut rig = gave(2);
     rig.given(2, 5, &[1, 2].map(node), b"9");
     assert_eq!((rig.state(), rig.token()), (State::Leader, 5));
-    rig.machine.become_orphan();
+    rig.machine.be_orphan();
     rig.drain();
     rig.given(3, 4, &[node(3)], b"");
     assert_eq!((rig.state(), rig.token()), (State::Leader, 4));
@@ -135,7 +135,7 @@ fn what_was_given_away_counts_no_longer_once_the_node_leads_again() {
 fn after_renew_timeout_what_was_given_away_counts_no_longer() {
     let mut rig = gave(2);
     rig.run(ms(1999));
-    rig.machine.become_waiter(false);
+    rig.machine.be_waiter();
     rig.drain();
     rig.run(ms(1));
     rig.given(3, 4, &[node(3)], b"");

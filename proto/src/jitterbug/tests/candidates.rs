@@ -80,7 +80,7 @@ fn a_threshold_is_ten_at_most() {
     for _ in 0..12 {
         let stream = rig.refuse_until(2);
         rig.gone(stream, Closed::Refused);
-        rig.machine.penalties.gave(node(2).ip);
+        rig.machine.penalties_mut().gave(node(2).ip);
     }
     assert_eq!(penalty(&rig, 2).0, 10);
 }
@@ -141,11 +141,11 @@ fn tr1_does_so_once_a_renew_timeout() {
     assert_eq!(penalty(&rig, 2), (2, 0));
     rig.hear(2, &tr1(-1, 7002));
     assert_eq!(penalty(&rig, 2), (2, 0), "not again so soon");
-    rig.machine.penalties.failed(node(2).ip);
+    rig.machine.penalties_mut().failed(node(2).ip);
     rig.stop(ms(400));
     rig.run(ms(1600));
     for _ in 0..6 {
-        rig.machine.penalties.failed(node(2).ip);
+        rig.machine.penalties_mut().failed(node(2).ip);
     }
     rig.hear(2, &tr1(-1, 7002));
     let (threshold, count) = penalty(&rig, 2);
@@ -215,7 +215,7 @@ fn a_candidate_behind_the_one_that_took_the_token_keeps_its_penalty() {
     rig.run(ms(10));
     let before = penalty(&rig, 3);
     assert_eq!(before, (1, 1));
-    rig.machine.penalties.gave(node(2).ip);
+    rig.machine.penalties_mut().gave(node(2).ip);
     let (stream, number) = rig.next_candidate();
     assert_eq!(number, 2);
     rig.takes(stream);
@@ -234,7 +234,7 @@ fn the_sender_of_a_stronger_announcement_comes_first_whatever_its_penalty() {
     assert_eq!(number, 4);
     rig.gone(stream, Closed::Refused);
     assert_ne!(rig.next_candidate().1, 4, "it is forgotten with its pass");
-    assert!(rig.machine.stronger().is_none());
+    assert!(rig.machine.stronger_leader().is_none());
 }
 
 #[test]
@@ -261,12 +261,9 @@ fn a_rival_is_forgotten_however_its_pass_ends() {
         rig.hear(2, &tr1(6, 7002));
         let (stream, number) = rig.next_candidate();
         assert_eq!(number, 2);
-        assert_eq!(rig.machine.stronger().map(|it| it.leader), Some(node(2)));
+        assert_eq!(rig.machine.stronger_leader(), Some(node(2)));
         end(&mut rig, stream);
-        assert_eq!(
-            (rig.state(), rig.machine.stronger().map(|it| it.leader)),
-            (state, None)
-        );
+        assert_eq!((rig.state(), rig.machine.stronger_leader()), (state, None));
     }
 }
 

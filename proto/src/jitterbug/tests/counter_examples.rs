@@ -39,7 +39,7 @@ fn a_token_that_nobody_takes_is_kept() {
         let stream = rig.refuse_until(2);
         rig.gone(stream, Closed::Refused);
         assert_eq!(rig.state(), State::Leader);
-        rig.machine.penalties.gave(node(2).ip);
+        rig.machine.penalties_mut().gave(node(2).ip);
     }
     assert_eq!(rig.machine.counters().restores, 1);
 }

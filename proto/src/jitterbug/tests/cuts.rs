@@ -13,7 +13,7 @@ fn broken(cut: Cut) {
     let mut world = World::new(2, Options::default());
     for rig in &mut world.rigs {
         // Data that half of which would be seen.
-        assert!(rig.machine.data.receive(b"100".to_vec()));
+        assert!(rig.machine.data_mut().receive(b"100".to_vec()));
         rig.time_out();
     }
     world.cut = Some(cut);

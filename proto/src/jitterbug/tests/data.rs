@@ -99,7 +99,7 @@ fn anything_else_and_time_over_are_counted_and_the_received_data_continues() {
     assert_eq!(rig.machine.counters().decide_failures, 1);
     let (mut rig, job) = asked();
     rig.know(2);
-    rig.machine.has_work = true;
+    rig.machine.set_work(true);
     rig.run(ms(9999));
     assert_eq!(rig.machine.data(), b"9");
     rig.run(ms(1));

@@ -84,11 +84,7 @@ fn an_announcement_denies_an_orphan_which_then_does_as_a_waiter_does() {
     rig.hear(2, &tr1(2000, 7002));
     assert_eq!(rig.state(), State::Waiter);
     assert_eq!(rig.said(), [Said::Tr1(host(2), -1000)], "what it owes");
-    assert_eq!(
-        rig.machine.stronger().map(|it| it.leader),
-        Some(node(2)),
-        "a rival"
-    );
+    assert_eq!(rig.machine.stronger_leader(), Some(node(2)), "a rival");
 }
 
 #[test]
@@ -113,7 +109,7 @@ fn tr2_is_never_answered_and_counts_in_a_restore_only() {
         let mut waiter = Rig::waiter(5);
         waiter.hear(2, &tr2(heard));
         assert_eq!((waiter.said(), waiter.state()), (vec![], State::Waiter));
-        assert_eq!(waiter.machine.stronger().map(|it| it.leader), None);
+        assert_eq!(waiter.machine.stronger_leader(), None);
     }
     let mut orphan = Rig::orphan();
     orphan.hear(2, &tr2(-9));

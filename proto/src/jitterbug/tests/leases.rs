@@ -156,7 +156,7 @@ fn a_stall_is_judged_by_the_lease_that_it_began_with() {
     // It looks for old terms once a second: at some of these times the terms run out within the stall.
     for before in (19_950..21_100).step_by(50) {
         let mut rig = Rig::leader(5);
-        rig.machine.has_work = true;
+        rig.machine.set_work(true);
         rig.hear(2, &tr1_with(-1, 2, shortest()));
         rig.run(ms(before));
         if rig.machine.lease() > LEAST_LEASE {
@@ -176,7 +176,7 @@ fn a_stall_is_judged_by_the_lease_that_it_began_with() {
 #[test]
 fn the_lease_of_the_giver_runs_out() {
     let mut rig = Rig::waiter(5);
-    rig.machine.has_work = true;
+    rig.machine.set_work(true);
     let told = Terms {
         shortest_us: micros(LEAST_LEASE),
         ..terms()
@@ -229,12 +229,12 @@ fn what_a_node_has_said_of_others_runs_out_though_it_is_heard() {
         }),
     };
     rig.hear(2, &encode(&told));
-    assert_eq!(rig.machine.least_restore(), ms(3_100));
+    assert_eq!(rig.machine.restores_for(), ms(3_100));
     for _ in 0..22 {
         rig.run(secs(1));
         rig.hear(2, &tr1(1, tcp_port(2)));
     }
-    assert_eq!(rig.machine.least_restore(), ms(600));
+    assert_eq!(rig.machine.restores_for(), ms(600));
 }
 
 /// In a ring of equal options a node says nothing to all for hours. Its restore takes no longer for that.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::rig::{EVERYBODY, Rig, Said, hash, host, id, ms, node, tp1, tp5, tr1, tr2};
 use crate::Sent;
 use crate::draw::Draw;
-use crate::jitterbug::{Event, Options, State, token};
+use crate::jitterbug::{Event, Options, State, tokens};
 
 #[test]
 fn a_node_that_nobody_denies_leads_after_two_tries_of_three_tr1_each() {
@@ -72,7 +72,7 @@ fn a_tr1_that_comes_late_has_a_whole_interval_for_its_answers() {
 fn the_new_id_is_above_the_old_one_by_1_to_65536() {
     let mut draw = Draw::new(3);
     let steps: BTreeSet<u32> = (0..10_000)
-        .map(|_| token::next(id(-1000), &mut draw).random() - 1000)
+        .map(|_| tokens::next(id(-1000), &mut draw).random() - 1000)
         .collect();
     assert!(steps.iter().all(|step| (1..=65_536).contains(step)));
     assert!(steps.first() < Some(&100) && steps.last() > Some(&65_400));
@@ -82,7 +82,7 @@ fn the_new_id_is_above_the_old_one_by_1_to_65536() {
 fn after_the_largest_id_a_new_one_is_drawn_from_1_to_2_to_the_30() {
     let mut draw = Draw::new(3);
     for _ in 0..1000 {
-        let next = token::next(id(-i32::MAX), &mut draw).random();
+        let next = tokens::next(id(-i32::MAX), &mut draw).random();
         assert!((1..=1 << 30).contains(&next), "{next}");
     }
 }
@@ -90,7 +90,7 @@ fn after_the_largest_id_a_new_one_is_drawn_from_1_to_2_to_the_30() {
 #[test]
 fn the_first_id_of_a_node_is_drawn_from_1_to_2_to_the_30() {
     let mut draw = Draw::new(3);
-    let first = (0..1000).map(|_| token::first(&mut draw).random());
+    let first = (0..1000).map(|_| tokens::first(&mut draw).random());
     let first: Vec<u32> = first.collect();
     assert!(first.iter().all(|first| (1..=1 << 30).contains(first)));
     assert!(first.iter().any(|first| *first > 1 << 29));

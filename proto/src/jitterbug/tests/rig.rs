@@ -163,7 +163,7 @@ impl Rig {
     /// Host 1, an orphan that has said its first TR1 with token 1000.
     pub(crate) fn new(options: Options) -> Self {
         let mut rig = Self::off(OWN, options);
-        rig.machine.token_id = id(-1000);
+        rig.machine.set_token(id(-1000));
         rig.link(Net::Up(network(OWN)));
         assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, -1000)]);
         rig
@@ -177,7 +177,7 @@ impl Rig {
     pub(crate) fn waiter(token: i32) -> Self {
         let mut rig = Self::orphan();
         rig.hear(9, &tr2(1));
-        rig.machine.token_id = id(-token);
+        rig.machine.set_token(id(-token));
         assert_eq!(rig.state(), State::Waiter);
         rig.forget();
         rig
@@ -188,8 +188,7 @@ impl Rig {
         let mut rig = Self::new(options);
         rig.run(options.restore());
         assert_eq!(rig.state(), State::Leader);
-        rig.machine.set_token_id(id(token));
-        rig.machine.announcements.sent(rig.instant());
+        rig.machine.lead_with(id(token));
         rig.forget();
         rig
     }

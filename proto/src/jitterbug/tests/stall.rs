@@ -80,7 +80,7 @@ fn a_waiter_may_stand_still() {
 #[test]
 fn a_loop_that_has_nothing_to_do_does_not_stand_still() {
     let mut rig = Rig::leader(5);
-    rig.machine.has_work = true;
+    rig.machine.set_work(true);
     rig.run(ms(10_000));
     assert_eq!(rig.state(), State::Leader);
     assert_eq!(rig.machine.counters().stalls, 0);

@@ -204,9 +204,9 @@ fn a_token_that_nobody_follows_is_weaker_than_one_with_a_smaller_id() {
     };
     give(&mut rig, 2, 9, &[node(2), node(1)], followed);
     rig.hear(3, &tr1_with(1000, 3, lone));
-    assert_eq!(rig.machine.stronger().map(|it| it.leader), None);
+    assert_eq!(rig.machine.stronger_leader(), None);
     rig.hear(4, &tr1_with(1000, 4, followed));
-    assert_eq!(rig.machine.stronger().map(|it| it.leader), Some(node(4)));
+    assert_eq!(rig.machine.stronger_leader(), Some(node(4)));
     let mut lone_leader = Rig::leader(1000);
     lone_leader.hear(2, &tr1_with(9, 2, followed));
     assert_eq!(lone_leader.next_candidate().1, 2, "it gives way");
@@ -227,9 +227,9 @@ fn a_waiter_that_says_whom_it_follows_keeps_its_leader_followed() {
             },
         ),
     );
-    assert_eq!(rig.machine.rank().is_followed, Some(true));
+    assert!(rig.machine.is_followed());
     rig.run(ms(6000));
-    assert_eq!(rig.machine.rank().is_followed, Some(false));
+    assert!(!rig.machine.is_followed());
     rig.hear(
         3,
         &tr1_with(
@@ -241,7 +241,7 @@ fn a_waiter_that_says_whom_it_follows_keeps_its_leader_followed() {
             },
         ),
     );
-    assert_eq!(rig.machine.rank().is_followed, Some(false), "another token");
+    assert!(!rig.machine.is_followed(), "another token");
 }
 
 /// The lone one's token went to a member of the ring, which led with it beside the ring's leader.
@@ -278,7 +278,7 @@ fn the_ring_keeps_its_leader_when_a_node_that_was_alone_is_back() {
     world.part = vec![0, 0, 1];
     world.run(ms(10_000));
     // The larger id is that of the one that was alone.
-    world.rigs[2].machine.set_token_id(id(i32::MAX - 1));
+    world.rigs[2].machine.change_token(id(i32::MAX - 1));
     world.rigs.iter_mut().for_each(Rig::forget);
     world.part = vec![0, 0, 0];
     world.run(ms(10_000));
@@ -401,9 +401,9 @@ fn candidates_that_died_together_cost_a_turn_the_time_of_one_pass() {
     let mut rig = Rig::leader(5);
     (2..=9).for_each(|it| rig.know(it));
     rig.run(ms(3000));
-    (2..=9).for_each(|it| rig.machine.penalties.gave(host(it)));
+    (2..=9).for_each(|it| rig.machine.penalties_mut().gave(host(it)));
     let first = rig.machine.counters().computes;
-    rig.machine.become_leader();
+    rig.machine.be_leader();
     while rig.machine.counters().computes == first {
         let due = rig.due().expect("a leader has time-outs");
         rig.run(due);

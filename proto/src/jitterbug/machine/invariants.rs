@@ -1,0 +1,194 @@
+//! What must hold of a node after each input. In builds with debug assertions it is looked at then, so that simulator and
+//! tests fail at the cause.
+
+use super::Jitterbug;
+use crate::jitterbug::role::{Pass, Restore, Role, Turn};
+
+impl Jitterbug {
+    /// # Panics
+    /// If an invariant does not hold.
+    pub(super) fn check_invariants(&self) {
+        if let Some(says) = self.broken_invariant() {
+            panic!("{says}: {self:?}");
+        }
+    }
+
+    fn broken_invariant(&self) -> Option<&'static str> {
+        let broken = INVARIANTS.iter().find(|(_, holds)| !holds(self));
+        broken.map(|(says, _)| *says)
+    }
+}
+
+type Invariant = (&'static str, fn(&Jitterbug) -> bool);
+
+const INVARIANTS: &[Invariant] = &[
+    ("a node without a network does nothing", |it| {
+        it.net.is_some() || matches!(it.role, Role::Orphan(None))
+    }),
+    ("an orphan with a network restores its ring", |it| {
+        it.net.is_none() || it.is_finished || !matches!(it.role, Role::Orphan(None))
+    }),
+    (
+        "a restore that is granted waits for a token on its way",
+        |it| {
+            let is_granted = it.role.restore().is_some_and(Restore::is_granted);
+            !is_granted || it.inbound.has_answered()
+        },
+    ),
+    ("the restore that goes on is the latest", |it| {
+        let latest = it.out.counters.restores;
+        (it.role.restore()).is_none_or(|restore| restore.number() == latest)
+    }),
+    (
+        "a waiter waits for no longer than renew_timeout",
+        |it| match &it.role {
+            Role::Waiter(waiter) => waiter.renew_at() <= it.now + it.options.renew_timeout,
+            _ => true,
+        },
+    ),
+    ("a leader has not given its token away", |it| {
+        it.role.turn().is_none() || it.gave.is_forgotten()
+    }),
+    ("a node that is to leave leads or has ended", |it| {
+        it.leave_by.is_none() || it.is_finished || it.role.turn().is_some()
+    }),
+    (
+        "a node that has ended gives, takes and computes nothing",
+        |it| {
+            !it.is_finished
+                || it.role.pass().is_none() && it.inbound.is_empty() && it.data.is_at_rest()
+        },
+    ),
+    ("local work is told whether it may use the token", |it| {
+        it.told_may_use == it.may_use_token()
+    }),
+    ("a leader computes in step 2, and only there", |it| {
+        let is_in_step_2 = it.role.turn().is_some_and(Turn::is_computing);
+        it.is_finished || is_in_step_2 == it.data.is_computing()
+    }),
+    (
+        "data waits for a decision behind a job, and not long",
+        |it| it.data.is_sound(),
+    ),
+    (
+        "a giver is put off only while the node gives its own token",
+        |it| it.role.pass().is_some() || !it.inbound.is_holding(),
+    ),
+    (
+        "every exchange is with another node, and few are open",
+        |it| it.inbound.is_sound() && it.inbound.givers().all(|giver| !it.is_own(giver)),
+    ),
+    ("no node of the list gives the token to itself", |it| {
+        let passes_to_own = |pass: &Pass| !pass.is_rival() && it.is_own(pass.to().ip);
+        !it.role.pass().is_some_and(passes_to_own)
+    }),
+    ("a pass ends after token_pass_timeout", |it| {
+        let end = it.now + it.options.token_pass_timeout;
+        it.role.pass().is_none_or(|pass| pass.deadline() <= end)
+    }),
+    ("no id is kept as a leader's", |it| !it.token_id.is_leader()),
+    (
+        "the list is in order, has its hash, and is not too long",
+        |it| it.list.is_sound(),
+    ),
+    ("leases are those of the nodes that count", |it| {
+        it.peers.is_sound()
+    }),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::StreamId;
+    use crate::jitterbug::role::Waiter;
+    use crate::jitterbug::tests::rig::{OWN, Rig, host, ms};
+    use crate::jitterbug::{Command, Compute, Options};
+
+    const STREAM: StreamId = StreamId {
+        slot: 100,
+        generation: 1,
+    };
+
+    fn waiter() -> Rig {
+        Rig::waiter(5)
+    }
+
+    fn leader() -> Rig {
+        Rig::leader(5)
+    }
+
+    fn giver() -> Rig {
+        let mut rig = leader();
+        rig.know(2);
+        rig.next_candidate();
+        rig
+    }
+
+    fn computing() -> Rig {
+        let options = Options {
+            compute: Compute::Program,
+            ..Options::default()
+        };
+        Rig::leader_with(options, 5)
+    }
+
+    fn grant(it: &mut Jitterbug) {
+        let late = it.now + ms(60_000);
+        let restore = it.role.restore_mut().unwrap();
+        while !restore.is_granted() {
+            restore.go_on(late, 0, ms(0));
+        }
+    }
+
+    fn accept(it: &mut Jitterbug, from: u8) {
+        it.inbound.accept(STREAM, host(from), it.now);
+    }
+
+    type Spoilt = (fn() -> Rig, fn(&mut Jitterbug));
+
+    /// In the order of the invariants, a machine and how it is spoilt.
+    const SPOILT: &[Spoilt] = &[
+        (Rig::orphan, |it| it.net = None),
+        (Rig::orphan, |it| it.role = Role::Orphan(None)),
+        (Rig::orphan, grant),
+        (Rig::orphan, |it| it.out.counters.restores += 1),
+        (waiter, |it| {
+            it.role = Role::Waiter(Waiter::new(it.now + ms(60_000), false));
+        }),
+        (leader, |it| it.gave.note(it.rank(), it.now)),
+        (waiter, |it| it.leave_by = Some(it.now)),
+        (giver, |it| it.is_finished = true),
+        (leader, |it| it.told_may_use = false),
+        (computing, |it| it.data.cancel_computation()),
+        (leader, |it| assert!(it.data.receive(b"9".to_vec()))),
+        (leader, |it| {
+            accept(it, 2);
+            it.inbound.get_mut(STREAM).unwrap().hold();
+        }),
+        (leader, |it| accept(it, OWN)),
+        (giver, |it| it.begin_pass(it.own().unwrap(), false)),
+        (giver, |it| it.options.token_pass_timeout = ms(0)),
+        (leader, |it| it.token_id = it.token_id.said_by(true)),
+        (leader, |it| it.list.spoil()),
+        (leader, |it| it.peers.spoil()),
+    ];
+
+    #[test]
+    fn each_is_told_of_by_its_sentence_when_it_is_broken() {
+        assert_eq!(SPOILT.len(), INVARIANTS.len());
+        for (&(machine, spoil), (says, _)) in SPOILT.iter().zip(INVARIANTS) {
+            let mut machine = machine().machine;
+            assert_eq!(machine.broken_invariant(), None, "{says}");
+            spoil(&mut machine);
+            assert_eq!(machine.broken_invariant(), Some(*says));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "no id is kept as a leader's")]
+    fn an_input_that_leaves_one_broken_panics() {
+        let mut rig = leader();
+        rig.machine.token_id = rig.machine.token_id.said_by(true);
+        rig.command(Command::Yield);
+    }
+}

@@ -1,0 +1,64 @@
+//! What only tests set and see.
+
+use std::time::Duration;
+
+use ring_codec::jitterbug::{Node, TokenId};
+
+use super::Jitterbug;
+use crate::jitterbug::data::Data;
+use crate::jitterbug::nodes::Penalties;
+
+impl Jitterbug {
+    pub(crate) const fn set_token(&mut self, id: TokenId) {
+        self.token_id = id;
+    }
+
+    /// A leader has another token, which was announced just now.
+    pub(crate) fn lead_with(&mut self, id: TokenId) {
+        self.set_token_id(id);
+        self.announcements.sent(self.now);
+    }
+
+    pub(crate) const fn set_work(&mut self, has_work: bool) {
+        self.has_work = has_work;
+    }
+
+    pub(crate) const fn data_mut(&mut self) -> &mut Data {
+        &mut self.data
+    }
+
+    pub(crate) const fn penalties_mut(&mut self) -> &mut Penalties {
+        &mut self.penalties
+    }
+
+    pub(crate) fn be_orphan(&mut self) {
+        self.become_orphan();
+    }
+
+    pub(crate) fn be_waiter(&mut self) {
+        self.become_waiter(false);
+    }
+
+    /// Who leads with a stronger token.
+    pub(crate) fn stronger_leader(&self) -> Option<Node> {
+        self.stronger().map(|it| it.leader)
+    }
+
+    pub(crate) fn be_leader(&mut self) {
+        self.become_leader();
+    }
+
+    pub(crate) fn change_token(&mut self, id: TokenId) {
+        self.set_token_id(id);
+    }
+
+    /// How long a restore lasts at least.
+    pub(crate) fn restores_for(&self) -> Duration {
+        self.least_restore()
+    }
+
+    /// Whether other nodes follow the own token.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.rank().is_followed == Some(true)
+    }
+}

@@ -1,0 +1,72 @@
+//! Going from one state to another (`docs/jitterbug.md`, sections 2, 3 and 5).
+
+use ring_codec::jitterbug::TokenId;
+
+use super::Jitterbug;
+use crate::jitterbug::Event;
+use crate::jitterbug::role::{Restore, Role, Turn, Waiter};
+
+impl Jitterbug {
+    pub(super) fn set_token_id(&mut self, id: TokenId) {
+        let id = id.said_by(false);
+        if id != self.token_id {
+            self.token_id = id;
+            self.announcements.changed(id);
+        }
+    }
+
+    /// Leaves the state that the node is in.
+    pub(super) fn enter(&mut self, role: Role) {
+        self.abort_pass();
+        // What was computed for a turn that is over would be computed twice.
+        self.data.cancel_computation();
+        self.role = role;
+        self.tell_state();
+    }
+
+    pub(super) fn tell_state(&mut self) {
+        self.out.event(Event::StateChanged {
+            state: self.role.state(),
+            token_id: self.token_id.random(),
+        });
+    }
+
+    /// Begins a restore, if there is a network; a node that is to leave ends instead.
+    pub(super) fn become_orphan(&mut self) {
+        if self.net.is_none() || self.leave_by.is_some() {
+            self.enter(Role::Orphan(None));
+            if self.leave_by.is_some() {
+                self.finish();
+            }
+            return;
+        }
+        self.out.counters.restores += 1;
+        self.company.begins_restore(self.now, self.spoke);
+        let least = self.least_restore();
+        let restore = Restore::new(self.now, self.out.counters.restores, least);
+        self.enter(Role::Orphan(Some(restore)));
+        self.out.event(Event::RestoreBegan);
+        self.on_restore_due();
+    }
+
+    pub(super) fn become_waiter(&mut self, owes: bool) {
+        self.enter(Role::Waiter(Waiter::new(
+            self.now + self.options.renew_timeout,
+            owes,
+        )));
+        if self.leave_by.is_some() {
+            self.finish();
+        }
+    }
+
+    pub(super) fn become_leader(&mut self) {
+        self.gave.forget();
+        let turn = self.next_turn(false);
+        self.enter(Role::Leader(turn));
+    }
+
+    pub(super) fn next_turn(&mut self, is_untaken: bool) -> Turn {
+        self.turns += 1;
+        Turn::new(self.now, is_untaken)
+    }
+}

@@ -1,0 +1,100 @@
+//! Nodes in an order that does not change, one an address.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ring_codec::jitterbug::Node;
+
+/// What has become of a node that was put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Put {
+    /// Its address is new.
+    Added,
+    /// It had another port.
+    Moved,
+    /// Nothing has changed.
+    Known,
+}
+
+/// Nodes in the order in which they came.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Nodes {
+    nodes: Vec<Node>,
+    /// Where the node of an address is.
+    places: BTreeMap<IpAddr, usize>,
+}
+
+impl Nodes {
+    pub(crate) fn as_slice(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(crate) fn place(&self, address: IpAddr) -> Option<usize> {
+        self.places.get(&address).copied()
+    }
+
+    pub(crate) fn get(&self, place: usize) -> Option<Node> {
+        self.nodes.get(place).copied()
+    }
+
+    pub(crate) fn contains(&self, address: IpAddr) -> bool {
+        self.places.contains_key(&address)
+    }
+
+    pub(crate) fn port(&self, address: IpAddr) -> Option<u16> {
+        let node = self.get(self.place(address)?)?;
+        Some(node.port)
+    }
+
+    /// Appends a node, or replaces the port of its address in place.
+    pub(crate) fn put(&mut self, node: Node) -> Put {
+        let known = self.place(node.ip).and_then(|at| self.nodes.get_mut(at));
+        match known {
+            Some(known) if *known == node => Put::Known,
+            Some(known) => {
+                *known = node;
+                Put::Moved
+            }
+            None => {
+                self.places.insert(node.ip, self.nodes.len());
+                self.nodes.push(node);
+                Put::Added
+            }
+        }
+    }
+
+    /// Takes one out; those behind it move up.
+    pub(crate) fn remove(&mut self, address: IpAddr) {
+        let Some(place) = self.places.remove(&address) else {
+            return;
+        };
+        self.nodes.remove(place);
+        for behind in self.places.values_mut().filter(|it| **it > place) {
+            *behind -= 1;
+        }
+    }
+
+    /// Keeps those that `keeps` says.
+    pub(crate) fn retain(&mut self, keeps: impl FnMut(&Node) -> bool) {
+        self.nodes.retain(keeps);
+        self.places = self.nodes.iter().map(|it| it.ip).zip(0..).collect();
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<Node> {
+        self.places.clear();
+        std::mem::take(&mut self.nodes)
+    }
+
+    #[cfg(debug_assertions)]
+    pub(crate) fn is_sound(&self) -> bool {
+        let places = self.nodes.iter().zip(0..);
+        self.places.len() == self.nodes.len()
+            && places
+                .into_iter()
+                .all(|(it, at)| self.place(it.ip) == Some(at))
+    }
+}

@@ -1,0 +1,51 @@
+//! The strongest announcement heard (`docs/jitterbug.md`, section 8).
+
+use std::time::Duration;
+
+use ring_codec::jitterbug::Node;
+
+use super::rank::Rank;
+use crate::time::Instant;
+
+/// A leader that was heard.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Heard {
+    pub(crate) rank: Rank,
+    pub(crate) leader: Node,
+    pub(crate) at: Instant,
+}
+
+/// The strongest announcement of late.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Rival(Option<Heard>);
+
+impl Rival {
+    /// An announcement was heard. One of another leader that is younger than `period` stays if it is stronger.
+    pub(crate) fn note(&mut self, rank: Rank, leader: Node, now: Instant, period: Duration) {
+        let stays = self
+            .of_late(now, period)
+            .is_some_and(|known| known.leader.ip != leader.ip && known.rank.is_above(rank));
+        if !stays {
+            self.0 = Some(Heard {
+                rank,
+                leader,
+                at: now,
+            });
+        }
+    }
+
+    /// The leader of a token that is stronger than this, if one was heard less than a `period` ago.
+    pub(crate) fn above(self, rank: Rank, now: Instant, period: Duration) -> Option<Heard> {
+        let heard = self.of_late(now, period);
+        heard.filter(|heard| heard.rank.is_above(rank))
+    }
+
+    /// The strongest announcement, if it is younger than a `period`.
+    pub(crate) fn of_late(self, now: Instant, period: Duration) -> Option<Heard> {
+        self.0.filter(|heard| now.since(heard.at) < period)
+    }
+
+    pub(crate) const fn forget(&mut self) {
+        self.0 = None;
+    }
+}
