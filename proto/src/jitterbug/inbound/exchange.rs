@@ -187,12 +187,8 @@ impl Exchange {
         match &mut self.stage {
             Stage::Held => Ok(Step::Wait(0)),
             Stage::Opening if is_kind(bytes, Kind::Tp6) && self.terms.is_none() => {
-                let read = Message::decode_stream(bytes, StreamState::Open, options.max_nodes);
-                match read.map_err(|error| Reason::of(&error))? {
-                    Streamed::Message {
-                        message: Message::Tp6 { terms },
-                        consumed,
-                    } => {
+                match message(bytes, options)? {
+                    Some((Message::Tp6 { terms }, consumed)) => {
                         self.terms = Some(terms);
                         match separates(&terms, options) {
                             None => Ok(Step::On(consumed)),
@@ -200,30 +196,24 @@ impl Exchange {
                             Some(_) => Err(Reason::Policy),
                         }
                     }
-                    Streamed::Message { .. } => Err(Reason::Order),
-                    Streamed::Incomplete { .. } => Ok(Step::Wait(0)),
+                    Some(_) => Err(Reason::Order),
+                    None => Ok(Step::Wait(0)),
                 }
             }
             Stage::Opening | Stage::Released => {
                 due(bytes, Kind::Tp1)?;
                 token(bytes)?;
-                let read = Message::decode_stream(bytes, StreamState::Open, options.max_nodes);
-                match read.map_err(|error| Reason::of(&error))? {
-                    Streamed::Message {
-                        message:
-                            Message::Tp1 {
-                                token_id,
-                                node_list_hash,
-                            },
-                        consumed,
-                    } => Ok(Step::Offered(Offer {
-                        id: token_id,
-                        hash: node_list_hash,
-                        len: consumed,
-                    })),
-                    Streamed::Message { .. } => Err(Reason::Order),
-                    Streamed::Incomplete { .. } => Ok(Step::Wait(0)),
-                }
+                let Some((message, len)) = message(bytes, options)? else {
+                    return Ok(Step::Wait(0));
+                };
+                let Message::Tp1 {
+                    token_id: id,
+                    node_list_hash: hash,
+                } = message
+                else {
+                    return Err(Reason::Order);
+                };
+                Ok(Step::Offered(Offer { id, hash, len }))
             }
             Stage::List(offer, reader) => {
                 if reader.is_new() {
@@ -280,6 +270,15 @@ enum Step {
     Offered(Offer),
     /// So many bytes are done with, and something else is due.
     On(usize),
+}
+
+/// The message at the front and its length, if all of it is there.
+fn message<'a>(bytes: &'a [u8], options: &Options) -> Result<Option<(Message<'a>, usize)>, Reason> {
+    let read = Message::decode_stream(bytes, StreamState::Open, options.max_nodes);
+    Ok(match read.map_err(|error| Reason::of(&error))? {
+        Streamed::Message { message, consumed } => Some((message, consumed)),
+        Streamed::Incomplete { .. } => None,
+    })
 }
 
 /// Whether the first byte is that of the message which is due.

@@ -206,7 +206,7 @@ impl Jitterbug {
         self.refuse(&changes.refused);
         self.tell_added(&changes.added);
         for node in changes.forgotten {
-            self.tell_forgotten(node);
+            self.out.event(Event::NodeForgotten { node });
         }
     }
 }

@@ -142,9 +142,4 @@ impl Jitterbug {
             }
         }
     }
-
-    /// Breaks the pass off, if there is one.
-    pub(super) fn abort_pass(&mut self) {
-        self.end_pass(End::Aborted);
-    }
 }

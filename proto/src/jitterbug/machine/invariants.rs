@@ -22,9 +22,10 @@ impl Jitterbug {
 type Invariant = (&'static str, fn(&Jitterbug) -> bool);
 
 const INVARIANTS: &[Invariant] = &[
-    ("a node without a network does nothing", |it| {
-        it.net.is_some() || matches!(it.role, Role::Orphan(None))
-    }),
+    (
+        "a node without a network is an orphan that asks nobody",
+        |it| it.net.is_some() || matches!(it.role, Role::Orphan(None)),
+    ),
     ("an orphan with a network restores its ring", |it| {
         it.net.is_none() || it.is_finished || !matches!(it.role, Role::Orphan(None))
     }),
@@ -46,7 +47,7 @@ const INVARIANTS: &[Invariant] = &[
             _ => true,
         },
     ),
-    ("a leader has not given its token away", |it| {
+    ("a leader remembers no token that it gave away", |it| {
         it.role.turn().is_none() || it.gave.is_forgotten()
     }),
     ("a node that is to leave leads or has ended", |it| {
@@ -67,7 +68,7 @@ const INVARIANTS: &[Invariant] = &[
         it.is_finished || is_in_step_2 == it.data.is_computing()
     }),
     (
-        "data waits for a decision behind a job, and not long",
+        "data waits for a decision only behind a job, 16 at most",
         |it| it.data.is_sound(),
     ),
     (
@@ -75,18 +76,23 @@ const INVARIANTS: &[Invariant] = &[
         |it| it.role.pass().is_some() || !it.inbound.is_holding(),
     ),
     (
-        "every exchange is with another node, and few are open",
+        "each exchange is with another node, and 16 at most are open",
         |it| it.inbound.is_sound() && it.inbound.givers().all(|giver| !it.is_own(giver)),
     ),
-    ("no node of the list gives the token to itself", |it| {
-        let passes_to_own = |pass: &Pass| !pass.is_rival() && it.is_own(pass.to().ip);
-        !it.role.pass().is_some_and(passes_to_own)
-    }),
+    (
+        "a pass to a node of the list is never to the node itself",
+        |it| {
+            let passes_to_own = |pass: &Pass| !pass.is_rival() && it.is_own(pass.to().ip);
+            !it.role.pass().is_some_and(passes_to_own)
+        },
+    ),
     ("a pass ends after token_pass_timeout", |it| {
         let end = it.now + it.options.token_pass_timeout;
         it.role.pass().is_none_or(|pass| pass.deadline() <= end)
     }),
-    ("no id is kept as a leader's", |it| !it.token_id.is_leader()),
+    ("the token id is kept without the sign of a leader", |it| {
+        !it.token_id.is_leader()
+    }),
     (
         "the list is in order, has its hash, and is not too long",
         |it| it.list.is_sound(),
@@ -100,9 +106,9 @@ const INVARIANTS: &[Invariant] = &[
 mod tests {
     use super::*;
     use crate::StreamId;
+    use crate::jitterbug::Command;
     use crate::jitterbug::role::Waiter;
-    use crate::jitterbug::tests::rig::{OWN, Rig, host, ms};
-    use crate::jitterbug::{Command, Compute, Options};
+    use crate::jitterbug::tests::rig::{OWN, Rig, computing, host, ms};
 
     const STREAM: StreamId = StreamId {
         slot: 100,
@@ -118,18 +124,11 @@ mod tests {
     }
 
     fn giver() -> Rig {
-        let mut rig = leader();
-        rig.know(2);
-        rig.next_candidate();
-        rig
+        Rig::giver().0
     }
 
-    fn computing() -> Rig {
-        let options = Options {
-            compute: Compute::Program,
-            ..Options::default()
-        };
-        Rig::leader_with(options, 5)
+    fn computes() -> Rig {
+        Rig::leader_with(computing(), 5)
     }
 
     fn grant(it: &mut Jitterbug) {
@@ -159,7 +158,7 @@ mod tests {
         (waiter, |it| it.leave_by = Some(it.now)),
         (giver, |it| it.is_finished = true),
         (leader, |it| it.told_may_use = false),
-        (computing, |it| it.data.cancel_computation()),
+        (computes, |it| it.data.cancel_computation()),
         (leader, |it| assert!(it.data.receive(b"9".to_vec()))),
         (leader, |it| {
             accept(it, 2);
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "no id is kept as a leader's")]
+    #[should_panic(expected = "the token id is kept without the sign of a leader")]
     fn an_input_that_leaves_one_broken_panics() {
         let mut rig = leader();
         rig.machine.token_id = rig.machine.token_id.said_by(true);

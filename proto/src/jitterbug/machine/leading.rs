@@ -155,15 +155,11 @@ impl Jitterbug {
             if self.peers.has_heard(node) || self.is_own(node) {
                 continue;
             }
-            if let Some(entry) = self.list.forget(node) {
-                self.penalties.forget(node);
-                self.tell_forgotten(entry);
+            if let Some(node) = self.list.forget(node) {
+                self.penalties.forget(node.ip);
+                self.out.event(Event::NodeForgotten { node });
             }
         }
-    }
-
-    pub(super) fn tell_forgotten(&mut self, node: Node) {
-        self.out.event(Event::NodeForgotten { node });
     }
 
     pub(super) fn tell_added(&mut self, nodes: &[Node]) {

@@ -4,7 +4,7 @@ use ring_codec::jitterbug::TokenId;
 
 use super::Jitterbug;
 use crate::jitterbug::Event;
-use crate::jitterbug::role::{Restore, Role, Turn, Waiter};
+use crate::jitterbug::role::{End, Restore, Role, Turn, Waiter};
 
 impl Jitterbug {
     pub(super) fn set_token_id(&mut self, id: TokenId) {
@@ -17,7 +17,7 @@ impl Jitterbug {
 
     /// Leaves the state that the node is in.
     pub(super) fn enter(&mut self, role: Role) {
-        self.abort_pass();
+        self.end_pass(End::Aborted);
         // What was computed for a turn that is over would be computed twice.
         self.data.cancel_computation();
         self.role = role;

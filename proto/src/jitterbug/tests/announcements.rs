@@ -1,7 +1,6 @@
 //! Section 8, announcements and merging rings.
 
-use super::rig::{EVERYBODY, Rig, Said, ms, node, tr1};
-use crate::jitterbug::{Command, Options, State};
+use super::prelude::*;
 
 fn announced(rig: &mut Rig) -> usize {
     let said = rig.said();
@@ -68,13 +67,7 @@ fn what_a_waiter_has_heard_of_the_token_counts_when_it_takes_it() {
 
 #[test]
 fn a_leader_that_passes_at_once_announces_too() {
-    let options = Options {
-        hold: ms(0),
-        ..Options::default()
-    };
-    let mut rig = Rig::new(options);
-    rig.hear(9, &super::rig::tr2(1));
-    rig.forget();
+    let mut rig = Rig::waiter_with(holding(ms(0)));
     rig.given(2, 9, &[1, 2].map(node), b"1");
     assert_eq!(announced(&mut rig), 1);
     assert!(rig.candidate().is_some());
@@ -82,15 +75,14 @@ fn a_leader_that_passes_at_once_announces_too() {
 
 #[test]
 fn a_leader_that_passes_announces_only_once_the_pass_has_ended() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
+    let mut rig = Rig::leader_of(2);
     rig.command(Command::Work(true));
     rig.run(ms(900));
     rig.command(Command::Work(false));
     let (stream, _) = rig.candidate().expect("it passes");
     rig.run(ms(300));
     assert_eq!(announced(&mut rig), 0);
-    rig.gone(stream, crate::Closed::Refused);
+    rig.gone(stream, Closed::Refused);
     assert_eq!(announced(&mut rig), 1);
 }
 
@@ -117,17 +109,6 @@ fn a_rival_counts_only_if_its_id_is_above_the_own_one() {
     assert_eq!(rig.machine.stronger_leader(), None);
     rig.hear_tr1(2, 4);
     assert_eq!(rig.machine.stronger_leader(), None);
-}
-
-#[test]
-fn a_leader_gives_its_token_to_a_stronger_one_at_once() {
-    let mut rig = Rig::leader(5);
-    rig.know(3);
-    rig.hear_tr1(2, 6);
-    let (stream, number) = rig.next_candidate();
-    assert_eq!(number, 2);
-    rig.takes(stream);
-    assert_eq!(rig.state(), State::Waiter);
 }
 
 #[test]

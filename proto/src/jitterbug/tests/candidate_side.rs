@@ -1,39 +1,26 @@
 //! Section 7, the candidate's side of a pass.
 
-use super::rig::{Fate, Rig, TP2, TP3, hash, ms, network, node, tp1, tp4, tp5};
-use crate::jitterbug::{Acceptance, Event, Net, Reason, State};
-use crate::{Closed, StreamId};
+use super::prelude::*;
 
 const LIST: [u8; 2] = [2, 1];
 
-fn list() -> [ring_codec::jitterbug::Node; 2] {
+fn list() -> [Node; 2] {
     LIST.map(node)
-}
-
-/// A leader that is passing its token 5 to node 2.
-fn passing(token: i32) -> (Rig, StreamId) {
-    let mut rig = Rig::leader(token);
-    rig.know(2);
-    let (stream, _) = rig.next_candidate();
-    (rig, stream)
 }
 
 #[test]
 fn tp1_is_answered_by_tp3_if_the_list_is_the_same_and_else_by_tp2() {
     let mut rig = Rig::waiter(5);
-    let stream = rig.accept(2);
-    rig.receive(stream, &tp1(9, hash(&[node(1)])));
+    let stream = rig.offer(2, 9, hash(&[node(1)]));
     assert_eq!(rig.written(stream), TP3);
-    let stream = rig.accept(2);
-    rig.receive(stream, &tp1(9, hash(&list())));
+    let stream = rig.offer(2, 9, hash(&list()));
     assert_eq!(rig.written(stream), TP2);
 }
 
 #[test]
 fn every_node_that_is_not_passing_answers_at_once() {
     for mut rig in [Rig::orphan(), Rig::waiter(5), Rig::leader(5)] {
-        let stream = rig.accept(2);
-        rig.receive(stream, &tp1(1, 7));
+        let stream = rig.offer(2, 1, 7);
         assert_eq!(rig.written(stream), TP2);
     }
 }
@@ -71,11 +58,9 @@ fn a_leader_merges_and_keeps_the_larger_id() {
     }
 }
 
-/// A node that has given token 5 away.
-fn gave(to: u8) -> Rig {
-    let mut rig = Rig::leader(5);
-    rig.know(to);
-    let (stream, _) = rig.next_candidate();
+/// A node that has given token 5 to node 2.
+fn gave() -> Rig {
+    let (mut rig, stream) = Rig::giver();
     rig.takes(stream);
     rig.forget();
     rig
@@ -83,7 +68,7 @@ fn gave(to: u8) -> Rig {
 
 #[test]
 fn a_token_weaker_than_one_given_away_of_late_is_absorbed() {
-    let mut rig = gave(2);
+    let mut rig = gave();
     rig.run(ms(1000));
     let due = rig.due();
     let stream = rig.given(3, 4, &[node(3)], b"");
@@ -96,12 +81,11 @@ fn a_token_weaker_than_one_given_away_of_late_is_absorbed() {
 
 #[test]
 fn an_orphan_absorbs_too_and_its_restore_goes_on() {
-    let mut rig = gave(2);
+    let mut rig = gave();
     rig.run(ms(1999));
     rig.given(2, 6, &[1, 2].map(node), b"9");
     let (stream, _) = rig.next_candidate();
-    rig.connected(stream);
-    rig.receive(stream, TP3);
+    rig.gives(stream);
     rig.receive_end(stream, &[]);
     assert_eq!(rig.state(), State::Waiter);
     rig.run(ms(1990));
@@ -114,15 +98,8 @@ fn an_orphan_absorbs_too_and_its_restore_goes_on() {
 }
 
 #[test]
-fn a_token_as_strong_as_the_one_given_away_is_taken() {
-    let mut rig = gave(2);
-    rig.given(2, 5, &[1, 2].map(node), b"9");
-    assert_eq!((rig.state(), rig.token()), (State::Leader, 5));
-}
-
-#[test]
-fn what_was_given_away_counts_no_longer_once_the_node_leads_again() {
-    let mut rig = gave(2);
+fn a_token_as_strong_as_the_one_given_away_is_taken_and_that_one_counts_no_longer() {
+    let mut rig = gave();
     rig.given(2, 5, &[1, 2].map(node), b"9");
     assert_eq!((rig.state(), rig.token()), (State::Leader, 5));
     rig.machine.be_orphan();
@@ -133,7 +110,7 @@ fn what_was_given_away_counts_no_longer_once_the_node_leads_again() {
 
 #[test]
 fn after_renew_timeout_what_was_given_away_counts_no_longer() {
-    let mut rig = gave(2);
+    let mut rig = gave();
     rig.run(ms(1999));
     rig.machine.be_waiter();
     rig.drain();
@@ -144,9 +121,8 @@ fn after_renew_timeout_what_was_given_away_counts_no_longer() {
 
 #[test]
 fn a_token_of_which_nobody_knows_whether_it_was_taken_was_not_given_away() {
-    let (mut rig, stream) = passing(5);
-    rig.connected(stream);
-    rig.receive(stream, TP3);
+    let (mut rig, stream) = Rig::giver();
+    rig.gives(stream);
     rig.gone(stream, Closed::Reset);
     assert_eq!(rig.state(), State::Orphan);
     rig.given(3, 4, &[node(3)], b"");
@@ -157,10 +133,9 @@ fn a_token_of_which_nobody_knows_whether_it_was_taken_was_not_given_away() {
 fn a_passing_leader_gives_way_to_a_larger_pair_of_id_and_address() {
     // (id, address) of the giver against (5, 10.0.0.1).
     for (given, from, gives_way) in [(6, 3, true), (5, 3, true), (4, 3, false)] {
-        let (mut rig, stream) = passing(5);
+        let (mut rig, stream) = Rig::giver();
         rig.connected(stream);
-        let inbound = rig.accept(from);
-        rig.receive(inbound, &tp1(given, 7));
+        let inbound = rig.offer(from, given, 7);
         let answered = rig.written(inbound) == TP2;
         assert_eq!(answered, gives_way, "{given} of {from}");
         let fate = if gives_way { Fate::Reset } else { Fate::Open };
@@ -172,8 +147,7 @@ fn a_passing_leader_gives_way_to_a_larger_pair_of_id_and_address() {
     rig.link(Net::Up(network(200)));
     rig.know(2);
     let (stream, _) = rig.next_candidate();
-    let inbound = rig.accept(3);
-    rig.receive(inbound, &tp1(5, 7));
+    let inbound = rig.offer(3, 5, 7);
     assert_eq!(
         (rig.written(inbound), rig.fate(stream)),
         (vec![], Fate::Open)
@@ -182,35 +156,31 @@ fn a_passing_leader_gives_way_to_a_larger_pair_of_id_and_address() {
 
 #[test]
 fn a_leader_gives_way_as_long_as_no_byte_of_tp5_has_left() {
-    let (mut rig, stream) = passing(5);
+    let (mut rig, stream) = Rig::giver();
     rig.connected(stream);
     // The kernel takes no byte of TP4, behind which TP5 waits.
     rig.room = 0;
     rig.receive(stream, TP2);
     rig.room = 1;
-    let inbound = rig.accept(3);
-    rig.receive(inbound, &tp1(6, 7));
+    let inbound = rig.offer(3, 6, 7);
     assert_eq!(rig.written(inbound), TP2);
     assert_eq!(rig.fate(stream), Fate::Reset);
 }
 
 #[test]
 fn a_leader_never_gives_way_once_a_byte_of_tp5_has_left() {
-    let (mut rig, stream) = passing(5);
-    rig.connected(stream);
-    rig.receive(stream, TP3);
-    let inbound = rig.accept(3);
-    rig.receive(inbound, &tp1(6, 7));
+    let (mut rig, stream) = Rig::giver();
+    rig.gives(stream);
+    let inbound = rig.offer(3, 6, 7);
     assert_eq!(rig.written(inbound), []);
     assert_eq!(rig.fate(stream), Fate::Finished);
 }
 
 #[test]
 fn after_giving_way_the_leader_goes_on_with_step_4() {
-    let (mut rig, stream) = passing(5);
+    let (mut rig, stream) = Rig::giver();
     rig.connected(stream);
-    let inbound = rig.accept(3);
-    rig.receive(inbound, &tp1(6, hash(&[node(3)])));
+    let inbound = rig.offer(3, 6, hash(&[node(3)]));
     rig.know(4);
     rig.receive(inbound, &tp4(&[node(3)]));
     let computes = rig.machine.counters().computes;
@@ -224,10 +194,9 @@ fn after_giving_way_the_leader_goes_on_with_step_4() {
 
 #[test]
 fn an_offer_that_waits_is_answered_when_the_pass_to_the_one_candidate_has_ended() {
-    let (mut rig, stream) = passing(5);
+    let (mut rig, stream) = Rig::giver();
     rig.know(4);
-    let inbound = rig.accept(3);
-    rig.receive(inbound, &tp1(4, hash(&[node(3)])));
+    let inbound = rig.offer(3, 4, hash(&[node(3)]));
     rig.receive(inbound, &tp4(&[node(3)])[..4]);
     assert_eq!(rig.written(inbound), []);
     rig.gone(stream, Closed::Refused);
@@ -240,9 +209,8 @@ fn an_offer_that_waits_is_answered_when_the_pass_to_the_one_candidate_has_ended(
 
 #[test]
 fn a_waiter_takes_the_token_that_it_left_waiting_as_a_leader() {
-    let (mut rig, stream) = passing(5);
-    let inbound = rig.accept(3);
-    rig.receive(inbound, &tp1(4, hash(&[1, 2].map(node))));
+    let (mut rig, stream) = Rig::giver();
+    let inbound = rig.offer(3, 4, hash(&[1, 2].map(node)));
     rig.takes(stream);
     assert_eq!(rig.state(), State::Waiter);
     assert_eq!(rig.written(inbound), TP3);
@@ -253,11 +221,9 @@ fn a_waiter_takes_the_token_that_it_left_waiting_as_a_leader() {
 
 #[test]
 fn an_orphan_takes_the_token_that_it_left_waiting_as_a_leader() {
-    let (mut rig, stream) = passing(5);
-    rig.connected(stream);
-    rig.receive(stream, TP3);
-    let inbound = rig.accept(3);
-    rig.receive(inbound, &tp1(4, hash(&[1, 2].map(node))));
+    let (mut rig, stream) = Rig::giver();
+    rig.gives(stream);
+    let inbound = rig.offer(3, 4, hash(&[1, 2].map(node)));
     assert_eq!(rig.written(inbound), []);
     rig.gone(stream, Closed::Reset);
     assert_eq!(rig.state(), State::Orphan);
@@ -270,9 +236,8 @@ fn an_orphan_takes_the_token_that_it_left_waiting_as_a_leader() {
 fn an_exchange_is_judged_by_the_state_at_its_end() {
     let mut rig = Rig::orphan();
     rig.run(ms(400));
-    let inbound = rig.accept(3);
-    rig.receive(inbound, &tp1(4, hash(&[node(1)])));
-    rig.hear(2, &super::rig::tr2(1));
+    let inbound = rig.offer(3, 4, hash(&[node(1)]));
+    rig.hear(2, &tr2(1));
     assert_eq!(rig.state(), State::Waiter);
     rig.receive_end(inbound, &tp5(4, b""));
     assert_eq!(rig.machine.counters().taken, 1);
@@ -284,8 +249,7 @@ fn nothing_of_an_exchange_counts_before_its_end() {
     for cut in 0..=whole.len() {
         let mut rig = Rig::waiter(5);
         let before = rig.machine.snapshot();
-        let stream = rig.accept(2);
-        rig.receive(stream, &tp1(9, hash(&list())));
+        let stream = rig.offer(2, 9, hash(&list()));
         rig.receive(stream, &whole[..cut]);
         rig.gone(stream, Closed::Reset);
         assert_eq!(rig.machine.snapshot(), before);
@@ -317,8 +281,7 @@ fn a_stream_may_be_cut_anywhere() {
 fn a_token_is_dropped_if_token_pass_timeout_has_gone_by_since_accept() {
     for (after, taken) in [(499, true), (500, false)] {
         let mut rig = Rig::waiter(5);
-        let stream = rig.accept(2);
-        rig.receive(stream, &tp1(9, hash(&[node(1)])));
+        let stream = rig.offer(2, 9, hash(&[node(1)]));
         // No time-out is handled: the process has stood still.
         rig.stop(ms(after));
         rig.receive_end(stream, &tp5(9, b"7"));
@@ -346,8 +309,7 @@ fn nothing_restarts_a_waiters_timer() {
     rig.run(ms(1000));
     rig.hear_tr1(2, 9);
     rig.hear_tr1(2, -9);
-    let stream = rig.accept(2);
-    rig.receive(stream, &tp1(9, 1));
+    rig.offer(2, 9, 1);
     rig.run(ms(999));
     assert_eq!(rig.state(), State::Waiter);
     rig.run(ms(1));
@@ -357,8 +319,7 @@ fn nothing_restarts_a_waiters_timer() {
 #[test]
 fn one_connection_an_address_a_new_one_resets_the_older() {
     let mut rig = Rig::waiter(5);
-    let first = rig.accept(2);
-    rig.receive(first, &tp1(9, 1));
+    let first = rig.offer(2, 9, 1);
     let other = rig.accept(3);
     let second = rig.accept(2);
     assert_eq!(rig.fate(first), Fate::Reset);

@@ -1,8 +1,6 @@
 //! Section 5, candidates and penalties.
 
-use super::rig::{Rig, TP3, hash, ms, node, tp1, tp4, tp5, tr1};
-use crate::jitterbug::{Options, State};
-use crate::{Closed, StreamId};
+use super::prelude::*;
 
 fn penalty(rig: &Rig, number: u8) -> (u32, u32) {
     let snapshot = rig.machine.snapshot();
@@ -17,31 +15,20 @@ fn penalty(rig: &Rig, number: u8) -> (u32, u32) {
 
 /// A leader with so many other nodes in its list, and no hold.
 fn ring(nodes: u8) -> Rig {
-    let options = Options {
-        hold: ms(0),
-        ..Options::default()
-    };
-    let mut rig = Rig::leader_with(options, 5);
+    let mut rig = Rig::leader_with(holding(ms(0)), 5);
     (2..=nodes).for_each(|it| rig.know(it));
     rig
-}
-
-/// The next candidate, which nobody answers for.
-fn refused(rig: &mut Rig) -> u8 {
-    let (stream, number) = rig.next_candidate();
-    rig.gone(stream, Closed::Refused);
-    number
 }
 
 #[test]
 fn candidates_are_tried_in_the_order_of_the_list_from_the_own_entry_on() {
     let mut rig = ring(4);
-    assert_eq!([(); 3].map(|()| refused(&mut rig)), [2, 3, 4]);
+    assert_eq!([(); 3].map(|()| rig.refuse_next()), [2, 3, 4]);
     // The own entry is the third of four.
     let mut rig = Rig::waiter(5);
     (2..=4).for_each(|it| rig.know(it));
     rig.given(3, 9, &[3, 4, 1, 2].map(node), b"1");
-    assert_eq!([(); 3].map(|()| refused(&mut rig)), [2, 3, 4]);
+    assert_eq!([(); 3].map(|()| rig.refuse_next()), [2, 3, 4]);
 }
 
 #[test]
@@ -62,7 +49,7 @@ fn turns_tried(count: u64) -> Vec<u64> {
     let first = rig.machine.counters().computes;
     let mut turns = Vec::new();
     while turns.last().is_none_or(|last| *last < count) {
-        refused(&mut rig);
+        rig.refuse_next();
         // The next turn has begun.
         turns.push(rig.machine.counters().computes - first);
     }
@@ -78,8 +65,7 @@ fn the_kth_failure_in_a_row_costs_two_to_the_k_less_one_turns() {
 fn a_threshold_is_ten_at_most() {
     let mut rig = ring(2);
     for _ in 0..12 {
-        let stream = rig.refuse_until(2);
-        rig.gone(stream, Closed::Refused);
+        rig.refuse(2);
         rig.machine.penalties_mut().gave(node(2).ip);
     }
     assert_eq!(penalty(&rig, 2).0, 10);
@@ -89,8 +75,7 @@ fn a_threshold_is_ten_at_most() {
 fn a_success_takes_one_off_the_threshold_only() {
     let mut rig = ring(3);
     for _ in 0..3 {
-        let stream = rig.refuse_until(2);
-        rig.gone(stream, Closed::Refused);
+        rig.refuse(2);
     }
     assert_eq!(penalty(&rig, 2), (3, 0));
     let stream = rig.refuse_until(2);
@@ -101,7 +86,7 @@ fn a_success_takes_one_off_the_threshold_only() {
 #[test]
 fn a_skipped_turn_adds_one_to_the_count() {
     let mut rig = ring(2);
-    refused(&mut rig);
+    rig.refuse_next();
     assert_eq!(penalty(&rig, 2), (1, 0));
     rig.run(ms(10));
     assert_eq!(penalty(&rig, 2), (1, 1), "2^1 - 1: it is tried next");
@@ -111,8 +96,7 @@ fn a_skipped_turn_adds_one_to_the_count() {
 fn a_pass_whose_outcome_is_unknown_counts_as_failed() {
     let mut rig = ring(2);
     let (stream, _) = rig.next_candidate();
-    rig.connected(stream);
-    rig.receive(stream, TP3);
+    rig.gives(stream);
     rig.gone(stream, Closed::Reset);
     assert_eq!(rig.state(), State::Orphan);
     assert_eq!(penalty(&rig, 2), (1, 0));
@@ -122,22 +106,22 @@ fn a_pass_whose_outcome_is_unknown_counts_as_failed() {
 fn a_tr1_makes_its_sender_eligible_at_once_but_keeps_the_threshold() {
     let mut rig = ring(2);
     for _ in 0..4 {
-        refused(&mut rig);
+        rig.refuse_next();
     }
     assert_eq!(penalty(&rig, 2), (4, 0));
     rig.hear(2, &tr1(-1, 7002));
     assert_eq!(penalty(&rig, 2), (4, 15));
     let soon = rig.now + ms(10);
-    refused(&mut rig);
+    rig.refuse_next();
     assert!(rig.now <= soon, "at its next turn");
 }
 
 #[test]
 fn tr1_does_so_once_a_renew_timeout() {
     let mut rig = ring(2);
-    refused(&mut rig);
+    rig.refuse_next();
     rig.hear(2, &tr1(-1, 7002));
-    refused(&mut rig);
+    rig.refuse_next();
     assert_eq!(penalty(&rig, 2), (2, 0));
     rig.hear(2, &tr1(-1, 7002));
     assert_eq!(penalty(&rig, 2), (2, 0), "not again so soon");
@@ -156,13 +140,12 @@ fn tr1_does_so_once_a_renew_timeout() {
 #[test]
 fn a_success_does_not_let_tr1_do_so_again() {
     let mut rig = ring(2);
-    refused(&mut rig);
+    rig.refuse_next();
     rig.hear(2, &tr1(-1, 7002));
-    let (stream, _) = rig.next_candidate();
-    rig.takes(stream);
+    rig.pass();
     assert_eq!(penalty(&rig, 2), (0, 0));
     rig.given(2, 9, &[1, 2].map(node), b"1");
-    refused(&mut rig);
+    rig.refuse_next();
     rig.hear(2, &tr1(-1, 7002));
     assert_eq!(penalty(&rig, 2), (1, 0));
 }
@@ -170,11 +153,11 @@ fn a_success_does_not_let_tr1_do_so_again() {
 #[test]
 fn a_tr1_of_who_is_eligible_leaves_it_to_the_next_one_to_do_so() {
     let mut rig = ring(2);
-    refused(&mut rig);
+    rig.refuse_next();
     rig.run(ms(10));
     assert_eq!(penalty(&rig, 2), (1, 1));
     rig.hear(2, &tr1(-1, 7002));
-    refused(&mut rig);
+    rig.refuse_next();
     assert_eq!(penalty(&rig, 2), (2, 0));
     rig.hear(2, &tr1(-1, 7002));
     assert_eq!(penalty(&rig, 2), (2, 3));
@@ -185,8 +168,7 @@ fn a_token_that_comes_from_a_node_makes_it_eligible() {
     let failed = || {
         let mut rig = ring(3);
         for _ in 0..3 {
-            let stream = rig.refuse_until(2);
-            rig.gone(stream, Closed::Refused);
+            rig.refuse(2);
         }
         rig
     };
@@ -199,8 +181,7 @@ fn a_token_that_comes_from_a_node_makes_it_eligible() {
         assert_eq!(penalty(&rig, 2), (3, 7));
     }
     let mut rig = failed();
-    let stream = rig.refuse_until(3);
-    rig.gone(stream, Closed::Refused);
+    rig.refuse(3);
     let before = rig.machine.counters().merged;
     rig.given(2, 4, &[1, 2, 3].map(node), b"1");
     assert_eq!(rig.machine.counters().merged, before + 1);
@@ -210,8 +191,8 @@ fn a_token_that_comes_from_a_node_makes_it_eligible() {
 #[test]
 fn a_candidate_behind_the_one_that_took_the_token_keeps_its_penalty() {
     let mut rig = ring(3);
-    refused(&mut rig);
-    refused(&mut rig);
+    rig.refuse_next();
+    rig.refuse_next();
     rig.run(ms(10));
     let before = penalty(&rig, 3);
     assert_eq!(before, (1, 1));
@@ -226,8 +207,7 @@ fn a_candidate_behind_the_one_that_took_the_token_keeps_its_penalty() {
 fn the_sender_of_a_stronger_announcement_comes_first_whatever_its_penalty() {
     let mut rig = ring(4);
     for _ in 0..2 {
-        let stream = rig.refuse_until(4);
-        rig.gone(stream, Closed::Refused);
+        rig.refuse(4);
     }
     rig.hear(4, &tr1(6, 7004));
     let (stream, number) = rig.next_candidate();
@@ -243,13 +223,11 @@ fn a_rival_is_forgotten_however_its_pass_ends() {
     let fails: End = |rig, stream| rig.gone(stream, Closed::Refused);
     let is_done: End = Rig::takes;
     let is_unknown: End = |rig, stream| {
-        rig.connected(stream);
-        rig.receive(stream, TP3);
+        rig.gives(stream);
         rig.gone(stream, Closed::Reset);
     };
     let gives_way: End = |rig, _| {
-        let inbound = rig.accept(3);
-        rig.receive(inbound, &tp1(7, 0));
+        rig.offer(3, 7, 0);
     };
     for (end, state) in [
         (fails, State::Leader),
@@ -278,11 +256,7 @@ fn the_sender_of_a_weaker_announcement_waits_for_its_place() {
 
 #[test]
 fn a_rival_that_no_list_has_room_for_is_tried_all_the_same() {
-    let options = Options {
-        max_nodes: 1,
-        ..Options::default()
-    };
-    let mut rig = Rig::leader_with(options, 5);
+    let mut rig = Rig::leader_with(room_for(1), 5);
     rig.hear(2, &tr1(6, 7002));
     assert_eq!(rig.machine.counters().nodes_refused, 1);
     assert_eq!(rig.next_candidate().1, 2);
@@ -291,12 +265,11 @@ fn a_rival_that_no_list_has_room_for_is_tried_all_the_same() {
 #[test]
 fn an_aborted_pass_changes_no_penalty() {
     let mut rig = ring(2);
-    refused(&mut rig);
+    rig.refuse_next();
     rig.run(ms(10));
     let (_, number) = rig.next_candidate();
     assert_eq!((number, penalty(&rig, 2)), (2, (1, 1)));
-    let inbound = rig.accept(3);
-    rig.receive(inbound, &tp1(6, hash(&[node(3)])));
+    let inbound = rig.offer(3, 6, hash(&[node(3)]));
     assert_eq!(rig.machine.counters().passes_aborted, 1);
     assert_eq!(penalty(&rig, 2), (1, 1));
     rig.receive(inbound, &tp4(&[node(3)]));
@@ -308,8 +281,7 @@ fn an_aborted_pass_changes_no_penalty() {
 fn nodes_that_a_merge_has_appended_are_tried_in_the_same_round() {
     let mut rig = ring(2);
     let (stream, _) = rig.next_candidate();
-    let inbound = rig.accept(3);
-    rig.receive(inbound, &tp1(4, hash(&[node(3)])));
+    let inbound = rig.offer(3, 4, hash(&[node(3)]));
     rig.gone(stream, Closed::Refused);
     rig.receive(inbound, &tp4(&[node(3)]));
     rig.receive_end(inbound, &tp5(4, b""));

@@ -1,10 +1,7 @@
 //! A pass that breaks after any of its bytes, in any way: never two tokens of one id, never half of the data.
 
-use std::collections::BTreeSet;
-
-use super::rig::ms;
+use super::prelude::*;
 use super::world::{Cut, How, World};
-use crate::jitterbug::Options;
 
 /// Bytes of a whole pass among two nodes that do not know each other: TP1, TP4, TP5 with some data.
 const WHOLE: usize = 9 + 5 + 14 + 5 + 3;

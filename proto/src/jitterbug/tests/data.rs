@@ -1,8 +1,6 @@
 //! Section 9, data.
 
-use super::rig::{Fate, Rig, hash, ms, node, tp1, tp5};
-use crate::JobOp;
-use crate::jitterbug::{Compute, Decide, Event, Options, Outcome, State, Work, policy};
+use super::prelude::*;
 
 #[test]
 fn the_default_computation_is_a_decimal_counter_of_any_length() {
@@ -33,24 +31,9 @@ fn longer_is_more_bytes_and_of_equal_length_the_received() {
     assert!(policy::longer(b"7", b"8"));
 }
 
-/// A waiter whose own data is `9`, with these options.
-fn waiter(options: Options) -> Rig {
-    let mut rig = Rig::new(options);
-    rig.hear(9, &super::rig::tr2(1));
-    rig.forget();
-    rig
-}
-
-fn deciding() -> Options {
-    Options {
-        decide: Decide::Program,
-        ..Options::default()
-    }
-}
-
 /// A leader whose data is `8` and then computed, and the decision about `3`, which came in a merge.
 fn asked() -> (Rig, u64) {
-    let mut rig = waiter(deciding());
+    let mut rig = Rig::waiter_with(deciding());
     rig.given(2, 9, &[node(2)], b"8");
     assert_eq!(rig.machine.data(), b"9");
     rig.given(2, 8, &[1, 2].map(node), b"3");
@@ -65,7 +48,7 @@ fn asked() -> (Rig, u64) {
 
 #[test]
 fn it_is_not_asked_if_both_are_equal_or_the_own_one_is_empty() {
-    let mut rig = waiter(deciding());
+    let mut rig = Rig::waiter_with(deciding());
     rig.given(2, 9, &[node(2)], b"8");
     rig.given(2, 8, &[1, 2].map(node), b"9");
     assert!(rig.jobs.is_empty());
@@ -75,7 +58,7 @@ fn it_is_not_asked_if_both_are_equal_or_the_own_one_is_empty() {
 
 #[test]
 fn empty_data_that_is_received_is_asked_about() {
-    let mut rig = waiter(deciding());
+    let mut rig = Rig::waiter_with(deciding());
     rig.given(2, 9, &[node(2)], b"8");
     rig.given(2, 8, &[1, 2].map(node), b"");
     assert!(matches!(rig.job().work, Work::Decide { .. }));
@@ -108,15 +91,6 @@ fn anything_else_and_time_over_are_counted_and_the_received_data_continues() {
     assert_eq!(rig.machine.counters().decide_failures, 1);
     rig.done(job, Outcome::Decided { received: false });
     assert_eq!(rig.machine.data(), b"4", "too late");
-}
-
-#[test]
-fn the_acknowledgement_waits_for_no_decision() {
-    let mut rig = waiter(deciding());
-    rig.given(2, 9, &[node(2)], b"8");
-    let stream = rig.given(2, 8, &[1, 2].map(node), b"3");
-    assert_eq!(rig.jobs.len(), 1);
-    assert_eq!(rig.fate(stream), Fate::Closed);
 }
 
 #[test]
@@ -154,10 +128,9 @@ fn at_most_sixteen_wait_and_more_are_counted_and_dropped() {
 
 #[test]
 fn a_waiter_decides_too() {
-    let mut rig = waiter(deciding());
+    let mut rig = Rig::waiter_with(deciding());
     rig.given(2, 9, &[1, 2].map(node), b"8");
-    let (stream, _) = rig.next_candidate();
-    rig.takes(stream);
+    rig.pass();
     assert_eq!(rig.state(), State::Waiter);
     rig.given(2, 3, &[1, 2].map(node), b"10");
     assert_eq!(rig.machine.counters().absorbed, 1);
@@ -168,10 +141,9 @@ fn a_waiter_decides_too() {
 
 #[test]
 fn step_1_waits_for_the_decision_of_the_token_that_was_taken() {
-    let mut rig = waiter(deciding());
+    let mut rig = Rig::waiter_with(deciding());
     rig.given(2, 9, &[1, 2].map(node), b"8");
-    let (stream, _) = rig.next_candidate();
-    rig.takes(stream);
+    rig.pass();
     rig.given(2, 9, &[1, 2].map(node), b"20");
     let job = rig.job();
     rig.run(ms(1000));
@@ -199,23 +171,20 @@ fn a_leader_whose_data_a_merge_has_changed_computes_anew() {
 
 #[test]
 fn between_two_candidates_as_well() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
-    rig.know(3);
+    let mut rig = Rig::leader_of(3);
     let (stream, _) = rig.next_candidate();
-    let inbound = rig.accept(4);
-    rig.receive(inbound, &tp1(4, hash(&[1, 2, 3].map(node))));
-    rig.gone(stream, crate::Closed::Refused);
+    let inbound = rig.offer(4, 4, hash(&[1, 2, 3].map(node)));
+    rig.gone(stream, Closed::Refused);
     rig.receive_end(inbound, &tp5(4, b"41"));
     assert_eq!(rig.machine.data(), b"42");
     assert_eq!(rig.next_candidate().1, 3);
 }
 
-fn computing() -> Options {
+/// A program computes no more than four bytes.
+fn short() -> Options {
     Options {
-        compute: Compute::Program,
         max_data: 4,
-        ..Options::default()
+        ..computing()
     }
 }
 
@@ -227,7 +196,7 @@ fn a_computation_that_fails_leaves_the_data_and_the_turn_goes_on() {
         Outcome::Decided { received: true },
     ];
     for outcome in outcomes {
-        let mut rig = Rig::leader_with(computing(), 5);
+        let mut rig = Rig::leader_with(short(), 5);
         rig.know(2);
         let job = rig.job();
         rig.run(ms(200));
@@ -245,7 +214,7 @@ fn a_computation_that_fails_leaves_the_data_and_the_turn_goes_on() {
 
 #[test]
 fn a_computation_may_give_max_data_bytes() {
-    let mut rig = Rig::leader_with(computing(), 5);
+    let mut rig = Rig::leader_with(short(), 5);
     let job = rig.job();
     rig.done(job.id, Outcome::Computed(b"1234".to_vec().into()));
     assert_eq!(rig.machine.data(), b"1234");
@@ -287,10 +256,9 @@ fn a_computation_ends_with_its_turn() {
 #[test]
 fn tr1_is_answered_while_something_is_computed_or_decided() {
     let computes = Rig::leader_with(computing(), 5);
-    let mut decides = waiter(deciding());
+    let mut decides = Rig::waiter_with(deciding());
     decides.given(2, 9, &[1, 2].map(node), b"8");
-    let (stream, _) = decides.next_candidate();
-    decides.takes(stream);
+    decides.pass();
     decides.given(2, 9, &[1, 2].map(node), b"20");
     for mut rig in [computes, decides] {
         rig.job();

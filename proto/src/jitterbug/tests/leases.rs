@@ -1,13 +1,8 @@
 //! Leases that no node may have, and terms of nodes that are gone (section 1).
 
-use std::time::Duration;
-
-use ring_codec::jitterbug::{Message, Terms};
-
-use super::rig::{EVERYBODY, Fate, Rig, Said, encode, host, id, ms, node, tcp_port, tr1, tr2};
-use super::terms::{give, slow, terms, tr1_with};
+use super::prelude::*;
+use super::terms::{give, terms, tr1_with, tr2_with};
 use super::world::World;
-use crate::jitterbug::{Difference, Event, LEAST_LEASE, MOST_LEASE, Options, Reason, State};
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -74,11 +69,7 @@ fn a_datagram_with_an_impossible_lease_does_not_end_the_ring() {
         assert_eq!(rig.machine.snapshot().differing, [(host(2), how)]);
         assert_eq!(rig.machine.lease(), ms(500), "{terms:?}");
         assert!(rig.due().unwrap() > Duration::ZERO);
-        let answer = Message::Tr2 {
-            token_id: id(-1),
-            terms: Some(terms),
-        };
-        rig.hear(2, &encode(&answer));
+        rig.hear(2, &tr2_with(-1, terms));
         rig.run(secs(5));
         assert_eq!(rig.state(), State::Leader);
         assert_eq!(rig.machine.lease(), ms(500), "{terms:?}");
@@ -104,19 +95,19 @@ fn a_token_with_an_impossible_lease_is_refused_and_its_giver_named() {
 /// A lease of 71 minutes kept each node without a token from the election for as long.
 #[test]
 fn a_new_node_waits_for_no_longer_than_the_longest_lease_that_a_node_may_have() {
-    let told = |longest_us| Message::Tr2 {
-        token_id: id(-1),
-        terms: Some(Terms {
+    let told = |longest_us| {
+        let terms = Terms {
             longest_us,
             ..terms()
-        }),
+        };
+        tr2_with(-1, terms)
     };
     let mut rig = Rig::orphan();
-    rig.hear(2, &encode(&told(u32::MAX)));
+    rig.hear(2, &told(u32::MAX));
     rig.run(ms(600));
     assert_eq!(rig.state(), State::Leader, "that is no lease");
     let mut rig = Rig::orphan();
-    rig.hear(2, &encode(&told(micros(MOST_LEASE))));
+    rig.hear(2, &told(micros(MOST_LEASE)));
     rig.run(ms(10_000));
     assert_eq!(rig.state(), State::Orphan);
     rig.run(ms(200));
@@ -126,8 +117,7 @@ fn a_new_node_waits_for_no_longer_than_the_longest_lease_that_a_node_may_have() 
 /// A node with the shortest lease was removed. Its ring kept that lease until all other daemons were restarted.
 #[test]
 fn the_terms_of_a_node_that_is_gone_no_longer_count() {
-    let mut world = World::new(3, Options::default());
-    assert!(world.until(ms(5000), World::is_one_ring));
+    let mut world = World::ring(3);
     world.restart_with(1, short_options());
     assert!(world.until(ms(20_000), |world| {
         (0..3).all(|at| world.rigs[at].machine.lease() == LEAST_LEASE)
@@ -221,14 +211,11 @@ fn a_node_that_was_silent_waits_for_the_longest_lease_that_it_has_heard_of() {
 #[test]
 fn what_a_node_has_said_of_others_runs_out_though_it_is_heard() {
     let mut rig = Rig::orphan();
-    let told = Message::Tr2 {
-        token_id: id(1),
-        terms: Some(Terms {
-            longest_us: 3_000_000,
-            ..terms()
-        }),
+    let told = Terms {
+        longest_us: 3_000_000,
+        ..terms()
     };
-    rig.hear(2, &encode(&told));
+    rig.hear(2, &tr2_with(1, told));
     assert_eq!(rig.machine.restores_for(), ms(3_100));
     for _ in 0..22 {
         rig.run(secs(1));
@@ -248,15 +235,4 @@ fn a_silent_node_of_a_ring_with_equal_times_restores_as_fast_as_ever() {
     assert!(world.until(ms(2_000 + 60 + 20), |world| {
         world.leading().iter().any(|at| *at != leader)
     }));
-}
-
-/// A node with the longest lease lives by that of the ring.
-#[test]
-fn a_slow_node_takes_part() {
-    let mut world = World::new(3, Options::default());
-    assert!(world.until(ms(5000), World::is_one_ring));
-    world.restart_with(1, slow());
-    world.run(secs(60));
-    assert!(world.is_one_ring());
-    assert!((0..3).all(|at| world.rigs[at].machine.lease() == ms(500)));
 }

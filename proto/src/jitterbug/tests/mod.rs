@@ -11,13 +11,14 @@
 //! | 8 | `announcements` |
 //! | 9 | `data` |
 //! | 10 | `lists` |
-//! | 11 | `bad_input`; `rings` and `chaos` for what must hold of all nodes |
-//! | 12 | `counter_examples`; the differences from the design beside the rules that they change |
+//! | 11 | `bad_input`; `rings` for what must hold of all nodes, which the simulator shows in worlds where things go wrong |
+//! | 12 | the counter-examples and the differences from the design are beside the rules that they have made |
 //!
 //! What a machine cannot show is tested with the program: of section 1 the command line and the sockets, and of 11 the
 //! status, in `src/system/jitterbug/` and `tests/network/jitterbug/`; of 9 the commands, in `src/system/jitterbug/programs.rs`; of 5 to 7
 //! the order of input, the lingering and the look at errors, in `crates/runtime/src/driver/` and `crates/runtime/src/net/tcp.rs`.
 
+mod prelude;
 pub(super) mod rig;
 mod world;
 
@@ -25,8 +26,6 @@ mod announcements;
 mod bad_input;
 mod candidate_side;
 mod candidates;
-mod chaos;
-mod counter_examples;
 mod cuts;
 mod data;
 mod datagrams;

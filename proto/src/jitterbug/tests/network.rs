@@ -1,9 +1,6 @@
 //! Section 1, addresses.
 
-use std::net::{IpAddr, SocketAddr};
-
-use super::rig::{Fate, Rig, Said, TP3, host, ms, network, node, tcp_port, tp1, tr1};
-use crate::jitterbug::{Net, Network, Options, State};
+use super::prelude::*;
 
 fn v4(address: [u8; 4], prefix: u8) -> Network {
     Network {
@@ -28,10 +25,7 @@ fn tr1_goes_to_the_subnets_broadcast_address() {
             IpAddr::from(expected)
         );
     }
-    let six = Network {
-        address: "fe80::1".parse().unwrap(),
-        ..network(1)
-    };
+    let six = network_v6();
     assert_eq!(six.everybody(), "ff02::1".parse::<IpAddr>().unwrap());
     assert_eq!(
         six.reach(six.everybody(), 7),
@@ -49,10 +43,7 @@ fn hosts_of_a_subnet_of_two_are_on_the_link() {
 
 #[test]
 fn nodes_of_two_families_are_two_rings() {
-    let six = Net::Up(Network {
-        address: "fe80::1".parse().unwrap(),
-        ..network(1)
-    });
+    let six = Net::Up(network_v6());
     let (v4, v6): (SocketAddr, SocketAddr) = (
         ([10, 0, 0, 2], 57_700).into(),
         "[fe80::2]:57700".parse().unwrap(),
@@ -95,12 +86,7 @@ fn a_node_that_loses_its_address_is_a_silent_orphan() {
 #[test]
 fn a_changed_address_is_the_nodes_own_and_the_old_entry_stays() {
     let mut rig = Rig::leader(5);
-    let net = Network {
-        address: host(7),
-        tcp_port: tcp_port(7),
-        ..network(1)
-    };
-    rig.link(Net::Up(net));
+    rig.link(Net::Up(network(7)));
     assert_eq!(rig.state(), State::Leader);
     rig.know(2);
     let (_, number) = rig.next_candidate();
@@ -116,16 +102,10 @@ fn a_changed_address_is_the_nodes_own_and_the_old_entry_stays() {
 
 #[test]
 fn a_change_of_the_address_ends_what_was_begun_with_the_old_one() {
-    let other = Net::Up(Network {
-        address: host(7),
-        ..network(1)
-    });
-    let mut rig = Rig::leader(5);
-    rig.know(2);
-    let (stream, _) = rig.next_candidate();
+    let other = Net::Up(network(7));
+    let (mut rig, stream) = Rig::giver();
     rig.connected(stream);
-    let inbound = rig.accept(3);
-    rig.receive(inbound, &tp1(4, 7));
+    let inbound = rig.offer(3, 4, 7);
     rig.link(other);
     assert_eq!(
         (rig.fate(stream), rig.fate(inbound)),
@@ -136,11 +116,8 @@ fn a_change_of_the_address_ends_what_was_begun_with_the_old_one() {
         (State::Leader, 1)
     );
 
-    let mut rig = Rig::leader(5);
-    rig.know(2);
-    let (stream, _) = rig.next_candidate();
-    rig.connected(stream);
-    rig.receive(stream, TP3);
+    let (mut rig, stream) = Rig::giver();
+    rig.gives(stream);
     rig.link(other);
     assert_eq!(
         (rig.state(), rig.fate(stream)),
@@ -153,10 +130,7 @@ fn a_change_of_the_address_ends_what_was_begun_with_the_old_one() {
 fn a_restore_begins_anew_with_a_new_address() {
     let mut rig = Rig::orphan();
     rig.run(ms(590));
-    rig.link(Net::Up(Network {
-        address: host(7),
-        ..network(1)
-    }));
+    rig.link(Net::Up(network(7)));
     rig.run(ms(599));
     assert_eq!(rig.state(), State::Orphan);
     rig.run(ms(1));
@@ -165,9 +139,7 @@ fn a_restore_begins_anew_with_a_new_address() {
 
 #[test]
 fn the_same_address_again_changes_nothing() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
-    let (stream, _) = rig.next_candidate();
+    let (mut rig, stream) = Rig::giver();
     rig.link(Net::Up(network(1)));
     assert_eq!(rig.fate(stream), Fate::Open);
 }

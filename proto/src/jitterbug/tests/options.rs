@@ -1,9 +1,6 @@
 //! Section 1, options.
 
-use std::time::Duration;
-
-use super::rig::ms;
-use crate::jitterbug::{Jitterbug, Options, OptionsError};
+use super::prelude::*;
 
 fn refused(change: impl FnOnce(&mut Options)) -> Option<OptionsError> {
     let mut options = Options::default();
@@ -116,10 +113,10 @@ fn the_longest_durations_are_borne() {
         compute_timeout: Duration::MAX,
         ..Options::default()
     };
-    let mut rig = super::rig::Rig::new(long);
+    let mut rig = Rig::new(long);
     rig.hear_tr1(2, 5);
-    rig.given(2, 9, &[super::rig::node(2)], b"1");
-    rig.command(crate::jitterbug::Command::Yield);
-    rig.command(crate::jitterbug::Command::ShutDown);
+    rig.given(2, 9, &[node(2)], b"1");
+    rig.command(Command::Yield);
+    rig.command(Command::ShutDown);
     rig.run(ms(1000));
 }

@@ -1,11 +1,6 @@
 //! Section 3, token_restore.
 
-use std::collections::BTreeSet;
-
-use super::rig::{EVERYBODY, Rig, Said, hash, host, id, ms, node, tp1, tp5, tr1, tr2};
-use crate::Sent;
-use crate::draw::Draw;
-use crate::jitterbug::{Event, Options, State, tokens};
+use super::prelude::*;
 
 #[test]
 fn a_node_that_nobody_denies_leads_after_two_tries_of_three_tr1_each() {
@@ -192,8 +187,7 @@ fn becoming_leader_or_orphan_cancels_the_debt() {
     let (_, mut rig) = is_denied(false, |_| tr2(-2000));
     rig.given(2, 3000, &[node(2)], b"7");
     assert_eq!(rig.state(), State::Leader);
-    let (to, _) = rig.next_candidate();
-    rig.takes(to);
+    rig.pass();
     assert_eq!(rig.state(), State::Waiter);
     rig.forget();
     rig.hear(2, &tr1(3000, 7002));
@@ -214,8 +208,7 @@ fn taking_a_token_aborts_the_restore_even_if_the_token_has_gone_on() {
     rig.run(ms(500));
     rig.given(2, 3000, &[node(2)], b"7");
     assert_eq!((rig.state(), rig.token()), (State::Leader, 3000));
-    let (to, _) = rig.next_candidate();
-    rig.takes(to);
+    rig.pass();
     assert_eq!(rig.state(), State::Waiter);
     rig.forget();
     rig.run(ms(1500));
@@ -227,8 +220,7 @@ fn taking_a_token_aborts_the_restore_even_if_the_token_has_gone_on() {
 fn a_restore_that_is_granted_waits_for_an_exchange_whose_tp1_was_answered() {
     let mut rig = Rig::orphan();
     rig.run(ms(400));
-    let stream = rig.accept(2);
-    rig.receive(stream, &tp1(3000, 5));
+    rig.offer(2, 3000, 5);
     rig.run(ms(250));
     assert_eq!(rig.state(), State::Orphan, "though 600 ms are over");
     rig.run(ms(249));
@@ -242,8 +234,7 @@ fn a_restore_that_waits_so_takes_the_token_that_it_has_waited_for() {
     let mut rig = Rig::orphan();
     rig.run(ms(400));
     let own = hash(&[node(1)]);
-    let stream = rig.accept(2);
-    rig.receive(stream, &tp1(3000, own));
+    let stream = rig.offer(2, 3000, own);
     rig.run(ms(250));
     rig.receive_end(stream, &tp5(3000, b"7"));
     assert_eq!((rig.state(), rig.token()), (State::Leader, 3000));
@@ -254,8 +245,7 @@ fn a_restore_that_waits_so_takes_the_token_that_it_has_waited_for() {
 fn a_restore_that_waits_so_can_be_denied() {
     let mut rig = Rig::orphan();
     rig.run(ms(400));
-    let stream = rig.accept(2);
-    rig.receive(stream, &tp1(3000, 5));
+    rig.offer(2, 3000, 5);
     rig.run(ms(250));
     rig.hear(3, &tr2(1));
     assert_eq!(rig.state(), State::Waiter);
@@ -278,7 +268,7 @@ fn a_connection_whose_tp1_has_not_come_keeps_no_restore_waiting() {
 fn a_tr1_that_the_link_has_refused_is_made_up_for() {
     let mut rig = Rig::off(1, Options::default());
     rig.outcome = Sent::Failed;
-    rig.link(crate::jitterbug::Net::Up(super::rig::network(1)));
+    rig.link(Net::Up(network(1)));
     rig.run(ms(5000));
     assert_eq!(rig.state(), State::Orphan);
     rig.outcome = Sent::Accepted;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ring_codec::jitterbug::{Message, Node, TokenId, node_list_hash};
 
 use crate::jitterbug::{
-    Command, Event, Jitterbug, Job, Net, Network, Options, Outcome, Reason, State,
+    Command, Compute, Decide, Event, Jitterbug, Job, Net, Network, Options, Outcome, Reason, State,
 };
 use crate::time::{Instant, Now, nanos};
 use crate::{Closed, JobOp, Machine, Sent, StreamEvent, StreamId, StreamOp};
@@ -175,10 +175,16 @@ impl Rig {
 
     /// A waiter with this token, denied by a leader that has told it so.
     pub(crate) fn waiter(token: i32) -> Self {
-        let mut rig = Self::orphan();
-        rig.hear(9, &tr2(1));
+        let mut rig = Self::waiter_with(Options::default());
         rig.machine.set_token(id(-token));
         assert_eq!(rig.state(), State::Waiter);
+        rig
+    }
+
+    /// A waiter whose token nobody has said.
+    pub(crate) fn waiter_with(options: Options) -> Self {
+        let mut rig = Self::new(options);
+        rig.hear(9, &tr2(1));
         rig.forget();
         rig
     }
@@ -195,6 +201,25 @@ impl Rig {
 
     pub(crate) fn leader(token: i32) -> Self {
         Self::leader_with(Options::default(), token)
+    }
+
+    /// A leader with token 5 that knows nodes 2 to `last`.
+    pub(crate) fn leader_of(last: u8) -> Self {
+        let mut rig = Self::leader(5);
+        (2..=last).for_each(|it| rig.know(it));
+        rig
+    }
+
+    /// A leader with token 5 and data `1` that connects to node 2.
+    pub(crate) fn giver() -> (Self, StreamId) {
+        Self::giver_with(Options::default())
+    }
+
+    pub(crate) fn giver_with(options: Options) -> (Self, StreamId) {
+        let mut rig = Self::leader_with(options, 5);
+        rig.know(2);
+        let (stream, _) = rig.next_candidate();
+        (rig, stream)
     }
 
     pub(crate) fn options(&self) -> Options {
@@ -485,6 +510,38 @@ impl Rig {
     }
 }
 
+/// A program computes.
+pub(crate) fn computing() -> Options {
+    Options {
+        compute: Compute::Program,
+        ..Options::default()
+    }
+}
+
+/// A program decides.
+pub(crate) fn deciding() -> Options {
+    Options {
+        decide: Decide::Program,
+        ..Options::default()
+    }
+}
+
+/// Lists have room for so many nodes.
+pub(crate) fn room_for(max_nodes: u32) -> Options {
+    Options {
+        max_nodes,
+        ..Options::default()
+    }
+}
+
+/// A leader without local work keeps the token for so long.
+pub(crate) fn holding(hold: Duration) -> Options {
+    Options {
+        hold,
+        ..Options::default()
+    }
+}
+
 /// The network of a host.
 pub(crate) fn network(number: u8) -> Network {
     Network {
@@ -495,12 +552,26 @@ pub(crate) fn network(number: u8) -> Network {
     }
 }
 
+/// That of host 1 where there is only IPv6.
+pub(crate) fn network_v6() -> Network {
+    Network {
+        address: "fe80::1".parse().expect("an address"),
+        ..network(1)
+    }
+}
+
 /// Exchanges of a whole ring's life that many tests need.
 impl Rig {
+    /// A host connects and offers a token.
+    pub(crate) fn offer(&mut self, from: u8, token: i32, hash: i32) -> StreamId {
+        let id = self.accept(from);
+        self.receive(id, &tp1(token, hash));
+        id
+    }
+
     /// A host gives the machine a whole token over a new connection, with this list.
     pub(crate) fn given(&mut self, from: u8, token: i32, list: &[Node], data: &[u8]) -> StreamId {
-        let id = self.accept(from);
-        self.receive(id, &tp1(token, hash(list)));
+        let id = self.offer(from, token, hash(list));
         if self.written(id) == TP2 {
             self.receive(id, &tp4(list));
         }
@@ -530,11 +601,34 @@ impl Rig {
         panic!("there is no candidate");
     }
 
-    /// The candidate has the token, and says so.
-    pub(crate) fn takes(&mut self, id: StreamId) {
+    /// The candidate has the list already: the machine gives it the token.
+    pub(crate) fn gives(&mut self, id: StreamId) {
         self.connected(id);
         self.receive(id, TP3);
+    }
+
+    /// The candidate has the token, and says so.
+    pub(crate) fn takes(&mut self, id: StreamId) {
+        self.gives(id);
         self.receive_end(id, &[]);
+    }
+
+    /// Refuses the next candidate, and returns which it is.
+    pub(crate) fn refuse_next(&mut self) -> u8 {
+        let (stream, number) = self.next_candidate();
+        self.gone(stream, Closed::Refused);
+        number
+    }
+
+    /// Refuses the next candidates, this one as the last.
+    pub(crate) fn refuse(&mut self, last: u8) {
+        while self.refuse_next() != last {}
+    }
+
+    /// The next candidate takes the token.
+    pub(crate) fn pass(&mut self) {
+        let (stream, _) = self.next_candidate();
+        self.takes(stream);
     }
 
     /// Refuses the next candidates until this one is tried.

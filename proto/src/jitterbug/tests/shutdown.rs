@@ -1,14 +1,28 @@
 //! Section 5, shutdown.
 
-use super::rig::{Fate, Rig, TP3, hash, ms, node, tp1};
-use crate::jitterbug::{Command, Compute, Decide, Event, Options, Outcome, State};
-use crate::{Closed, JobOp};
+use super::prelude::*;
+
+/// A leader that shuts down, and knows node 2.
+fn leaving() -> Rig {
+    let mut rig = Rig::leader_of(2);
+    rig.command(Command::ShutDown);
+    rig
+}
+
+/// Refuses every candidate for so many milliseconds.
+fn refuse_for(rig: &mut Rig, millis: u64) {
+    for _ in 0..millis / 10 {
+        if let Some((stream, _)) = rig.candidate() {
+            rig.gone(stream, Closed::Refused);
+        }
+        rig.run(ms(10));
+    }
+}
 
 #[test]
 fn a_waiter_and_an_orphan_end_at_once() {
     for mut rig in [Rig::waiter(5), Rig::orphan()] {
-        let stream = rig.accept(2);
-        rig.receive(stream, &tp1(9, 7));
+        let stream = rig.offer(2, 9, 7);
         rig.command(Command::ShutDown);
         assert!(rig.machine.is_finished());
         assert_eq!(rig.fate(stream), Fate::Reset);
@@ -18,8 +32,7 @@ fn a_waiter_and_an_orphan_end_at_once() {
 
 #[test]
 fn a_leader_leaves_the_hold_out_and_passes() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
+    let mut rig = Rig::leader_of(2);
     rig.command(Command::Work(true));
     rig.command(Command::ShutDown);
     let (stream, _) = rig.candidate().expect("it passes");
@@ -30,11 +43,7 @@ fn a_leader_leaves_the_hold_out_and_passes() {
 
 #[test]
 fn a_leader_kills_a_running_program() {
-    let options = Options {
-        compute: Compute::Program,
-        ..Options::default()
-    };
-    let mut rig = Rig::leader_with(options, 5);
+    let mut rig = Rig::leader_with(computing(), 5);
     rig.know(2);
     rig.job();
     rig.command(Command::ShutDown);
@@ -44,11 +53,7 @@ fn a_leader_kills_a_running_program() {
 
 /// A leader that shuts down while a program decides about `7`, which came with a merged token; its own data is `1`.
 fn leaving_undecided() -> (Rig, u64) {
-    let options = Options {
-        decide: Decide::Program,
-        ..Options::default()
-    };
-    let mut rig = Rig::leader_with(options, 5);
+    let mut rig = Rig::leader_with(deciding(), 5);
     rig.given(2, 4, &[1, 2].map(node), b"7");
     let job = rig.job();
     rig.command(Command::ShutDown);
@@ -83,13 +88,7 @@ fn a_decision_that_takes_longer_than_a_pass_may_leaves_the_data_as_it_is() {
 
 #[test]
 fn a_waiter_that_ends_guesses_nothing_either() {
-    let options = Options {
-        decide: Decide::Program,
-        ..Options::default()
-    };
-    let mut rig = Rig::leader_with(options, 5);
-    rig.know(2);
-    let (stream, _) = rig.next_candidate();
+    let (mut rig, stream) = Rig::giver_with(deciding());
     rig.takes(stream);
     rig.given(2, 4, &[1, 2].map(node), b"0");
     rig.job();
@@ -100,11 +99,7 @@ fn a_waiter_that_ends_guesses_nothing_either() {
 
 #[test]
 fn data_that_waits_behind_a_computation_is_decided_about_and_does_not_go_back() {
-    let options = Options {
-        compute: Compute::Program,
-        ..Options::default()
-    };
-    let mut rig = Rig::leader_with(options, 5);
+    let mut rig = Rig::leader_with(computing(), 5);
     let job = rig.job();
     let next = Outcome::Computed(b"9".to_vec().into());
     rig.done(job.id, next);
@@ -128,10 +123,8 @@ fn nothing_that_it_would_say_outlives_it() {
 
 #[test]
 fn penalties_are_ignored() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
-    let (stream, _) = rig.next_candidate();
-    rig.gone(stream, Closed::Refused);
+    let mut rig = Rig::leader_of(2);
+    rig.refuse_next();
     rig.command(Command::ShutDown);
     rig.run(ms(10));
     assert!(rig.candidate().is_some(), "though it is to be skipped");
@@ -139,12 +132,9 @@ fn penalties_are_ignored() {
 
 #[test]
 fn it_ends_with_a_pass_that_is_unknown() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
-    rig.command(Command::ShutDown);
+    let mut rig = leaving();
     let (stream, _) = rig.candidate().expect("it passes");
-    rig.connected(stream);
-    rig.receive(stream, TP3);
+    rig.gives(stream);
     rig.forget();
     rig.gone(stream, Closed::Reset);
     assert!(rig.machine.is_finished());
@@ -153,15 +143,8 @@ fn it_ends_with_a_pass_that_is_unknown() {
 
 #[test]
 fn it_ends_after_two_token_pass_timeouts() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
-    rig.command(Command::ShutDown);
-    for _ in 0..50 {
-        if let Some((stream, _)) = rig.candidate() {
-            rig.gone(stream, Closed::Refused);
-        }
-        rig.run(ms(10));
-    }
+    let mut rig = leaving();
+    refuse_for(&mut rig, 500);
     let (stream, _) = rig.candidate().expect("it goes on trying");
     rig.run(ms(499));
     assert!(!rig.machine.is_finished());
@@ -174,15 +157,8 @@ fn it_ends_after_two_token_pass_timeouts() {
 #[test]
 fn a_pass_for_which_there_is_no_time_left_may_have_given_the_token_away() {
     for is_given in [false, true] {
-        let mut rig = Rig::leader(5);
-        rig.know(2);
-        rig.command(Command::ShutDown);
-        for _ in 0..60 {
-            if let Some((stream, _)) = rig.candidate() {
-                rig.gone(stream, Closed::Refused);
-            }
-            rig.run(ms(10));
-        }
+        let mut rig = leaving();
+        refuse_for(&mut rig, 600);
         let (stream, _) = rig.candidate().expect("it goes on trying");
         rig.connected(stream);
         if is_given {
@@ -215,9 +191,7 @@ fn a_leader_that_knows_nobody_ends_at_once() {
 
 #[test]
 fn a_pass_that_goes_on_is_not_broken_off() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
-    let (stream, _) = rig.next_candidate();
+    let (mut rig, stream) = Rig::giver();
     rig.command(Command::ShutDown);
     rig.takes(stream);
     assert!(rig.machine.is_finished());
@@ -230,8 +204,7 @@ fn who_has_ended_says_and_takes_nothing() {
     rig.command(Command::ShutDown);
     rig.forget();
     rig.hear_tr1(2, -1);
-    let stream = rig.accept(2);
-    rig.receive(stream, &tp1(9, hash(&[node(1)])));
+    let stream = rig.offer(2, 9, hash(&[node(1)]));
     assert_eq!(rig.said(), []);
     assert_eq!(rig.written(stream), []);
     rig.command(Command::ShutDown);

@@ -1,14 +1,7 @@
 //! Options that differ, who follows whom, and nodes that only others know.
 
-use std::time::Duration;
-
-use ring_codec::jitterbug::{Message, Node, Terms};
-
-use super::rig::{EVERYBODY, Fate, Rig, Said, TP2, encode, hash, host, id, ms, node, tcp_port};
-use super::rig::{tp1, tp4, tp5, tr1, tr2};
+use super::prelude::*;
 use super::world::World;
-use crate::jitterbug::{Difference, Event, Options, Reason, State, policy};
-use crate::{Closed, StreamId};
 
 /// The terms of a node with default options.
 pub(super) fn terms() -> Terms {
@@ -33,7 +26,30 @@ pub(super) fn tr1_with(token_id: i32, from: u8, terms: Terms) -> Vec<u8> {
     })
 }
 
-pub(super) fn slow() -> Options {
+/// Those of a node that others follow.
+fn followed() -> Terms {
+    Terms {
+        is_followed: true,
+        ..terms()
+    }
+}
+
+/// Those of a node with this lease.
+fn leased(lease_us: u32) -> Terms {
+    Terms {
+        lease_us,
+        ..terms()
+    }
+}
+
+pub(super) fn tr2_with(token_id: i32, terms: Terms) -> Vec<u8> {
+    encode(&Message::Tr2 {
+        token_id: id(token_id),
+        terms: Some(terms),
+    })
+}
+
+fn slow() -> Options {
     Options {
         tr_interval: Duration::from_secs(2),
         ..Options::default()
@@ -58,16 +74,9 @@ pub(super) fn give(rig: &mut Rig, from: u8, token: i32, list: &[Node], terms: Te
 fn a_lease_is_the_shortest_of_the_nodes_that_are_known() {
     let mut rig = Rig::waiter(5);
     assert_eq!(rig.machine.lease(), ms(500));
-    let short = Terms {
-        lease_us: 250_000,
-        ..terms()
-    };
-    rig.hear(2, &tr1_with(-1, 2, short));
+    rig.hear(2, &tr1_with(-1, 2, leased(250_000)));
     assert_eq!(rig.machine.lease(), ms(250));
-    let long = Terms {
-        lease_us: 10_000_000,
-        ..terms()
-    };
+    let long = leased(10_000_000);
     rig.hear(2, &tr1_with(-1, 2, long));
     assert_eq!(rig.machine.lease(), ms(500), "the own one");
     let mut rig = Rig::new(slow());
@@ -114,13 +123,7 @@ fn a_node_that_had_no_token_waits_for_the_longest_lease_that_it_has_heard_of() {
         longest_us: 3_000_000,
         ..terms()
     };
-    rig.hear(
-        2,
-        &encode(&Message::Tr2 {
-            token_id: id(-3),
-            terms: Some(long),
-        }),
-    );
+    rig.hear(2, &tr2_with(-3, long));
     rig.run(ms(3000));
     assert_eq!(rig.state(), State::Orphan);
     rig.run(ms(200));
@@ -144,10 +147,7 @@ fn a_waiter_tells_a_node_that_starts_of_the_longest_lease() {
 #[test]
 fn a_node_that_differs_is_named_once_and_until_it_no_longer_does() {
     let mut rig = Rig::waiter(5);
-    let long = Terms {
-        lease_us: 10_000_000,
-        ..terms()
-    };
+    let long = leased(10_000_000);
     let how = Difference::Times {
         lease: Duration::from_secs(10),
         renew_timeout: ms(2000),
@@ -172,8 +172,7 @@ fn a_node_that_differs_is_named_once_and_until_it_no_longer_does() {
 /// Nodes with other times announce themselves, or some never hear of it.
 #[test]
 fn all_nodes_of_a_ring_name_the_one_with_other_times() {
-    let mut world = World::new(3, Options::default());
-    assert!(world.until(ms(5000), World::is_one_ring));
+    let mut world = World::ring(3);
     world.restart_with(1, slow());
     world.run(ms(15_000));
     let named: Vec<_> = (0..3)
@@ -190,6 +189,7 @@ fn all_nodes_of_a_ring_name_the_one_with_other_times() {
         [vec![host(2)], vec![host(1), host(3)], vec![host(2)]]
     );
     assert!((0..3).all(|at| world.rigs[at].machine.lease() == ms(500)));
+    assert!(world.is_one_ring(), "the slow one takes part");
 }
 
 /// Alone, a machine made a token with a larger id than that of the ring that it had left: when it was back, the ring's
@@ -198,63 +198,36 @@ fn all_nodes_of_a_ring_name_the_one_with_other_times() {
 fn a_token_that_nobody_follows_is_weaker_than_one_with_a_smaller_id() {
     let mut rig = Rig::waiter(5);
     let lone = terms();
-    let followed = Terms {
-        is_followed: true,
-        ..terms()
-    };
-    give(&mut rig, 2, 9, &[node(2), node(1)], followed);
+    give(&mut rig, 2, 9, &[node(2), node(1)], followed());
     rig.hear(3, &tr1_with(1000, 3, lone));
     assert_eq!(rig.machine.stronger_leader(), None);
-    rig.hear(4, &tr1_with(1000, 4, followed));
+    rig.hear(4, &tr1_with(1000, 4, followed()));
     assert_eq!(rig.machine.stronger_leader(), Some(node(4)));
     let mut lone_leader = Rig::leader(1000);
-    lone_leader.hear(2, &tr1_with(9, 2, followed));
+    lone_leader.hear(2, &tr1_with(9, 2, followed()));
     assert_eq!(lone_leader.next_candidate().1, 2, "it gives way");
 }
 
 /// A leader that its members wait for is followed, though nobody has taken its token since.
 #[test]
 fn a_waiter_that_says_whom_it_follows_keeps_its_leader_followed() {
+    let follows = |follows| Terms { follows, ..terms() };
     let mut rig = Rig::leader(5);
-    rig.hear(
-        3,
-        &tr1_with(
-            -4,
-            3,
-            Terms {
-                follows: 5,
-                ..terms()
-            },
-        ),
-    );
+    rig.hear(3, &tr1_with(-4, 3, follows(5)));
     assert!(rig.machine.is_followed());
     rig.run(ms(6000));
     assert!(!rig.machine.is_followed());
-    rig.hear(
-        3,
-        &tr1_with(
-            -4,
-            3,
-            Terms {
-                follows: 6,
-                ..terms()
-            },
-        ),
-    );
+    rig.hear(3, &tr1_with(-4, 3, follows(6)));
     assert!(!rig.machine.is_followed(), "another token");
 }
 
 /// The lone one's token went to a member of the ring, which led with it beside the ring's leader.
 #[test]
 fn a_member_absorbs_the_token_of_a_node_that_was_alone() {
-    let followed = Terms {
-        is_followed: true,
-        ..terms()
-    };
     let member = || {
         let mut rig = Rig::waiter(5);
         rig.know(3);
-        give(&mut rig, 2, 9, &[node(2), node(1)], followed);
+        give(&mut rig, 2, 9, &[node(2), node(1)], followed());
         let pass = rig.refuse_until(2);
         rig.takes(pass);
         assert_eq!(rig.state(), State::Waiter);
@@ -273,8 +246,7 @@ fn a_member_absorbs_the_token_of_a_node_that_was_alone() {
 
 #[test]
 fn the_ring_keeps_its_leader_when_a_node_that_was_alone_is_back() {
-    let mut world = World::new(3, Options::default());
-    assert!(world.until(ms(5000), World::is_one_ring));
+    let mut world = World::ring(3);
     world.part = vec![0, 0, 1];
     world.run(ms(10_000));
     // The larger id is that of the one that was alone.
@@ -398,8 +370,7 @@ fn a_question_for_a_sign_of_life_is_answered_by_any_node() {
 /// After the first that cost the time of a pass the others have to answer first: a turn costs one.
 #[test]
 fn candidates_that_died_together_cost_a_turn_the_time_of_one_pass() {
-    let mut rig = Rig::leader(5);
-    (2..=9).for_each(|it| rig.know(it));
+    let mut rig = Rig::leader_of(9);
     rig.run(ms(3000));
     (2..=9).for_each(|it| rig.machine.penalties_mut().gave(host(it)));
     let first = rig.machine.counters().computes;
@@ -422,10 +393,10 @@ fn candidates_that_died_together_cost_a_turn_the_time_of_one_pass() {
 fn of_a_list_no_more_than_256_unknown_nodes_are_taken_and_none_off_the_link() {
     let options = Options::default();
     let mut rig = Rig::off(1, options);
-    let mut net = super::rig::network(1);
+    let mut net = network(1);
     net.prefix = 8;
-    rig.link(crate::jitterbug::Net::Up(net));
-    let addresses = (0..5_000_u32).map(|at| std::net::Ipv4Addr::from_bits(0x0a01_0000 + at));
+    rig.link(Net::Up(net));
+    let addresses = (0..5_000_u32).map(|at| Ipv4Addr::from_bits(0x0a01_0000 + at));
     let mut list = vec![
         node(2),
         Node {

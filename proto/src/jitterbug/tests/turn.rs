@@ -1,13 +1,10 @@
 //! Section 5, the turn of a leader.
 
-use super::rig::{Fate, Rig, TP3, hash, host, ms, node, tp1, tp4, tp5, tr1};
-use crate::Closed;
-use crate::jitterbug::{Command, Compute, Decide, Event, Options, Outcome, State, Work};
+use super::prelude::*;
 
 #[test]
 fn the_token_is_held_for_the_hold_and_then_passed() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
+    let mut rig = Rig::leader_of(2);
     rig.run(ms(99));
     assert!(rig.candidate().is_none() && rig.machine.may_use_token());
     rig.run(ms(1));
@@ -30,11 +27,7 @@ fn a_round_stays_below_renew_timeout_in_rings_of_any_size() {
 
 #[test]
 fn after_a_turn_that_nobody_took_the_token_is_held_for_ten_milliseconds_at_least() {
-    let options = Options {
-        hold: ms(0),
-        ..Options::default()
-    };
-    let mut rig = Rig::leader_with(options, 5);
+    let mut rig = Rig::leader_with(holding(ms(0)), 5);
     let computes = rig.machine.counters().computes;
     rig.run(ms(1000));
     assert_eq!(rig.machine.counters().computes - computes, 100);
@@ -42,8 +35,7 @@ fn after_a_turn_that_nobody_took_the_token_is_held_for_ten_milliseconds_at_least
 
 #[test]
 fn local_work_keeps_the_token_as_long_as_it_has_it() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
+    let mut rig = Rig::leader_of(2);
     rig.command(Command::Work(true));
     rig.run(ms(5000));
     assert!(rig.candidate().is_none() && rig.machine.may_use_token());
@@ -53,12 +45,10 @@ fn local_work_keeps_the_token_as_long_as_it_has_it() {
 
 #[test]
 fn a_leader_that_is_to_yield_leaves_the_rest_of_the_hold_out() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
+    let mut rig = Rig::leader_of(2);
     rig.command(Command::Yield);
     assert!(rig.candidate().is_some());
-    let mut rig = Rig::leader(5);
-    rig.know(2);
+    let mut rig = Rig::leader_of(2);
     rig.command(Command::Work(true));
     rig.command(Command::Yield);
     assert!(rig.candidate().is_none(), "local work has it");
@@ -78,8 +68,7 @@ fn observers_are_told_whether_local_work_may_use_the_token() {
 
 #[test]
 fn nodes_to_be_added_are_in_the_list_before_the_pass() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
+    let mut rig = Rig::leader_of(2);
     let before = rig.machine.snapshot();
     assert_eq!((before.nodes.len(), before.to_add), (1, vec![node(2)]));
     rig.next_candidate();
@@ -90,8 +79,7 @@ fn nodes_to_be_added_are_in_the_list_before_the_pass() {
 
 #[test]
 fn data_is_computed_once_a_turn_however_many_candidates_are_tried() {
-    let mut rig = Rig::leader(5);
-    (2..=5).for_each(|it| rig.know(it));
+    let mut rig = Rig::leader_of(5);
     let before = rig.machine.data().to_vec();
     for _ in 0..4 {
         let (stream, _) = rig.next_candidate();
@@ -103,9 +91,7 @@ fn data_is_computed_once_a_turn_however_many_candidates_are_tried() {
 
 #[test]
 fn if_all_fail_or_are_skipped_the_node_stays_leader_and_has_another_turn() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
-    let (stream, _) = rig.next_candidate();
+    let (mut rig, stream) = Rig::giver();
     let turn = rig.machine.turn();
     rig.gone(stream, Closed::Refused);
     assert_eq!(rig.state(), State::Leader);
@@ -120,9 +106,7 @@ fn if_all_fail_or_are_skipped_the_node_stays_leader_and_has_another_turn() {
 
 #[test]
 fn a_turn_ends_with_a_pass_that_is_done_or_unknown() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
-    let (stream, _) = rig.next_candidate();
+    let (mut rig, stream) = Rig::giver();
     rig.takes(stream);
     assert_eq!(rig.state(), State::Waiter);
     rig.run(ms(1999));
@@ -133,12 +117,9 @@ fn a_turn_ends_with_a_pass_that_is_done_or_unknown() {
         State::Orphan,
         "renew_timeout has started with the pass"
     );
-    let mut rig = Rig::leader(5);
-    rig.know(2);
-    rig.know(3);
+    let mut rig = Rig::leader_of(3);
     let (stream, _) = rig.next_candidate();
-    rig.connected(stream);
-    rig.receive(stream, TP3);
+    rig.gives(stream);
     rig.gone(stream, Closed::Reset);
     assert_eq!(rig.state(), State::Orphan);
     assert!(rig.candidate().is_none(), "no other one is tried");
@@ -165,20 +146,13 @@ fn a_weaker_or_equal_rival_ends_nothing() {
     }
 }
 
-fn programs() -> Options {
-    Options {
-        compute: Compute::Program,
-        ..Options::default()
-    }
-}
-
 #[test]
 fn a_stronger_rival_kills_a_running_computation_whose_result_is_dropped() {
-    let mut rig = Rig::leader_with(programs(), 5);
+    let mut rig = Rig::leader_with(computing(), 5);
     let job = rig.job();
     assert!(matches!(job.work, Work::Compute(_)));
     rig.hear(2, &tr1(6, 7002));
-    assert_eq!(rig.jobs, [crate::JobOp::Cancel]);
+    assert_eq!(rig.jobs, [JobOp::Cancel]);
     assert!(rig.candidate().is_some());
     rig.done(job.id, Outcome::Computed(b"7".to_vec().into()));
     assert_eq!(rig.machine.data(), b"");
@@ -187,13 +161,7 @@ fn a_stronger_rival_kills_a_running_computation_whose_result_is_dropped() {
 /// A command may decide for ten seconds, in which the stronger token has gone on.
 #[test]
 fn a_stronger_rival_ends_step_1_as_well_and_the_decision_goes_on() {
-    let options = Options {
-        decide: Decide::Program,
-        ..Options::default()
-    };
-    let mut rig = Rig::leader_with(options, 5);
-    rig.know(2);
-    let (stream, _) = rig.next_candidate();
+    let (mut rig, stream) = Rig::giver_with(deciding());
     rig.takes(stream);
     rig.given(2, 5, &[1, 2].map(node), b"7");
     let job = rig.job();
@@ -209,7 +177,7 @@ fn a_stronger_rival_ends_step_1_as_well_and_the_decision_goes_on() {
 
 #[test]
 fn the_hold_is_counted_from_the_beginning_of_the_turn() {
-    let mut rig = Rig::leader_with(programs(), 5);
+    let mut rig = Rig::leader_with(computing(), 5);
     rig.know(2);
     let job = rig.job();
     rig.run(ms(80));
@@ -222,11 +190,9 @@ fn the_hold_is_counted_from_the_beginning_of_the_turn() {
 
 #[test]
 fn a_pass_is_put_off_while_an_inbound_exchange_goes_on_whose_tp1_was_answered() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
+    let mut rig = Rig::leader_of(2);
     rig.run(ms(50));
-    let inbound = rig.accept(3);
-    rig.receive(inbound, &tp1(4, 77));
+    let inbound = rig.offer(3, 4, 77);
     rig.run(ms(499));
     assert!(rig.candidate().is_none());
     assert_eq!(rig.fate(inbound), Fate::Open);
@@ -237,11 +203,9 @@ fn a_pass_is_put_off_while_an_inbound_exchange_goes_on_whose_tp1_was_answered() 
 
 #[test]
 fn a_pass_that_was_put_off_goes_on_as_soon_as_the_exchange_is_over() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
+    let mut rig = Rig::leader_of(2);
     rig.run(ms(50));
-    let inbound = rig.accept(3);
-    rig.receive(inbound, &tp1(4, hash(&[node(3)])));
+    let inbound = rig.offer(3, 4, hash(&[node(3)]));
     rig.run(ms(200));
     assert!(rig.candidate().is_none());
     rig.receive(inbound, &tp4(&[node(3)]));
@@ -253,8 +217,7 @@ fn a_pass_that_was_put_off_goes_on_as_soon_as_the_exchange_is_over() {
 
 #[test]
 fn a_connection_whose_tp1_has_not_come_puts_nothing_off() {
-    let mut rig = Rig::leader(5);
-    rig.know(2);
+    let mut rig = Rig::leader_of(2);
     rig.accept(3);
     rig.run(ms(100));
     assert!(rig.candidate().is_some());
@@ -272,19 +235,14 @@ fn a_token_that_comes_begins_a_turn() {
 
 #[test]
 fn each_turn_has_a_number_of_its_own() {
-    let options = Options {
-        decide: Decide::Program,
-        ..Options::default()
-    };
-    let mut rig = Rig::leader_with(options, 5);
+    let mut rig = Rig::leader_with(deciding(), 5);
     let turn = rig.machine.turn();
     rig.given(2, 4, &[1, 2].map(node), b"41");
     let job = rig.job();
     rig.done(job.id, Outcome::Decided { received: true });
     assert_eq!(rig.machine.data(), b"42", "it was computed again");
     assert_eq!(rig.machine.turn(), turn);
-    let (stream, _) = rig.next_candidate();
-    rig.takes(stream);
+    rig.pass();
     assert_eq!(rig.machine.turn(), turn);
     // The next one begins with a decision, which takes its time.
     rig.given(2, 5, &[1, 2].map(node), b"43");

@@ -1,13 +1,9 @@
 //! Several machines, joined by datagrams and connections that take no time.
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
-use super::rig::{EVERYBODY, Fate, Rig, host, network, tr1};
-use crate::jitterbug::{Net, Options, State};
+use super::prelude::*;
 use crate::time::Instant;
-use crate::{Closed, StreamId};
 
 /// What is done to each connection, after so many bytes from its opener, or from who accepts it.
 #[derive(Debug, Clone, Copy)]
@@ -39,9 +35,6 @@ struct Pipe {
     is_silent: bool,
 }
 
-/// Datagrams that wait for a process, each with its source.
-type Waiting = Vec<(SocketAddr, Vec<u8>)>;
-
 /// Machines on a segment.
 pub(super) struct World {
     pub(super) rigs: Vec<Rig>,
@@ -51,8 +44,8 @@ pub(super) struct World {
     /// Which part of a cut network each is in.
     pub(super) part: Vec<u8>,
     pub(super) cut: Option<Cut>,
-    /// Which processes stand still, each with the datagrams that wait for it.
-    stopped: Vec<Option<Waiting>>,
+    /// Which processes stand still.
+    stopped: Vec<bool>,
     restarts: u64,
     pub(super) datagrams: u64,
     /// The most that led at a time.
@@ -69,7 +62,7 @@ impl World {
             seen: vec![0; count.into()],
             part: vec![0; count.into()],
             cut: None,
-            stopped: vec![None; count.into()],
+            stopped: vec![false; count.into()],
             restarts: 0,
             datagrams: 0,
             leaders: 0,
@@ -82,16 +75,16 @@ impl World {
         world
     }
 
-    /// A process stands still.
-    pub(super) fn stop(&mut self, at: usize) {
-        self.stopped[at].get_or_insert_default();
+    /// Nodes with default options that have become one ring.
+    pub(super) fn ring(count: u8) -> Self {
+        let mut world = Self::new(count, Options::default());
+        assert!(world.until(Duration::from_secs(20), Self::is_one_ring));
+        world
     }
 
-    /// It goes on, and reads what has come meanwhile.
-    pub(super) fn go_on(&mut self, at: usize) {
-        for (source, bytes) in self.stopped[at].take().unwrap_or_default() {
-            self.rigs[at].hear_from(source, &bytes);
-        }
+    /// A process stands still for good.
+    pub(super) fn stop(&mut self, at: usize) {
+        self.stopped[at] = true;
     }
 
     /// Starts a node anew, with nothing of what it knew.
@@ -121,17 +114,12 @@ impl World {
 
     /// Lets time go by.
     pub(super) fn run(&mut self, time: Duration) {
-        let end = self.rigs[0].now + time;
-        self.run_until(end, |_| false);
+        self.until(time, |_| false);
     }
 
     /// Runs until something is so, or the time is over; whether it was so.
-    pub(super) fn until(&mut self, time: Duration, is_so: impl FnMut(&Self) -> bool) -> bool {
+    pub(super) fn until(&mut self, time: Duration, mut is_so: impl FnMut(&Self) -> bool) -> bool {
         let end = self.rigs[0].now + time;
-        self.run_until(end, is_so)
-    }
-
-    fn run_until(&mut self, end: Duration, mut is_so: impl FnMut(&Self) -> bool) -> bool {
         loop {
             self.carry();
             if is_so(self) {
@@ -169,7 +157,7 @@ impl World {
 
     /// When a machine is to be called, if its process runs.
     fn due(&self, at: usize) -> Option<Duration> {
-        let runs = self.stopped[at].is_none();
+        let runs = !self.stopped[at];
         runs.then(|| self.rigs[at].machine_due()).flatten()
     }
 
@@ -192,12 +180,8 @@ impl World {
             let source = SocketAddr::new(host(self.rigs[from].number), to.port());
             for at in 0..self.rigs.len() {
                 let is_meant = to.ip() == EVERYBODY || self.at(to.ip()) == Some(at);
-                if !is_meant || !self.hears(from, at) {
-                    continue;
-                }
-                match &mut self.stopped[at] {
-                    Some(waiting) => waiting.push((source, bytes.clone())),
-                    None => self.rigs[at].hear_from(source, &bytes),
+                if is_meant && self.hears(from, at) && !self.stopped[at] {
+                    self.rigs[at].hear_from(source, &bytes);
                 }
             }
         }
@@ -219,7 +203,7 @@ impl World {
             let to = self.rigs[from].streams[&id].peer;
             let at = self.at(to.ip()).filter(|&at| self.hears(from, at));
             let is_open = self.rigs[from].fate(id) == Fate::Open;
-            if is_open && at.is_some_and(|at| self.stopped[at].is_some()) {
+            if is_open && at.is_some_and(|at| self.stopped[at]) {
                 continue;
             }
             self.seen[from] += 1;
@@ -252,7 +236,7 @@ impl World {
             0 => self.pipes[pipe].ends,
             _ => [self.pipes[pipe].ends[1], self.pipes[pipe].ends[0]],
         };
-        if self.pipes[pipe].is_silent || self.stopped[to].is_some() {
+        if self.pipes[pipe].is_silent || self.stopped[to] {
             return false;
         }
         let mut bytes = self.rigs[from].written(own);
@@ -338,13 +322,12 @@ impl World {
 
 impl Rig {
     fn machine_due(&self) -> Option<Duration> {
-        use crate::Machine;
         let due = self.machine.poll_timeout().map(Instant::as_nanos);
         due.map(Duration::from_nanos)
     }
 
     /// Says TR1 in the name of another node.
     pub(super) fn hear_tr1(&mut self, from: u8, token: i32) {
-        self.hear(from, &tr1(token, super::rig::tcp_port(from)));
+        self.hear(from, &tr1(token, tcp_port(from)));
     }
 }
