@@ -120,6 +120,15 @@ impl Database {
         self.is_fresh() && self.visit.is_none()
     }
 
+    /// The job of the visit in hand, and how many requests it serves.
+    pub(super) fn visit(&self) -> Option<(u64, usize)> {
+        let job = self.visit.as_ref()?;
+        match &job.work {
+            Work::Serve { requests, .. } => Some((job.id, requests.len())),
+            _ => None,
+        }
+    }
+
     /// A look has been taken: the rows are new.
     pub(super) const fn looked(&mut self) {
         self.is_stale = false;

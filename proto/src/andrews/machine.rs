@@ -115,7 +115,7 @@ impl Andrews {
         self.is_finished
     }
 
-    const fn is_running(&self) -> bool {
+    pub(super) const fn is_running(&self) -> bool {
         self.is_begun && !self.is_finished
     }
 
@@ -147,6 +147,8 @@ impl Andrews {
         if std::mem::replace(&mut self.told, state) != state {
             self.out.event(Event::StateChanged { state });
         }
+        #[cfg(debug_assertions)]
+        self.check_invariants();
     }
 
     fn on_time(&mut self) {

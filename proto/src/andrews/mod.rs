@@ -25,6 +25,8 @@ mod election;
 mod event;
 mod frames;
 mod inbound;
+#[cfg(debug_assertions)]
+mod invariants;
 mod leaving;
 mod link;
 mod looking;

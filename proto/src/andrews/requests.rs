@@ -33,6 +33,11 @@ impl Requests {
         self.waiting.len() + self.until.len()
     }
 
+    /// How many are being served.
+    pub(super) const fn served_count(&self) -> usize {
+        self.until.len()
+    }
+
     /// Whether any waits for the token.
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()

@@ -24,7 +24,7 @@ struct Sender {
 
 impl Strangers {
     /// Takes the rows of a look. Returns those that are new.
-    fn note_rows(&mut self, rows: BTreeSet<u32>) -> Vec<u32> {
+    pub(super) fn note_rows(&mut self, rows: BTreeSet<u32>) -> Vec<u32> {
         let before = std::mem::replace(&mut self.rows, rows);
         self.rows.difference(&before).copied().collect()
     }

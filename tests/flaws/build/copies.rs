@@ -84,6 +84,7 @@ pub(crate) const COPIES: [Copy; 9] = [
             ("ring_proto::andrews", "crate::andrews"),
             ("ring_proto::buffer", "crate::buffer"),
             ("ring_proto::counted", "crate::counted"),
+            ("self.check_invariants();", "();"),
         ],
         shared: &[],
     },

@@ -5,29 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::andrews::{Change, Outcome, Rows, Seat, Work, Write};
 
 /// A post: its sequence, its author's node, and the request that it came with.
-pub(super) type Post = (u64, u32, u64);
+pub(crate) type Post = (u64, u32, u64);
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Base {
+pub(crate) struct Base {
     /// Every node that has a row, as far as a test is about them.
-    pub(super) nodes: BTreeSet<u32>,
+    pub(crate) nodes: BTreeSet<u32>,
     /// Members and their successors.
-    pub(super) ring: BTreeMap<u32, u32>,
-    pub(super) seat: Seat,
-    pub(super) acting: bool,
-    pub(super) beat: u64,
-    pub(super) sequence: u64,
-    pub(super) holder: Option<u32>,
-    pub(super) posts: Vec<Post>,
+    pub(crate) ring: BTreeMap<u32, u32>,
+    pub(crate) seat: Seat,
+    pub(crate) acting: bool,
+    pub(crate) beat: u64,
+    pub(crate) sequence: u64,
+    pub(crate) holder: Option<u32>,
+    pub(crate) posts: Vec<Post>,
     /// Writes that were committed, with who wrote them.
-    pub(super) written: Vec<(u32, Write)>,
+    pub(crate) written: Vec<(u32, Write)>,
     /// The rows were no cycle from the beginning.
-    pub(super) is_broken: bool,
+    pub(crate) is_broken: bool,
 }
 
 impl Base {
     /// A ring of these members, in this order.
-    pub(super) fn ring(members: &[u32], coordinator: u32, term: u64) -> Self {
+    pub(crate) fn ring(members: &[u32], coordinator: u32, term: u64) -> Self {
         let next = members.iter().cycle().skip(1);
         Self {
             ring: members.iter().copied().zip(next.copied()).collect(),
@@ -39,7 +39,7 @@ impl Base {
         }
     }
 
-    pub(super) fn rows(&self) -> Rows {
+    pub(crate) fn rows(&self) -> Rows {
         Rows {
             nodes: self.nodes.iter().copied().collect(),
             members: self.ring.iter().map(|(&id, &next)| (id, next)).collect(),
@@ -51,7 +51,7 @@ impl Base {
     }
 
     /// One transaction of a node.
-    pub(super) fn run(&mut self, node: u32, work: &Work) -> Outcome {
+    pub(crate) fn run(&mut self, node: u32, work: &Work) -> Outcome {
         match work {
             Work::Prepare { drop } => {
                 if *drop {

@@ -1,8 +1,8 @@
 //! The rules of `docs/board.md`, a test each, on the machine that ships.
 
-mod base;
-mod rig;
-mod steps;
+pub(super) mod base;
+pub(super) mod rig;
+pub(super) mod steps;
 mod world;
 
 mod bad_input;

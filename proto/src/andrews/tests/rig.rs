@@ -17,84 +17,84 @@ use crate::andrews::{
 use crate::time::{Instant, Now, nanos};
 use crate::{Closed, JobOp, Machine, Sent, StreamEvent, StreamId, StreamOp};
 
-pub(super) const fn ms(ms: u64) -> Duration {
+pub(crate) const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-pub(super) fn ip(node: u32) -> IpAddr {
+pub(crate) fn ip(node: u32) -> IpAddr {
     let [_, _, high, low] = node.to_be_bytes();
     Ipv4Addr::new(10, 0, high, low).into()
 }
 
-pub(super) fn address(node: u32) -> SocketAddr {
+pub(crate) fn address(node: u32) -> SocketAddr {
     SocketAddr::new(ip(node), 7000)
 }
 
 /// Nodes 1 to `count`.
-pub(super) fn list(count: u32) -> NodeList {
+pub(crate) fn list(count: u32) -> NodeList {
     NodeList::new((1..=count).map(|id| (id, address(id)))).expect("it is one")
 }
 
-pub(super) fn ring_election(ids: &[u32]) -> Said {
+pub(crate) fn ring_election(ids: &[u32]) -> Said {
     let ids = ids.iter().map(|&id| U32::new(id)).collect();
     Said::Election(Ballot::RingBased(ids))
 }
 
-pub(super) fn candidate(id: u32) -> Said {
+pub(crate) fn candidate(id: u32) -> Said {
     Said::Election(Ballot::ChangRoberts(id))
 }
 
-pub(super) fn result(method: Method, id: u32) -> Said {
+pub(crate) fn result(method: Method, id: u32) -> Said {
     Said::Election(Ballot::Coordinator(method, id))
 }
 
-pub(super) const BULLY: Said = Said::Election(Ballot::Bully);
-pub(super) const OK: Said = Said::Election(Ballot::Ok);
+pub(crate) const BULLY: Said = Said::Election(Ballot::Bully);
+pub(crate) const OK: Said = Said::Election(Ballot::Ok);
 
 /// The token's sequence of a term.
-pub(super) const fn seq(term: u64, count: u64) -> u64 {
+pub(crate) const fn seq(term: u64, count: u64) -> u64 {
     (term << 32) + count
 }
 
 /// What has become of the own side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Open,
     Closed,
     Gone,
 }
 
 #[derive(Debug)]
-pub(super) struct Stream {
-    pub(super) peer: SocketAddr,
-    pub(super) is_accepted: bool,
-    pub(super) fate: Fate,
+pub(crate) struct Stream {
+    pub(crate) peer: SocketAddr,
+    pub(crate) is_accepted: bool,
+    pub(crate) fate: Fate,
     /// What the machine has written and nobody has taken.
-    pub(super) written: Vec<u8>,
+    pub(crate) written: Vec<u8>,
 }
 
 /// A machine, and its surroundings.
-pub(super) struct Rig {
-    pub(super) machine: Andrews,
-    pub(super) id: u32,
-    pub(super) now: Duration,
-    pub(super) base: Base,
+pub(crate) struct Rig {
+    pub(crate) machine: Andrews,
+    pub(crate) id: u32,
+    pub(crate) now: Duration,
+    pub(crate) base: Base,
     /// Whether the database answers at once.
-    pub(super) answers: bool,
-    pub(super) jobs: VecDeque<Job>,
-    pub(super) sent: VecDeque<(SocketAddr, Vec<u8>)>,
-    pub(super) streams: BTreeMap<StreamId, Stream>,
+    pub(crate) answers: bool,
+    pub(crate) jobs: VecDeque<Job>,
+    pub(crate) sent: VecDeque<(SocketAddr, Vec<u8>)>,
+    pub(crate) streams: BTreeMap<StreamId, Stream>,
     /// Opened by the machine, and not looked at.
-    pub(super) opened: VecDeque<StreamId>,
-    pub(super) events: Vec<Event>,
+    pub(crate) opened: VecDeque<StreamId>,
+    pub(crate) events: Vec<Event>,
     /// Whether the peers read what the machine writes.
-    pub(super) reads: bool,
+    pub(crate) reads: bool,
     next: u16,
 }
 
 impl Rig {
     /// A node that has not begun, with the default options and a list of nine.
-    pub(super) fn idle(options: Options, list: NodeList, base: Base) -> Self {
+    pub(crate) fn idle(options: Options, list: NodeList, base: Base) -> Self {
         let seed = options.id.into();
         Self {
             id: options.id,
@@ -112,23 +112,23 @@ impl Rig {
         }
     }
 
-    pub(super) fn with(options: Options, base: Base) -> Self {
+    pub(crate) fn with(options: Options, base: Base) -> Self {
         let mut rig = Self::idle(options, list(9), base);
         rig.begin();
         rig
     }
 
     /// Node `id` of a list of nine, which has begun with these rows.
-    pub(super) fn new(id: u32, base: Base) -> Self {
+    pub(crate) fn new(id: u32, base: Base) -> Self {
         Self::with(Options::new(id), base)
     }
 
     /// A member of a ring whose connections are both up, and what was said is forgotten.
-    pub(super) fn member(id: u32, base: Base) -> Self {
+    pub(crate) fn member(id: u32, base: Base) -> Self {
         Self::member_with(Options::new(id), base)
     }
 
-    pub(super) fn member_with(options: Options, base: Base) -> Self {
+    pub(crate) fn member_with(options: Options, base: Base) -> Self {
         let mut rig = Self::with(options, base);
         rig.join_up();
         rig.forget();
@@ -136,7 +136,7 @@ impl Rig {
     }
 
     /// Connects both sides of a member.
-    pub(super) fn join_up(&mut self) {
+    pub(crate) fn join_up(&mut self) {
         let own = self.id;
         let before = self.base.ring.iter().find(|&(_, &next)| next == own);
         let before = *before.expect("it is a member").0;
@@ -147,31 +147,31 @@ impl Rig {
         }
     }
 
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.machine.handle_link(self.time(), Listening);
         self.drain();
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         self.machine.standing().state
     }
 
-    pub(super) fn is_coordinator(&self) -> bool {
+    pub(crate) fn is_coordinator(&self) -> bool {
         self.machine.standing().is_coordinator
     }
 
-    pub(super) fn instant(&self) -> Instant {
+    pub(crate) fn instant(&self) -> Instant {
         Instant::from_nanos(nanos(self.now))
     }
 
-    pub(super) fn time(&self) -> Now {
+    pub(crate) fn time(&self) -> Now {
         Now {
             monotonic: self.instant(),
             wall: 0,
         }
     }
 
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.sent.clear();
         self.events.clear();
         self.base.written.clear();
@@ -180,12 +180,12 @@ impl Rig {
         }
     }
 
-    pub(super) fn dropped(&self, reason: Reason) -> u64 {
+    pub(crate) fn dropped(&self, reason: Reason) -> u64 {
         self.machine.counters().dropped(reason)
     }
 
     /// The datagrams that were sent since the last time: to whom, and what.
-    pub(super) fn said(&mut self) -> Vec<(u32, Said)> {
+    pub(crate) fn said(&mut self) -> Vec<(u32, Said)> {
         let own = self.id;
         let said = self.sent.drain(..).map(|(to, bytes)| {
             let frame = Frame::decode_datagram(&bytes).expect("it is well-formed");
@@ -201,7 +201,7 @@ impl Rig {
     }
 
     /// The frames that the machine has written on a connection since the last time.
-    pub(super) fn frames(&mut self, id: StreamId) -> Vec<Said> {
+    pub(crate) fn frames(&mut self, id: StreamId) -> Vec<Said> {
         let bytes = self.streams.get_mut(&id).expect("there is one");
         let bytes = std::mem::take(&mut bytes.written);
         let mut rest = &bytes[..];
@@ -218,12 +218,12 @@ impl Rig {
         frames
     }
 
-    pub(super) fn events(&mut self) -> Vec<Event> {
+    pub(crate) fn events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }
 
     /// What was written to the topology since the last time.
-    pub(super) fn written(&mut self) -> Vec<Write> {
+    pub(crate) fn written(&mut self) -> Vec<Write> {
         let written = std::mem::take(&mut self.base.written);
         let writes = written.into_iter().map(|(_, write)| write);
         writes
@@ -231,17 +231,17 @@ impl Rig {
             .collect()
     }
 
-    pub(super) fn command(&mut self, command: Command) {
+    pub(crate) fn command(&mut self, command: Command) {
         self.machine.handle_command(self.time(), command);
         self.drain();
     }
 
-    pub(super) fn request(&mut self, id: u64, is_post: bool) {
+    pub(crate) fn request(&mut self, id: u64, is_post: bool) {
         self.command(Command::Request(Request { id, is_post }));
     }
 
     /// Has all jobs done that were started and wait.
-    pub(super) fn serve(&mut self) {
+    pub(crate) fn serve(&mut self) {
         for _ in 0..1000 {
             let Some(job) = self.jobs.pop_front() else {
                 return;
@@ -252,19 +252,19 @@ impl Rig {
         panic!("jobs without an end");
     }
 
-    pub(super) fn done(&mut self, job: u64, outcome: Outcome) {
+    pub(crate) fn done(&mut self, job: u64, outcome: Outcome) {
         let command = Command::Done { job, outcome };
         self.machine.handle_command(self.time(), command);
         self.drain();
     }
 
     /// The job that was started last and waits.
-    pub(super) fn job(&mut self) -> Job {
+    pub(crate) fn job(&mut self) -> Job {
         self.jobs.pop_front().expect("there is one")
     }
 
     /// Has looks and beats done, until a job of another kind waits.
-    pub(super) fn serve_looks(&mut self) {
+    pub(crate) fn serve_looks(&mut self) {
         while let Some(job) = self.jobs.front() {
             if !matches!(
                 job.work,
@@ -279,18 +279,18 @@ impl Rig {
     }
 
     /// A datagram comes from a node.
-    pub(super) fn hear(&mut self, from: u32, said: &Said) {
+    pub(crate) fn hear(&mut self, from: u32, said: &Said) {
         self.hear_bytes(ip(from), &said.encode(from));
     }
 
-    pub(super) fn hear_bytes(&mut self, from: IpAddr, bytes: &[u8]) {
+    pub(crate) fn hear_bytes(&mut self, from: IpAddr, bytes: &[u8]) {
         let from = SocketAddr::new(from, 40_000);
         self.machine
             .handle_message(self.time(), from, bytes, Duration::ZERO);
         self.drain();
     }
 
-    pub(super) fn accept(&mut self, from: IpAddr) -> StreamId {
+    pub(crate) fn accept(&mut self, from: IpAddr) -> StreamId {
         let id = self.vacant();
         let from = SocketAddr::new(from, 40_000);
         self.add(id, from, true);
@@ -301,43 +301,43 @@ impl Rig {
     }
 
     /// A node connects and says hello.
-    pub(super) fn hello(&mut self, from: u32) -> StreamId {
+    pub(crate) fn hello(&mut self, from: u32) -> StreamId {
         let id = self.accept(ip(from));
         self.receive(id, from, &Said::Successor(self.id));
         id
     }
 
-    pub(super) fn predecessor(&self) -> StreamId {
+    pub(crate) fn predecessor(&self) -> StreamId {
         let inbound = self.machine.inbound.predecessor.as_ref();
         inbound.expect("there is one").stream
     }
 
     /// The connection that the machine has opened to its successor, and to whom.
-    pub(super) fn successor(&self) -> (StreamId, u32) {
+    pub(crate) fn successor(&self) -> (StreamId, u32) {
         let member = self.machine.role.member().expect("it is a member");
         let to = member.link.to().expect("it has one");
         (member.link.stream().expect("it is opened"), to)
     }
 
-    pub(super) fn connected(&mut self, id: StreamId) {
+    pub(crate) fn connected(&mut self, id: StreamId) {
         self.machine
             .handle_stream(self.time(), id, StreamEvent::Connected);
         self.drain();
     }
 
-    pub(super) fn receive(&mut self, id: StreamId, from: u32, said: &Said) {
+    pub(crate) fn receive(&mut self, id: StreamId, from: u32, said: &Said) {
         self.receive_bytes(id, &said.encode(from));
     }
 
-    pub(super) fn receive_bytes(&mut self, id: StreamId, bytes: &[u8]) {
+    pub(crate) fn receive_bytes(&mut self, id: StreamId, bytes: &[u8]) {
         self.bring(id, bytes, false);
     }
 
-    pub(super) fn end(&mut self, id: StreamId) {
+    pub(crate) fn end(&mut self, id: StreamId) {
         self.bring(id, &[], true);
     }
 
-    pub(super) fn bring(&mut self, id: StreamId, bytes: &[u8], end: bool) {
+    pub(crate) fn bring(&mut self, id: StreamId, bytes: &[u8], end: bool) {
         if self.fate(id) != Fate::Open {
             return;
         }
@@ -348,7 +348,7 @@ impl Rig {
         self.drain();
     }
 
-    pub(super) fn gone(&mut self, id: StreamId, why: Closed) {
+    pub(crate) fn gone(&mut self, id: StreamId, why: Closed) {
         let stream = self.streams.get_mut(&id).expect("there is one");
         if stream.fate == Fate::Open {
             stream.fate = Fate::Gone;
@@ -358,12 +358,12 @@ impl Rig {
         }
     }
 
-    pub(super) fn fate(&self, id: StreamId) -> Fate {
+    pub(crate) fn fate(&self, id: StreamId) -> Fate {
         self.streams[&id].fate
     }
 
     /// Lets time go by, with all time-outs at their times.
-    pub(super) fn run(&mut self, time: Duration) {
+    pub(crate) fn run(&mut self, time: Duration) {
         let end = self.now + time;
         for _ in 0..100_000 {
             let due = self.due_at().filter(|due| *due <= end);
@@ -377,12 +377,12 @@ impl Rig {
         panic!("time-outs without an end");
     }
 
-    pub(super) fn due_at(&self) -> Option<Duration> {
+    pub(crate) fn due_at(&self) -> Option<Duration> {
         let due = self.machine.poll_timeout().map(Instant::as_nanos);
         due.map(Duration::from_nanos)
     }
 
-    pub(super) fn time_out(&mut self) {
+    pub(crate) fn time_out(&mut self) {
         self.machine.handle_timeout(self.time());
         self.drain();
     }
@@ -394,7 +394,7 @@ impl Rig {
         }
     }
 
-    pub(super) fn add(&mut self, id: StreamId, peer: SocketAddr, is_accepted: bool) {
+    pub(crate) fn add(&mut self, id: StreamId, peer: SocketAddr, is_accepted: bool) {
         self.next += 1;
         let stream = Stream {
             peer,
@@ -406,7 +406,7 @@ impl Rig {
     }
 
     /// All that the contract of machines asks for.
-    pub(super) fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         loop {
             let mut buf = [0; 2048];
             if let Some(transmit) = self.machine.poll_transmit(&mut buf) {

@@ -9,18 +9,18 @@ use crate::andrews::Options;
 use crate::andrews::message::Said;
 
 /// The rows that most tests begin with: 1 → 2 → 3 → 5 → 1, coordinator 5 of term 4.
-pub(super) fn four() -> Base {
+pub(crate) fn four() -> Base {
     Base::ring(&[1, 2, 3, 5], 5, 4)
 }
 
 impl Rig {
     /// Node 2 of [`four`], between 1 and 3.
-    pub(super) fn two() -> Self {
+    pub(crate) fn two() -> Self {
         Self::member(2, four())
     }
 
     /// The coordinator of a ring of these members, in this order: of term 4, not acting.
-    pub(super) fn coordinator(id: u32, members: &[u32]) -> Self {
+    pub(crate) fn coordinator(id: u32, members: &[u32]) -> Self {
         let mut rig = Self::with(Options::new(id), Base::ring(members, id, 3));
         rig.run(ms(20));
         rig.join_up();
@@ -33,7 +33,7 @@ impl Rig {
     }
 
     /// Its predecessor gives it a token, and what it answers.
-    pub(super) fn given(&mut self, sequence: u64) -> Vec<Said> {
+    pub(crate) fn given(&mut self, sequence: u64) -> Vec<Said> {
         let stream = self.predecessor();
         let inbound = self.machine.inbound.predecessor.as_ref();
         let from = inbound.expect("there is one").id;
@@ -45,22 +45,22 @@ impl Rig {
     }
 
     /// What it has sent to its successor.
-    pub(super) fn passed(&mut self) -> Vec<Said> {
+    pub(crate) fn passed(&mut self) -> Vec<Said> {
         let (stream, _) = self.successor();
         self.frames(stream)
     }
 
-    pub(super) fn acknowledge(&mut self, sequence: u64) {
+    pub(crate) fn acknowledge(&mut self, sequence: u64) {
         let (stream, to) = self.successor();
         self.receive(stream, to, &Said::TokenAck(sequence));
     }
 
-    pub(super) fn holds(&self) -> Option<u64> {
+    pub(crate) fn holds(&self) -> Option<u64> {
         self.machine.token.held().map(|held| held.sequence)
     }
 
     /// The connections that it has opened since the last time, and to whom.
-    pub(super) fn opens(&mut self) -> Vec<(StreamId, u32)> {
+    pub(crate) fn opens(&mut self) -> Vec<(StreamId, u32)> {
         let opened = self.opened.drain(..);
         let streams = &self.streams;
         let those = opened.map(|id| {
