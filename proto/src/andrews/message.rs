@@ -4,11 +4,11 @@ use ring_codec::U32;
 use ring_codec::andrews::{Election, Frame, HEADER_LEN, Kind, MAX_PAYLOAD_LEN, Message, Method};
 
 /// The longest frame in bytes.
-pub(super) const LONGEST: usize = HEADER_LEN + MAX_PAYLOAD_LEN;
+pub(crate) const LONGEST: usize = HEADER_LEN + MAX_PAYLOAD_LEN;
 
 /// What a frame says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
+pub(crate) enum Said {
     Join,
     Successor(u32),
     SuccessorRequest,
@@ -19,7 +19,7 @@ pub(super) enum Said {
 
 /// What an election's message says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ballot {
+pub(crate) enum Ballot {
     RingBased(Vec<U32>),
     ChangRoberts(u32),
     Bully,
@@ -28,7 +28,7 @@ pub(super) enum Ballot {
 }
 
 impl Ballot {
-    pub(super) const fn method(&self) -> Method {
+    pub(crate) const fn method(&self) -> Method {
         match self {
             Self::RingBased(_) => Method::RingBased,
             Self::ChangRoberts(_) => Method::ChangRoberts,
@@ -39,7 +39,7 @@ impl Ballot {
 }
 
 impl Said {
-    pub(super) const fn kind(&self) -> Kind {
+    pub(crate) const fn kind(&self) -> Kind {
         match self {
             Self::Join => Kind::Join,
             Self::Successor(_) => Kind::Successor,
@@ -51,7 +51,7 @@ impl Said {
     }
 
     /// The frame's bytes, from a sender; none for an election that names more than a payload holds.
-    pub(super) fn encode(&self, src_id: u32) -> Vec<u8> {
+    pub(crate) fn encode(&self, src_id: u32) -> Vec<u8> {
         let message = match self {
             Self::Join => Message::Join,
             &Self::Successor(successor_id) => Message::Successor { successor_id },

@@ -4,65 +4,45 @@
 //! a [`NodeList`]; what it has done at the database are [`Job`]s, whose outcomes are [`Command`]s; what it tells are
 //! [`Event`]s and [`Counters`]; what it shows is a [`Snapshot`].
 //!
-//! | files | what |
+//! | folder | holds |
 //! |---|---|
-//! | `machine`, `datagrams`, `streams`, `connections`, `leaving`, `outbox`, `message`, `frames`, `unsent` | what comes in and goes out |
-//! | `database`, `view`, `looking`, `writing`, `outcomes` | the rows: read, decided on, written |
-//! | `strangers` | nodes that the list does not have |
-//! | `role`, `link`, `plea`, `inbound`, `succession`, `recovery` | a node's place in the ring, and how it gets and keeps it |
-//! | `office`, `coordinating` | what a coordinator does |
-//! | `token`, `requests`, `using` | the token and what is done with it |
-//! | `election`, `electing` | elections |
+//! | `machine` | the machine: it owns the parts below, tells each what happens, and does what follows |
+//! | `database` | whether the database answers, its jobs, and the rows as they were read last |
+//! | `ring` | the place of the node in the ring: its state, its connections, its requests to the coordinator |
+//! | `token` | the token, and the requests that wait for it |
+//! | `coordinator` | the duties of a coordinator |
+//! | `election` | the three methods of election |
+//! | `diagnostics` | what people are told; it decides nothing |
+//!
+//! No part sees into another one. The files beside the folders are words that all share.
 
 mod command;
-mod connections;
-mod coordinating;
+mod coordinator;
 mod counters;
 mod database;
-mod datagrams;
-mod electing;
+mod diagnostics;
 mod election;
 mod event;
-mod frames;
-mod inbound;
-#[cfg(debug_assertions)]
-mod invariants;
-mod leaving;
-mod link;
-mod looking;
 mod machine;
 mod message;
 mod nodes;
-mod office;
 mod options;
-mod outbox;
-mod outcomes;
-mod plea;
 mod reason;
-mod recovery;
-mod requests;
-mod role;
-mod status;
-mod strangers;
-mod streams;
-mod succession;
+mod ring;
+mod state;
+mod token;
+mod work;
+
 #[cfg(test)]
 mod tests;
-mod token;
-mod unsent;
-mod using;
-mod view;
-mod work;
-mod writing;
 
 pub use command::{Answer, Command, Request};
 pub use counters::Counters;
-pub use database::DatabaseState;
+pub use diagnostics::{ElectionStatus, Snapshot, Standing, TokenStatus};
 pub use event::{Event, Loss};
 pub use machine::{Andrews, Listening};
 pub use nodes::{ListError, NodeList};
 pub use options::{Options, OptionsError};
 pub use reason::Reason;
-pub use role::State;
-pub use status::{ElectionStatus, Snapshot, Standing, TokenStatus};
+pub use state::{DatabaseState, State};
 pub use work::{Change, Job, Outcome, Rows, Seat, Work, Write};

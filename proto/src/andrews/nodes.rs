@@ -80,7 +80,7 @@ impl NodeList {
     }
 
     /// Whether a frame of this node may come from this address.
-    pub(super) fn is_from(&self, id: u32, source: IpAddr) -> bool {
+    pub(crate) fn is_from(&self, id: u32, source: IpAddr) -> bool {
         self.address(id)
             .is_some_and(|address| address.ip() == source.to_canonical())
     }

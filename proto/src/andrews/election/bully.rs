@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use ring_codec::andrews::Method;
 
-use super::super::Reason;
-use super::super::message::Ballot;
 use super::memory::Memory;
 use super::{Handler, Scene, Step};
+use crate::andrews::Reason;
+use crate::andrews::message::Ballot;
 use crate::time::Instant;
 
 /// What an election waits for.
@@ -22,7 +22,7 @@ enum Phase {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Bully {
+pub(crate) struct Bully {
     phase: Phase,
 }
 

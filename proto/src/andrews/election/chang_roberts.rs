@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 
 use ring_codec::andrews::Method;
 
-use super::super::Reason;
-use super::super::message::Ballot;
 use super::memory::Memory;
 use super::{Handler, Scene, Step, send_result};
+use crate::andrews::Reason;
+use crate::andrews::message::Ballot;
 use crate::time::Instant;
 
 #[derive(Debug, Default)]
-pub(super) struct ChangRoberts {
+pub(crate) struct ChangRoberts {
     /// Until when this node is a participant: a message that gets lost blocks no later election.
     participant: Option<Instant>,
 }

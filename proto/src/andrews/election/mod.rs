@@ -5,6 +5,7 @@ mod bully;
 mod chang_roberts;
 mod memory;
 mod ring_based;
+mod victory;
 
 use std::time::Duration;
 
@@ -14,27 +15,28 @@ use bully::Bully;
 use chang_roberts::ChangRoberts;
 use memory::Memory;
 use ring_based::RingBased;
+pub(crate) use victory::Victory;
 
-use super::message::Ballot;
-use super::view::View;
-use super::{NodeList, Reason};
+use crate::andrews::database::View;
+use crate::andrews::message::Ballot;
+use crate::andrews::{NodeList, Reason};
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
 /// What an election sees of the node.
 #[derive(Clone, Copy)]
-pub(super) struct Scene<'a> {
-    pub(super) own: u32,
-    pub(super) list: &'a NodeList,
-    pub(super) view: &'a View,
-    pub(super) now: Instant,
+pub(crate) struct Scene<'a> {
+    pub(crate) own: u32,
+    pub(crate) list: &'a NodeList,
+    pub(crate) view: &'a View,
+    pub(crate) now: Instant,
     /// T1.
-    pub(super) t1: Duration,
+    pub(crate) t1: Duration,
 }
 
 /// What an election wants done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// To the successor.
     Ring(Ballot),
     /// To one node.
@@ -111,7 +113,7 @@ impl Current {
 
 /// Elections as a node takes part in them.
 #[derive(Debug)]
-pub(super) struct Elections {
+pub(crate) struct Elections {
     own_method: Method,
     current: Current,
     memory: Memory,
@@ -122,7 +124,7 @@ pub(super) struct Elections {
 }
 
 impl Elections {
-    pub(super) fn new(own_method: Method) -> Self {
+    pub(crate) fn new(own_method: Method) -> Self {
         Self {
             own_method,
             current: Current::fresh(own_method),
@@ -132,20 +134,20 @@ impl Elections {
         }
     }
 
-    pub(super) fn method(&self) -> Method {
+    pub(crate) fn method(&self) -> Method {
         self.current.get().method()
     }
 
-    pub(super) fn is_ongoing(&self) -> bool {
+    pub(crate) fn is_ongoing(&self) -> bool {
         self.current.get().is_ongoing()
     }
 
-    pub(super) fn timeout(&self) -> Option<Instant> {
+    pub(crate) fn timeout(&self) -> Option<Instant> {
         self.current.get().due()
     }
 
     /// Starts one of the node's own method.
-    pub(super) fn start(&mut self, scene: Scene<'_>) -> Vec<Step> {
+    pub(crate) fn start(&mut self, scene: Scene<'_>) -> Vec<Step> {
         let mut steps = Vec::new();
         self.current = Current::fresh(self.own_method);
         let handler = self.current.get_mut();
@@ -154,7 +156,7 @@ impl Elections {
     }
 
     /// A message, which another method's handler gives way to.
-    pub(super) fn handle(&mut self, from: u32, ballot: Ballot, scene: Scene<'_>) -> Vec<Step> {
+    pub(crate) fn handle(&mut self, from: u32, ballot: Ballot, scene: Scene<'_>) -> Vec<Step> {
         let mut steps = Vec::new();
         if ballot.method() != self.method() {
             self.current = Current::fresh(ballot.method());
@@ -164,7 +166,7 @@ impl Elections {
         steps
     }
 
-    pub(super) fn time_out(&mut self, scene: Scene<'_>) -> Vec<Step> {
+    pub(crate) fn time_out(&mut self, scene: Scene<'_>) -> Vec<Step> {
         let mut steps = Vec::new();
         let handler = self.current.get_mut();
         if handler.due().is_some_and(|due| due <= scene.now) {
@@ -173,18 +175,18 @@ impl Elections {
         steps
     }
 
-    pub(super) fn successor_changed(&mut self) {
+    pub(crate) fn successor_changed(&mut self) {
         self.current.get_mut().successor_changed();
     }
 
     /// The node is out of the ring: its election is.
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.current = Current::fresh(self.own_method);
         self.outranks_since = None;
     }
 
     /// Whether one is due, by the rows; if so it counts as started.
-    pub(super) fn is_due(&mut self, scene: Scene<'_>, is_new: bool) -> bool {
+    pub(crate) fn is_due(&mut self, scene: Scene<'_>, is_new: bool) -> bool {
         let Scene {
             own, view, now, t1, ..
         } = scene;

@@ -3,14 +3,14 @@
 use ring_codec::U32;
 use ring_codec::andrews::Method;
 
-use super::super::Reason;
-use super::super::message::Ballot;
 use super::memory::Memory;
 use super::{Handler, Scene, Step, send_result};
+use crate::andrews::Reason;
+use crate::andrews::message::Ballot;
 use crate::time::Instant;
 
 #[derive(Debug, Default)]
-pub(super) struct RingBased {
+pub(crate) struct RingBased {
     /// Until when a result is waited for.
     until: Option<Instant>,
 }

@@ -244,7 +244,7 @@ fn a_node_that_is_cut_off_but_reaches_the_database_does_not_take_the_ring_apart(
 fn an_election_whose_starter_dies_does_not_go_round_for_ever() {
     let mut world = World::formed(5);
     let starter = 3;
-    world.rig(starter).machine.start_for_test();
+    world.rig(starter).machine.elect();
     world.rig(starter).drain();
     world.crash(starter);
     world.run(ms(20_000));
@@ -262,7 +262,7 @@ fn two_results_at_once_do_not_chase_each_other() {
         let stream = rig.predecessor();
         let before = rig
             .machine
-            .inbound
+            .inbound()
             .predecessor
             .as_ref()
             .map_or(0, |it| it.id);
@@ -285,7 +285,7 @@ fn a_larger_candidacy_does_not_die_at_a_node_that_has_taken_part() {
         ..Options::new(3)
     };
     let mut rig = Rig::member_with(options, base);
-    rig.machine.start_for_test();
+    rig.machine.elect();
     rig.drain();
     assert_eq!(rig.passed(), [candidate(3)]);
     let stream = rig.predecessor();

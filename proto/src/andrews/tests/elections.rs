@@ -205,7 +205,7 @@ fn cost(method: Method, nodes: u32, starter: u32) -> u64 {
         world.sum(|rig| rig.machine.counters().sent(kind))
     };
     let before = elections(&world);
-    world.rig(starter).machine.start_for_test();
+    world.rig(starter).machine.elect();
     world.rig(starter).drain();
     world.run(ms(1500));
     elections(&world) - before

@@ -35,7 +35,7 @@ impl Rig {
     /// Its predecessor gives it a token, and what it answers.
     pub(crate) fn given(&mut self, sequence: u64) -> Vec<Said> {
         let stream = self.predecessor();
-        let inbound = self.machine.inbound.predecessor.as_ref();
+        let inbound = self.machine.inbound().predecessor.as_ref();
         let from = inbound.expect("there is one").id;
         self.receive(stream, from, &Said::Token(sequence));
         if self.streams.contains_key(&stream) {
@@ -56,7 +56,7 @@ impl Rig {
     }
 
     pub(crate) fn holds(&self) -> Option<u64> {
-        self.machine.token.held().map(|held| held.sequence)
+        self.machine.token().held().map(|held| held.sequence)
     }
 
     /// The connections that it has opened since the last time, and to whom.

@@ -166,7 +166,7 @@ impl World {
     pub(super) fn tokens(&self) -> usize {
         let live = self.live();
         let is_here = |id: &&u32| {
-            let token = &self.rigs[Self::at(**id)].machine.token;
+            let token = self.rigs[Self::at(**id)].machine.token();
             token.held().is_some() || token.is_passing()
         };
         live.iter().filter(is_here).count()

@@ -1,0 +1,76 @@
+//! What the coordinator does with what it is asked (`docs/board.md`, sections 5 and 6).
+
+use super::Andrews;
+use crate::andrews::coordinator::Petition;
+use crate::andrews::message::Said;
+use crate::andrews::{Change, Write};
+
+impl Andrews {
+    pub(super) fn on_join(&mut self, from: u32) {
+        let (Some(office), Some(view)) = (&mut self.office, &self.view) else {
+            return self.database.want_look();
+        };
+        match view.successor(from) {
+            // A repeat: its answer was lost.
+            Some(successor) => {
+                self.out.send(&self.list, from, &Said::Successor(successor));
+            }
+            None => office.ask(from, Petition::Join),
+        }
+    }
+
+    pub(super) fn on_successor_request(&mut self, from: u32) {
+        let (now, own) = (self.now, self.options.id);
+        let (Some(office), Some(view)) = (&mut self.office, &self.view) else {
+            return self.database.want_look();
+        };
+        let Some(failed) = view.successor(from) else {
+            return office.ask(from, Petition::Join);
+        };
+        let is_repeat = office.has_removed_for(from, now, self.options.ack_timeout);
+        if is_repeat || failed == from {
+            return self.out.send(&self.list, from, &Said::Successor(failed));
+        }
+        office.ask(
+            from,
+            if failed == own {
+                Petition::Leave
+            } else {
+                Petition::Remove(failed)
+            },
+        );
+    }
+
+    /// What the coordinator writes for others.
+    pub(super) fn next_petition(&mut self) -> Option<Write> {
+        let own = self.options.id;
+        loop {
+            let (node, petition) = self.office.as_mut()?.next_petition()?;
+            let view = self.view.as_ref()?;
+            let (term, successor) = (view.seat.term, view.successor(node));
+            let change = match (petition, successor) {
+                (Petition::Join, None) => self.insertion(node),
+                (Petition::Leave, Some(successor)) if successor == own => {
+                    let after = view.predecessor(node);
+                    after.map(|after| Change::Remove { node, after })
+                }
+                (Petition::Remove(failed), Some(successor)) if failed == successor => {
+                    let after = node;
+                    Some(Change::Remove {
+                        node: failed,
+                        after,
+                    })
+                }
+                // It is done already.
+                (_, Some(successor)) => {
+                    self.out.send(&self.list, node, &Said::Successor(successor));
+                    None
+                }
+                (Petition::Remove(_) | Petition::Leave, None) => None,
+            };
+            if let Some(change) = change {
+                return Some(Write::Change { term, change });
+            }
+        }
+    }
+}

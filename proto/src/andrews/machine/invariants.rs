@@ -1,0 +1,262 @@
+//! What must hold of a machine after each input. In builds with debug assertions it is checked then, so that tests and
+//! the simulator fail at the cause.
+
+use super::Andrews;
+use crate::StreamId;
+use crate::andrews::DatabaseState;
+use crate::andrews::ring::Link;
+use crate::andrews::ring::Proof;
+use crate::andrews::ring::Role;
+use crate::andrews::token::{Held, Place, Visit, later};
+
+impl Andrews {
+    /// # Panics
+    /// If an invariant does not hold.
+    pub(super) fn check_invariants(&self) {
+        if let Some(says) = self.broken_invariant() {
+            panic!("{says}: {self:?}");
+        }
+    }
+
+    fn broken_invariant(&self) -> Option<&'static str> {
+        let broken = INVARIANTS.iter().find(|(_, holds)| !holds(self));
+        broken.map(|(says, _)| *says)
+    }
+
+    fn row_successor(&self) -> Option<u32> {
+        self.view.as_ref()?.successor(self.options.id)
+    }
+
+    fn link(&self) -> Option<&Link> {
+        self.role.member().map(|member| &member.link)
+    }
+
+    /// Whether a held token, if there is one, has a property.
+    fn held_is(&self, holds: impl Fn(Held) -> bool) -> bool {
+        self.token.held().is_none_or(holds)
+    }
+
+    /// Every connection, once for each of its uses.
+    fn connections(&self) -> Vec<StreamId> {
+        let mut all = self.inbound.all();
+        all.extend(self.proof.open.keys());
+        all.extend(self.link().and_then(Link::stream));
+        all
+    }
+}
+
+type Invariant = (&'static str, fn(&Andrews) -> bool);
+
+const INVARIANTS: &[Invariant] = &[
+    (
+        "a member has a successor in the rows, and only it",
+        |it| match it.role {
+            Role::Starting(_) => true,
+            Role::Joining(_) => it.view.is_some() && it.row_successor().is_none(),
+            Role::Member(_) => it.row_successor().is_some(),
+        },
+    ),
+    ("the node that the row names is coordinator", |it| {
+        let named = it.view.as_ref().and_then(|view| view.seat.id);
+        let has_decided = !matches!(it.role, Role::Starting(_));
+        it.office.is_some() == (has_decided && named == Some(it.options.id))
+    }),
+    ("a member has a way to its successor", |it| {
+        !it.is_running() || !matches!(it.link(), Some(Link::None))
+    }),
+    ("the way leads to the successor in the rows", |it| {
+        let to = it.link().and_then(Link::to);
+        to.is_none() || to == it.row_successor() || it.token.is_passing()
+    }),
+    ("only a ring of one rests", |it| {
+        !matches!(it.link(), Some(Link::Resting(_))) || it.row_successor() == Some(it.options.id)
+    }),
+    ("a token is passed on a connection that is up", |it| {
+        it.is_finished || !it.token.is_passing() || matches!(it.link(), Some(Link::Up(_)))
+    }),
+    ("a held token is the newest that was here", |it| {
+        it.held_is(|held| held.sequence == it.token.highest)
+    }),
+    (
+        "a passed token is one hop later than the newest",
+        |it| match it.token.place {
+            Place::Passing { sequence, .. } => later(it.token.highest, 1) == Some(sequence),
+            _ => true,
+        },
+    ),
+    ("a token in use has its job in hand", |it| {
+        it.held_is(|held| match held.visit {
+            Visit::Working(job) => it.database.visit().is_some_and(|(id, _)| id == job),
+            _ => true,
+        })
+    }),
+    ("the requests of the job in hand are being served", |it| {
+        let of_job = it.database.visit().map_or(0, |(_, requests)| requests);
+        it.requests.served_count() == of_job
+    }),
+    ("a parked token came from the predecessor", |it| {
+        let parked = it.token.parked;
+        it.is_finished || parked.is_none_or(|token| it.inbound.is_predecessor(token.stream))
+    }),
+    ("a token is parked only while the database answers", |it| {
+        it.token.parked.is_none() || it.database.state == DatabaseState::Up
+    }),
+    ("only a member takes part in elections", |it| {
+        let takes_part =
+            it.elections.is_ongoing() || it.victory.is_some() || !it.waiting.is_empty();
+        it.role.member().is_some() || !takes_part
+    }),
+    ("a message waits only for a successor", |it| {
+        it.waiting.is_empty() || !matches!(it.link(), Some(Link::Up(_)))
+    }),
+    ("each connection has one use", |it| {
+        let mut all = it.connections();
+        let uses = all.len();
+        all.sort_unstable();
+        all.dedup();
+        all.len() == uses
+    }),
+    ("the predecessor is in the list, at its address", |it| {
+        let predecessor = it.inbound.predecessor.as_ref();
+        predecessor.is_none_or(|node| it.list.is_from(node.id, node.from))
+    }),
+    ("few connections look for proof of the network", |it| {
+        it.proof.wanted.len() + it.proof.open.len() <= Proof::MOST
+    }),
+    ("strangers are not in the list", |it| {
+        let (period, mut rows) = (it.options.alone_timeout, it.strangers.rows().into_iter());
+        let mut senders = it.strangers.senders(it.now, period).into_iter();
+        rows.all(|id| it.list.address(id).is_none())
+            && senders.all(|(id, from)| !it.list.is_from(id, from))
+    }),
+    ("the database is reported as it is", |it| {
+        it.told_database == it.database.state
+    }),
+    ("trusted rows were read", |it| {
+        !it.is_running() || !it.database.is_fresh() || it.view.is_some()
+    }),
+    ("a node that has ended has no connections", |it| {
+        !it.is_finished || it.connections().is_empty() && it.proof.wanted.is_empty()
+    }),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::andrews::coordinator::Office;
+    use crate::andrews::message::Ballot;
+    use crate::andrews::ring::Plea;
+    use crate::andrews::tests::base::Base;
+    use crate::andrews::tests::rig::{Rig, list, ms, seq};
+    use crate::andrews::tests::steps::four;
+    use crate::andrews::{Command, Options};
+
+    /// Node 2 with a token.
+    fn holder() -> Rig {
+        let mut rig = Rig::two();
+        rig.given(seq(4, 8));
+        rig
+    }
+
+    /// Node 2, which has passed its token on.
+    fn passer() -> Rig {
+        let mut rig = holder();
+        rig.run(ms(50));
+        rig
+    }
+
+    /// Node 2, whose job for a request is not done.
+    fn worker() -> Rig {
+        let mut rig = holder();
+        rig.answers = false;
+        rig.request(1, true);
+        rig
+    }
+
+    /// Node 2 with a token whose term it looks up.
+    fn parker() -> Rig {
+        let mut rig = Rig::two();
+        rig.answers = false;
+        rig.given(seq(5, 0));
+        rig
+    }
+
+    fn newcomer() -> Rig {
+        Rig::new(4, four())
+    }
+
+    /// Node 2, whose first job is not done.
+    fn starter() -> Rig {
+        let mut rig = Rig::idle(Options::new(2), list(9), Base::default());
+        rig.answers = false;
+        rig.begin();
+        rig
+    }
+
+    fn ended() -> Rig {
+        let mut rig = Rig::two();
+        rig.command(Command::ShutDown);
+        rig
+    }
+
+    fn plea(it: &Andrews) -> Plea {
+        Plea::new(it.now, it.now)
+    }
+
+    fn set_link(it: &mut Andrews, link: Link) {
+        it.role.member_mut().unwrap().link = link;
+    }
+
+    type Spoilt = (fn() -> Rig, fn(&mut Andrews));
+
+    /// In the order of the invariants, a machine and how it is spoilt.
+    const SPOILT: &[Spoilt] = &[
+        (Rig::two, |it| it.role = Role::Joining(plea(it))),
+        (Rig::two, |it| it.office = Some(Office::new(it.now, false))),
+        (Rig::two, |it| set_link(it, Link::None)),
+        (Rig::two, |it| set_link(it, Link::Failed(5, plea(it)))),
+        (Rig::two, |it| set_link(it, Link::Resting(it.now))),
+        (passer, |it| set_link(it, Link::Failed(3, plea(it)))),
+        (holder, |it| it.token.highest = 0),
+        (passer, |it| it.token.highest = 0),
+        (worker, |it| {
+            it.token.held_mut().unwrap().visit = Visit::Working(0)
+        }),
+        (worker, |it| it.requests.served()),
+        (parker, |it| it.inbound.clear()),
+        (parker, |it| it.database.state = DatabaseState::Slow),
+        (newcomer, |it| it.waiting.push_back(Ballot::Bully)),
+        (Rig::two, |it| it.waiting.push_back(Ballot::Bully)),
+        (Rig::two, |it| {
+            let stream = it.inbound.predecessor.as_ref().unwrap().stream;
+            it.proof.open.insert(stream, it.now);
+        }),
+        (Rig::two, |it| {
+            it.inbound.predecessor.as_mut().unwrap().id = 9
+        }),
+        (Rig::two, |it| it.proof.wanted = vec![1; 5]),
+        (Rig::two, |it| _ = it.strangers.note_rows([1].into())),
+        (Rig::two, |it| it.told_database = DatabaseState::Gone),
+        (starter, |it| it.database.looked()),
+        (ended, |it| it.proof.wanted.push(1)),
+    ];
+
+    #[test]
+    fn each_is_named_by_its_sentence_when_it_is_broken() {
+        assert_eq!(SPOILT.len(), INVARIANTS.len());
+        for (&(machine, spoil), (says, _)) in SPOILT.iter().zip(INVARIANTS) {
+            let mut machine = machine().machine;
+            assert_eq!(machine.broken_invariant(), None, "{says}");
+            spoil(&mut machine);
+            assert_eq!(machine.broken_invariant(), Some(*says));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a message waits only for a successor")]
+    fn an_input_that_leaves_one_broken_panics() {
+        let mut rig = Rig::two();
+        rig.machine.waiting.push_back(Ballot::Bully);
+        rig.time_out();
+    }
+}

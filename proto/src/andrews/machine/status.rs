@@ -1,0 +1,66 @@
+//! What a node shows of itself (`docs/board.md`, section 11).
+
+use super::Andrews;
+use crate::andrews::database::View;
+use crate::andrews::ring::Link;
+use crate::andrews::{Counters, ElectionStatus, Snapshot, Standing, TokenStatus};
+use crate::time::Instant;
+
+impl Andrews {
+    /// What it is, in a few words: cheaper than a [`snapshot`](Self::snapshot).
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        Standing {
+            state: self.role.state(),
+            coordinator: self.view.as_ref().and_then(|view| view.seat.id),
+            is_coordinator: self.office.is_some(),
+            may_use: self.may_use_token(),
+        }
+    }
+
+    /// What `GET /ring` shows.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let view = self.view.as_ref();
+        let successor = match self.role.member().map(|member| &member.link) {
+            Some(Link::Up(successor)) => Some(successor.to),
+            _ => None,
+        };
+        let ago = |at: Option<Instant>| at.map(|at| self.now.since(at));
+        Snapshot {
+            id: self.options.id,
+            state: self.role.state(),
+            coordinator: view.and_then(|view| view.seat.id),
+            acting: view.is_some_and(|view| view.acting),
+            term: view.map_or(0, |view| view.seat.term),
+            members: view.map_or_else(Vec::new, View::in_order),
+            successor,
+            predecessor: self.inbound.predecessor.as_ref().map(|it| it.id),
+            token: TokenStatus {
+                held: self.token.held().is_some(),
+                sequence: self.token.highest,
+                seen: ago(self.token.seen(self.now)),
+                here: ago(self.token.here(self.now)),
+            },
+            election: ElectionStatus {
+                method: self.elections.method(),
+                ongoing: self.elections.is_ongoing(),
+                started: self.out.counters.elections_started,
+                won: self.out.counters.elections_won,
+            },
+            database: self.database.state,
+            waiting: self.requests.len(),
+            unknown_rows: self.strangers.rows(),
+            unknown_senders: self.strangers.senders(self.now, self.options.alone_timeout),
+            unanswered: view
+                .and_then(|view| view.seat.id)
+                .filter(|_| self.role.plea().is_some_and(|plea| plea.is_unanswered)),
+        }
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.out.counters
+    }
+}
