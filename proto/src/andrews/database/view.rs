@@ -34,6 +34,11 @@ impl View {
         self.successors.len()
     }
 
+    /// Members and their successors.
+    pub(crate) const fn ring(&self) -> &BTreeMap<u32, u32> {
+        &self.successors
+    }
+
     pub(crate) fn successor(&self, id: u32) -> Option<u32> {
         self.successors.get(&id).copied()
     }
@@ -47,12 +52,8 @@ impl View {
         self.successors.contains_key(&id)
     }
 
-    pub(crate) fn members(&self) -> impl DoubleEndedIterator<Item = u32> {
+    pub(crate) fn members(&self) -> impl Iterator<Item = u32> {
         self.successors.keys().copied()
-    }
-
-    pub(crate) fn largest(&self) -> Option<u32> {
-        self.members().next_back()
     }
 
     /// The member at a place, in the order of ids.

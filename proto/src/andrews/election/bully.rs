@@ -1,11 +1,8 @@
-//! BULLY: whoever gets no answer from a larger node has won.
-
-use std::cmp::Ordering;
+//! BULLY: the node that gets no answer from a larger node has won.
 
 use ring_codec::andrews::Method;
 
-use super::memory::Memory;
-use super::{Handler, Scene, Step};
+use super::handler::{Handler, Step, Turn};
 use crate::andrews::Reason;
 use crate::andrews::message::Ballot;
 use crate::time::Instant;
@@ -31,54 +28,43 @@ impl Handler for Bully {
         Method::Bully
     }
 
-    fn start(&mut self, scene: Scene<'_>, memory: &mut Memory, steps: &mut Vec<Step>) {
-        self.begin(scene, memory, steps);
+    fn start(&mut self, turn: &mut Turn<'_>) {
+        self.begin(turn);
     }
 
-    fn handle(
-        &mut self,
-        from: u32,
-        ballot: Ballot,
-        scene: Scene<'_>,
-        memory: &mut Memory,
-        steps: &mut Vec<Step>,
-    ) {
+    fn handle(&mut self, from: u32, ballot: Ballot, turn: &mut Turn<'_>) {
+        let scene = turn.scene;
         match ballot {
-            Ballot::Bully if from > scene.own => steps.push(Step::Drop(Reason::Larger)),
+            Ballot::Bully if from > scene.own => turn.drop(Reason::Larger),
             Ballot::Bully => {
-                steps.push(Step::Tell(from, Ballot::Ok));
+                turn.want(Step::Tell(from, Ballot::Ok));
                 if matches!(self.phase, Phase::Idle) {
-                    self.begin_again(scene, memory, steps);
+                    self.begin_again(turn);
                 }
             }
             Ballot::Ok => match self.phase {
                 Phase::Asking(_) if from > scene.own => {
-                    self.phase = Phase::Yielding(scene.now + scene.t1 * 2);
+                    self.phase = Phase::Yielding(turn.result_due());
                 }
-                _ => steps.push(Step::Drop(Reason::Unasked)),
+                _ => turn.drop(Reason::Unasked),
             },
-            Ballot::Coordinator(_, id) if id != from => {
-                steps.push(Step::Drop(Reason::NotItself));
-            }
+            Ballot::Coordinator(_, id) if id != from => turn.drop(Reason::NotItself),
             Ballot::Coordinator(_, id) => {
                 self.phase = Phase::Idle;
-                match id.cmp(&scene.own) {
-                    Ordering::Less if scene.view.is_member(id) => {
-                        self.begin_again(scene, memory, steps);
-                    }
-                    _ => {}
+                if id < scene.own && scene.members.contains_key(&id) {
+                    self.begin_again(turn);
                 }
-                steps.push(Step::Result(id));
+                turn.want(Step::Result(id));
             }
             _ => {}
         }
     }
 
-    fn time_out(&mut self, scene: Scene<'_>, memory: &mut Memory, steps: &mut Vec<Step>) {
+    fn time_out(&mut self, turn: &mut Turn<'_>) {
         match self.phase {
             Phase::Idle => {}
-            Phase::Asking(_) => self.win(scene, steps),
-            Phase::Yielding(_) => self.begin(scene, memory, steps),
+            Phase::Asking(_) => self.win(turn),
+            Phase::Yielding(_) => self.begin(turn),
         }
     }
 
@@ -88,38 +74,29 @@ impl Handler for Bully {
             Phase::Asking(until) | Phase::Yielding(until) => Some(until),
         }
     }
-
-    fn is_ongoing(&self) -> bool {
-        !matches!(self.phase, Phase::Idle)
-    }
-
-    fn successor_changed(&mut self) {}
 }
 
 impl Bully {
-    fn begin(&mut self, scene: Scene<'_>, memory: &mut Memory, steps: &mut Vec<Step>) {
-        memory.bully.note(scene.now);
-        if scene
-            .view
-            .largest()
-            .is_none_or(|largest| largest <= scene.own)
-        {
-            return self.win(scene, steps);
+    fn begin(&mut self, turn: &mut Turn<'_>) {
+        let scene = turn.scene;
+        turn.memory.bully.note(scene.now);
+        if scene.largest().is_none_or(|largest| largest <= scene.own) {
+            return self.win(turn);
         }
         self.phase = Phase::Asking(scene.now + scene.t1);
-        steps.push(Step::TellLarger(Ballot::Bully));
+        turn.want(Step::TellLarger(Ballot::Bully));
     }
 
     /// Begins because of a message: once per T1 at most.
-    fn begin_again(&mut self, scene: Scene<'_>, memory: &mut Memory, steps: &mut Vec<Step>) {
-        if memory.bully.is_open(scene.now, scene.t1) {
-            self.begin(scene, memory, steps);
+    fn begin_again(&mut self, turn: &mut Turn<'_>) {
+        if (turn.memory.bully).is_open(turn.scene.now, turn.scene.t1) {
+            self.begin(turn);
         }
     }
 
-    fn win(&mut self, scene: Scene<'_>, steps: &mut Vec<Step>) {
+    fn win(&mut self, turn: &mut Turn<'_>) {
         self.phase = Phase::Idle;
-        let result = Ballot::Coordinator(Method::Bully, scene.own);
-        steps.extend([Step::TellAll(result), Step::Won]);
+        let result = Ballot::Coordinator(Method::Bully, turn.scene.own);
+        turn.steps.extend([Step::TellAll(result), Step::Won]);
     }
 }

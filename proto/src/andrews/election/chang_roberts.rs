@@ -4,14 +4,13 @@ use std::cmp::Ordering;
 
 use ring_codec::andrews::Method;
 
-use super::memory::Memory;
-use super::{Handler, Scene, Step, send_result};
+use super::handler::{Handler, Step, Turn};
 use crate::andrews::Reason;
 use crate::andrews::message::Ballot;
 use crate::time::Instant;
 
 #[derive(Debug, Default)]
-pub(crate) struct ChangRoberts {
+pub(super) struct ChangRoberts {
     /// Until when this node is a participant: a message that gets lost blocks no later election.
     participant: Option<Instant>,
 }
@@ -21,41 +20,28 @@ impl Handler for ChangRoberts {
         Method::ChangRoberts
     }
 
-    fn start(&mut self, scene: Scene<'_>, memory: &mut Memory, steps: &mut Vec<Step>) {
-        self.propose(scene.own, scene, memory, steps);
+    fn start(&mut self, turn: &mut Turn<'_>) {
+        self.propose(turn.scene.own, turn);
     }
 
-    fn handle(
-        &mut self,
-        _: u32,
-        ballot: Ballot,
-        scene: Scene<'_>,
-        memory: &mut Memory,
-        steps: &mut Vec<Step>,
-    ) {
+    fn handle(&mut self, _: u32, ballot: Ballot, turn: &mut Turn<'_>) {
         match ballot {
-            Ballot::ChangRoberts(candidate) => {
-                self.on_candidate(candidate, scene, memory, steps);
-            }
+            Ballot::ChangRoberts(candidate) => self.on_candidate(candidate, turn),
             Ballot::Coordinator(method, id) => {
-                send_result(method, id, scene, memory, steps);
+                turn.send_result(method, id);
                 self.participant = None;
-                steps.push(Step::Result(id));
+                turn.want(Step::Result(id));
             }
             _ => {}
         }
     }
 
-    fn time_out(&mut self, _: Scene<'_>, _: &mut Memory, _: &mut Vec<Step>) {
+    fn time_out(&mut self, _: &mut Turn<'_>) {
         self.participant = None;
     }
 
     fn due(&self) -> Option<Instant> {
         self.participant
-    }
-
-    fn is_ongoing(&self) -> bool {
-        self.participant.is_some()
     }
 
     fn successor_changed(&mut self) {
@@ -64,41 +50,28 @@ impl Handler for ChangRoberts {
 }
 
 impl ChangRoberts {
-    fn propose(
-        &mut self,
-        candidate: u32,
-        scene: Scene<'_>,
-        memory: &mut Memory,
-        steps: &mut Vec<Step>,
-    ) {
-        self.participant = Some(scene.now + scene.t1 * 2);
-        memory.candidates.force(candidate, scene.now);
-        steps.push(Step::Ring(Ballot::ChangRoberts(candidate)));
+    fn propose(&mut self, candidate: u32, turn: &mut Turn<'_>) {
+        self.participant = Some(turn.result_due());
+        turn.memory.candidates.force(candidate, turn.scene.now);
+        turn.want(Step::Ring(Ballot::ChangRoberts(candidate)));
     }
 
-    fn on_candidate(
-        &mut self,
-        candidate: u32,
-        scene: Scene<'_>,
-        memory: &mut Memory,
-        steps: &mut Vec<Step>,
-    ) {
+    fn on_candidate(&mut self, candidate: u32, turn: &mut Turn<'_>) {
+        let scene = turn.scene;
         match candidate.cmp(&scene.own) {
-            Ordering::Equal => {
-                send_result(Method::ChangRoberts, scene.own, scene, memory, steps);
+            Ordering::Equal => turn.send_result(Method::ChangRoberts, scene.own),
+            Ordering::Greater if !scene.lists(candidate) => turn.drop(Reason::UnknownNode),
+            Ordering::Greater => {
+                let candidates = &mut turn.memory.candidates;
+                if candidates.note(candidate, scene.now, scene.t1) {
+                    self.propose(candidate, turn);
+                } else {
+                    // Its owner is gone, or this node would have heard the result.
+                    turn.drop(Reason::Repeated);
+                }
             }
-            Ordering::Greater if scene.list.address(candidate).is_none() => {
-                steps.push(Step::Drop(Reason::UnknownNode));
-            }
-            // Its owner is gone, or this node would have heard the result.
-            Ordering::Greater if !memory.candidates.note(candidate, scene.now, scene.t1) => {
-                steps.push(Step::Drop(Reason::Repeated));
-            }
-            Ordering::Greater => self.propose(candidate, scene, memory, steps),
-            Ordering::Less if self.participant.is_some() => {
-                steps.push(Step::Drop(Reason::Outbid));
-            }
-            Ordering::Less => self.propose(scene.own, scene, memory, steps),
+            Ordering::Less if self.participant.is_some() => turn.drop(Reason::Outbid),
+            Ordering::Less => self.propose(scene.own, turn),
         }
     }
 }

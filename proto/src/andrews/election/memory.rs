@@ -8,25 +8,25 @@ use crate::throttle::Throttle;
 use crate::time::Instant;
 
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(super) struct Memory {
     /// COORDINATOR of either ring method, by id.
-    pub(crate) results: Sent,
+    pub(super) results: Sent,
     /// CHANG_ROBERTS ELECTION, by candidate.
-    pub(crate) candidates: Sent,
+    pub(super) candidates: Sent,
     /// Starts of BULLY.
-    pub(crate) bully: Throttle,
+    pub(super) bully: Throttle,
 }
 
 /// When each id was sent last. It has ids of the list only.
 #[derive(Debug, Default)]
-pub(crate) struct Sent {
+pub(super) struct Sent {
     at: BTreeMap<u32, Instant>,
 }
 
 impl Sent {
     /// Whether an id was not sent within the last `period`; it counts as sent then.
     #[must_use]
-    pub(crate) fn note(&mut self, id: u32, now: Instant, period: Duration) -> bool {
+    pub(super) fn note(&mut self, id: u32, now: Instant, period: Duration) -> bool {
         let is_new = self.at.get(&id).is_none_or(|&at| now.since(at) >= period);
         if is_new {
             self.at.retain(|_, at| now.since(*at) < period);
@@ -36,7 +36,7 @@ impl Sent {
     }
 
     /// An id was sent, whether or not it was before.
-    pub(crate) fn force(&mut self, id: u32, now: Instant) {
+    pub(super) fn force(&mut self, id: u32, now: Instant) {
         self.at.insert(id, now);
     }
 }

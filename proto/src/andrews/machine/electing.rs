@@ -3,34 +3,25 @@
 use std::net::IpAddr;
 
 use super::Andrews;
+use crate::andrews::database::View;
 use crate::andrews::election::{Scene, Step, Victory};
 use crate::andrews::message::{Ballot, Said};
 use crate::andrews::ring::Link;
-use crate::andrews::{Event, Reason, Write};
+use crate::andrews::{Event, NodeList, Options, Reason, Write};
 use crate::time::Instant;
 
 /// The most messages that wait for a successor.
-const MOST_WAITING: usize = 64;
-/// What an election sees. Not a method: the elections are borrowed beside it.
-macro_rules! scene {
-    ($node:ident, $view:ident) => {
-        Scene {
-            own: $node.options.id,
-            list: &$node.list,
-            view: $view,
-            now: $node.now,
-            t1: $node.options.election_timeout,
-        }
-    };
-}
+const WAITING_MAX: usize = 64;
 
 impl Andrews {
     /// A message of an election: only members take part.
     pub(super) fn on_ballot(&mut self, from: u32, source: IpAddr, ballot: Ballot) {
         let steps = match &self.view {
-            Some(view) if self.role.member().is_some() => {
-                self.elections.handle(from, ballot, scene!(self, view))
-            }
+            Some(view) if self.role.member().is_some() => self.elections.handle(
+                from,
+                ballot,
+                scene(&self.options, &self.list, view, self.now),
+            ),
             _ => vec![Step::Drop(Reason::NotMember)],
         };
         self.perform(steps, source);
@@ -41,16 +32,13 @@ impl Andrews {
         let Some(view) = &self.view else {
             return;
         };
-        let steps = self.elections.start(scene!(self, view));
+        let steps = self
+            .elections
+            .start(scene(&self.options, &self.list, view, self.now));
         self.out.counters.elections_started += 1;
         let method = self.elections.method();
         self.out.event(Event::ElectionStarted { method });
         self.perform_own(steps);
-    }
-
-    /// After a look: starts one if one is due.
-    pub(super) fn start_if_due(&mut self) {
-        self.start_if(false);
     }
 
     /// A new member whose connections are both up starts one if it is larger than the coordinator.
@@ -61,15 +49,20 @@ impl Andrews {
         };
         let is_up = matches!(member.link, Link::Up(_)) && has_predecessor;
         if is_up && std::mem::take(&mut member.is_new) {
-            self.start_if(true);
+            self.start_if_due(true);
         }
     }
 
-    fn start_if(&mut self, is_new: bool) {
+    /// Starts one if one is due: after a look, or as a new member.
+    pub(super) fn start_if_due(&mut self, is_new: bool) {
         let Some(view) = &self.view else {
             return;
         };
-        if self.role.member().is_some() && self.elections.is_due(scene!(self, view), is_new) {
+        if self.role.member().is_some()
+            && self
+                .elections
+                .is_due(scene(&self.options, &self.list, view, self.now), is_new)
+        {
             self.start_election();
         }
     }
@@ -78,7 +71,9 @@ impl Andrews {
         let Some(view) = &self.view else {
             return;
         };
-        let steps = self.elections.time_out(scene!(self, view));
+        let steps = self
+            .elections
+            .time_out(scene(&self.options, &self.list, view, self.now));
         self.perform_own(steps);
     }
 
@@ -121,7 +116,7 @@ impl Andrews {
 
     /// Sends to the successor; without one the message waits.
     fn send_round(&mut self, ballot: Ballot) {
-        if self.waiting.len() >= MOST_WAITING {
+        if self.waiting.len() >= WAITING_MAX {
             self.waiting.pop_front();
         }
         self.waiting.push_back(ballot);
@@ -153,5 +148,18 @@ impl Andrews {
         }
         victory.on_written(self.now + self.options.poll);
         Some(Write::Elected { seen: view.seat })
+    }
+}
+
+/// What an election sees. Not a method: the elections are borrowed at the same time.
+fn scene<'a>(options: &Options, list: &'a NodeList, view: &'a View, now: Instant) -> Scene<'a> {
+    Scene {
+        own: options.id,
+        list,
+        members: view.ring(),
+        coordinator: view.seat.id,
+        is_acting: view.acting,
+        now,
+        t1: options.election_timeout,
     }
 }

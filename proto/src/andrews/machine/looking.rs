@@ -85,7 +85,7 @@ impl Andrews {
         self.forget_outrun_token();
         self.on_view();
         self.on_parked(began);
-        self.start_if_due();
+        self.start_if_due(false);
     }
 
     fn tell_of(&mut self, view: &View) {
