@@ -101,9 +101,8 @@ impl Andrews {
         if let Some(predecessor) = self.inbound.predecessor.take() {
             self.out
                 .event(Event::PredecessorLost { id: predecessor.id });
-            let parked = self.token.parked;
-            if parked.is_some_and(|parked| parked.stream == predecessor.stream) {
-                self.token.parked = None;
+            if self.token.parked_from() == Some(predecessor.stream) {
+                self.token.unpark();
             }
         }
     }

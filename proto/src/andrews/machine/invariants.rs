@@ -7,7 +7,6 @@ use crate::andrews::DatabaseState;
 use crate::andrews::ring::Link;
 use crate::andrews::ring::Proof;
 use crate::andrews::ring::Role;
-use crate::andrews::token::{Held, Place, Visit, later};
 
 impl Andrews {
     /// # Panics
@@ -29,11 +28,6 @@ impl Andrews {
 
     fn link(&self) -> Option<&Link> {
         self.role.member().map(|member| &member.link)
-    }
-
-    /// Whether a held token, if there is one, has a property.
-    fn held_is(&self, holds: impl Fn(Held) -> bool) -> bool {
-        self.token.held().is_none_or(holds)
     }
 
     /// Every connection, once for each of its uses.
@@ -74,32 +68,23 @@ const INVARIANTS: &[Invariant] = &[
     ("a token is passed on a connection that is up", |it| {
         it.is_finished || !it.token.is_passing() || matches!(it.link(), Some(Link::Up(_)))
     }),
-    ("a held token is the newest that was here", |it| {
-        it.held_is(|held| held.sequence == it.token.highest)
+    ("a token that is here is the newest that was", |it| {
+        it.token.is_newest()
     }),
-    (
-        "a passed token is one hop later than the newest",
-        |it| match it.token.place {
-            Place::Passing { sequence, .. } => later(it.token.highest, 1) == Some(sequence),
-            _ => true,
-        },
-    ),
     ("a token in use has its job in hand", |it| {
-        it.held_is(|held| match held.visit {
-            Visit::Working(job) => it.database.visit().is_some_and(|(id, _)| id == job),
-            _ => true,
-        })
+        let in_hand = it.database.visit().map(|(job, _)| job);
+        it.token.job().is_none_or(|job| in_hand == Some(job))
     }),
     ("the requests of the job in hand are being served", |it| {
         let of_job = it.database.visit().map_or(0, |(_, requests)| requests);
         it.requests.served_count() == of_job
     }),
     ("a parked token came from the predecessor", |it| {
-        let parked = it.token.parked;
-        it.is_finished || parked.is_none_or(|token| it.inbound.is_predecessor(token.stream))
+        let stream = it.token.parked_from();
+        it.is_finished || stream.is_none_or(|stream| it.inbound.is_predecessor(stream))
     }),
     ("a token is parked only while the database answers", |it| {
-        it.token.parked.is_none() || it.database.state == DatabaseState::Up
+        it.token.parked_from().is_none() || it.database.state == DatabaseState::Up
     }),
     ("only a member takes part in elections", |it| {
         let takes_part =
@@ -217,11 +202,8 @@ mod tests {
         (Rig::two, |it| set_link(it, Link::Failed(5, plea(it)))),
         (Rig::two, |it| set_link(it, Link::Resting(it.now))),
         (passer, |it| set_link(it, Link::Failed(3, plea(it)))),
-        (holder, |it| it.token.highest = 0),
-        (passer, |it| it.token.highest = 0),
-        (worker, |it| {
-            it.token.held_mut().unwrap().visit = Visit::Working(0)
-        }),
+        (holder, |it| it.token.spoil()),
+        (worker, |it| it.token.begin_visit(0, false)),
         (worker, |it| it.requests.served()),
         (parker, |it| it.inbound.clear()),
         (parker, |it| it.database.state = DatabaseState::Slow),

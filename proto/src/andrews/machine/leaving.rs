@@ -3,7 +3,6 @@
 use super::Andrews;
 use crate::StreamOp;
 use crate::andrews::ring::Link;
-use crate::andrews::token::{Place, Visit};
 use crate::andrews::{Answer, Event};
 
 impl Andrews {
@@ -13,8 +12,7 @@ impl Andrews {
             return;
         }
         let options = &self.options;
-        let is_working = |it: crate::andrews::token::Held| matches!(it.visit, Visit::Working(_));
-        let work = if self.token.held().is_some_and(is_working) {
+        let work = if self.token.job().is_some() {
             options.database_timeout
         } else {
             std::time::Duration::ZERO
@@ -32,11 +30,8 @@ impl Andrews {
         };
         let link = self.role.member().map(|member| &member.link);
         let has_other = matches!(link, Some(Link::Up(it)) if it.to != self.options.id);
-        let is_working = self
-            .token
-            .held()
-            .is_some_and(|held| matches!(held.visit, Visit::Working(_)));
-        let is_here = self.token.place != Place::Away;
+        let is_working = self.token.job().is_some();
+        let is_here = !self.token.is_away();
         if leave_by > self.now && is_here && (has_other || is_working) {
             return;
         }

@@ -48,7 +48,7 @@ impl Andrews {
 
     /// A token that nobody knows is not acknowledged.
     pub(super) fn drop_parked(&mut self) {
-        if self.token.parked.take().is_some()
+        if self.token.unpark()
             && let Some(predecessor) = &self.inbound.predecessor
         {
             self.out.drop(predecessor.from, Reason::FromFuture);

@@ -13,6 +13,7 @@ mod looking;
 mod outbox;
 mod outcomes;
 mod recovery;
+mod serving;
 mod status;
 mod strangers;
 mod streams;
@@ -190,7 +191,7 @@ impl Andrews {
             self.connections_due(),
             self.link_due(),
             self.plea_due(),
-            self.token_due(),
+            self.token.due(self.now),
             self.write_due(),
             self.elections.timeout(),
             self.requests.due(),

@@ -38,7 +38,7 @@ impl Andrews {
             predecessor: self.inbound.predecessor.as_ref().map(|it| it.id),
             token: TokenStatus {
                 held: self.token.held().is_some(),
-                sequence: self.token.highest,
+                sequence: self.token.highest(),
                 seen: ago(self.token.seen(self.now)),
                 here: ago(self.token.here(self.now)),
             },

@@ -6,7 +6,6 @@ use crate::andrews::database::View;
 use crate::andrews::election::Victory;
 use crate::andrews::ring::Membership;
 use crate::andrews::ring::Role;
-use crate::andrews::token::Place;
 use crate::andrews::{Change, Seat, Work, Write};
 use crate::time::Instant;
 
@@ -65,7 +64,7 @@ impl Andrews {
     fn founding(&self, view: &View, acting: bool) -> Write {
         Write::Found {
             seen: view.seat,
-            term: view.next_term(self.token.highest),
+            term: view.next_term(self.token.highest()),
             acting,
         }
     }
@@ -159,7 +158,7 @@ impl Andrews {
             self.database.want_look();
             return None;
         }
-        let new = view.next_term(self.token.highest);
+        let new = view.next_term(self.token.highest());
         let term = view.seat.term;
         Some(Write::Token { term, new })
     }
@@ -167,7 +166,7 @@ impl Andrews {
     /// When the coordinator makes a token.
     fn make_due(&self) -> Option<Instant> {
         let office = self.office.as_ref()?;
-        if self.token.place != Place::Away || self.role.member().is_none() {
+        if !self.token.is_away() || self.role.member().is_none() {
             return None;
         }
         let seen = self.token.seen(self.now);

@@ -56,7 +56,7 @@ impl Rig {
     }
 
     pub(crate) fn holds(&self) -> Option<u64> {
-        self.machine.token().held().map(|held| held.sequence)
+        self.machine.token().held()
     }
 
     /// The connections that it has opened since the last time, and to whom.

@@ -197,7 +197,7 @@ fn the_coordinator_that_has_seen_no_token_for_r_makes_one() {
         Write::Token { term: 4, new: 8 },
         "above the token's term"
     );
-    assert!(rig.machine.token().highest >= seq(8, 0));
+    assert!(rig.machine.token().highest() >= seq(8, 0));
 }
 
 #[test]

@@ -3,5 +3,5 @@
 mod place;
 mod requests;
 
-pub(crate) use place::{Held, JUMP, Parked, Place, Token, Visit, later};
+pub(crate) use place::{Demand, Token, Use};
 pub(crate) use requests::Requests;
