@@ -6,7 +6,6 @@ use super::Andrews;
 use crate::andrews::database::View;
 use crate::andrews::election::{Scene, Step, Victory};
 use crate::andrews::message::{Ballot, Said};
-use crate::andrews::ring::Link;
 use crate::andrews::{Event, NodeList, Options, Reason, Write};
 use crate::time::Instant;
 
@@ -43,12 +42,9 @@ impl Andrews {
 
     /// A new member whose connections are both up starts one if it is larger than the coordinator.
     pub(super) fn start_as_new(&mut self) {
-        let has_predecessor = self.inbound.predecessor.is_some();
-        let Some(member) = self.role.member_mut() else {
-            return;
-        };
-        let is_up = matches!(member.link, Link::Up(_)) && has_predecessor;
-        if is_up && std::mem::take(&mut member.is_new) {
+        let has_predecessor = self.inbound.predecessor().is_some();
+        let member = self.role.member_mut();
+        if member.is_some_and(|member| member.has_settled(has_predecessor)) {
             self.start_if_due(true);
         }
     }

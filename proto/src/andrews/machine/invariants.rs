@@ -4,9 +4,7 @@
 use super::Andrews;
 use crate::StreamId;
 use crate::andrews::DatabaseState;
-use crate::andrews::ring::Link;
-use crate::andrews::ring::Proof;
-use crate::andrews::ring::Role;
+use crate::andrews::ring::{Membership, Role};
 
 impl Andrews {
     /// # Panics
@@ -26,15 +24,11 @@ impl Andrews {
         self.view.as_ref()?.successor(self.options.id)
     }
 
-    fn link(&self) -> Option<&Link> {
-        self.role.member().map(|member| &member.link)
-    }
-
     /// Every connection, once for each of its uses.
     fn connections(&self) -> Vec<StreamId> {
         let mut all = self.inbound.all();
-        all.extend(self.proof.open.keys());
-        all.extend(self.link().and_then(Link::stream));
+        all.extend(self.proof.all());
+        all.extend(self.role.stream());
         all
     }
 }
@@ -56,17 +50,18 @@ const INVARIANTS: &[Invariant] = &[
         it.office.is_some() == (has_decided && named == Some(it.options.id))
     }),
     ("a member has a way to its successor", |it| {
-        !it.is_running() || !matches!(it.link(), Some(Link::None))
+        !it.is_running() || it.role.member().is_none_or(Membership::has_way)
     }),
     ("the way leads to the successor in the rows", |it| {
-        let to = it.link().and_then(Link::to);
+        let to = it.role.member().and_then(Membership::to);
         to.is_none() || to == it.row_successor() || it.token.is_passing()
     }),
     ("only a ring of one rests", |it| {
-        !matches!(it.link(), Some(Link::Resting(_))) || it.row_successor() == Some(it.options.id)
+        let rests = it.role.member().is_some_and(Membership::is_resting);
+        !rests || it.row_successor() == Some(it.options.id)
     }),
     ("a token is passed on a connection that is up", |it| {
-        it.is_finished || !it.token.is_passing() || matches!(it.link(), Some(Link::Up(_)))
+        it.is_finished || !it.token.is_passing() || it.role.successor().is_some()
     }),
     ("a token that is here is the newest that was", |it| {
         it.token.is_newest()
@@ -92,7 +87,7 @@ const INVARIANTS: &[Invariant] = &[
         it.role.member().is_some() || !takes_part
     }),
     ("a message waits only for a successor", |it| {
-        it.waiting.is_empty() || !matches!(it.link(), Some(Link::Up(_)))
+        it.waiting.is_empty() || it.role.successor().is_none()
     }),
     ("each connection has one use", |it| {
         let mut all = it.connections();
@@ -102,11 +97,11 @@ const INVARIANTS: &[Invariant] = &[
         all.len() == uses
     }),
     ("the predecessor is in the list, at its address", |it| {
-        let predecessor = it.inbound.predecessor.as_ref();
-        predecessor.is_none_or(|node| it.list.is_from(node.id, node.from))
+        let predecessor = it.inbound.predecessor();
+        predecessor.is_none_or(|node| it.list.is_from(node.id(), node.from()))
     }),
     ("few connections look for proof of the network", |it| {
-        it.proof.wanted.len() + it.proof.open.len() <= Proof::MOST
+        it.proof.has_room()
     }),
     ("strangers are not in the list", |it| {
         let (period, mut rows) = (it.options.alone_timeout, it.strangers.rows().into_iter());
@@ -121,7 +116,7 @@ const INVARIANTS: &[Invariant] = &[
         !it.is_running() || !it.database.is_fresh() || it.view.is_some()
     }),
     ("a node that has ended has no connections", |it| {
-        !it.is_finished || it.connections().is_empty() && it.proof.wanted.is_empty()
+        !it.is_finished || it.connections().is_empty() && it.proof.probes() == 0
     }),
 ];
 
@@ -130,7 +125,7 @@ mod tests {
     use super::*;
     use crate::andrews::coordinator::Office;
     use crate::andrews::message::Ballot;
-    use crate::andrews::ring::Plea;
+    use crate::andrews::ring::{Plea, Verdict};
     use crate::andrews::tests::base::Base;
     use crate::andrews::tests::rig::{Rig, list, ms, seq};
     use crate::andrews::tests::steps::four;
@@ -184,24 +179,22 @@ mod tests {
         rig
     }
 
-    fn plea(it: &Andrews) -> Plea {
-        Plea::new(it.now, it.now)
-    }
-
-    fn set_link(it: &mut Andrews, link: Link) {
-        it.role.member_mut().unwrap().link = link;
+    fn member(it: &mut Andrews) -> &mut Membership {
+        it.role.member_mut().unwrap()
     }
 
     type Spoilt = (fn() -> Rig, fn(&mut Andrews));
 
     /// In the order of the invariants, a machine and how it is spoilt.
     const SPOILT: &[Spoilt] = &[
-        (Rig::two, |it| it.role = Role::Joining(plea(it))),
+        (Rig::two, |it| {
+            it.role = Role::Joining(Plea::new(it.now, it.now, Verdict::None))
+        }),
         (Rig::two, |it| it.office = Some(Office::new(it.now, false))),
-        (Rig::two, |it| set_link(it, Link::None)),
-        (Rig::two, |it| set_link(it, Link::Failed(5, plea(it)))),
-        (Rig::two, |it| set_link(it, Link::Resting(it.now))),
-        (passer, |it| set_link(it, Link::Failed(3, plea(it)))),
+        (Rig::two, |it| _ = member(it).close()),
+        (Rig::two, |it| member(it).fail(5)),
+        (Rig::two, |it| member(it).rest()),
+        (passer, |it| member(it).fail(3)),
         (holder, |it| it.token.spoil()),
         (worker, |it| it.token.begin_visit(0, false)),
         (worker, |it| it.requests.served()),
@@ -210,17 +203,17 @@ mod tests {
         (newcomer, |it| it.waiting.push_back(Ballot::Bully)),
         (Rig::two, |it| it.waiting.push_back(Ballot::Bully)),
         (Rig::two, |it| {
-            let stream = it.inbound.predecessor.as_ref().unwrap().stream;
-            it.proof.open.insert(stream, it.now);
+            let stream = it.inbound.predecessor().unwrap().stream();
+            it.proof.opened(stream, it.now);
         }),
         (Rig::two, |it| {
-            it.inbound.predecessor.as_mut().unwrap().id = 9
+            it.inbound.predecessor_mut().unwrap().set_id(9)
         }),
-        (Rig::two, |it| it.proof.wanted = vec![1; 5]),
+        (Rig::two, |it| it.proof.spoil()),
         (Rig::two, |it| _ = it.strangers.note_rows([1].into())),
         (Rig::two, |it| it.told_database = DatabaseState::Gone),
         (starter, |it| it.database.looked()),
-        (ended, |it| it.proof.wanted.push(1)),
+        (ended, |it| it.proof.want(1)),
     ];
 
     #[test]

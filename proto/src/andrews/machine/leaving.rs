@@ -2,7 +2,6 @@
 
 use super::Andrews;
 use crate::StreamOp;
-use crate::andrews::ring::Link;
 use crate::andrews::{Answer, Event};
 
 impl Andrews {
@@ -28,8 +27,8 @@ impl Andrews {
         let Some(leave_by) = self.leave_by else {
             return;
         };
-        let link = self.role.member().map(|member| &member.link);
-        let has_other = matches!(link, Some(Link::Up(it)) if it.to != self.options.id);
+        let successor = self.role.successor();
+        let has_other = successor.is_some_and(|it| it.id() != self.options.id);
         let is_working = self.token.job().is_some();
         let is_here = !self.token.is_away();
         if leave_by > self.now && is_here && (has_other || is_working) {
@@ -40,13 +39,11 @@ impl Andrews {
 
     fn finish(&mut self) {
         self.close_successor();
-        let probes = self.proof.open.keys().copied();
-        for id in self.inbound.all().into_iter().chain(probes) {
-            self.out.operations.push_back(StreamOp::Close(id));
+        for id in self.inbound.all().into_iter().chain(self.proof.all()) {
+            self.out.operate(StreamOp::Close(id));
         }
         self.inbound.clear();
-        self.proof.open.clear();
-        self.proof.wanted.clear();
+        self.proof.give_up();
         self.is_finished = true;
         self.out.event(Event::ShutDown);
     }

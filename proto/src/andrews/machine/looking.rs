@@ -6,8 +6,8 @@ use super::Andrews;
 use crate::andrews::coordinator::Office;
 use crate::andrews::database::View;
 use crate::andrews::ring::Membership;
-use crate::andrews::ring::Plea;
 use crate::andrews::ring::Role;
+use crate::andrews::ring::{Plea, Verdict};
 use crate::andrews::{DatabaseState, Event, Reason, Rows};
 use crate::time::Instant;
 
@@ -49,9 +49,9 @@ impl Andrews {
     /// A token that nobody knows is not acknowledged.
     pub(super) fn drop_parked(&mut self) {
         if self.token.unpark()
-            && let Some(predecessor) = &self.inbound.predecessor
+            && let Some(predecessor) = self.inbound.predecessor()
         {
-            self.out.drop(predecessor.from, Reason::FromFuture);
+            self.out.drop(predecessor.from(), Reason::FromFuture);
         }
     }
 
@@ -127,12 +127,11 @@ impl Andrews {
         match (&self.role, is_member) {
             (Role::Member(_), true) | (Role::Joining(_), false) => {}
             (Role::Member(_), false) => self.on_removed(read_at),
-            (Role::Joining(_), true) => self.enter(Role::Member(Membership {
-                is_new: true,
-                ..Membership::default()
-            })),
+            (Role::Joining(_), true) => self.enter(Role::Member(Membership::new())),
             (Role::Starting(_), true) => self.enter(Role::Member(Membership::default())),
-            (Role::Starting(_), false) => self.enter(Role::Joining(Plea::new(now, read_at))),
+            (Role::Starting(_), false) => {
+                self.enter(Role::Joining(Plea::new(now, read_at, Verdict::None)))
+            }
         }
         self.follow_row();
         self.step_plea();
@@ -148,6 +147,6 @@ impl Andrews {
         self.elections.leave();
         self.waiting.clear();
         self.victory = None;
-        self.enter(Role::Joining(Plea::new(self.now, read_at)));
+        self.enter(Role::Joining(Plea::new(self.now, read_at, Verdict::None)));
     }
 }

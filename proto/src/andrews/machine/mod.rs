@@ -31,11 +31,8 @@ use crate::andrews::database::{Database, View, Watch};
 use crate::andrews::diagnostics::Strangers;
 use crate::andrews::election::{Elections, Victory};
 use crate::andrews::message::Ballot;
-use crate::andrews::ring::Inbound;
-use crate::andrews::ring::Proof;
-use crate::andrews::ring::Role;
-use crate::andrews::token::Requests;
-use crate::andrews::token::Token;
+use crate::andrews::ring::{Inbound, Proof, Role};
+use crate::andrews::token::{Requests, Token};
 use crate::andrews::{Command, DatabaseState, Event, Job, NodeList, Options, OptionsError, State};
 use crate::draw::Draw;
 use crate::time::{Instant, Now};
@@ -295,7 +292,7 @@ impl Machine for Andrews {
     }
 
     fn poll_write(&mut self, id: StreamId, room: &mut [u8]) -> usize {
-        self.write(id, room)
+        self.peer_mut(id).map_or(0, |(_, peer)| peer.write(room))
     }
 
     fn poll_job(&mut self) -> Option<JobOp<Job>> {

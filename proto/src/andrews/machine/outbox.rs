@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
-use crate::StreamOp;
 use crate::andrews::message::Said;
 use crate::andrews::{Counters, Event, NodeList, Reason};
+use crate::{StreamId, StreamOp};
 
 /// The most datagrams that one input makes of a message to many: the others follow at once, between other inputs.
 const PART: usize = 32;
@@ -78,6 +78,12 @@ impl Output {
             }
         }
         None
+    }
+
+    /// A frame waits to be written on a connection.
+    pub(super) fn written(&mut self, stream: StreamId, said: &Said) {
+        self.counters.note_sent(said.kind());
+        self.operate(StreamOp::Write(stream));
     }
 
     pub(super) fn operate(&mut self, operation: StreamOp<SocketAddr>) {

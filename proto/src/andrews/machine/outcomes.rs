@@ -95,7 +95,7 @@ impl Andrews {
         }
         let now = self.now;
         if let Some(plea) = self.role.plea_mut() {
-            plea.due = now;
+            plea.set_due(now);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Andrews;
 use crate::andrews::database::View;
-use crate::andrews::ring::Link;
+use crate::andrews::ring::{Peer, Plea};
 use crate::andrews::{Counters, ElectionStatus, Snapshot, Standing, TokenStatus};
 use crate::time::Instant;
 
@@ -22,10 +22,6 @@ impl Andrews {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let view = self.view.as_ref();
-        let successor = match self.role.member().map(|member| &member.link) {
-            Some(Link::Up(successor)) => Some(successor.to),
-            _ => None,
-        };
         let ago = |at: Option<Instant>| at.map(|at| self.now.since(at));
         Snapshot {
             id: self.options.id,
@@ -34,8 +30,8 @@ impl Andrews {
             acting: view.is_some_and(|view| view.acting),
             term: view.map_or(0, |view| view.seat.term),
             members: view.map_or_else(Vec::new, View::in_order),
-            successor,
-            predecessor: self.inbound.predecessor.as_ref().map(|it| it.id),
+            successor: self.role.successor().map(Peer::id),
+            predecessor: self.inbound.predecessor().map(Peer::id),
             token: TokenStatus {
                 held: self.token.held().is_some(),
                 sequence: self.token.highest(),
@@ -54,7 +50,7 @@ impl Andrews {
             unknown_senders: self.strangers.senders(self.now, self.options.alone_timeout),
             unanswered: view
                 .and_then(|view| view.seat.id)
-                .filter(|_| self.role.plea().is_some_and(|plea| plea.is_unanswered)),
+                .filter(|_| self.role.plea().is_some_and(Plea::is_unanswered)),
         }
     }
 

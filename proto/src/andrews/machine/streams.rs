@@ -2,15 +2,13 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use ring_codec::andrews::{Kind, Method};
+use ring_codec::andrews::Method;
 
 use super::Andrews;
-use crate::andrews::event::Loss;
+use super::connections::Side;
 use crate::andrews::message::Said;
-use crate::andrews::ring::Predecessor;
-use crate::andrews::ring::Unsent;
 use crate::andrews::ring::Verdict;
-use crate::andrews::{Event, Reason};
+use crate::andrews::{Event, Loss, Reason};
 use crate::{Closed, StreamEvent, StreamId, StreamOp};
 
 impl Andrews {
@@ -40,7 +38,7 @@ impl Andrews {
 
     /// A connection of this node stands.
     fn on_connected(&mut self, id: StreamId) {
-        if self.proof.open.remove(&id).is_some() {
+        if self.proof.remove(id) {
             self.heard();
             return self.out.operate(StreamOp::Close(id));
         }
@@ -48,30 +46,37 @@ impl Andrews {
     }
 
     fn on_bytes(&mut self, id: StreamId, mut bytes: &[u8]) {
-        if self.inbound.stranger(id).is_some() {
-            self.on_first_frame(id, &mut bytes);
-        }
-        if self.inbound.is_predecessor(id) {
-            self.on_predecessor_bytes(id, &mut bytes);
-        } else if self.is_successor(id) {
-            self.on_successor_bytes(id, &mut bytes);
+        self.on_first_frame(id, &mut bytes);
+        let now = self.now;
+        while let Some((side, peer)) = self.peer_mut(id) {
+            let (node, source) = (peer.id(), peer.from());
+            let refusal = match peer.read(&mut bytes, now) {
+                Ok(None) => return,
+                Ok(Some((from, said))) => {
+                    self.out.counters.note_received(said.kind());
+                    if from == node {
+                        self.on_said(id, side, node, source, said);
+                        continue;
+                    }
+                    Reason::WrongSource
+                }
+                Err(_) => Reason::Malformed,
+            };
+            self.out.drop(source, refusal);
+            return match side {
+                Side::Predecessor => self.close_predecessor(),
+                Side::Successor => self.lose_successor(Loss::Ended),
+            };
         }
     }
 
     /// The first frame of a connection must be a hello for this node.
     fn on_first_frame(&mut self, id: StreamId, bytes: &mut &[u8]) {
-        let now = self.now;
-        let Some(stranger) = self.inbound.stranger(id) else {
+        let Some((source, frame)) = self.inbound.first_frame(id, bytes, self.now) else {
             return;
         };
-        let source = stranger.from;
-        let first = bytes.get(1).copied();
-        let frame = stranger.reader.next(bytes, now);
-        let kind = stranger.reader.kind().or(first);
         let refusal = match frame {
-            Err(_) => Reason::Malformed,
-            // Nothing longer than a hello is awaited.
-            Ok(None) if kind.is_some_and(|kind| kind != Kind::Successor as u8) => Reason::NotHello,
+            Err(refusal) => refusal,
             Ok(None) => return,
             Ok(Some((from, said))) => {
                 self.out.counters.note_received(said.kind());
@@ -92,18 +97,12 @@ impl Andrews {
 
     /// The newest hello says who the predecessor is.
     fn on_hello(&mut self, id: StreamId, from: u32) {
-        let Some(stranger) = self.inbound.remove_stranger(id) else {
+        let Some(predecessor) = self.inbound.on_hello(id, from) else {
             return;
         };
         self.heard_from(from);
         self.close_predecessor();
-        self.inbound.predecessor = Some(Predecessor {
-            id: from,
-            stream: id,
-            from: stranger.from,
-            reader: stranger.reader,
-            unsent: Unsent::default(),
-        });
+        self.inbound.set_predecessor(predecessor);
         self.out.event(Event::PredecessorUp { id: from });
         // Somebody has this node as its successor: its own row has one.
         if self.role.member().is_none() {
@@ -111,89 +110,34 @@ impl Andrews {
         }
     }
 
-    fn on_predecessor_bytes(&mut self, id: StreamId, bytes: &mut &[u8]) {
-        loop {
-            let now = self.now;
-            let Some(predecessor) = &mut self.inbound.predecessor else {
-                return;
-            };
-            if predecessor.stream != id {
-                return;
+    /// A neighbour has said something.
+    fn on_said(&mut self, id: StreamId, side: Side, from: u32, source: IpAddr, said: Said) {
+        match (side, said) {
+            (Side::Predecessor, Said::Token(sequence)) => {
+                self.heard_from(from);
+                self.on_token(id, sequence);
             }
-            let (own, source) = (predecessor.id, predecessor.from);
-            let (from, said) = match predecessor.reader.next(bytes, now) {
-                Ok(Some(frame)) => frame,
-                Ok(None) => return,
-                Err(_) => {
-                    self.out.drop(source, Reason::Malformed);
-                    return self.close_predecessor();
-                }
-            };
-            self.out.counters.note_received(said.kind());
-            if from != own {
-                self.out.drop(source, Reason::WrongSource);
-                return self.close_predecessor();
+            (Side::Predecessor, Said::Election(ballot)) if ballot.method() != Method::Bully => {
+                self.heard_from(from);
+                self.on_ballot(from, source, ballot);
             }
-            match said {
-                Said::Token(sequence) => {
-                    self.heard_from(from);
-                    self.on_token(id, sequence);
-                }
-                Said::Election(ballot) if ballot.method() != Method::Bully => {
-                    self.heard_from(from);
-                    self.on_ballot(from, source, ballot);
-                }
-                _ => self.out.drop(source, Reason::WrongTransport),
+            (Side::Successor, Said::TokenAck(sequence)) => {
+                self.heard_from(from);
+                self.on_acknowledgement(sequence);
             }
-        }
-    }
-
-    fn on_successor_bytes(&mut self, id: StreamId, bytes: &mut &[u8]) {
-        loop {
-            let now = self.now;
-            let member = self.role.member_mut();
-            let up = member.and_then(|member| member.link.up_mut());
-            let Some(successor) = up.filter(|it| it.stream == id) else {
-                return;
-            };
-            let to = successor.to;
-            let Some(source) = self.list.address(to) else {
-                return;
-            };
-            let source = source.ip();
-            let (from, said) = match successor.reader.next(bytes, now) {
-                Ok(Some(frame)) => frame,
-                Ok(None) => return,
-                Err(_) => {
-                    self.out.drop(source, Reason::Malformed);
-                    return self.lose_successor(Loss::Ended);
-                }
-            };
-            self.out.counters.note_received(said.kind());
-            if from != to {
-                self.out.drop(source, Reason::WrongSource);
-                return self.lose_successor(Loss::Ended);
-            }
-            match said {
-                Said::TokenAck(sequence) => {
-                    self.heard_from(from);
-                    self.on_acknowledgement(sequence);
-                }
-                _ => self.out.drop(source, Reason::WrongTransport),
-            }
+            _ => self.out.drop(source, Reason::WrongTransport),
         }
     }
 
     /// The peer has closed its side.
     fn on_end(&mut self, id: StreamId) {
-        if self.is_successor(id) {
-            self.lose_successor(Loss::Ended);
-            return self.judge_successor(Verdict::Ended);
+        if self.role.stream() == Some(id) {
+            return self.lose_and_judge(Loss::Ended, Verdict::Ended);
         }
         if self.inbound.is_predecessor(id) {
             return self.close_predecessor();
         }
-        if self.inbound.remove_stranger(id).is_some() || self.proof.open.remove(&id).is_some() {
+        if self.inbound.remove_stranger(id).is_some() || self.proof.remove(id) {
             self.out.operate(StreamOp::Close(id));
         }
     }
@@ -201,13 +145,13 @@ impl Andrews {
     /// A connection is gone.
     fn on_closed(&mut self, id: StreamId, why: Closed) {
         let is_answer = why == Closed::Refused;
-        if self.proof.open.remove(&id).is_some() {
+        if self.proof.remove(id) {
             if is_answer {
                 self.heard();
             }
             return;
         }
-        if self.is_successor(id) {
+        if self.role.stream() == Some(id) {
             return self.on_successor_closed(why);
         }
         if self.inbound.is_predecessor(id) {

@@ -1,86 +1,59 @@
-//! Following the own row, and losing who it names (`docs/board.md`, sections 3, 4 and 6).
-
-use std::time::Duration;
+//! Following the own row, and losing the node that it names (`docs/board.md`, sections 3, 4 and 6).
 
 use super::Andrews;
-use crate::andrews::Event;
-use crate::andrews::event::Loss;
 use crate::andrews::message::Said;
-use crate::andrews::ring::FrameReader;
-use crate::andrews::ring::Plea;
-use crate::andrews::ring::Unsent;
-use crate::andrews::ring::{Link, Lost, Successor, Verdict};
+use crate::andrews::ring::{Follow, Membership, OwnRow, Verdict};
+use crate::andrews::{Event, Loss};
 use crate::time::Instant;
 use crate::{Closed, StreamId, StreamOp};
-
-/// After which a ring of one is connected again.
-const REST: Duration = Duration::from_millis(100);
 
 impl Andrews {
     /// Connects to the successor of the own row, if that is not done.
     pub(super) fn follow_row(&mut self) {
-        let (now, own) = (self.now, self.options.id);
+        let own = self.options.id;
         let Some(view) = &self.view else {
             return;
         };
-        let Some(target) = view.successor(own) else {
+        let (Some(successor), Some(member)) = (view.successor(own), self.role.member_mut()) else {
             return;
         };
-        let is_passing = self.token.is_passing();
-        let (read_at, ack_timeout) = (view.read_at, self.options.ack_timeout);
-        let Some(member) = self.role.member_mut() else {
-            return;
+        let row = OwnRow {
+            own,
+            successor,
+            read_at: view.read_at,
         };
-        let (mut lost_at, mut verdict) = (None, Verdict::None);
-        match &member.link {
-            Link::Resting(until) if target == own && *until > now => return,
-            // The change waits while a token on the old connection is unacknowledged.
-            Link::Up(_) if is_passing => return,
-            Link::Connecting(_) | Link::Up(_) | Link::Failed(..)
-                if member.link.to() == Some(target) =>
-            {
-                return;
+        let (is_passing, ack_timeout) = (self.token.is_passing(), self.options.ack_timeout);
+        match member.follow(row, is_passing, self.now, ack_timeout) {
+            Follow::Stay => {}
+            Follow::Connect(lost_at, verdict) => self.connect(successor, lost_at, verdict),
+            Follow::Failed => {
+                self.out.event(Event::SuccessorFailed { id: successor });
+                self.step_plea();
             }
-            Link::Lost(lost) if lost.to == target && target == own => {
-                member.link = Link::Resting(now + REST);
-                return;
-            }
-            Link::Lost(lost) if lost.to == target && read_at < lost.at => return,
-            Link::Lost(lost) if lost.to == target => {
-                let lost = *lost;
-                let is_tried = lost.why == Loss::Ended && member.second_try.allow(now, ack_timeout);
-                if !is_tried {
-                    let mut plea = Plea::new(lost.since, read_at);
-                    plea.verdict = lost.verdict;
-                    member.link = Link::Failed(target, plea);
-                    self.out.event(Event::SuccessorFailed { id: target });
-                    return self.step_plea();
-                }
-                (lost_at, verdict) = (Some(lost.since), lost.verdict);
-            }
-            // There was none, or another, or its time to rest is over.
-            _ => {}
         }
-        self.connect(target, lost_at, verdict);
+    }
+
+    fn connect(&mut self, to: u32, lost_at: Option<Instant>, verdict: Verdict) {
+        self.close_successor();
+        let until = self.now + self.options.connect_timeout;
+        if let Some(member) = self.role.member_mut() {
+            member.connect(to, until, lost_at, verdict);
+        }
+        // A node that is not in the list cannot be reached.
+        if self.list.address(to).is_none() {
+            self.lose_successor(Loss::NotConnected);
+        }
     }
 
     pub(super) fn on_successor_connected(&mut self, id: StreamId) {
         let Some(member) = self.role.member_mut() else {
             return;
         };
-        let Link::Connecting(attempt) = &member.link else {
+        let to = member.connecting_to(id);
+        let Some((to, address)) = to.and_then(|to| Some((to, self.list.address(to)?))) else {
             return;
         };
-        if attempt.stream != Some(id) {
-            return;
-        }
-        let to = attempt.to;
-        member.link = Link::Up(Successor {
-            to,
-            stream: id,
-            reader: FrameReader::default(),
-            unsent: Unsent::default(),
-        });
+        member.on_connected(to, id, address.ip());
         self.out.event(Event::SuccessorUp { id: to });
         self.heard_from(to);
         self.send_on(&Said::Successor(to));
@@ -90,62 +63,35 @@ impl Andrews {
 
     /// The kernel says that the connection to the successor is gone, or cannot be.
     pub(super) fn on_successor_closed(&mut self, why: Closed) {
-        let link = self.role.member().map(|member| &member.link);
-        let is_refused = why == Closed::Refused;
-        let (loss, to, verdict) = match link {
-            Some(Link::Up(successor)) if why == Closed::Reset => {
-                (Loss::Ended, successor.to, Verdict::Ended)
-            }
-            Some(Link::Up(successor)) => (Loss::Ended, successor.to, Verdict::None),
-            Some(Link::Connecting(attempt)) => {
-                let is_gone = is_refused && attempt.verdict == Verdict::Ended;
-                let verdict = if is_gone {
-                    Verdict::Gone
-                } else {
-                    Verdict::None
-                };
-                (Loss::NotConnected, attempt.to, verdict)
-            }
-            _ => return,
+        let member = self.role.member();
+        let Some((loss, verdict)) = member.and_then(|member| member.judgement(why)) else {
+            return;
         };
-        self.lose_successor(loss);
-        self.judge_successor(verdict);
-        if is_refused {
+        let to = member.and_then(Membership::to);
+        self.lose_and_judge(loss, verdict);
+        if let Some(to) = to.filter(|_| why == Closed::Refused) {
             // It counts as later than the loss: a host that refuses is there.
             self.heard_from(to);
         }
     }
 
-    /// The successor that is lost was lost like this.
-    pub(super) const fn judge_successor(&mut self, verdict: Verdict) {
-        if let Some(member) = self.role.member_mut()
-            && let Link::Lost(lost) = &mut member.link
-        {
-            lost.verdict = verdict;
+    pub(super) fn lose_and_judge(&mut self, why: Loss, verdict: Verdict) {
+        self.lose_successor(why);
+        if let Some(member) = self.role.member_mut() {
+            member.judge(verdict);
         }
     }
 
     /// The successor is lost: it is closed, a token that was on the way is here again, and a look says what follows.
     pub(super) fn lose_successor(&mut self, why: Loss) {
         let now = self.now;
-        let Some(member) = self.role.member_mut() else {
+        let member = self.role.member_mut();
+        let Some((to, stream)) = member.and_then(|member| member.lose(why, now)) else {
             return;
         };
-        let (to, since) = match &member.link {
-            Link::Connecting(attempt) => (attempt.to, attempt.lost_at.unwrap_or(now)),
-            Link::Up(successor) => (successor.to, now),
-            _ => return,
-        };
-        if let Some(stream) = member.link.stream() {
+        if let Some(stream) = stream {
             self.out.operate(StreamOp::Close(stream));
         }
-        member.link = Link::Lost(Lost {
-            to,
-            why,
-            at: now,
-            since,
-            verdict: Verdict::None,
-        });
         self.database.want_look();
         self.out.event(Event::SuccessorLost { id: to, why });
         if self.token.is_passing() {
@@ -158,28 +104,15 @@ impl Andrews {
     }
 
     pub(super) fn on_link_due(&mut self) {
-        let Some(due) = self.link_due().filter(|due| *due <= self.now) else {
-            return;
-        };
-        let link = self.role.member().map(|member| &member.link);
-        match link {
-            Some(Link::Connecting(_)) => self.lose_successor(Loss::NotConnected),
-            Some(Link::Up(_)) => self.lose_successor(Loss::Ended),
-            // When its rest is over it is connected again.
-            _ => debug_assert!(due <= self.now),
+        let (now, liveness) = (self.now, self.options.liveness);
+        let member = self.role.member();
+        if let Some(why) = member.and_then(|member| member.late(now, liveness)) {
+            self.lose_successor(why);
         }
     }
 
     /// When the way to the successor has something due.
     pub(super) fn link_due(&self) -> Option<Instant> {
-        match &self.role.member()?.link {
-            Link::Resting(until) => Some(*until),
-            Link::Connecting(attempt) => Some(attempt.until),
-            Link::Up(successor) => {
-                let begun = successor.reader.begun()?;
-                Some(begun + self.options.liveness)
-            }
-            Link::None | Link::Lost(_) | Link::Failed(..) => None,
-        }
+        self.role.member()?.due(self.options.liveness)
     }
 }

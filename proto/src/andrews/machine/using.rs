@@ -4,7 +4,6 @@ use super::Andrews;
 use crate::StreamId;
 use crate::andrews::database::View;
 use crate::andrews::message::Said;
-use crate::andrews::ring::Link;
 use crate::andrews::token::{Demand, Use};
 use crate::andrews::{DatabaseState, Event, Loss, Reason};
 use crate::time::Instant;
@@ -46,8 +45,8 @@ impl Andrews {
     fn take_token(&mut self, sequence: u64) {
         self.send_back(&Said::TokenAck(sequence));
         if sequence <= self.token.highest() || self.is_outrun(sequence) {
-            if let Some(predecessor) = &self.inbound.predecessor {
-                self.out.drop(predecessor.from, Reason::Duplicate);
+            if let Some(predecessor) = self.inbound.predecessor() {
+                self.out.drop(predecessor.from(), Reason::Duplicate);
             }
             return;
         }
@@ -118,12 +117,11 @@ impl Andrews {
 
     /// Does the next thing with a token that is held.
     pub(super) fn use_token(&mut self) {
-        let link = self.role.member().map(|member| &member.link);
         let demand = Demand {
             has_requests: self.requests.is_waiting(),
             has_listeners: self.requests.has_listeners,
             can_serve: self.database.can_serve(),
-            can_pass: matches!(link, Some(Link::Up(_))),
+            can_pass: self.role.successor().is_some(),
             is_leaving: self.leave_by.is_some(),
         };
         match self.token.next_use(demand, self.now) {

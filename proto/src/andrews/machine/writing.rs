@@ -97,8 +97,7 @@ impl Andrews {
     /// What a JOIN or a SUCCESSOR_REQUEST that is no use has come to.
     fn ready_plea(&mut self) -> Option<Write> {
         let (own, failed) = (self.options.id, self.role.failed());
-        let plea = self.role.plea_mut()?;
-        if !std::mem::take(&mut plea.is_ready) {
+        if !self.role.plea_mut()?.take_ready() {
             return None;
         }
         let removal = failed.map(|node| Change::Remove { node, after: own });

@@ -9,7 +9,7 @@ use crate::time::Instant;
 
 /// The beginning of a frame whose rest has not come. It is never longer than one frame.
 #[derive(Debug, Default)]
-pub(crate) struct FrameReader {
+pub(super) struct FrameReader {
     bytes: Vec<u8>,
     /// Bytes for which it is worth to wait before the next try.
     needed: usize,
@@ -19,7 +19,7 @@ pub(crate) struct FrameReader {
 impl FrameReader {
     /// Takes the next frame off the front of `input`: its sender and what it says. `None`: all was taken, and more is
     /// needed.
-    pub(crate) fn next(
+    pub(super) fn next(
         &mut self,
         input: &mut &[u8],
         now: Instant,
@@ -64,19 +64,19 @@ impl FrameReader {
     }
 
     /// When a frame was begun that is not complete.
-    pub(crate) const fn begun(&self) -> Option<Instant> {
+    pub(super) const fn begun(&self) -> Option<Instant> {
         self.begun
     }
 
     /// The type of a frame that is begun, as far as it has come.
-    pub(crate) fn kind(&self) -> Option<u8> {
+    pub(super) fn kind(&self) -> Option<u8> {
         self.bytes.get(1).copied()
     }
 }
 
 #[cfg(test)]
 impl FrameReader {
-    pub(crate) fn capacity(&self) -> usize {
+    pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
 }

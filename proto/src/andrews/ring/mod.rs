@@ -3,15 +3,16 @@
 mod frames;
 mod inbound;
 mod link;
+mod membership;
+mod peer;
 mod plea;
 mod proof;
 mod role;
 mod unsent;
 
-pub(crate) use frames::FrameReader;
-pub(crate) use inbound::{Inbound, Predecessor};
-pub(crate) use link::{Attempt, Link, Lost, Membership, Successor, Verdict};
-pub(crate) use plea::Plea;
+pub(crate) use inbound::Inbound;
+pub(crate) use membership::{Follow, Membership, OwnRow};
+pub(crate) use peer::Peer;
+pub(crate) use plea::{Plea, PleaStep, Situation, Verdict};
 pub(crate) use proof::Proof;
 pub(crate) use role::Role;
-pub(crate) use unsent::Unsent;

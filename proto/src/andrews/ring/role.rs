@@ -1,7 +1,9 @@
 //! What a node is (`docs/board.md`, sections 4 to 6).
 
-use super::link::{Link, Membership};
+use super::membership::Membership;
+use super::peer::Peer;
 use super::plea::Plea;
+use crate::StreamId;
 use crate::andrews::State;
 
 /// The states, each with what ends with it.
@@ -21,10 +23,8 @@ impl Role {
         match self {
             Self::Starting(_) => State::Starting,
             Self::Joining(_) => State::Joining,
-            Self::Member(member) => match member.link {
-                Link::Failed(..) => State::Recovering,
-                _ => State::Member,
-            },
+            Self::Member(member) if member.failed().is_some() => State::Recovering,
+            Self::Member(_) => State::Member,
         }
     }
 
@@ -42,37 +42,39 @@ impl Role {
         }
     }
 
+    /// The successor, while the connection to it stands.
+    pub(crate) fn successor(&self) -> Option<&Peer> {
+        self.member().and_then(Membership::successor)
+    }
+
+    pub(crate) fn successor_mut(&mut self) -> Option<&mut Peer> {
+        self.member_mut().and_then(Membership::successor_mut)
+    }
+
+    /// The connection to the successor, up or being opened.
+    pub(crate) fn stream(&self) -> Option<StreamId> {
+        self.member().and_then(Membership::stream)
+    }
+
     /// The request that goes on.
+    pub(crate) fn plea(&self) -> Option<&Plea> {
+        match self {
+            Self::Starting(_) => None,
+            Self::Joining(plea) => Some(plea),
+            Self::Member(member) => member.failed().map(|(_, plea)| plea),
+        }
+    }
+
     pub(crate) const fn plea_mut(&mut self) -> Option<&mut Plea> {
         match self {
-            Self::Joining(plea)
-            | Self::Member(Membership {
-                link: Link::Failed(_, plea),
-                ..
-            }) => Some(plea),
-            _ => None,
+            Self::Starting(_) => None,
+            Self::Joining(plea) => Some(plea),
+            Self::Member(member) => member.plea_mut(),
         }
     }
 
-    pub(crate) const fn plea(&self) -> Option<&Plea> {
-        match self {
-            Self::Joining(plea)
-            | Self::Member(Membership {
-                link: Link::Failed(_, plea),
-                ..
-            }) => Some(plea),
-            _ => None,
-        }
-    }
-
-    /// Who has failed.
-    pub(crate) const fn failed(&self) -> Option<u32> {
-        match self {
-            Self::Member(Membership {
-                link: Link::Failed(id, _),
-                ..
-            }) => Some(*id),
-            _ => None,
-        }
+    /// The successor that has failed.
+    pub(crate) fn failed(&self) -> Option<u32> {
+        self.member()?.failed().map(|(id, _)| id)
     }
 }

@@ -5,7 +5,7 @@ const MOST: usize = 1 << 20;
 
 /// Bytes in the order in which they are to be sent.
 #[derive(Debug, Default)]
-pub(crate) struct Unsent {
+pub(super) struct Unsent {
     bytes: Vec<u8>,
     /// How many of them are written.
     written: usize,
@@ -14,7 +14,7 @@ pub(crate) struct Unsent {
 impl Unsent {
     /// Adds a frame; whether there was room for it.
     #[must_use]
-    pub(crate) fn push(&mut self, frame: &[u8]) -> bool {
+    pub(super) fn push(&mut self, frame: &[u8]) -> bool {
         if self.bytes.len() - self.written + frame.len() > MOST {
             return false;
         }
@@ -25,7 +25,7 @@ impl Unsent {
     }
 
     /// Moves what fits into `room`, and returns how many bytes.
-    pub(crate) fn write(&mut self, room: &mut [u8]) -> usize {
+    pub(super) fn write(&mut self, room: &mut [u8]) -> usize {
         let waiting = self.bytes.get(self.written..).unwrap_or_default();
         let count = waiting.len().min(room.len());
         for (to, from) in room.iter_mut().zip(waiting) {

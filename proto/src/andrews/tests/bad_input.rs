@@ -103,7 +103,7 @@ fn whatever_comes_in_whatever_order_it_goes_on() {
             rig.said();
         }
         assert!(rig.machine.inbound().all().len() <= 17);
-        assert!(rig.machine.proof().open.len() <= 4);
+        assert!(rig.machine.proof().probes() <= 4);
     }
 }
 
@@ -143,8 +143,8 @@ fn a_buffer_grows_with_what_has_come_and_holds_one_frame() {
     let stream = rig.predecessor();
     rig.receive_bytes(stream, &frame[..20]);
     let capacity = |rig: &Rig| {
-        let inbound = rig.machine.inbound().predecessor.as_ref();
-        inbound.expect("there is one").reader.capacity()
+        let inbound = rig.machine.inbound().predecessor();
+        inbound.expect("there is one").capacity()
     };
     assert!(
         capacity(&rig) <= 64,

@@ -263,9 +263,8 @@ fn two_results_at_once_do_not_chase_each_other() {
         let before = rig
             .machine
             .inbound()
-            .predecessor
-            .as_ref()
-            .map_or(0, |it| it.id);
+            .predecessor()
+            .map_or(0, crate::andrews::ring::Peer::id);
         rig.receive(stream, before, &result(method, id));
     }
     world.run(ms(20_000));

@@ -308,15 +308,15 @@ impl Rig {
     }
 
     pub(crate) fn predecessor(&self) -> StreamId {
-        let inbound = self.machine.inbound().predecessor.as_ref();
-        inbound.expect("there is one").stream
+        let inbound = self.machine.inbound().predecessor();
+        inbound.expect("there is one").stream()
     }
 
     /// The connection that the machine has opened to its successor, and to whom.
     pub(crate) fn successor(&self) -> (StreamId, u32) {
         let member = self.machine.role().member().expect("it is a member");
-        let to = member.link.to().expect("it has one");
-        (member.link.stream().expect("it is opened"), to)
+        let to = member.to().expect("it has one");
+        (member.stream().expect("it is opened"), to)
     }
 
     pub(crate) fn connected(&mut self, id: StreamId) {

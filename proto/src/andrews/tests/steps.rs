@@ -35,8 +35,8 @@ impl Rig {
     /// Its predecessor gives it a token, and what it answers.
     pub(crate) fn given(&mut self, sequence: u64) -> Vec<Said> {
         let stream = self.predecessor();
-        let inbound = self.machine.inbound().predecessor.as_ref();
-        let from = inbound.expect("there is one").id;
+        let inbound = self.machine.inbound().predecessor();
+        let from = inbound.expect("there is one").id();
         self.receive(stream, from, &Said::Token(sequence));
         if self.streams.contains_key(&stream) {
             return self.frames(stream);
