@@ -22,7 +22,7 @@ pub(crate) struct Office {
     since: Instant,
     /// Whether a token was missed for so long already that one is made at once.
     is_overdue: bool,
-    pub(crate) is_beat_due: bool,
+    is_beat_due: bool,
     /// When somebody was last taken out for a node.
     removals: BTreeMap<u32, Instant>,
     /// One a node.
@@ -40,6 +40,14 @@ impl Office {
             petitions: BTreeMap::new(),
             served: 0,
         }
+    }
+
+    pub(crate) const fn on_poll(&mut self) {
+        self.is_beat_due = true;
+    }
+
+    pub(crate) const fn take_beat_due(&mut self) -> bool {
+        std::mem::replace(&mut self.is_beat_due, false)
     }
 
     pub(crate) fn ask(&mut self, node: u32, petition: Petition) {

@@ -42,15 +42,15 @@ pub(crate) enum Answered {
 #[expect(clippy::struct_excessive_bools)]
 #[derive(Debug, Default)]
 pub(crate) struct Database {
-    pub(crate) state: DatabaseState,
+    state: DatabaseState,
     /// Since when it answers.
-    pub(crate) up_since: Instant,
+    up_since: Instant,
     /// A write has failed, and none was done since.
     has_failed_to_write: bool,
     /// Nothing is written on rows that were read before the database failed, or before a write was refused.
     is_stale: bool,
     /// What comes before the first look is done.
-    pub(crate) is_prepared: bool,
+    is_prepared: bool,
     wants_look: bool,
     looks: Throttle,
     /// While it does not answer: it is tried again.
@@ -69,6 +69,20 @@ impl Database {
         self.is_stale = true;
         self.wants_look = true;
         self.next_poll = now;
+    }
+
+    pub(crate) const fn state(&self) -> DatabaseState {
+        self.state
+    }
+
+    pub(crate) const fn up_since(&self) -> Instant {
+        self.up_since
+    }
+
+    /// What comes before the first look is done.
+    pub(crate) const fn on_prepared(&mut self) {
+        self.is_prepared = true;
+        self.wants_look = true;
     }
 
     pub(crate) const fn want_look(&mut self) {
@@ -253,4 +267,11 @@ impl Database {
 /// Whether a job writes.
 const fn is_written(work: &Work) -> bool {
     !matches!(work, Work::Look)
+}
+
+#[cfg(test)]
+impl Database {
+    pub(crate) const fn slow_down(&mut self) {
+        self.state = DatabaseState::Slow;
+    }
 }

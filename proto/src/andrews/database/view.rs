@@ -9,12 +9,12 @@ use crate::time::Instant;
 #[derive(Debug)]
 pub(crate) struct View {
     successors: BTreeMap<u32, u32>,
-    pub(crate) seat: Seat,
-    pub(crate) acting: bool,
-    pub(crate) beat: u64,
-    pub(crate) sequence: u64,
+    seat: Seat,
+    acting: bool,
+    beat: u64,
+    sequence: u64,
     /// When the look began.
-    pub(crate) read_at: Instant,
+    read_at: Instant,
 }
 
 impl View {
@@ -27,6 +27,28 @@ impl View {
             sequence: rows.sequence,
             read_at,
         }
+    }
+
+    pub(crate) const fn seat(&self) -> Seat {
+        self.seat
+    }
+
+    /// Whether the coordinator is an acting one.
+    pub(crate) const fn acting(&self) -> bool {
+        self.acting
+    }
+
+    pub(crate) const fn beat(&self) -> u64 {
+        self.beat
+    }
+
+    /// The largest sequence with which the token was used.
+    pub(crate) const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    pub(crate) const fn read_at(&self) -> Instant {
+        self.read_at
     }
 
     /// N.
@@ -54,11 +76,6 @@ impl View {
 
     pub(crate) fn members(&self) -> impl Iterator<Item = u32> {
         self.successors.keys().copied()
-    }
-
-    /// The member at a place, in the order of ids.
-    pub(crate) fn nth(&self, place: usize) -> Option<u32> {
-        self.members().nth(place)
     }
 
     pub(crate) fn has_same_members(&self, other: &Self) -> bool {
@@ -96,6 +113,12 @@ impl View {
                 }
             }
         }
+    }
+
+    /// This coordinator has raised the term, for a new token.
+    pub(crate) const fn raise_term(&mut self, term: u64) {
+        self.seat.term = term;
+        self.sequence = term << 32;
     }
 
     /// The term of a new token: above all that was used.

@@ -47,7 +47,7 @@ impl Andrews {
         loop {
             let (node, petition) = self.office.as_mut()?.next_petition()?;
             let view = self.view.as_ref()?;
-            let (term, successor) = (view.seat.term, view.successor(node));
+            let (term, successor) = (view.seat().term, view.successor(node));
             let change = match (petition, successor) {
                 (Petition::Join, None) => self.insertion(node),
                 (Petition::Leave, Some(successor)) if successor == own => {

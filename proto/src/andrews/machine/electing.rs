@@ -136,14 +136,14 @@ impl Andrews {
         let own = self.options.id;
         let view = self.view.as_ref()?;
         let victory = self.victory.as_mut().filter(|it| it.due() <= self.now)?;
-        let is_outranked = view.seat.id.is_some_and(|id| id > own) && !view.acting;
-        let is_written = view.seat.id == Some(own) && !view.acting;
+        let is_outranked = view.seat().id.is_some_and(|id| id > own) && !view.acting();
+        let is_written = view.seat().id == Some(own) && !view.acting();
         if is_written || victory.is_void(is_outranked) {
             self.victory = None;
             return None;
         }
         victory.on_written(self.now + self.options.poll);
-        Some(Write::Elected { seen: view.seat })
+        Some(Write::Elected { seen: view.seat() })
     }
 }
 
@@ -153,8 +153,8 @@ fn scene<'a>(options: &Options, list: &'a NodeList, view: &'a View, now: Instant
         own: options.id,
         list,
         members: view.ring(),
-        coordinator: view.seat.id,
-        is_acting: view.acting,
+        coordinator: view.seat().id,
+        is_acting: view.acting(),
         now,
         t1: options.election_timeout,
     }

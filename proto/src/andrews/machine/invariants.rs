@@ -45,7 +45,7 @@ const INVARIANTS: &[Invariant] = &[
         },
     ),
     ("the node that the row names is coordinator", |it| {
-        let named = it.view.as_ref().and_then(|view| view.seat.id);
+        let named = it.view.as_ref().and_then(|view| view.seat().id);
         let has_decided = !matches!(it.role, Role::Starting(_));
         it.office.is_some() == (has_decided && named == Some(it.options.id))
     }),
@@ -79,7 +79,7 @@ const INVARIANTS: &[Invariant] = &[
         it.is_finished || stream.is_none_or(|stream| it.inbound.is_predecessor(stream))
     }),
     ("a token is parked only while the database answers", |it| {
-        it.token.parked_from().is_none() || it.database.state == DatabaseState::Up
+        it.token.parked_from().is_none() || it.database.state() == DatabaseState::Up
     }),
     ("only a member takes part in elections", |it| {
         let takes_part =
@@ -110,7 +110,7 @@ const INVARIANTS: &[Invariant] = &[
             && senders.all(|(id, from)| !it.list.is_from(id, from))
     }),
     ("the database is reported as it is", |it| {
-        it.told_database == it.database.state
+        it.told_database == it.database.state()
     }),
     ("trusted rows were read", |it| {
         !it.is_running() || !it.database.is_fresh() || it.view.is_some()
@@ -199,7 +199,7 @@ mod tests {
         (worker, |it| it.token.begin_visit(0, false)),
         (worker, |it| it.requests.served()),
         (parker, |it| it.inbound.clear()),
-        (parker, |it| it.database.state = DatabaseState::Slow),
+        (parker, |it| it.database.slow_down()),
         (newcomer, |it| it.waiting.push_back(Ballot::Bully)),
         (Rig::two, |it| it.waiting.push_back(Ballot::Bully)),
         (Rig::two, |it| {

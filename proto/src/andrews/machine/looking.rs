@@ -20,9 +20,9 @@ impl Andrews {
         }
         self.tell_database();
         if self.database.poll(now, options.poll) {
-            self.watch.is_try_due = true;
+            self.watch.on_poll();
             if let Some(office) = &mut self.office {
-                office.is_beat_due = true;
+                office.on_poll();
             }
         }
     }
@@ -30,14 +30,14 @@ impl Andrews {
     /// Whether looks have shown the same beat for a time. While the database did not answer the coordinator could not write
     /// either.
     pub(super) fn is_beat_still(&self, time: Duration) -> bool {
-        let since = self.watch.beat_since.max(self.database.up_since);
-        let read_at = self.view.as_ref().map(|view| view.read_at);
-        read_at.is_some_and(|read_at| since + time <= read_at)
+        let read_at = self.view.as_ref().map(View::read_at);
+        let up_since = self.database.up_since();
+        read_at.is_some_and(|read_at| self.watch.is_beat_still(time, up_since, read_at))
     }
 
     /// Whatever waits for a look waits no longer if there is none.
     pub(super) fn tell_database(&mut self) {
-        let state = self.database.state;
+        let state = self.database.state();
         if std::mem::replace(&mut self.told_database, state) != state {
             self.out.event(Event::DatabaseChanged { state });
         }
@@ -60,24 +60,14 @@ impl Andrews {
         self.note_rows(&rows.nodes);
         let view = View::new(rows, began);
         let now = self.now;
-        match &self.view {
-            Some(before) if before.read_at > view.read_at => return,
-            Some(before) => {
-                if before.seat != view.seat {
-                    self.watch.seat_since = now;
-                }
-                if before.seat != view.seat || before.beat != view.beat {
-                    self.watch.beat_since = now;
-                }
-                // Somebody uses it.
-                if view.sequence > before.sequence {
-                    self.token.note_seen(now);
-                }
-            }
-            None => {
-                self.watch.seat_since = now;
-                self.watch.beat_since = now;
-            }
+        let before = self.view.as_ref();
+        if before.is_some_and(|before| before.read_at() > view.read_at()) {
+            return;
+        }
+        self.watch.note(before, &view, now);
+        // Somebody uses it.
+        if before.is_some_and(|before| view.sequence() > before.sequence()) {
+            self.token.note_seen(now);
         }
         self.database.looked();
         self.tell_of(&view);
@@ -90,11 +80,11 @@ impl Andrews {
 
     fn tell_of(&mut self, view: &View) {
         let before = self.view.as_ref();
-        if before.is_none_or(|it| it.seat != view.seat || it.acting != view.acting) {
+        if before.is_none_or(|it| it.seat() != view.seat() || it.acting() != view.acting()) {
             self.out.event(Event::CoordinatorChanged {
-                id: view.seat.id,
-                term: view.seat.term,
-                acting: view.acting,
+                id: view.seat().id,
+                term: view.seat().term,
+                acting: view.acting(),
             });
         }
         if before.is_none_or(|it| !it.has_same_members(view)) {
@@ -109,7 +99,7 @@ impl Andrews {
         let Some(view) = &self.view else {
             return;
         };
-        let (seat, read_at) = (view.seat, view.read_at);
+        let (seat, read_at) = (view.seat(), view.read_at());
         if let Role::Starting(claimed) = self.role {
             let is_former_life = seat.id == Some(own) && claimed != Some(seat.term);
             if seat.id.is_none() || is_former_life {
@@ -117,7 +107,7 @@ impl Andrews {
             }
         }
         if seat.id == Some(own) {
-            let is_overdue = std::mem::take(&mut self.watch.makes_token);
+            let is_overdue = self.watch.take_makes_token();
             self.office
                 .get_or_insert_with(|| Office::new(now, is_overdue));
         } else {

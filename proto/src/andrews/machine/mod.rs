@@ -222,7 +222,7 @@ impl Machine for Andrews {
             _ if self.is_finished => {}
             Command::Done { job, outcome } => self.on_outcome(job, outcome),
             Command::Request(request) => self.on_request(request),
-            Command::Listeners(has_any) => self.requests.has_listeners = has_any,
+            Command::Listeners(has_any) => self.requests.set_listeners(has_any),
             Command::ShutDown => self.shut_down(),
         }
         self.settle();

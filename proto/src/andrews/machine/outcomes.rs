@@ -20,10 +20,9 @@ impl Andrews {
         }
         match (work, outcome) {
             (Work::Prepare { .. }, Outcome::Done) => {
-                self.database.is_prepared = true;
-                self.database.want_look();
+                self.database.on_prepared();
             }
-            (Work::Look, Outcome::Rows(rows)) if self.database.state == DatabaseState::Up => {
+            (Work::Look, Outcome::Rows(rows)) if self.database.state() == DatabaseState::Up => {
                 self.on_rows(rows, begun);
             }
             (Work::Write(write), Outcome::Done) => self.on_written(write, &answered),
@@ -51,7 +50,7 @@ impl Andrews {
                 self.entered(seen.term.saturating_add(1));
                 self.out.counters.claims += 1;
                 self.out.event(Event::Claimed);
-                self.watch.makes_token = self.watch.is_for_silence && is_in_time;
+                self.watch.on_claimed(is_in_time);
                 if let Some(Change::Remove { node, .. }) = change {
                     self.on_node_removed(node);
                 }
@@ -64,12 +63,8 @@ impl Andrews {
             Write::Change { change, .. } if is_in_time => self.on_changed(change),
             Write::Token { new, .. } => {
                 self.make_token(new, false);
-                match &mut self.view {
-                    Some(view) if is_in_time => {
-                        view.seat.term = new;
-                        view.sequence = new << 32;
-                    }
-                    _ => {}
+                if let Some(view) = self.view.as_mut().filter(|_| is_in_time) {
+                    view.raise_term(new);
                 }
             }
             Write::Try | Write::Beat { .. } | Write::Change { .. } => {}

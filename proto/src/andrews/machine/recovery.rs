@@ -20,9 +20,9 @@ impl Andrews {
             now: self.now,
             ack_timeout: options.ack_timeout,
             alone_timeout: options.alone_timeout,
-            read_at: view.read_at,
-            seat: view.seat,
-            beat: view.beat,
+            read_at: view.read_at(),
+            seat: view.seat(),
+            beat: view.beat(),
             is_coordinator: self.office.is_some(),
             failed,
             is_still,
@@ -55,7 +55,7 @@ impl Andrews {
         let Some(view) = &self.view else {
             return;
         };
-        let coordinator = view.seat.id.filter(|&id| id != own);
+        let coordinator = view.seat().id.filter(|&id| id != own);
         let count = u32::try_from(view.len()).unwrap_or(u32::MAX);
         let first = self.draw.below(count) as usize;
         let others = view.members().skip(first).chain(view.members().take(first));

@@ -15,7 +15,7 @@ impl Andrews {
     }
 
     pub(super) fn on_requests_due(&mut self) {
-        let answer = match self.database.state {
+        let answer = match self.database.state() {
             DatabaseState::Up => Answer::Token,
             DatabaseState::Slow | DatabaseState::Gone => Answer::Database,
         };
@@ -33,7 +33,7 @@ impl Andrews {
         let Some(sequence) = self.token.held() else {
             return;
         };
-        let feed = self.requests.has_listeners;
+        let feed = self.requests.has_listeners();
         let work = Work::Serve {
             sequence,
             requests: self.requests.serve(),

@@ -12,7 +12,7 @@ impl Andrews {
     pub fn standing(&self) -> Standing {
         Standing {
             state: self.role.state(),
-            coordinator: self.view.as_ref().and_then(|view| view.seat.id),
+            coordinator: self.view.as_ref().and_then(|view| view.seat().id),
             is_coordinator: self.office.is_some(),
             may_use: self.may_use_token(),
         }
@@ -26,9 +26,9 @@ impl Andrews {
         Snapshot {
             id: self.options.id,
             state: self.role.state(),
-            coordinator: view.and_then(|view| view.seat.id),
-            acting: view.is_some_and(|view| view.acting),
-            term: view.map_or(0, |view| view.seat.term),
+            coordinator: view.and_then(|view| view.seat().id),
+            acting: view.is_some_and(|view| view.acting()),
+            term: view.map_or(0, |view| view.seat().term),
             members: view.map_or_else(Vec::new, View::in_order),
             successor: self.role.successor().map(Peer::id),
             predecessor: self.inbound.predecessor().map(Peer::id),
@@ -44,12 +44,12 @@ impl Andrews {
                 started: self.out.counters.elections_started,
                 won: self.out.counters.elections_won,
             },
-            database: self.database.state,
+            database: self.database.state(),
             waiting: self.requests.len(),
             unknown_rows: self.strangers.rows(),
             unknown_senders: self.strangers.senders(self.now, self.options.alone_timeout),
             unanswered: view
-                .and_then(|view| view.seat.id)
+                .and_then(|view| view.seat().id)
                 .filter(|_| self.role.plea().is_some_and(Plea::is_unanswered)),
         }
     }

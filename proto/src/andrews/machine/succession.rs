@@ -20,7 +20,7 @@ impl Andrews {
         let row = OwnRow {
             own,
             successor,
-            read_at: view.read_at,
+            read_at: view.read_at(),
         };
         let (is_passing, ack_timeout) = (self.token.is_passing(), self.options.ack_timeout);
         match member.follow(row, is_passing, self.now, ack_timeout) {

@@ -17,14 +17,14 @@ impl Andrews {
 
     /// TOKEN from the predecessor.
     pub(super) fn on_token(&mut self, stream: StreamId, sequence: u64) {
-        let is_known = |term| self.view.as_ref().is_some_and(|it| term <= it.seat.term);
+        let is_known = |term| self.view.as_ref().is_some_and(|it| term <= it.seat().term);
         if is_known(sequence >> 32) {
             return self.take_token(sequence);
         }
         self.drop_parked();
         self.token.park(sequence, stream, self.now);
         self.database.want_look();
-        if self.database.state != DatabaseState::Up {
+        if self.database.state() != DatabaseState::Up {
             self.drop_parked();
         }
     }
@@ -34,7 +34,7 @@ impl Andrews {
         let Some(sequence) = self.token.parked_before(began) else {
             return;
         };
-        let term = self.view.as_ref().map_or(0, |view| view.seat.term);
+        let term = self.view.as_ref().map_or(0, |view| view.seat().term);
         if sequence >> 32 > term {
             return self.drop_parked();
         }
@@ -69,7 +69,7 @@ impl Andrews {
 
     /// Whether the rows say that a newer token was used: this one never can be.
     fn is_outrun(&self, sequence: u64) -> bool {
-        let used = self.view.as_ref().map(|view| view.sequence);
+        let used = self.view.as_ref().map(|view| view.sequence());
         used.is_some_and(|used| sequence < used)
     }
 
@@ -119,7 +119,7 @@ impl Andrews {
     pub(super) fn use_token(&mut self) {
         let demand = Demand {
             has_requests: self.requests.is_waiting(),
-            has_listeners: self.requests.has_listeners,
+            has_listeners: self.requests.has_listeners(),
             can_serve: self.database.can_serve(),
             can_pass: self.role.successor().is_some(),
             is_leaving: self.leave_by.is_some(),

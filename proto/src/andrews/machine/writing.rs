@@ -31,7 +31,7 @@ impl Andrews {
     }
 
     fn next_write(&mut self) -> Option<Write> {
-        let seat = self.view.as_ref()?.seat;
+        let seat = self.view.as_ref()?.seat();
         let is_coordinator = self.office.is_some();
         match self.role {
             Role::Starting(_) => return self.entry(),
@@ -52,7 +52,7 @@ impl Andrews {
     pub(super) fn insertion(&mut self, node: u32) -> Option<Change> {
         let view = self.view.as_ref()?;
         let count = u32::try_from(view.len()).unwrap_or(u32::MAX);
-        let after = view.nth(self.draw.below(count) as usize)?;
+        let after = view.members().nth(self.draw.below(count) as usize)?;
         let before = view.successor(after)?;
         Some(Change::Insert {
             node,
@@ -63,7 +63,7 @@ impl Andrews {
 
     fn founding(&self, view: &View, acting: bool) -> Write {
         Write::Found {
-            seen: view.seat,
+            seen: view.seat(),
             term: view.next_term(self.token.highest()),
             acting,
         }
@@ -73,22 +73,22 @@ impl Andrews {
     fn entry(&mut self) -> Option<Write> {
         let own = self.options.id;
         let view = self.view.as_ref()?;
-        let seen = view.seat;
+        let seen = view.seat();
         if view.len() == 0 {
             return Some(self.founding(view, seen.id.is_some()));
         }
         let is_member = view.is_member(own);
         let change = if is_member { None } else { self.insertion(own) };
-        self.watch.is_for_silence = false;
+        self.watch.on_claim(false);
         Some(Write::Claim { seen, change })
     }
 
     /// A coordinator that is no member puts itself in first.
     fn own_insertion(&mut self) -> Option<Write> {
         let view = self.view.as_ref()?;
-        let term = view.seat.term;
+        let term = view.seat().term;
         if view.len() == 0 {
-            return Some(self.founding(view, view.acting));
+            return Some(self.founding(view, view.acting()));
         }
         let change = self.insertion(self.options.id)?;
         Some(Write::Change { term, change })
@@ -102,7 +102,7 @@ impl Andrews {
         }
         let removal = failed.map(|node| Change::Remove { node, after: own });
         let view = self.view.as_ref()?;
-        let seen = view.seat;
+        let seen = view.seat();
         if self.office.is_some() {
             let term = seen.term;
             return removal.map(|change| Write::Change { term, change });
@@ -111,7 +111,7 @@ impl Andrews {
             return Some(self.founding(view, true));
         }
         let change = removal.or_else(|| self.insertion(own));
-        self.watch.is_for_silence = false;
+        self.watch.on_claim(false);
         Some(Write::Claim { seen, change })
     }
 
@@ -119,7 +119,7 @@ impl Andrews {
     fn claim_for_silence(&mut self) -> Option<Write> {
         let (now, own) = (self.now, self.options.id);
         let due = self.silence_due().filter(|due| *due <= now)?;
-        if self.view.as_ref()?.read_at < due {
+        if self.view.as_ref()?.read_at() < due {
             // Its beat may have moved since.
             self.database.want_look();
             return None;
@@ -132,10 +132,10 @@ impl Andrews {
         if !(is_alone || is_proven) {
             return None;
         }
-        let seen = self.view.as_ref()?.seat;
+        let seen = self.view.as_ref()?.seat();
         let failed = self.role.failed();
         let change = failed.map(|node| Change::Remove { node, after: own });
-        self.watch.is_for_silence = true;
+        self.watch.on_claim(true);
         Some(Write::Claim { seen, change })
     }
 
@@ -144,7 +144,7 @@ impl Andrews {
         if self.office.is_some() || self.role.member().is_none() {
             return None;
         }
-        let since = self.watch.seat_since;
+        let since = self.watch.seat_since();
         let since = self.token.seen(self.now).map_or(since, |it| it.max(since));
         Some(since + self.silence().saturating_mul(2))
     }
@@ -153,12 +153,12 @@ impl Andrews {
         let due = self.make_due().filter(|due| *due <= self.now)?;
         let view = self.view.as_ref()?;
         // The rows may have to say that somebody uses one.
-        if view.read_at < due {
+        if view.read_at() < due {
             self.database.want_look();
             return None;
         }
         let new = view.next_term(self.token.highest());
-        let term = view.seat.term;
+        let term = view.seat().term;
         Some(Write::Token { term, new })
     }
 
@@ -174,20 +174,20 @@ impl Andrews {
 
     /// A coordinator that has lost its successor and hears no node does not show that it lives: it is to be replaced.
     fn beat(&mut self) -> Option<Write> {
-        let Seat { term, .. } = self.view.as_ref()?.seat;
+        let Seat { term, .. } = self.view.as_ref()?.seat();
         let lost_at = self.role.member().and_then(Membership::lost_at);
         if lost_at.is_some_and(|since| !self.proof.is_there_since(since)) {
             return None;
         }
-        let is_due = &mut self.office.as_mut()?.is_beat_due;
-        std::mem::take(is_due).then_some(Write::Beat { term })
+        let is_due = self.office.as_mut()?.take_beat_due();
+        is_due.then_some(Write::Beat { term })
     }
 
     /// A node that only reads learns by a beat that stands still that the database may be one that can be read alone.
     fn try_to_write(&mut self) -> Option<Write> {
         let is_still = self.is_beat_still(self.options.still_timeout());
         let is_due = is_still && self.office.is_none();
-        (is_due && std::mem::take(&mut self.watch.is_try_due)).then_some(Write::Try)
+        (is_due && self.watch.take_try_due()).then_some(Write::Try)
     }
 
     /// When there is something to write that is not yet due. What is due already waits for the database.

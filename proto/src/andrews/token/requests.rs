@@ -16,10 +16,18 @@ pub(crate) struct Requests {
     waiting: VecDeque<(Request, Instant)>,
     /// When those that are being served give up to wait, in their order.
     until: Vec<Instant>,
-    pub(crate) has_listeners: bool,
+    has_listeners: bool,
 }
 
 impl Requests {
+    pub(crate) const fn has_listeners(&self) -> bool {
+        self.has_listeners
+    }
+
+    pub(crate) const fn set_listeners(&mut self, has_any: bool) {
+        self.has_listeners = has_any;
+    }
+
     /// Whether there is room for it.
     pub(crate) fn push(&mut self, request: Request, until: Instant) -> bool {
         let has_room = self.len() < MOST;
