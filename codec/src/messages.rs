@@ -2,10 +2,10 @@
 //! them and the files that know one message each.
 
 /// Defines `Kind` and `Message` of a format from rows of
-/// `number "DOCUMENT_NAME" Variant { fields } in module`.
+/// `number "DOCUMENT_NAME" Variant { fields } in module`; a message of its kind only has no fields and no module.
 ///
-/// Each module has `read(&mut Reader) -> Result<Message, DecodeError>` for what follows the kind,
-/// and `write(&mut Writer, fields…)`, its inverse.
+/// Each module has `read(&mut Reader) -> Result<fields, DecodeError>` for what follows the kind, with a tuple of several
+/// fields, and `write(&mut Writer, fields…)`, its inverse.
 macro_rules! messages {
     (
         $(#[$kind_meta:meta])* kind $kind:ident;
@@ -13,8 +13,7 @@ macro_rules! messages {
         $(
             $(#[$meta:meta])*
             $number:literal $name:literal $variant:ident
-            $({ $($(#[$field_meta:meta])* $field:ident: $ty:ty,)* })?
-            in $module:ident;
+            $({ $($(#[$field_meta:meta])* $field:ident: $ty:ty,)* } in $module:ident)?;
         )*
     ) => {
         $(#[$kind_meta])*
@@ -74,12 +73,16 @@ macro_rules! messages {
 
             /// Reads what follows the kind.
             #[inline]
+            #[allow(unused_parens, reason = "of one field there is no tuple")]
             pub(crate) fn read(
                 kind: $kind,
                 reader: &mut $crate::reader::Reader<'a>,
             ) -> Result<Self, $crate::DecodeError> {
                 match kind {
-                    $($kind::$variant => $module::read(reader),)*
+                    $($kind::$variant => {
+                        $(let ($($field),*) = $module::read(reader)?;)?
+                        Ok(Self::$variant $({ $($field),* })?)
+                    })*
                 }
             }
 
@@ -88,7 +91,7 @@ macro_rules! messages {
             pub(crate) fn write(&self, writer: &mut $crate::writer::Writer<'_>) {
                 match *self {
                     $(Self::$variant $({ $($field),* })? => {
-                        $module::write(writer $($(, $field)*)?);
+                        $($module::write(writer $(, $field)*);)?
                     })*
                 }
             }

@@ -154,7 +154,7 @@
 use zerocopy::byteorder::network_endian::U16;
 
 use super::election::{COORDINATOR, ELECTION, Election, Method, OK};
-use super::{HEADER_LEN, MAX_IDS, Message, payload};
+use super::{HEADER_LEN, MAX_IDS, payload};
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -190,7 +190,7 @@ layout! {
     }
 }
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Election<'a>, DecodeError> {
     let head: &ElectionLayout = payload::view(reader)?;
     let unknown = |field, at, value: u8| {
         let value = value.into();
@@ -232,7 +232,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
         }
         _ => Election::BullyOk,
     };
-    Ok(Message::CoordinatorElection { election })
+    Ok(election)
 }
 
 fn read_ids<'a>(reader: &mut Reader<'a>) -> Result<&'a [U32], DecodeError> {

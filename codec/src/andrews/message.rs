@@ -1,6 +1,6 @@
 //! The six messages as values.
 
-use super::{Election, coordinator_election, join, successor, successor_request, token, token_ack};
+use super::{Election, coordinator_election, successor, token, token_ack};
 use crate::messages::messages;
 
 messages! {
@@ -10,7 +10,7 @@ messages! {
     message Message;
 
     /// A new node asks the coordinator for a place in the ring.
-    1 "JOIN" Join in join;
+    1 "JOIN" Join;
 
     /// The coordinator names the node to connect to.
     2 "SUCCESSOR" Successor {
@@ -19,7 +19,7 @@ messages! {
     } in successor;
 
     /// A node whose successor has failed asks the coordinator for another.
-    3 "SUCCESSOR_REQUEST" SuccessorRequest in successor_request;
+    3 "SUCCESSOR_REQUEST" SuccessorRequest;
 
     /// The token, to the successor.
     4 "TOKEN" Token {

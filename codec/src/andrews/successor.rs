@@ -27,7 +27,7 @@
 
 use zerocopy::byteorder::network_endian::U32;
 
-use super::{Message, payload};
+use super::payload;
 use crate::DecodeError;
 use crate::layout::layout;
 use crate::reader::Reader;
@@ -40,11 +40,9 @@ layout! {
     }
 }
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<u32, DecodeError> {
     let body: &SuccessorLayout = payload::view(reader)?;
-    Ok(Message::Successor {
-        successor_id: body.successor_id.get(),
-    })
+    Ok(body.successor_id.get())
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, successor_id: u32) {

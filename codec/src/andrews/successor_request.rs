@@ -17,16 +17,3 @@
 //! # assert_eq!(buf[..len], bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-
-use super::Message;
-use crate::DecodeError;
-use crate::reader::Reader;
-use crate::writer::Writer;
-
-// The table calls every message alike; this one has no payload that could be wrong.
-#[expect(clippy::unnecessary_wraps)]
-pub(super) fn read<'a>(_: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    Ok(Message::SuccessorRequest)
-}
-
-pub(super) fn write(_: &mut Writer<'_>) {}

@@ -27,7 +27,7 @@
 
 use zerocopy::byteorder::network_endian::U64;
 
-use super::{Message, payload};
+use super::payload;
 use crate::DecodeError;
 use crate::layout::layout;
 use crate::reader::Reader;
@@ -40,11 +40,9 @@ layout! {
     }
 }
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
     let body: &TokenAckLayout = payload::view(reader)?;
-    Ok(Message::TokenAck {
-        sequence: body.sequence.get(),
-    })
+    Ok(body.sequence.get())
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, sequence: u64) {

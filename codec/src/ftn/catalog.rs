@@ -26,17 +26,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use super::Token;
 use super::value::{array, put_array};
-use super::{Message, Token};
 use crate::list::List;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    Ok(Message::Catalog {
-        holdings: array(reader, Field::Holdings)?,
-    })
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<List<'a, Token<'a>>, DecodeError> {
+    array(reader, Field::Holdings)
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, holdings: List<'_, Token<'_>>) {

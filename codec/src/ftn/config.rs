@@ -28,17 +28,19 @@
 //! ```
 
 use super::value::{array, put_array};
-use super::{Message, ServerState, wire};
+use super::{ServerState, wire};
 use crate::list::List;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    Ok(Message::Config {
-        leader: wire::long(reader, Field::Leader)?,
-        sstates: array(reader, Field::Sstates)?,
-    })
+pub(super) fn read<'a>(
+    reader: &mut Reader<'a>,
+) -> Result<(i64, List<'a, ServerState>), DecodeError> {
+    Ok((
+        wire::long(reader, Field::Leader)?,
+        array(reader, Field::Sstates)?,
+    ))
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, leader: i64, sstates: List<'_, ServerState>) {

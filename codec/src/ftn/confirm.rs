@@ -24,15 +24,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Message, wire};
+use super::wire;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    Ok(Message::Confirm {
-        msgnum: wire::long(reader, Field::Msgnum)?,
-    })
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<i64, DecodeError> {
+    wire::long(reader, Field::Msgnum)
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, msgnum: i64) {

@@ -27,16 +27,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Message, wire};
+use super::wire;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    Ok(Message::Elect {
-        seq: wire::seq(reader)?,
-        leader: wire::int(reader, Field::Leader)?,
-    })
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<(i128, i32), DecodeError> {
+    Ok((wire::seq(reader)?, wire::int(reader, Field::Leader)?))
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, seq: i128, leader: i32) {

@@ -27,17 +27,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Message, Token, wire};
+use super::{Token, wire};
 use crate::list::Item;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    Ok(Message::Grant {
-        msgnum: wire::long(reader, Field::Msgnum)?,
-        token: Token::read(reader)?,
-    })
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(i64, Token<'a>), DecodeError> {
+    Ok((wire::long(reader, Field::Msgnum)?, Token::read(reader)?))
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, msgnum: i64, token: Token<'_>) {

@@ -26,16 +26,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Message, ServerState, wire};
+use super::{ServerState, wire};
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    Ok(Message::Heartbeat {
-        seq: wire::seq(reader)?,
-        sstate: ServerState::read_field(reader, Field::Sstate)?,
-    })
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<(i128, ServerState), DecodeError> {
+    Ok((
+        wire::seq(reader)?,
+        ServerState::read_field(reader, Field::Sstate)?,
+    ))
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, seq: i128, sstate: ServerState) {

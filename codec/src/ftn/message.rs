@@ -1,9 +1,8 @@
 //! The seventeen messages as values.
 
 use super::{
-    Access, Assignment, Client, Flags, ServerState, Token, alive, catalog, config, confirm, elect,
-    grant, heartbeat, login, logout, part, parted, request, return_, revoke, state, transfer,
-    transferred,
+    Access, Assignment, Client, Flags, ServerState, Token, catalog, config, confirm, elect, grant,
+    heartbeat, login, part, parted, request, return_, revoke, state, transfer, transferred,
 };
 use crate::list::List;
 use crate::messages::messages;
@@ -35,10 +34,10 @@ messages! {
     } in catalog;
 
     /// From a client: it still works.
-    14 "ALIVE" Alive in alive;
+    14 "ALIVE" Alive;
 
     /// From a client: ends its session.
-    15 "LOGOUT" Logout in logout;
+    15 "LOGOUT" Logout;
 
     /// From a client: asks for a token.
     21 "REQUEST" Request {

@@ -29,12 +29,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Message, wire};
+use super::wire;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field, Problem};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(i64, i32, i32, &'a [u8]), DecodeError> {
     let content = wire::long(reader, Field::Content)?;
     let offset = reader.offset();
     let part = wire::int(reader, Field::Part)?;
@@ -47,12 +47,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
             Problem::Illegal { value },
         ));
     }
-    Ok(Message::Part {
-        content,
-        part,
-        parts,
-        bytes: wire::string(reader, Field::Bytes)?,
-    })
+    Ok((content, part, parts, wire::string(reader, Field::Bytes)?))
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, content: i64, part: i32, parts: i32, bytes: &[u8]) {

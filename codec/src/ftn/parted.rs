@@ -25,16 +25,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Message, wire};
+use super::wire;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    Ok(Message::Parted {
-        content: wire::long(reader, Field::Content)?,
-        came: wire::string(reader, Field::Came)?,
-    })
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(i64, &'a [u8]), DecodeError> {
+    Ok((
+        wire::long(reader, Field::Content)?,
+        wire::string(reader, Field::Came)?,
+    ))
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, content: i64, came: &[u8]) {

@@ -29,18 +29,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Access, Message, Token, wire};
+use super::{Access, Token, wire};
 use crate::list::Item;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    Ok(Message::Request {
-        msgnum: wire::long(reader, Field::Msgnum)?,
-        token: Token::read(reader)?,
-        access: Access::read_field(reader, Field::Access)?,
-    })
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(i64, Token<'a>, Access), DecodeError> {
+    Ok((
+        wire::long(reader, Field::Msgnum)?,
+        Token::read(reader)?,
+        Access::read_field(reader, Field::Access)?,
+    ))
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, msgnum: i64, token: Token<'_>, access: Access) {

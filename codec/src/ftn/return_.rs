@@ -29,18 +29,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Flags, Message, Token, wire};
+use super::{Flags, Token, wire};
 use crate::list::Item;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    Ok(Message::Return {
-        msgnum: wire::long(reader, Field::Msgnum)?,
-        token: Token::read(reader)?,
-        flags: Flags::read_field(reader, Field::Flags)?,
-    })
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(i64, Token<'a>, Flags), DecodeError> {
+    Ok((
+        wire::long(reader, Field::Msgnum)?,
+        Token::read(reader)?,
+        Flags::read_field(reader, Field::Flags)?,
+    ))
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, msgnum: i64, token: Token<'_>, flags: Flags) {

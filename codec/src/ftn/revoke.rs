@@ -24,15 +24,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Message, wire};
+use super::wire;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    Ok(Message::Revoke {
-        name: wire::string(reader, Field::Name)?,
-    })
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
+    wire::string(reader, Field::Name)
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, name: &[u8]) {

@@ -40,19 +40,21 @@
 //! ```
 
 use super::value::{array, put_array};
-use super::{Client, Message, ServerState, wire};
+use super::{Client, ServerState, wire};
 use crate::list::List;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    Ok(Message::State {
-        seq: wire::seq(reader)?,
-        leader: wire::long(reader, Field::Leader)?,
-        sstates: array(reader, Field::Sstates)?,
-        clients: array(reader, Field::Clients)?,
-    })
+pub(super) fn read<'a>(
+    reader: &mut Reader<'a>,
+) -> Result<(i128, i64, List<'a, ServerState>, List<'a, Client<'a>>), DecodeError> {
+    Ok((
+        wire::seq(reader)?,
+        wire::long(reader, Field::Leader)?,
+        array(reader, Field::Sstates)?,
+        array(reader, Field::Clients)?,
+    ))
 }
 
 pub(super) fn write(

@@ -55,13 +55,15 @@
 //! ```
 
 use super::value::{array, put_array};
-use super::{Assignment, Message, wire};
+use super::{Assignment, wire};
 use crate::list::List;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field, Problem};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read<'a>(
+    reader: &mut Reader<'a>,
+) -> Result<(i64, i32, i32, List<'a, Assignment<'a>>), DecodeError> {
     let msgnum = wire::long(reader, Field::Msgnum)?;
     let offset = reader.offset();
     let part = wire::int(reader, Field::Part)?;
@@ -74,12 +76,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
             Problem::Illegal { value },
         ));
     }
-    Ok(Message::Transfer {
-        msgnum,
-        part,
-        parts,
-        assignments: array(reader, Field::Assignments)?,
-    })
+    Ok((msgnum, part, parts, array(reader, Field::Assignments)?))
 }
 
 pub(super) fn write(

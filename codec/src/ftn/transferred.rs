@@ -26,16 +26,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Message, wire};
+use super::wire;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    Ok(Message::Transferred {
-        msgnum: wire::long(reader, Field::Msgnum)?,
-        part: wire::int(reader, Field::Part)?,
-    })
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<(i64, i32), DecodeError> {
+    Ok((
+        wire::long(reader, Field::Msgnum)?,
+        wire::int(reader, Field::Part)?,
+    ))
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, msgnum: i64, part: i32) {

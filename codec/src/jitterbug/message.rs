@@ -1,6 +1,6 @@
 //! The eight messages as values.
 
-use super::{MAX_NODES, Node, Terms, TokenId, VERSION, tp1, tp2, tp3, tp4, tp5, tp6, tr1, tr2};
+use super::{MAX_NODES, Node, Terms, TokenId, VERSION, tp1, tp4, tp5, tp6, tr1, tr2};
 use crate::list::List;
 use crate::messages::messages;
 use crate::reader::Reader;
@@ -41,10 +41,10 @@ messages! {
     } in tp1;
 
     /// TCP: the candidate's node list differs.
-    3 "TP2" Tp2 in tp2;
+    3 "TP2" Tp2;
 
     /// TCP: the candidate's node list is the same.
-    4 "TP3" Tp3 in tp3;
+    4 "TP3" Tp3;
 
     /// TCP: the leader's node list.
     5 "TP4" Tp4 {

@@ -31,7 +31,7 @@
 
 use zerocopy::byteorder::network_endian::I32;
 
-use super::{Message, TokenId};
+use super::TokenId;
 use crate::DecodeError;
 use crate::layout::layout;
 use crate::reader::Reader;
@@ -45,13 +45,13 @@ layout! {
     }
 }
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<(TokenId, i32), DecodeError> {
     let offset = reader.offset();
     let body: &Tp1Layout = reader.view()?;
-    Ok(Message::Tp1 {
-        token_id: TokenId::legal(body.token_id, offset)?,
-        node_list_hash: body.node_list_hash.get(),
-    })
+    Ok((
+        TokenId::legal(body.token_id, offset)?,
+        body.node_list_hash.get(),
+    ))
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, token_id: TokenId, node_list_hash: i32) {

@@ -36,16 +36,16 @@
 //! ```
 
 use super::node::count_on_wire;
-use super::{MAX_NODES, Message, Node};
+use super::{MAX_NODES, Node};
 use crate::list::List;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<List<'a, Node>, DecodeError> {
     let count = reader.count(Field::Count)? as usize;
     let node_list = List::read(reader, count)?;
-    Ok(Message::Tp4 { node_list })
+    Ok(node_list)
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, node_list: List<'_, Node>) {

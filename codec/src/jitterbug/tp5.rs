@@ -36,7 +36,7 @@
 
 use zerocopy::byteorder::network_endian::I32;
 
-use super::{Message, TokenId};
+use super::TokenId;
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -49,13 +49,13 @@ layout! {
     }
 }
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(TokenId, &'a [u8]), DecodeError> {
     let offset = reader.offset();
     let body: &Tp5Layout = reader.view()?;
-    Ok(Message::Tp5 {
-        token_id: TokenId::legal(body.token_id, offset)?,
-        data: reader.bytes(Field::Data, reader.rest().len())?,
-    })
+    Ok((
+        TokenId::legal(body.token_id, offset)?,
+        reader.bytes(Field::Data, reader.rest().len())?,
+    ))
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, token_id: TokenId, data: &[u8]) {

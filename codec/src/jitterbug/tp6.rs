@@ -42,14 +42,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Message, Terms};
+use super::Terms;
 use crate::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<Terms, DecodeError> {
     let terms = Terms::read(reader)?;
-    Ok(Message::Tp6 { terms })
+    Ok(terms)
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, terms: Terms) {

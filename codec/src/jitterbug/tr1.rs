@@ -30,7 +30,7 @@
 
 use zerocopy::byteorder::network_endian::{I32, U16};
 
-use super::{Message, Terms, TokenId};
+use super::{Terms, TokenId};
 use crate::DecodeError;
 use crate::layout::layout;
 use crate::reader::Reader;
@@ -44,14 +44,14 @@ layout! {
     }
 }
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<(TokenId, u16, Option<Terms>), DecodeError> {
     let offset = reader.offset();
     let body: &Tr1Layout = reader.view()?;
-    Ok(Message::Tr1 {
-        token_id: TokenId::legal(body.token_id, offset)?,
-        node_tcp_port: body.node_tcp_port.get(),
-        terms: Terms::read_trailer(reader)?,
-    })
+    Ok((
+        TokenId::legal(body.token_id, offset)?,
+        body.node_tcp_port.get(),
+        Terms::read_trailer(reader)?,
+    ))
 }
 
 pub(super) fn write(

@@ -28,7 +28,7 @@
 
 use zerocopy::byteorder::network_endian::I32;
 
-use super::{Message, Terms, TokenId};
+use super::{Terms, TokenId};
 use crate::DecodeError;
 use crate::layout::layout;
 use crate::reader::Reader;
@@ -41,13 +41,13 @@ layout! {
     }
 }
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<(TokenId, Option<Terms>), DecodeError> {
     let offset = reader.offset();
     let body: &Tr2Layout = reader.view()?;
-    Ok(Message::Tr2 {
-        token_id: TokenId::legal(body.token_id, offset)?,
-        terms: Terms::read_trailer(reader)?,
-    })
+    Ok((
+        TokenId::legal(body.token_id, offset)?,
+        Terms::read_trailer(reader)?,
+    ))
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, token_id: TokenId, terms: Option<Terms>) {

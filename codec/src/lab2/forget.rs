@@ -36,7 +36,7 @@
 
 use zerocopy::byteorder::network_endian::U16;
 
-use super::{MAX_FORGOTTEN_PER_FRAME, Message};
+use super::MAX_FORGOTTEN_PER_FRAME;
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -50,7 +50,7 @@ layout! {
 }
 
 #[inline]
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<&'a [MacAddr], DecodeError> {
     let head: &ForgetLayout = reader.view()?;
     let first = reader.offset();
     let count = usize::from(head.count.get());
@@ -68,7 +68,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
         let offset = first + bad * size_of::<MacAddr>();
         return Err(DecodeError::new(Field::Mac, offset, Problem::NotAStation));
     }
-    Ok(Message::Forget { members })
+    Ok(members)
 }
 
 #[inline]

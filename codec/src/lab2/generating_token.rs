@@ -33,17 +33,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use super::Token;
 use super::parts::TokenLayout;
-use super::{Message, Token};
 use crate::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
 
 #[inline]
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<Token, DecodeError> {
     let offset = reader.offset();
     let token = reader.view::<TokenLayout>()?.legal(offset)?;
-    Ok(Message::GeneratingToken { token })
+    Ok(token)
 }
 
 #[inline]

@@ -1,9 +1,8 @@
 //! The eleven messages as values.
 
 use super::{
-    Digest, Member, Promise, Purpose, Stamp, Token, forget, generating_token, leaving, ping,
-    ring_members, stamps, take_token, token_is_here, token_was_here_recently, want_token,
-    where_is_token,
+    Digest, Member, Promise, Purpose, Stamp, Token, forget, generating_token, ping, ring_members,
+    stamps, take_token, token_is_here, token_was_here_recently,
 };
 use crate::MacAddr;
 use crate::messages::messages;
@@ -57,7 +56,7 @@ messages! {
     } in token_was_here_recently;
 
     /// A looser's question.
-    5 "WHERE_IS_TOKEN" WhereIsToken in where_is_token;
+    5 "WHERE_IS_TOKEN" WhereIsToken;
 
     /// A candidate for the next token.
     6 "GENERATING_TOKEN" GeneratingToken {
@@ -75,10 +74,10 @@ messages! {
     } in ring_members;
 
     /// The author has work for the token.
-    8 "WANT_TOKEN" WantToken in want_token;
+    8 "WANT_TOKEN" WantToken;
 
     /// The author is shutting down.
-    9 "LEAVING" Leaving in leaving;
+    9 "LEAVING" Leaving;
 
     /// What is known of the jobs that run once in a period.
     10 "STAMPS" Stamps {

@@ -2,9 +2,8 @@
 
 use zerocopy::byteorder::network_endian::{U16, U32, U64};
 
-use super::{Digest, MAX_DATA_LEN, MAX_PROGRESS, Token};
+use super::{Digest, MAX_PROGRESS, Token};
 use crate::layout::layout;
-use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field, MacAddr, Problem};
 
@@ -105,58 +104,5 @@ impl From<DigestLayout> for Digest {
             size: d.size.get(),
             hash: d.hash.get(),
         }
-    }
-}
-
-layout! {
-    /// What TAKE_TOKEN and TOKEN_IS_HERE have before their data, 32 bytes.
-    struct BatonLayout {
-        token: TokenLayout = Token,
-        digest: DigestLayout = Digest,
-        data_len: U16 = DataLen,
-    }
-}
-
-/// The body of TAKE_TOKEN and TOKEN_IS_HERE: a token that carries the application's data.
-#[derive(Clone, Copy)]
-pub(super) struct Baton<'a> {
-    pub(super) token: Token,
-    pub(super) digest: Digest,
-    pub(super) data: &'a [u8],
-}
-
-impl<'a> Baton<'a> {
-    /// Bytes beside the data.
-    pub(super) const LEN_BESIDE_DATA: usize = size_of::<BatonLayout>();
-
-    #[inline]
-    pub(super) fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let offset = reader.offset();
-        let head: &BatonLayout = reader.view()?;
-        let token = head.token.legal(offset)?;
-        let len = usize::from(head.data_len.get());
-        if len > MAX_DATA_LEN {
-            let offset = reader.offset() - size_of::<U16>();
-            let (value, max) = (len as u64, MAX_DATA_LEN as u64);
-            let problem = Problem::TooLarge { value, max };
-            return Err(DecodeError::new(Field::DataLen, offset, problem));
-        }
-        Ok(Self {
-            token,
-            digest: head.digest.into(),
-            data: reader.bytes(Field::Data, len)?,
-        })
-    }
-
-    #[inline]
-    pub(super) fn write(&self, writer: &mut Writer<'_>) {
-        writer.require_len(Field::Data, self.data.len(), MAX_DATA_LEN);
-        let token = TokenLayout::checked(self.token, writer);
-        writer.layout(&BatonLayout {
-            token,
-            digest: self.digest.into(),
-            data_len: u16::try_from(self.data.len()).unwrap_or(u16::MAX).into(),
-        });
-        writer.bytes(self.data);
     }
 }

@@ -74,7 +74,7 @@
 use zerocopy::byteorder::network_endian::{U32, U64};
 
 use super::parts::{DigestLayout, HeaderLayout, MARK, TokenLayout};
-use super::{Digest, Message, Token};
+use super::{Digest, Token};
 use crate::DecodeError;
 use crate::layout::layout;
 use crate::reader::Reader;
@@ -133,7 +133,9 @@ pub struct Promise {
 }
 
 #[inline]
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+) -> Result<(Digest, [u8; 16], Option<Promise>, bool), DecodeError> {
     let body: &PingLayout = reader.view()?;
     let at = reader.offset() + TOKEN_AT;
     let mut promise = None;
@@ -148,12 +150,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
             });
         }
     }
-    Ok(Message::Ping {
-        digest: body.digest.into(),
-        ip: body.ip,
-        promise,
-        paused,
-    })
+    Ok((body.digest.into(), body.ip, promise, paused))
 }
 
 #[inline]

@@ -48,7 +48,7 @@
 use zerocopy::byteorder::network_endian::U16;
 
 use super::parts::DigestLayout;
-use super::{Digest, MAX_MEMBERS_PER_FRAME, Message};
+use super::{Digest, MAX_MEMBERS_PER_FRAME};
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -73,7 +73,7 @@ layout! {
 }
 
 #[inline]
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(Digest, &'a [Member]), DecodeError> {
     let head: &MembersLayout = reader.view()?;
     let first = reader.offset();
     let count = usize::from(head.count.get());
@@ -91,10 +91,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
         let offset = first + bad * size_of::<Member>();
         return Err(DecodeError::new(Field::Mac, offset, Problem::NotAStation));
     }
-    Ok(Message::RingMembers {
-        digest: head.digest.into(),
-        members,
-    })
+    Ok((head.digest.into(), members))
 }
 
 #[inline]

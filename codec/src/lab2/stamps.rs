@@ -69,7 +69,7 @@
 use zerocopy::byteorder::network_endian::{U16, U32, U64};
 
 use super::parts::TokenLayout;
-use super::{MAX_PROGRESS, MAX_STAMPS_PER_FRAME, Message, Token};
+use super::{MAX_PROGRESS, MAX_STAMPS_PER_FRAME, Token};
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -209,7 +209,9 @@ pub fn is_name(name: &[u8; MAX_NAME_LEN]) -> bool {
 }
 
 #[inline]
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read<'a>(
+    reader: &mut Reader<'a>,
+) -> Result<(Token, u32, Purpose, u64, &'a [Stamp]), DecodeError> {
     let offset = reader.offset();
     let head: &StampsLayout = reader.view()?;
     let token = head.token.legal(offset)?;
@@ -237,13 +239,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
             return Err(DecodeError::new(field, offset, problem));
         }
     }
-    Ok(Message::Stamps {
-        token,
-        serial: head.serial.get(),
-        purpose,
-        digest: head.digest.get(),
-        stamps,
-    })
+    Ok((token, head.serial.get(), purpose, head.digest.get(), stamps))
 }
 
 #[inline]

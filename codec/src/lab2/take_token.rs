@@ -45,32 +45,52 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::parts::Baton;
-use super::{Digest, Message, Token};
-use crate::DecodeError;
+use zerocopy::byteorder::network_endian::U16;
+
+use super::parts::{DigestLayout, TokenLayout};
+use super::{Digest, MAX_DATA_LEN, Token};
+use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use crate::{DecodeError, Field, Problem};
 
+layout! {
+    /// What TAKE_TOKEN and TOKEN_IS_HERE have before their data, 32 bytes.
+    struct BatonLayout {
+        token: TokenLayout = Token,
+        digest: DigestLayout = Digest,
+        data_len: U16 = DataLen,
+    }
+}
+
+/// Bytes of the body beside the data.
+pub(super) const LEN_BESIDE_DATA: usize = size_of::<BatonLayout>();
+
+/// Reads a token that carries the application's data, as TOKEN_IS_HERE does too.
 #[inline]
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    let Baton {
-        token,
-        digest,
-        data,
-    } = Baton::read(reader)?;
-    Ok(Message::TakeToken {
-        token,
-        digest,
-        data,
-    })
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(Token, Digest, &'a [u8]), DecodeError> {
+    let offset = reader.offset();
+    let head: &BatonLayout = reader.view()?;
+    let token = head.token.legal(offset)?;
+    let len = usize::from(head.data_len.get());
+    if len > MAX_DATA_LEN {
+        let offset = reader.offset() - size_of::<U16>();
+        let (value, max) = (len as u64, MAX_DATA_LEN as u64);
+        let problem = Problem::TooLarge { value, max };
+        return Err(DecodeError::new(Field::DataLen, offset, problem));
+    }
+    let data = reader.bytes(Field::Data, len)?;
+    Ok((token, head.digest.into(), data))
 }
 
 #[inline]
 pub(super) fn write(writer: &mut Writer<'_>, token: Token, digest: Digest, data: &[u8]) {
-    let baton = Baton {
+    writer.require_len(Field::Data, data.len(), MAX_DATA_LEN);
+    let token = TokenLayout::checked(token, writer);
+    writer.layout(&BatonLayout {
         token,
-        digest,
-        data,
-    };
-    baton.write(writer);
+        digest: digest.into(),
+        data_len: u16::try_from(data.len()).unwrap_or(u16::MAX).into(),
+    });
+    writer.bytes(data);
 }

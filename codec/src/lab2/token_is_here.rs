@@ -72,8 +72,8 @@
 
 use zerocopy::byteorder::network_endian::U32;
 
-use super::parts::{Baton, HeaderLayout, MARK};
-use super::{Digest, Message, Token};
+use super::parts::{HeaderLayout, MARK};
+use super::{Digest, Token, take_token};
 use crate::DecodeError;
 use crate::layout::layout;
 use crate::reader::Reader;
@@ -89,22 +89,17 @@ layout! {
 
 /// Payload bytes beside the data, with the trailer.
 pub(super) const LEN_BESIDE_DATA: usize =
-    size_of::<HeaderLayout>() + Baton::LEN_BESIDE_DATA + size_of::<Trailer>();
+    size_of::<HeaderLayout>() + take_token::LEN_BESIDE_DATA + size_of::<Trailer>();
+
+/// The fields: those of TAKE_TOKEN, and the beat.
+type Heartbeat<'a> = (Token, Digest, &'a [u8], Option<u32>);
 
 #[inline]
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
-    let Baton {
-        token,
-        digest,
-        data,
-    } = Baton::read(reader)?;
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Heartbeat<'a>, DecodeError> {
+    let (token, digest, data) = take_token::read(reader)?;
     let trailer = reader.trailer(|trailer: &Trailer| trailer.mark == MARK);
-    Ok(Message::TokenIsHere {
-        token,
-        digest,
-        data,
-        beat: trailer.map(|trailer| trailer.beat.get()),
-    })
+    let beat = trailer.map(|trailer| trailer.beat.get());
+    Ok((token, digest, data, beat))
 }
 
 #[inline]
@@ -115,12 +110,7 @@ pub(super) fn write(
     data: &[u8],
     beat: Option<u32>,
 ) {
-    let baton = Baton {
-        token,
-        digest,
-        data,
-    };
-    baton.write(writer);
+    take_token::write(writer, token, digest, data);
     if let Some(beat) = beat {
         let beat = beat.into();
         writer.layout(&Trailer { mark: MARK, beat });

@@ -40,8 +40,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use super::Token;
 use super::parts::TokenLayout;
-use super::{Message, Token};
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -56,13 +56,10 @@ layout! {
 }
 
 #[inline]
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<(Token, MacAddr), DecodeError> {
     let offset = reader.offset();
     let body: &RecentLayout = reader.view()?;
-    Ok(Message::TokenWasHereRecently {
-        token: body.token.legal(offset)?,
-        holder: body.holder,
-    })
+    Ok((body.token.legal(offset)?, body.holder))
 }
 
 #[inline]
