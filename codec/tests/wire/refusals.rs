@@ -16,122 +16,53 @@ fn damaged(format: &str, seed: &str, offset: usize, bytes: &[u8]) -> Vec<u8> {
     message
 }
 
-type Row<'a> = (&'a str, usize, &'a [u8], Field, usize, Problem);
-
-/// Each row: the example, the bytes to put at an offset; the field, offset and problem reported.
-fn refused(format: &str, rows: &[Row<'_>], error: impl Fn(&[u8]) -> Option<DecodeError>) {
-    for &(seed, at, bytes, field, offset, problem) in rows {
-        let expected = DecodeError {
-            field,
-            offset,
-            problem,
+/// Each row: the example, an offset, the bytes to put there; the field, offset and problem reported.
+fn refused(format: &str, rows: &str, error: impl Fn(&[u8]) -> Option<DecodeError>) {
+    for row in rows.lines().map(str::trim).filter(|row| !row.is_empty()) {
+        let [seed, at, bytes, expected] = *row.splitn(4, ' ').collect::<Vec<_>>() else {
+            panic!("{row}");
         };
-        let found = error(&damaged(format, seed, at, bytes));
-        assert_eq!(found, Some(expected), "{seed} with {bytes:02x?} at {at}");
+        let digits = (0..bytes.len()).step_by(2).map(|at| &bytes[at..at + 2]);
+        let bytes: Vec<u8> = digits
+            .map(|digits| u8::from_str_radix(digits, 16).unwrap())
+            .collect();
+        let found = error(&damaged(format, seed, at.parse().unwrap(), &bytes)).expect(row);
+        let found = format!("{:?} {} {:?}", found.field, found.offset, found.problem);
+        assert_eq!(found, expected, "{row}");
     }
-}
-
-const fn unknown(value: u64) -> Problem {
-    Problem::Unknown { value }
-}
-
-const fn reserved(value: u64) -> Problem {
-    Problem::Reserved { value }
-}
-
-const fn illegal(value: i64) -> Problem {
-    Problem::Illegal { value }
-}
-
-const fn too_large(value: u64, max: u64) -> Problem {
-    Problem::TooLarge { value, max }
-}
-
-const fn wrong_length(value: u64, expected: u64) -> Problem {
-    Problem::WrongLength { value, expected }
 }
 
 #[test]
 fn lab2() {
-    let station = Problem::NotAStation;
-    let progress = too_large(1 << 63, lab2::MAX_PROGRESS);
-    let half: &[u8] = &hex!("8000000000000000");
-    let rows: &[Row<'_>] = &[
-        ("leaving", 14, &[0], Field::Kind, 14, unknown(0)),
-        ("leaving", 14, &[12], Field::Kind, 14, unknown(12)),
-        ("leaving", 15, &[1], Field::Reserved, 15, reserved(1)),
-        ("ping", 16, &[0; 6], Field::MessageAuthorMAC, 16, station),
-        ("ping", 16, &[0xff; 6], Field::MessageAuthorMAC, 16, station),
-        ("ping", 16, &[3], Field::MessageAuthorMAC, 16, station),
-        (
-            "ping",
-            21,
-            &[9],
-            Field::MessageAuthorMAC,
-            16,
-            Problem::NotTheSource,
-        ),
-        (
-            "ping",
-            11,
-            &[9],
-            Field::MessageAuthorMAC,
-            16,
-            Problem::NotTheSource,
-        ),
-        ("take_token", 22, half, Field::Progress, 22, progress),
-        ("token_is_here", 22, half, Field::Progress, 22, progress),
-        (
-            "token_was_here_recently",
-            22,
-            half,
-            Field::Progress,
-            22,
-            progress,
-        ),
-        ("generating_token", 22, half, Field::Progress, 22, progress),
-        (
-            "take_token",
-            52,
-            &[4, 1],
-            Field::DataLen,
-            52,
-            too_large(1025, 1024),
-        ),
-        (
-            "ring_members",
-            34,
-            &[0, 67],
-            Field::Count,
-            34,
-            too_large(67, 66),
-        ),
-        ("ring_members", 36, &[0; 6], Field::Mac, 36, station),
-        ("forget", 22, &[0, 65], Field::Count, 22, too_large(65, 64)),
-        ("forget", 30, &[0xff; 6], Field::Mac, 30, station),
-        ("ring_members", 58, &[0xff; 6], Field::Mac, 58, station),
-    ];
-    refused("lab2", rows, |bytes| lab2::Frame::decode(bytes).err());
-    let name = |first: u8| illegal(first.into());
-    let most = lab2::MAX_STAMPS_PER_FRAME as u64;
-    let rows: &[Row<'_>] = &[
-        ("stamps", 22, half, Field::Progress, 22, progress),
-        ("stamps", 44, &[5], Field::Purpose, 44, illegal(5)),
-        (
-            "stamps",
-            53,
-            &[0, 20],
-            Field::StampCount,
-            53,
-            too_large(20, most),
-        ),
-        ("stamps", 55, &[0], Field::Name, 55, name(0)),
-        ("stamps", 55, b" ", Field::Name, 55, name(b' ')),
-        ("stamps", 70, &[1], Field::Name, 55, name(b'n')),
-        ("stamps", 87, half, Field::Progress, 87, progress),
-        ("stamps", 99, &[1], Field::RunnerMAC, 99, station),
-        ("stamps", 105, &[4], Field::Outcome, 105, illegal(4)),
-    ];
+    let rows = "
+        leaving 14 00 Kind 14 Unknown { value: 0 }
+        leaving 14 0c Kind 14 Unknown { value: 12 }
+        leaving 15 01 Reserved 15 Reserved { value: 1 }
+        ping 16 000000000000 MessageAuthorMAC 16 NotAStation
+        ping 16 ffffffffffff MessageAuthorMAC 16 NotAStation
+        ping 16 03 MessageAuthorMAC 16 NotAStation
+        ping 21 09 MessageAuthorMAC 16 NotTheSource
+        ping 11 09 MessageAuthorMAC 16 NotTheSource
+        take_token 22 8000000000000000 Progress 22 TooLarge { value: 9223372036854775808, max: 9223372036854775807 }
+        token_is_here 22 8000000000000000 Progress 22 TooLarge { value: 9223372036854775808, max: 9223372036854775807 }
+        token_was_here_recently 22 8000000000000000 Progress 22 TooLarge { value: 9223372036854775808, max: 9223372036854775807 }
+        generating_token 22 8000000000000000 Progress 22 TooLarge { value: 9223372036854775808, max: 9223372036854775807 }
+        take_token 52 0401 DataLen 52 TooLarge { value: 1025, max: 1024 }
+        ring_members 34 0043 Count 34 TooLarge { value: 67, max: 66 }
+        ring_members 36 000000000000 Mac 36 NotAStation
+        forget 22 0041 Count 22 TooLarge { value: 65, max: 64 }
+        forget 30 ffffffffffff Mac 30 NotAStation
+        ring_members 58 ffffffffffff Mac 58 NotAStation
+        stamps 22 8000000000000000 Progress 22 TooLarge { value: 9223372036854775808, max: 9223372036854775807 }
+        stamps 44 05 Purpose 44 Illegal { value: 5 }
+        stamps 53 0014 StampCount 53 TooLarge { value: 20, max: 19 }
+        stamps 55 00 Name 55 Illegal { value: 0 }
+        stamps 55 20 Name 55 Illegal { value: 32 }
+        stamps 70 01 Name 55 Illegal { value: 110 }
+        stamps 87 8000000000000000 Progress 87 TooLarge { value: 9223372036854775808, max: 9223372036854775807 }
+        stamps 99 01 RunnerMAC 99 NotAStation
+        stamps 105 04 Outcome 105 Illegal { value: 4 }
+    ";
     refused("lab2", rows, |bytes| lab2::Frame::decode(bytes).err());
 }
 
@@ -180,59 +111,30 @@ fn lab2_the_borders_are_legal() {
 
 #[test]
 fn jitterbug() {
-    let min = i64::from(i32::MIN);
-    let rows: &[Row<'_>] = &[
-        ("tr2", 0, &[0x12], Field::Version, 0, unknown(2)),
-        ("tr2", 0, &[0x10], Field::Version, 0, unknown(0)),
-        ("tr2", 0, &[0x81], Field::Type, 0, unknown(8)),
-        ("tr2", 0, &[0xf1], Field::Type, 0, unknown(15)),
-        (
-            "tr2",
-            0,
-            &[0x61],
-            Field::Type,
-            0,
-            Problem::OtherTransport { value: 6 },
-        ),
-        ("tr2", 1, &[0; 4], Field::TokenId, 1, illegal(0)),
-        ("tr1", 1, &[0x80, 0, 0, 0], Field::TokenId, 1, illegal(min)),
-    ];
+    let rows = "
+        tr2 0 12 Version 0 Unknown { value: 2 }
+        tr2 0 10 Version 0 Unknown { value: 0 }
+        tr2 0 81 Type 0 Unknown { value: 8 }
+        tr2 0 f1 Type 0 Unknown { value: 15 }
+        tr2 0 61 Type 0 OtherTransport { value: 6 }
+        tr2 1 00000000 TokenId 1 Illegal { value: 0 }
+        tr1 1 80000000 TokenId 1 Illegal { value: -2147483648 }
+    ";
     refused("jitterbug", rows, |bytes| {
         jitterbug::Message::decode_datagram(bytes).err()
     });
-    let rows: &[Row<'_>] = &[
-        ("tp1", 0, &[0x22], Field::Version, 0, unknown(2)),
-        ("tp1", 0, &[0x81], Field::Type, 0, unknown(8)),
-        ("tp6", 33, &[4], Field::Flags, 33, reserved(4)),
-        (
-            "tp1",
-            0,
-            &[0x01],
-            Field::Type,
-            0,
-            Problem::OtherTransport { value: 0 },
-        ),
-        (
-            "tp1",
-            0,
-            &[0x11],
-            Field::Type,
-            0,
-            Problem::OtherTransport { value: 1 },
-        ),
-        ("tp1", 1, &[0; 4], Field::TokenId, 1, illegal(0)),
-        ("tp5", 1, &[0x80, 0, 0, 0], Field::TokenId, 1, illegal(min)),
-        (
-            "tp4",
-            1,
-            &[0, 1, 0, 1],
-            Field::Count,
-            1,
-            too_large(65_537, 65_536),
-        ),
-        ("tp4", 5, &[2], Field::Meta, 5, reserved(2)),
-        ("tp4", 12, &[0x81], Field::Meta, 12, reserved(0x81)),
-    ];
+    let rows = "
+        tp1 0 22 Version 0 Unknown { value: 2 }
+        tp1 0 81 Type 0 Unknown { value: 8 }
+        tp6 33 04 Flags 33 Reserved { value: 4 }
+        tp1 0 01 Type 0 OtherTransport { value: 0 }
+        tp1 0 11 Type 0 OtherTransport { value: 1 }
+        tp1 1 00000000 TokenId 1 Illegal { value: 0 }
+        tp5 1 80000000 TokenId 1 Illegal { value: -2147483648 }
+        tp4 1 00010001 Count 1 TooLarge { value: 65537, max: 65536 }
+        tp4 5 02 Meta 5 Reserved { value: 2 }
+        tp4 12 81 Meta 12 Reserved { value: 129 }
+    ";
     refused("jitterbug", rows, |bytes| {
         let max = jitterbug::MAX_NODES;
         jitterbug::Message::decode_stream(bytes, StreamState::Ended, max).err()
@@ -241,83 +143,32 @@ fn jitterbug() {
 
 #[test]
 fn andrews() {
-    let ring = "election_ring_based";
-    let candidate = "election_chang_roberts";
-    let rows: &[Row<'_>] = &[
-        ("join", 0, &[0], Field::Version, 0, unknown(0)),
-        ("join", 0, &[2], Field::Version, 0, unknown(2)),
-        ("join", 1, &[0], Field::Type, 1, unknown(0)),
-        ("join", 1, &[7], Field::Type, 1, unknown(7)),
-        ("join", 2, &[0, 1], Field::Reserved, 2, reserved(1)),
-        (
-            "join",
-            8,
-            &[0, 1, 0, 1],
-            Field::PayloadLen,
-            8,
-            too_large(65_537, 65_536),
-        ),
-        ("join", 11, &[1], Field::PayloadLen, 8, wrong_length(1, 0)),
-        (
-            "successor",
-            11,
-            &[3],
-            Field::PayloadLen,
-            8,
-            wrong_length(3, 4),
-        ),
-        (
-            "successor",
-            11,
-            &[5],
-            Field::PayloadLen,
-            8,
-            wrong_length(5, 4),
-        ),
-        ("token", 11, &[0], Field::PayloadLen, 8, wrong_length(0, 8)),
-        (
-            "token_ack",
-            11,
-            &[9],
-            Field::PayloadLen,
-            8,
-            wrong_length(9, 8),
-        ),
-        (ring, 11, &[3], Field::PayloadLen, 8, wrong_length(3, 4)),
-        (ring, 11, &[7], Field::PayloadLen, 8, wrong_length(7, 8)),
-        (ring, 19, &[1], Field::PayloadLen, 8, wrong_length(16, 12)),
-        (ring, 19, &[3], Field::PayloadLen, 8, wrong_length(16, 20)),
-        (
-            ring,
-            16,
-            &[0, 0, 0x3f, 0xff],
-            Field::Count,
-            16,
-            too_large(16_383, 16_382),
-        ),
-        (ring, 12, &[0], Field::Method, 12, unknown(0)),
-        (ring, 12, &[4], Field::Method, 12, unknown(4)),
-        (ring, 13, &[0], Field::ElectionType, 13, unknown(0)),
-        (ring, 13, &[3], Field::ElectionType, 13, unknown(3)),
-        (candidate, 13, &[3], Field::ElectionType, 13, unknown(3)),
-        (
-            "election_bully",
-            13,
-            &[4],
-            Field::ElectionType,
-            13,
-            unknown(4),
-        ),
-        ("election_bully", 15, &[1], Field::Reserved, 14, reserved(1)),
-        (
-            "election_bully",
-            13,
-            &[2],
-            Field::PayloadLen,
-            8,
-            wrong_length(4, 8),
-        ),
-    ];
+    let rows = "
+        join 0 00 Version 0 Unknown { value: 0 }
+        join 0 02 Version 0 Unknown { value: 2 }
+        join 1 00 Type 1 Unknown { value: 0 }
+        join 1 07 Type 1 Unknown { value: 7 }
+        join 2 0001 Reserved 2 Reserved { value: 1 }
+        join 8 00010001 PayloadLen 8 TooLarge { value: 65537, max: 65536 }
+        join 11 01 PayloadLen 8 WrongLength { value: 1, expected: 0 }
+        successor 11 03 PayloadLen 8 WrongLength { value: 3, expected: 4 }
+        successor 11 05 PayloadLen 8 WrongLength { value: 5, expected: 4 }
+        token 11 00 PayloadLen 8 WrongLength { value: 0, expected: 8 }
+        token_ack 11 09 PayloadLen 8 WrongLength { value: 9, expected: 8 }
+        election_ring_based 11 03 PayloadLen 8 WrongLength { value: 3, expected: 4 }
+        election_ring_based 11 07 PayloadLen 8 WrongLength { value: 7, expected: 8 }
+        election_ring_based 19 01 PayloadLen 8 WrongLength { value: 16, expected: 12 }
+        election_ring_based 19 03 PayloadLen 8 WrongLength { value: 16, expected: 20 }
+        election_ring_based 16 00003fff Count 16 TooLarge { value: 16383, max: 16382 }
+        election_ring_based 12 00 Method 12 Unknown { value: 0 }
+        election_ring_based 12 04 Method 12 Unknown { value: 4 }
+        election_ring_based 13 00 ElectionType 13 Unknown { value: 0 }
+        election_ring_based 13 03 ElectionType 13 Unknown { value: 3 }
+        election_chang_roberts 13 03 ElectionType 13 Unknown { value: 3 }
+        election_bully 13 04 ElectionType 13 Unknown { value: 4 }
+        election_bully 15 01 Reserved 14 Reserved { value: 1 }
+        election_bully 13 02 PayloadLen 8 WrongLength { value: 4, expected: 8 }
+    ";
     refused("andrews", rows, |bytes| {
         andrews::Frame::decode_datagram(bytes).err()
     });
@@ -325,52 +176,30 @@ fn andrews() {
 
 #[test]
 fn ftn() {
-    let fit = Problem::DoesNotFit { bits: 32 };
-    let rows: &[Row<'_>] = &[
-        ("alive", 0, &[16], Field::Type, 0, illegal(16)),
-        ("alive", 0, &[0x7f], Field::Type, 0, illegal(-1)),
-        (
-            "confirm_long_forms",
-            0,
-            &[0x81, 0x0b],
-            Field::Type,
-            0,
-            illegal(0x10b),
-        ),
-        ("transfer", 1, &hex!("b080000000"), Field::From, 1, fit),
-        ("login", 5, &[0x40], Field::P, 5, illegal(-64)),
-        ("config", 7, &[0x7f], Field::Sstates, 7, illegal(-1)),
-        ("config", 8, &[3], Field::Sstate, 8, illegal(3)),
-        ("config", 10, &[0x7f], Field::Sstate, 10, illegal(-1)),
-        ("request", 16, &[0], Field::Access, 16, illegal(0)),
-        ("return", 17, &[4], Field::Flags, 17, illegal(4)),
-        (
-            "heartbeat",
-            5,
-            &[0x7f],
-            Field::Configuration,
-            5,
-            illegal(-1),
-        ),
-        ("heartbeat", 6, &[0x7f], Field::Round, 6, illegal(-1)),
-        ("heartbeat", 7, &[3], Field::Sstate, 7, illegal(3)),
-        ("part", 7, &[2], Field::Part, 7, illegal(2)),
-        ("transfer", 6, &[1], Field::Part, 6, illegal(1)),
-        ("transfer", 6, &[0x7f], Field::Part, 6, illegal(-1)),
-        ("transfer", 7, &[0], Field::Part, 6, illegal(0)),
-        ("transfer", 17, &[2], Field::Access, 17, illegal(2)),
-        ("transfer", 17, &[0], Field::Holders, 18, wrong_length(1, 0)),
-        ("transfer", 18, &[2], Field::Holders, 18, wrong_length(2, 1)),
-        ("transfer", 27, &[1], Field::Holders, 28, wrong_length(0, 1)),
-        (
-            "transfer",
-            27,
-            &[0x7f],
-            Field::Holders,
-            28,
-            wrong_length(0, 1),
-        ),
-    ];
+    let rows = "
+        alive 0 10 Type 0 Illegal { value: 16 }
+        alive 0 7f Type 0 Illegal { value: -1 }
+        confirm_long_forms 0 810b Type 0 Illegal { value: 267 }
+        transfer 1 b080000000 From 1 DoesNotFit { bits: 32 }
+        login 5 40 P 5 Illegal { value: -64 }
+        config 7 7f Sstates 7 Illegal { value: -1 }
+        config 8 03 Sstate 8 Illegal { value: 3 }
+        config 10 7f Sstate 10 Illegal { value: -1 }
+        request 16 00 Access 16 Illegal { value: 0 }
+        return 17 04 Flags 17 Illegal { value: 4 }
+        heartbeat 5 7f Configuration 5 Illegal { value: -1 }
+        heartbeat 6 7f Round 6 Illegal { value: -1 }
+        heartbeat 7 03 Sstate 7 Illegal { value: 3 }
+        part 7 02 Part 7 Illegal { value: 2 }
+        transfer 6 01 Part 6 Illegal { value: 1 }
+        transfer 6 7f Part 6 Illegal { value: -1 }
+        transfer 7 00 Part 6 Illegal { value: 0 }
+        transfer 17 02 Access 17 Illegal { value: 2 }
+        transfer 17 00 Holders 18 WrongLength { value: 1, expected: 0 }
+        transfer 18 02 Holders 18 WrongLength { value: 2, expected: 1 }
+        transfer 27 01 Holders 28 WrongLength { value: 0, expected: 1 }
+        transfer 27 7f Holders 28 WrongLength { value: 0, expected: 1 }
+    ";
     refused("ftn", rows, |bytes| ftn::Datagram::decode(bytes).err());
 }
 
