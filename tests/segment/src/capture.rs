@@ -146,9 +146,6 @@ impl Capture {
     }
 
     /// Records nothing more from a node (one that floods the segment with garbage).
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn ignore(&self, port: usize) -> Result<()> {
         let ports = Recording::lock(&self.recording.ports).clone();
         let interfaces = ports.into_iter().filter(|(_, node)| *node == port);
@@ -157,9 +154,6 @@ impl Capture {
     }
 
     /// Records nothing more from anybody, and costs nothing more.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn stop(&self) -> Result<()> {
         let ports = Recording::lock(&self.recording.ports).clone();
         let interfaces: Vec<usize> = ports.into_keys().collect();
@@ -167,17 +161,11 @@ impl Capture {
     }
 
     /// Records nothing but what is for everybody: of a fast ring that is little.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn record_broadcasts(&self) -> Result<()> {
         self.accept(Destinations::Broadcast, &[])
     }
 
     /// Records everything again.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn record_all(&self) -> Result<()> {
         self.accept(Destinations::All, &[])
     }
@@ -197,26 +185,22 @@ impl Capture {
     ///
     /// # Panics
     /// If the recording has gaps: its socket had no room for a frame.
-    #[must_use]
     pub fn frames(&self) -> Vec<Seen> {
         self.frames_from(0)
     }
 
     /// How many frames the recording lacks, since its socket had no room for them.
-    #[must_use]
     pub fn lost(&self) -> u32 {
         self.recording.lost.load(Ordering::Relaxed)
     }
 
     /// Everything since the last call; it is kept no longer, and marks lose their meaning. For
     /// recordings that last longer than memory.
-    #[must_use]
     pub fn drain(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.develop())
     }
 
     /// How many frames so far: where [`Capture::wait_from`] begins to look.
-    #[must_use]
     pub fn mark(&self) -> usize {
         self.develop().len()
     }
@@ -225,7 +209,6 @@ impl Capture {
     ///
     /// # Panics
     /// As [`Capture::frames`].
-    #[must_use]
     pub fn frames_from(&self, mark: usize) -> Vec<Seen> {
         self.look(|frames| frames[mark..].to_vec())
     }
@@ -243,9 +226,6 @@ impl Capture {
     }
 
     /// Waits for the first frame since a mark that is as `wanted`.
-    ///
-    /// # Errors
-    /// If none comes in time.
     pub fn wait_from(
         &self,
         mark: usize,
@@ -261,17 +241,11 @@ impl Capture {
     }
 
     /// Waits for the next frame that is as `wanted`.
-    ///
-    /// # Errors
-    /// If none comes in time.
     pub fn wait_for(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         self.wait_from(self.mark(), timeout, wanted)
     }
 
     /// Looks at all frames whenever there are new ones, until `wanted` finds something.
-    ///
-    /// # Errors
-    /// If it does not in time.
     pub fn wait_until<T>(
         &self,
         timeout: Duration,
@@ -306,7 +280,6 @@ impl Capture {
     }
 
     /// Lets the segment run for a while and gives what was sent meanwhile.
-    #[must_use]
     pub fn watch(&self, window: Duration) -> Vec<Seen> {
         let mark = self.mark();
         thread::sleep(window);

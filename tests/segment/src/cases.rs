@@ -9,9 +9,6 @@ pub type Case<F = fn() -> Result<()>> = (&'static str, F);
 
 /// Runs all of them beside one another, each in a thread of its name. What they cost together is what the longest does: for cases of
 /// an exclusive test that mostly wait.
-///
-/// # Errors
-/// Those of all that fail or panic, in their order, with their names.
 pub fn side_by_side<F>(cases: &[Case<F>]) -> Result<()>
 where
     F: Fn() -> Result<()> + Sync,

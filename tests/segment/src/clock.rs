@@ -7,7 +7,6 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
 /// Time since the process first asked. The kernel stamps frames by the same clock.
-#[must_use]
 pub fn now() -> Duration {
     since_start(wall())
 }
@@ -18,7 +17,6 @@ pub(crate) fn of_stamp(stamp: TimeSpec) -> Duration {
 }
 
 /// The start of the clock since 1970, for files that want dates.
-#[must_use]
 pub fn start() -> Duration {
     static START: OnceLock<Duration> = OnceLock::new();
     *START.get_or_init(wall)

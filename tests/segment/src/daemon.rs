@@ -116,9 +116,6 @@ impl Ringd {
     }
 
     /// Starts it.
-    ///
-    /// # Errors
-    /// If the program cannot be started. What it does then is the test's business.
     pub fn spawn(self) -> Result<Daemon> {
         let folder = tempfile::tempdir_in("/run").context("cannot make a folder in /run")?;
         let mut daemon = Daemon {
@@ -167,9 +164,6 @@ impl Ringd {
 }
 
 /// Sends one request to a control socket (`docs/control.md`), and returns the answer of this kind.
-///
-/// # Errors
-/// If there is another answer, or none.
 pub fn ask(control: &Path, request: &Value, kind: &str) -> Result<Value> {
     let mut stream = UnixStream::connect(control).context("nobody listens")?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -214,7 +208,6 @@ impl Daemon {
     }
 
     /// The node that it runs on.
-    #[must_use]
     pub fn node(&self) -> &Node {
         &self.options.node
     }
@@ -223,16 +216,12 @@ impl Daemon {
     ///
     /// # Panics
     /// If it has ended.
-    #[must_use]
     pub fn pid(&self) -> Pid {
         let id = self.child.as_ref().expect("the daemon runs").id();
         Pid::from_raw(i32::try_from(id).expect("the kernel's process numbers are positive"))
     }
 
     /// One of its sets of capabilities, as `/proc` names them: `CapPrm`, for one.
-    ///
-    /// # Errors
-    /// If it has ended.
     pub fn capabilities(&self, set: &str) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
         let bits = status.lines().find_map(|line| line.strip_prefix(set));
@@ -244,21 +233,16 @@ impl Daemon {
     }
 
     /// Its state directory, if it was not told another.
-    #[must_use]
     pub fn state_dir(&self) -> PathBuf {
         state_dir(self.folder.path())
     }
 
     /// Its control socket, if it was not told another.
-    #[must_use]
     pub fn control(&self) -> PathBuf {
         control(self.folder.path())
     }
 
     /// Starts it again after it has ended, with the same options and state.
-    ///
-    /// # Errors
-    /// If it still runs or the program cannot be started.
     pub fn start(&mut self) -> Result<()> {
         ensure!(self.child.is_none(), "the daemon runs already");
         fs::create_dir_all(self.state_dir()).context("cannot make a state directory")?;
@@ -276,9 +260,6 @@ impl Daemon {
     }
 
     /// Sends it a signal. After SIGSTOP it has stopped.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     ///
     /// # Panics
     /// If it has ended.
@@ -302,9 +283,6 @@ impl Daemon {
     }
 
     /// Kills it with SIGKILL and waits for its end.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn kill(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
             stalls::dismiss(child.id());
@@ -316,9 +294,6 @@ impl Daemon {
     }
 
     /// Waits for its own end.
-    ///
-    /// # Errors
-    /// If it goes on.
     pub fn wait_exit(&mut self, timeout: Duration) -> Result<ExitStatus> {
         let child = self
             .child
@@ -341,9 +316,6 @@ impl Daemon {
     }
 
     /// Whether it still runs.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn is_running(&mut self) -> Result<bool> {
         let Some(child) = self.child.as_mut() else {
             return Ok(false);
@@ -355,15 +327,11 @@ impl Daemon {
     }
 
     /// What it has said so far, both streams.
-    #[must_use]
     pub fn output(&self) -> Vec<String> {
         self.lines.all()
     }
 
     /// Waits for a line, be it already said or not.
-    ///
-    /// # Errors
-    /// If it does not come in time.
     pub fn wait_for_line(
         &self,
         timeout: Duration,
@@ -373,9 +341,6 @@ impl Daemon {
     }
 
     /// Waits for a line after the first `from` lines.
-    ///
-    /// # Errors
-    /// If it does not come in time.
     pub fn wait_for_line_from(
         &self,
         from: usize,
@@ -386,9 +351,6 @@ impl Daemon {
     }
 
     /// Runs `ringctl` on its control socket.
-    ///
-    /// # Errors
-    /// If the program cannot be started.
     pub fn ringctl(&self, arguments: &[&str]) -> Result<Output> {
         let mut command = Command::new(self.options.binaries.ringctl);
         command.arg("--socket").arg(self.control()).args(arguments);
@@ -401,9 +363,6 @@ impl Daemon {
     }
 
     /// Its status as `ringctl status --json` has it, be it in a ring or not.
-    ///
-    /// # Errors
-    /// With ringctl's own words.
     pub fn status(&self) -> Result<Value> {
         let output = self.ringctl(&["status", "--json"])?;
         if !matches!(output.status.code(), Some(0 | NOT_IN_RING)) {
@@ -416,18 +375,12 @@ impl Daemon {
     }
 
     /// One request to its control socket (`docs/control.md`), and the answer of this kind.
-    ///
-    /// # Errors
-    /// If there is another one, or none.
     pub fn ask(&self, request: &Value, kind: &str) -> Result<Value> {
         ask(&self.control(), request, kind)
     }
 
     /// Asks for its status until it is as `wanted`. It is the one that `ringctl status --json` shows,
     /// without the process that each look would cost.
-    ///
-    /// # Errors
-    /// If it does not become so in time: shows the last status.
     pub fn wait_for_status(
         &self,
         timeout: Duration,

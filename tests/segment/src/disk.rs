@@ -13,9 +13,6 @@ pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// Mounts one at a path that is not there yet.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn new(path: &Path) -> Result<Self> {
         fs::create_dir(path).context("cannot make a place for a disk")?;
         let mut mount = Command::new("mount");
@@ -28,7 +25,6 @@ impl SmallDisk {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -38,9 +34,6 @@ impl SmallDisk {
     }
 
     /// Takes all the room there is, that of a file on it included, which is emptied.
-    ///
-    /// # Errors
-    /// If whoever writes the file is always faster.
     pub fn fill(&self, file: &str) -> Result<()> {
         let file = self.0.join(file);
         let mut filler = File::create(self.filler())?;
@@ -55,17 +48,11 @@ impl SmallDisk {
     }
 
     /// Gives the room back.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn free(&self) -> Result<()> {
         fs::remove_file(self.filler()).context("cannot free a disk")
     }
 
     /// Takes all files away.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn clear(&self) -> Result<()> {
         for entry in fs::read_dir(&self.0)? {
             fs::remove_file(entry?.path()).context("cannot clear a disk")?;

@@ -1,4 +1,9 @@
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::missing_errors_doc,
+    clippy::must_use_candidate,
+    reason = "tests fail with the errors' own words, and a look that nobody uses harms none"
+)]
 //! A real Ethernet segment inside one test program: nodes in network namespaces on a bridge or on
 //! a switch that does harm, daemons on them, peers that say what the test wants, a capture of every
 //! frame, and a checker of the protocol's invariants that believes the frames alone.
@@ -99,4 +104,4 @@ pub use stand::{ALIEN, Stand, holds, is_claim, is_heartbeat, offers};
 pub use switch::{Rules, Switch};
 pub use timing::{FOR_GOOD, SLACK, Timing};
 pub use wire::{Digest, ETHERTYPE, Member, Message, Seen, Token, digest_of, frame};
-pub use world::enter;
+pub use world::{enter, enter_beside_others};

@@ -21,9 +21,6 @@ pub struct NetNs {
 
 impl NetNs {
     /// A new one, with IPv6 off so that the kernel sends nothing of its own accord.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn new() -> Result<Self> {
         let make = || -> Result<Self> {
             unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
@@ -43,9 +40,6 @@ impl NetNs {
     /// Runs `inside` in a thread of its own in the namespace. Sockets made there stay in the
     /// namespace wherever they are used later.
     ///
-    /// # Errors
-    /// If the namespace cannot be entered.
-    ///
     /// # Panics
     /// If `inside` does.
     pub fn run<T: Send>(&self, inside: impl FnOnce() -> T + Send) -> Result<T> {
@@ -61,9 +55,6 @@ impl NetNs {
     }
 
     /// Starts a command in the namespace.
-    ///
-    /// # Errors
-    /// If the namespace cannot be entered or the command not be started.
     pub fn spawn(&self, command: &mut Command) -> Result<Child> {
         command.env_remove(INSIDE);
         self.run(|| command.spawn())?
@@ -71,25 +62,16 @@ impl NetNs {
     }
 
     /// Runs lines of `ip` arguments in the namespace (`link set eth0 down`).
-    ///
-    /// # Errors
-    /// With `ip`'s own words.
     pub fn ip(&self, lines: &str) -> Result<()> {
         self.run(|| ip::batch(lines))?
     }
 
     /// What `ip` prints in the namespace for these arguments.
-    ///
-    /// # Errors
-    /// With `ip`'s own words.
     pub fn ask_ip(&self, arguments: &[&str]) -> Result<String> {
         self.run(|| ip::query(arguments))?
     }
 
     /// Turns IPv6 on for interfaces that come up from now on.
-    ///
-    /// # Errors
-    /// If the kernel has no IPv6.
     pub fn enable_ipv6(&self) -> Result<()> {
         self.run(|| {
             ["all", "default"]

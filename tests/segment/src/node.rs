@@ -38,33 +38,26 @@ impl Node {
     }
 
     /// Its place in the segment, which is also the port that captured frames name.
-    #[must_use]
     pub fn index(&self) -> usize {
         self.index
     }
 
     /// Its MAC when the segment was made.
-    #[must_use]
     pub fn mac(&self) -> MacAddr {
         self.mac
     }
 
     /// Its address, if the layout gives addresses.
-    #[must_use]
     pub fn ip(&self) -> Option<Ipv4Addr> {
         self.ip
     }
 
     /// Its namespace.
-    #[must_use]
     pub fn ns(&self) -> &NetNs {
         &self.ns
     }
 
     /// Waits until its interface sends what it is given: for a moment after it was set up it loses all.
-    ///
-    /// # Errors
-    /// If it does not after some seconds.
     pub fn wait_for_link(&self) -> Result<()> {
         wait_for_state(self.ns(), "eth0", |link| link["operstate"] == "UP")
     }
@@ -75,17 +68,11 @@ impl Node {
     }
 
     /// A recording of the frames that arrive here, as they arrive. Their `port` is this node.
-    ///
-    /// # Errors
-    /// If the node has no interface just now, or the kernel refuses a packet socket.
     pub fn arrivals(&self) -> Result<Capture> {
         Capture::of_arrivals(self.index, &self.ns, self.ethertype)
     }
 
     /// A speaker of the protocol that does only what the test says.
-    ///
-    /// # Errors
-    /// If the kernel refuses a packet socket.
     pub fn peer(&self) -> Result<Peer> {
         self.ns
             .run(|| Peer::new(self.index, self.mac, self.ethertype))?

@@ -32,39 +32,21 @@ impl Peer {
     }
 
     /// Its MAC.
-    #[must_use]
     pub fn mac(&self) -> MacAddr {
         self.mac
     }
 
     /// Sends a message under its own name, and gives the time just before.
-    ///
-    /// # Errors
-    /// If the interface does not take the frame.
     pub fn send(&self, dst: MacAddr, message: &Message) -> Result<Duration> {
-        self.send_payload(dst, &message.payload(self.mac))
+        self.send_as(self.mac, dst, message)
     }
 
     /// Sends a message to everybody, and gives the time just before.
-    ///
-    /// # Errors
-    /// As [`Peer::send`].
     pub fn broadcast(&self, message: &Message) -> Result<Duration> {
         self.send(MacAddr::broadcast(), message)
     }
 
-    /// Sends any payload from its own MAC, and gives the time just before.
-    ///
-    /// # Errors
-    /// As [`Peer::send`].
-    pub fn send_payload(&self, dst: MacAddr, payload: &[u8]) -> Result<Duration> {
-        self.send_frame(&wire::frame(dst, self.mac, self.ethertype, payload))
-    }
-
     /// Sends a message as another station: source and author are forged alike.
-    ///
-    /// # Errors
-    /// As [`Peer::send`].
     pub fn send_as(&self, src: MacAddr, dst: MacAddr, message: &Message) -> Result<Duration> {
         self.send_frame(&wire::frame(
             dst,
@@ -75,9 +57,6 @@ impl Peer {
     }
 
     /// Sends any frame, and gives the time just before.
-    ///
-    /// # Errors
-    /// As [`Peer::send`].
     pub fn send_frame(&self, frame: &[u8]) -> Result<Duration> {
         let at = clock::now();
         self.socket.send(frame)?;
@@ -86,9 +65,6 @@ impl Peer {
 
     /// The next frame that is meant for this node or for all, if one comes in time. Its `port` is
     /// this node's.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn receive(&self, timeout: Duration) -> Result<Option<Seen>> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -106,9 +82,6 @@ impl Peer {
     }
 
     /// Waits for a frame that is as `wanted`; others are let go by.
-    ///
-    /// # Errors
-    /// If none comes in time: lists those that came.
     pub fn expect(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         let deadline = Instant::now() + timeout;
         let mut others = Vec::new();
@@ -126,9 +99,6 @@ impl Peer {
     }
 
     /// Everything that comes in a span of time.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn collect(&self, window: Duration) -> Result<Vec<Seen>> {
         let deadline = Instant::now() + window;
         let mut all = Vec::new();
@@ -139,9 +109,6 @@ impl Peer {
     }
 
     /// Forgets what has come so far.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn forget(&self) -> Result<()> {
         while self.receive(Duration::ZERO)?.is_some() {}
         Ok(())

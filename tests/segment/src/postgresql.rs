@@ -30,9 +30,6 @@ pub struct PostgreSql {
 impl PostgreSql {
     /// Starts one that has its files in a folder. Tests take one in memory, as a world's `/run` is: on a disk that others write to a
     /// server may wait for a minute.
-    ///
-    /// # Errors
-    /// The server is not installed, or does not start: what to do, and what it says.
     pub fn start(folder: TempDir) -> Result<Self> {
         let programs = programs()?;
         let as_nobody = as_nobody(folder.path())?;
@@ -63,9 +60,6 @@ impl PostgreSql {
     }
 
     /// Starts it again after [`PostgreSql::crash`], with what it had committed.
-    ///
-    /// # Errors
-    /// It does not start: what it says.
     pub fn launch(&mut self) -> Result<()> {
         let (data, socket) = (self.data(), self.folder.path().display());
         let own = &self.options;
@@ -81,9 +75,6 @@ impl PostgreSql {
     }
 
     /// Starts it again with TLS at a port of this machine, with a certificate in PEM and its key.
-    ///
-    /// # Errors
-    /// It does not start: what it says.
     pub fn launch_with_tls(&mut self, port: u16, certificate: &str, key: &str) -> Result<()> {
         self.crash()?;
         for (name, text) in [("cert.pem", certificate), ("key.pem", key)] {
@@ -98,9 +89,6 @@ impl PostgreSql {
     }
 
     /// Ends it at once, as a crash would: clients lose their connections, and what they have not committed.
-    ///
-    /// # Errors
-    /// It does not end.
     pub fn crash(&mut self) -> Result<()> {
         self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "stop"])?;
         self.runs = false;
@@ -112,20 +100,17 @@ impl PostgreSql {
     }
 
     /// Where psql and the others are.
-    #[must_use]
     pub fn programs(&self) -> &Path {
         &self.programs
     }
 
     /// Where it is, for clients that are given an address.
-    #[must_use]
     pub fn url(&self) -> String {
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
         format!("postgres://{USER}@{folder}/{USER}")
     }
 
     /// The same for those that look into their environment.
-    #[must_use]
     pub fn environment(&self) -> [(&'static str, String); 3] {
         let folder = self.folder.path().display().to_string();
         [

@@ -9,7 +9,6 @@ use std::sync::{Mutex, PoisonError};
 use crate::Binaries;
 
 /// Returns `ringd` and `ringctl`, as [`program`] finds them.
-#[must_use]
 pub fn binaries() -> Binaries {
     Binaries {
         ringd: program("ringd"),
@@ -23,7 +22,6 @@ pub fn binaries() -> Binaries {
 /// # Panics
 /// It is not there, or a source that it is made of was changed since: `cargo test` builds the programs of a package
 /// only with the tests of that package.
-#[must_use]
 pub fn program(name: &str) -> &'static str {
     static FOUND: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,7 +5,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
-use nix::sys::signal::Signal;
 use pnet::util::MacAddr;
 use serde_json::Value;
 
@@ -46,9 +45,6 @@ pub struct Ring {
 
 impl Ring {
     /// Starts a daemon on each of the first `count` nodes.
-    ///
-    /// # Errors
-    /// If one cannot be started.
     pub fn start(
         segment: Segment,
         count: usize,
@@ -59,9 +55,6 @@ impl Ring {
     }
 
     /// The same with further options for each of them.
-    ///
-    /// # Errors
-    /// If one cannot be started.
     pub fn start_with(
         segment: Segment,
         count: usize,
@@ -86,9 +79,6 @@ impl Ring {
     }
 
     /// Starts a daemon on the next node.
-    ///
-    /// # Errors
-    /// If it cannot be started.
     pub fn join(&mut self) -> Result<()> {
         let node = self.segment.node(self.daemons.len());
         let ringd = node.ringd(self.binaries).timing(&self.timing);
@@ -103,7 +93,6 @@ impl Ring {
     }
 
     /// The daemons' MACs.
-    #[must_use]
     pub fn macs(&self) -> Vec<MacAddr> {
         self.daemons
             .iter()
@@ -112,7 +101,6 @@ impl Ring {
     }
 
     /// The digest of a table that holds the daemons' nodes and nobody else.
-    #[must_use]
     pub fn digest(&self) -> Digest {
         let members = self.daemons.iter().map(|daemon| Member {
             mac: daemon.node().mac(),
@@ -125,7 +113,6 @@ impl Ring {
     }
 
     /// The frames of the daemons since a time.
-    #[must_use]
     pub fn frames_since(&self, from: Duration) -> Vec<Seen> {
         let since = |frames: &[Seen]| {
             let recent = frames.iter().filter(|seen| seen.at >= from);
@@ -136,18 +123,12 @@ impl Ring {
 
     /// Waits until there was one owner for a WAITER_TIMEOUT since that time. Gives the time from
     /// which on it was so.
-    ///
-    /// # Errors
-    /// If there is none, or more than one.
     pub fn wait_for_one_owner(&self, since: Duration) -> Result<Duration> {
         self.one_owner_by(since, clock::now() + PATIENCE)
     }
 
     /// The same as section 5, rule 2 promises it for a segment that lost its last frame at `since`.
     /// It is for tests that run alone.
-    ///
-    /// # Errors
-    /// If there is none, or more than one, after the protocol's bound.
     pub fn wait_for_one_owner_in_time(&self, since: Duration) -> Result<Duration> {
         let window = self.timing.waiter_timeout();
         self.one_owner_by(
@@ -178,18 +159,12 @@ impl Ring {
 
     /// Waits until all daemons tell the same table, with the daemons' nodes and nobody else. In a
     /// ring whose token rests they need not say so in frames; then `ringctl` is asked.
-    ///
-    /// # Errors
-    /// If one still tells another.
     pub fn wait_for_equal_tables(&self) -> Result<()> {
         self.equal_tables_within(PATIENCE)
     }
 
     /// The same within four heartbeats: every member tells its digest once a round. It is for tests
     /// that run alone.
-    ///
-    /// # Errors
-    /// If one still tells another.
     pub fn wait_for_equal_tables_in_time(&self) -> Result<()> {
         self.equal_tables_within(4 * self.timing.heartbeat + SLACK)
     }
@@ -213,18 +188,12 @@ impl Ring {
     }
 
     /// Waits for one owner after a start, and then for equal tables: the ring has formed.
-    ///
-    /// # Errors
-    /// If it does not form.
     pub fn wait_until_formed(&self) -> Result<()> {
         self.wait_for_one_owner(clock::now())?;
         self.wait_for_equal_tables()
     }
 
     /// Waits for the next heartbeat, and gives the place of the daemon that sent it.
-    ///
-    /// # Errors
-    /// If none comes.
     pub fn owner(&self) -> Result<usize> {
         let heartbeat = self.segment.capture().wait_for(PATIENCE, |seen| {
             seen.is_broadcast() && matches!(seen.message, Message::TokenIsHere { .. })
@@ -232,21 +201,8 @@ impl Ring {
         Ok(heartbeat.port)
     }
 
-    /// Sends a signal to all daemons.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    pub fn signal_all(&self, signal: Signal) -> Result<()> {
-        self.daemons
-            .iter()
-            .try_for_each(|daemon| daemon.signal(signal))
-    }
-
     /// Checks what must hold at all times, over all frames so far: those from before the recording
     /// was begun anew, too.
-    ///
-    /// # Errors
-    /// Shows the first violation.
     pub fn check(&self) -> Result<()> {
         let recorded = |frames: &[Seen]| [&self.earlier, frames].concat();
         let mut frames = self.segment.capture().look(recorded);
@@ -256,9 +212,6 @@ impl Ring {
     }
 
     /// Checks that all daemons tell `ringctl` the same table, and gives their statuses.
-    ///
-    /// # Errors
-    /// Shows two that differ.
     pub fn statuses(&self) -> Result<Vec<Value>> {
         let statuses = self
             .daemons

@@ -37,6 +37,7 @@ pub struct Layout {
     macs: Vec<MacAddr>,
     addresses: bool,
     ethertype: u16,
+    is_captured: bool,
 }
 
 impl Layout {
@@ -47,6 +48,7 @@ impl Layout {
             macs,
             addresses: false,
             ethertype: ETHERTYPE,
+            is_captured: true,
         }
     }
 
@@ -73,10 +75,13 @@ impl Layout {
         self
     }
 
+    /// Records no frames, for measurements: a recording costs time.
+    pub fn without_capture(mut self) -> Self {
+        self.is_captured = false;
+        self
+    }
+
     /// Joins the nodes by a bridge of the kernel, without spanning tree and multicast snooping.
-    ///
-    /// # Errors
-    /// If the kernel lacks bridge or veth devices, or refuses.
     pub fn bridge(self) -> Result<Segment> {
         let hub = NetNs::new()?;
         hub.ip(
@@ -91,9 +96,6 @@ impl Layout {
 
     /// Joins the nodes by a switch that can lose, duplicate, delay and keep apart; its dice are
     /// thrown from `seed`.
-    ///
-    /// # Errors
-    /// If the kernel lacks veth devices, or refuses.
     pub fn switch(self, seed: u64) -> Result<Segment> {
         let hub = NetNs::new()?;
         let switch = Switch::new(self.macs.len(), seed);
@@ -107,8 +109,12 @@ impl Layout {
     }
 
     fn plug_nodes(self, hub: NetNs, fabric: Fabric) -> Result<Segment> {
-        let capture = Capture::start(&hub, self.ethertype)?;
-        exhibits::show_capture(capture.recording());
+        let capture = (self.is_captured)
+            .then(|| Capture::start(&hub, self.ethertype))
+            .transpose()?;
+        if let Some(capture) = &capture {
+            exhibits::show_capture(capture.recording());
+        }
         let mut segment = Segment {
             hub,
             nodes: Vec::new(),
@@ -134,30 +140,21 @@ pub struct Segment {
     hub: NetNs,
     nodes: Vec<Node>,
     fabric: Fabric,
-    capture: Capture,
+    capture: Option<Capture>,
 }
 
 impl Segment {
     /// Nodes on a bridge, as [`Layout::new`] has them.
-    ///
-    /// # Errors
-    /// As [`Layout::bridge`].
     pub fn bridge(nodes: usize) -> Result<Self> {
         Layout::new(nodes).bridge()
     }
 
     /// Nodes on the tests' own switch, as [`Layout::new`] has them.
-    ///
-    /// # Errors
-    /// As [`Layout::switch`].
     pub fn switch(nodes: usize, seed: u64) -> Result<Self> {
         Layout::new(nodes).switch(seed)
     }
 
     /// Two nodes with one cable between them, for measurements: no bridge and no capture.
-    ///
-    /// # Errors
-    /// If the kernel lacks veth devices, or refuses.
     pub fn pair() -> Result<[Node; 2]> {
         let nodes = [
             Node::new(0, fixed_mac(1), ETHERTYPE, None)?,
@@ -181,12 +178,11 @@ impl Segment {
 
     /// Lets the recording begin here, for the report of another test, and gives what it was.
     pub(crate) fn begin_anew(&self) -> Vec<Seen> {
-        exhibits::show_capture(self.capture.recording());
-        self.capture.drain()
+        exhibits::show_capture(self.capture().recording());
+        self.capture().drain()
     }
 
     /// The nodes in order.
-    #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
@@ -195,19 +191,19 @@ impl Segment {
     ///
     /// # Panics
     /// If there are not so many.
-    #[must_use]
     pub fn node(&self, index: usize) -> &Node {
         &self.nodes[index]
     }
 
     /// The recording of all frames.
-    #[must_use]
+    ///
+    /// # Panics
+    /// If the layout wants none.
     pub fn capture(&self) -> &Capture {
-        &self.capture
+        (self.capture.as_ref()).expect("the segment records its frames")
     }
 
     /// The namespace of the bridge or switch, for what this type has no method for.
-    #[must_use]
     pub fn hub(&self) -> &NetNs {
         &self.hub
     }
@@ -216,7 +212,6 @@ impl Segment {
     ///
     /// # Panics
     /// If the segment is a bridge.
-    #[must_use]
     pub fn rules(&self) -> &Switch {
         match &self.fabric {
             Fabric::Switch(switch) => switch,
@@ -225,9 +220,6 @@ impl Segment {
     }
 
     /// Cuts a node off without its noticing: its link stays up, and nothing goes through.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn cut(&self, index: usize) -> Result<()> {
         match &self.fabric {
             Fabric::Bridge => self.hub.ip(&format!("link set p{index} nomaster\n")),
@@ -239,9 +231,6 @@ impl Segment {
     }
 
     /// Undoes [`Segment::cut`].
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn heal(&self, index: usize) -> Result<()> {
         match &self.fabric {
             Fabric::Bridge => {
@@ -256,33 +245,21 @@ impl Segment {
     }
 
     /// Pulls a node's cable: it loses its carrier.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn lose_carrier(&self, index: usize) -> Result<()> {
         self.hub.ip(&format!("link set p{index} down\n"))
     }
 
     /// Undoes [`Segment::lose_carrier`].
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn regain_carrier(&self, index: usize) -> Result<()> {
         self.hub.ip(&format!("link set p{index} up\n"))
     }
 
     /// Takes a node's interface away altogether.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn unplug(&self, index: usize) -> Result<()> {
         self.hub.ip(&format!("link del p{index}\n"))
     }
 
     /// Gives a node its interface: at first, and after [`Segment::unplug`] (on a bridge).
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn plug(&mut self, index: usize) -> Result<()> {
         let node = &self.nodes[index];
         self.hub.ip(&format!(
@@ -292,7 +269,9 @@ impl Segment {
         ))?;
         let port = query(&self.hub, &format!("p{index}"))?;
         let number = port["ifindex"].as_u64().context("`ip` tells no ifindex")?;
-        self.capture.attribute(usize::try_from(number)?, index);
+        if let Some(capture) = &self.capture {
+            capture.attribute(usize::try_from(number)?, index);
+        }
         if let Fabric::Bridge = self.fabric {
             self.hub.ip(&format!("link set p{index} master br0\n"))?;
         }
@@ -304,9 +283,6 @@ impl Segment {
     }
 
     /// Waits until a node's link carries frames.
-    ///
-    /// # Errors
-    /// If it does not after some seconds.
     pub fn wait_for_link(&self, index: usize) -> Result<()> {
         self.nodes[index].wait_for_link()?;
         let is_bridge = matches!(self.fabric, Fabric::Bridge);

@@ -47,9 +47,6 @@ pub struct SharedRing(Option<PooledRing>);
 
 impl SharedRing {
     /// One that an earlier test of this world has left in order, or a new one on a bridge.
-    ///
-    /// # Errors
-    /// If a new one cannot be started or does not form.
     pub fn on(
         layout: Layout,
         timing: Timing,

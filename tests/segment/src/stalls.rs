@@ -36,9 +36,6 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// What the environment asks for.
-    ///
-    /// # Errors
-    /// If that cannot be read.
     pub(crate) fn from_environment() -> Result<Option<Self>> {
         let Ok(text) = env::var(VARIABLE) else {
             return Ok(None);
@@ -82,9 +79,6 @@ fn candidates() -> MutexGuard<'static, Vec<Candidate>> {
 }
 
 /// A daemon was started: it may be made to stand still.
-///
-/// # Errors
-/// If the kernel gives no hold on it.
 pub(crate) fn enrol(child: &Child) -> Result<()> {
     let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty());
     candidates().push(Candidate {

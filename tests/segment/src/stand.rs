@@ -31,17 +31,11 @@ pub struct Stand {
 
 impl Stand {
     /// Starts the daemon; the peers listen already.
-    ///
-    /// # Errors
-    /// If something cannot be started.
     pub fn new(binaries: Binaries, timing: Timing) -> Result<Self> {
         Self::with(binaries, timing, Layout::new(3), |ringd| ringd)
     }
 
     /// The same on another kind of segment, and with further options.
-    ///
-    /// # Errors
-    /// If something cannot be started.
     pub fn with(
         binaries: Binaries,
         timing: Timing,
@@ -52,9 +46,6 @@ impl Stand {
     }
 
     /// The same on a segment of three nodes that is there already.
-    ///
-    /// # Errors
-    /// If something cannot be started.
     pub fn on(
         segment: Segment,
         binaries: Binaries,
@@ -73,24 +64,17 @@ impl Stand {
     }
 
     /// The daemon's MAC.
-    #[must_use]
     pub fn mac(&self) -> MacAddr {
         self.daemon.node().mac()
     }
 
     /// Lets the daemon elect itself, and gives its token.
-    ///
-    /// # Errors
-    /// If it does not.
     pub fn elect(&self) -> Result<Token> {
         let heartbeat = self.wait_from(0, is_heartbeat)?;
         heartbeat.message.token().context("a heartbeat has a token")
     }
 
     /// Makes the daemon a WAITER for a token of `low`'s, and gives that.
-    ///
-    /// # Errors
-    /// If it does not become one.
     pub fn follow(&self) -> Result<Token> {
         let token = self.token_of(&self.low, 1000);
         self.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
@@ -100,9 +84,6 @@ impl Stand {
     }
 
     /// Makes the daemon an OWNER by TAKE_TOKEN from `low`, and gives the token.
-    ///
-    /// # Errors
-    /// If it does not become one.
     pub fn give(&self) -> Result<Token> {
         let token = self.token_of(&self.low, 1000);
         self.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
@@ -116,9 +97,6 @@ impl Stand {
     /// Offers the daemon a token and waits for a frame of its that is as `answered`. As from any
     /// giver the offer comes again after TAKE_TIMEOUT: a daemon that was held up drops an offer
     /// that is older.
-    ///
-    /// # Errors
-    /// If no such frame comes in time.
     fn offer_until(
         &self,
         giver: &Peer,
@@ -141,9 +119,6 @@ impl Stand {
     }
 
     /// Waits until the daemon's status tells a state.
-    ///
-    /// # Errors
-    /// If it does not in time.
     pub fn wait_for_state(&self, state: &str) -> Result<()> {
         self.daemon
             .wait_for_status(PATIENCE, |status| status["state"] == state)?;
@@ -151,7 +126,6 @@ impl Stand {
     }
 
     /// A peer's first chain, with a progress.
-    #[must_use]
     pub fn token_of(&self, peer: &Peer, progress: u64) -> Token {
         Token {
             progress,
@@ -161,22 +135,17 @@ impl Stand {
     }
 
     /// Waits for a frame of the daemon's since a mark of the capture.
-    ///
-    /// # Errors
-    /// If none comes in time.
     pub fn wait_from(&self, mark: usize, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         let capture = self.segment.capture();
         capture.wait_from(mark, PATIENCE, |seen| seen.port == DAEMON && wanted(seen))
     }
 
     /// The capture's mark for [`Stand::wait_from`].
-    #[must_use]
     pub fn mark(&self) -> usize {
         self.segment.capture().mark()
     }
 
     /// What the daemon has sent since a mark.
-    #[must_use]
     pub fn sent_from(&self, mark: usize) -> Vec<Seen> {
         let mut frames = self.segment.capture().frames_from(mark);
         frames.retain(|seen| seen.port == DAEMON);
@@ -185,13 +154,11 @@ impl Stand {
 }
 
 /// Whether a frame is a TOKEN_IS_HERE to everybody.
-#[must_use]
 pub fn is_heartbeat(seen: &Seen) -> bool {
     seen.is_broadcast() && matches!(seen.message, Message::TokenIsHere { .. })
 }
 
 /// Whether a frame claims a token: TOKEN_IS_HERE or TAKE_TOKEN.
-#[must_use]
 pub fn is_claim(seen: &Seen) -> bool {
     matches!(
         seen.message,
@@ -200,7 +167,6 @@ pub fn is_claim(seen: &Seen) -> bool {
 }
 
 /// A TOKEN_IS_HERE without data.
-#[must_use]
 pub fn holds(token: Token) -> Message {
     Message::TokenIsHere {
         token,
@@ -210,7 +176,6 @@ pub fn holds(token: Token) -> Message {
 }
 
 /// A TAKE_TOKEN without data.
-#[must_use]
 pub fn offers(token: Token) -> Message {
     Message::TakeToken {
         token,

@@ -25,7 +25,6 @@ impl Timing {
     /// Hand-overs that a busy machine does not break off: TAKE_TIMEOUT is a quarter of the
     /// heartbeat and not a twentieth. The token is soon seen everywhere: IDLE_HOLD is a tenth of the
     /// heartbeat and not all of it.
-    #[must_use]
     pub fn patient(heartbeat: Duration) -> Self {
         Self {
             heartbeat,
@@ -38,7 +37,6 @@ impl Timing {
     /// The same where nobody may be given up whom a busy machine has but stalled, for half a second
     /// at a heartbeat of 100 ms: an owner is trusted for twelve heartbeats, and a member has six of
     /// them to take the token.
-    #[must_use]
     pub fn forbearing(heartbeat: Duration) -> Self {
         Self {
             take_timeout: 2 * heartbeat,
@@ -54,39 +52,33 @@ impl Timing {
     }
 
     /// WAITER_TIMEOUT.
-    #[must_use]
     pub fn waiter_timeout(&self) -> Duration {
         self.heartbeat * self.waiter_intervals
     }
 
     /// LOOSER_TIMEOUT.
-    #[must_use]
     pub fn looser_timeout(&self) -> Duration {
         self.heartbeat * (self.waiter_intervals / 2)
     }
 
     /// LOOSER_ANSWER_TIMEOUT.
-    #[must_use]
     pub fn answer_timeout(&self) -> Duration {
         self.heartbeat
     }
 
     /// How long a giver waits for one member in all.
-    #[must_use]
     pub fn hand_over_timeout(&self) -> Duration {
         self.take_timeout * 3 + self.take_timeout / 2
     }
 
     /// How soon one owner remains when frames stop being lost (section 5, rule 2), hand-overs in
     /// flight included.
-    #[must_use]
     pub fn one_owner_bound(&self) -> Duration {
         let hand_overs = 2 * self.hand_over_timeout();
         self.waiter_timeout() + 2 * self.looser_timeout() + 2 * self.answer_timeout() + hand_overs
     }
 
     /// How soon a new owner is up after the old one's crash (section 5, rule 4).
-    #[must_use]
     pub fn new_owner_bound(&self) -> Duration {
         self.waiter_timeout() + self.looser_timeout() + 2 * self.answer_timeout()
     }

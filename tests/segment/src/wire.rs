@@ -35,14 +35,12 @@ pub struct Token {
 
 impl Token {
     /// Whether this token beats the other one (the smaller priority of section 2).
-    #[must_use]
     pub fn beats(&self, other: &Self) -> bool {
         let priority = |token: &Self| (!token.progress, token.author, token.number);
         priority(self) < priority(other)
     }
 
     /// The chain that the token belongs to.
-    #[must_use]
     pub fn chain(&self) -> (MacAddr, u32) {
         (self.author, self.number)
     }
@@ -67,7 +65,6 @@ pub struct Member {
 }
 
 /// The digest of a table of these members.
-#[must_use]
 pub fn digest_of(members: &[Member]) -> Digest {
     let mut sorted = members.to_vec();
     sorted.sort_unstable();
@@ -154,7 +151,6 @@ pub enum Message {
 impl Message {
     /// The payload of a frame by `author` that carries this message; nothing for
     /// [`Message::Invalid`].
-    #[must_use]
     pub fn payload(&self, author: MacAddr) -> Vec<u8> {
         let (kind, body) = match self {
             Self::TakeToken {
@@ -184,7 +180,6 @@ impl Message {
     }
 
     /// The token that the message names.
-    #[must_use]
     pub fn token(&self) -> Option<Token> {
         match self {
             Self::TakeToken { token, .. }
@@ -196,7 +191,6 @@ impl Message {
     }
 
     /// The author's table as the message tells it.
-    #[must_use]
     pub fn digest(&self) -> Option<Digest> {
         match self {
             Self::TakeToken { digest, .. }
@@ -242,7 +236,6 @@ pub struct Seen {
 
 impl Seen {
     /// Reads a whole frame; `None` if it is too short to be Ethernet.
-    #[must_use]
     pub fn read(at: std::time::Duration, port: usize, bytes: Vec<u8>) -> Option<Self> {
         let packet = EthernetPacket::new(&bytes)?;
         let (dst, src) = (packet.get_destination(), packet.get_source());
@@ -259,7 +252,6 @@ impl Seen {
     }
 
     /// Whether its author says that it hears nobody; `None`: the frame has no profile.
-    #[must_use]
     pub fn author_is_deaf(&self) -> Option<bool> {
         let from = MutableEthernetPacket::minimum_packet_size() + HEADER;
         let flags = profile_flags(&self.message, self.bytes.get(from..)?)?;
@@ -267,7 +259,6 @@ impl Seen {
     }
 
     /// Whether it went to everybody.
-    #[must_use]
     pub fn is_broadcast(&self) -> bool {
         self.dst == MacAddr::broadcast()
     }
@@ -287,7 +278,6 @@ impl fmt::Debug for Seen {
 }
 
 /// A whole Ethernet frame, not padded.
-#[must_use]
 pub fn frame(dst: MacAddr, src: MacAddr, ethertype: u16, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; MutableEthernetPacket::minimum_packet_size() + payload.len()];
     if let Some(mut packet) = MutableEthernetPacket::new(&mut bytes) {

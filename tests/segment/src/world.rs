@@ -33,14 +33,20 @@ pub(crate) const INSIDE: &str = "RING_SEGMENT_INSIDE";
 /// as process 1 of the new world and ends with that one's exit code, so it returns only inside.
 /// When process 1 dies, for whatever reason, the kernel ends every process in the world, and with
 /// them go all its namespaces, bridges and interfaces.
-///
-/// # Errors
-/// Says which permission or kernel feature is missing, and how to get it.
 pub fn enter() -> Result<()> {
+    enter_in(Turn::alone)
+}
+
+/// Does the same beside tests and other worlds, for what measures no time.
+pub fn enter_beside_others() -> Result<()> {
+    enter_in(|| Turn::beside_others(usize::MAX))
+}
+
+fn enter_in(turn: impl FnOnce() -> Turn) -> Result<()> {
     if is_inside() {
         return settle_in();
     }
-    let _turn = Turn::alone();
+    let _turn = turn();
     leave_the_machine()?;
     // Only the pipe's hang-up is of use: it tells the child that its parent is gone.
     exit(run_inside(Stdio::piped())?);

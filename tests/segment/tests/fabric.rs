@@ -43,6 +43,14 @@ fn hashes(frames: &[ring_segment::Seen]) -> Vec<u64> {
         .collect()
 }
 
+/// A peer on each of the first nodes.
+fn peers<const N: usize>(segment: &Segment) -> Result<[Peer; N]> {
+    let peers: Vec<Peer> = (0..N)
+        .map(|n| segment.node(n).peer())
+        .collect::<Result<_>>()?;
+    Ok(peers.try_into().expect("there are as many"))
+}
+
 fn the_world_is_cut_off_from_the_machine() -> Result<()> {
     let links = Command::new("ip").args(["-brief", "link"]).output()?;
     let links = String::from_utf8(links.stdout)?;
@@ -60,9 +68,7 @@ fn the_world_is_cut_off_from_the_machine() -> Result<()> {
 
 fn nodes_hear_each_other_over_a_bridge() -> Result<()> {
     let segment = Segment::bridge(3)?;
-    let peers = [0, 1, 2].map(|n| segment.node(n).peer());
-    let [a, b, c] = peers;
-    let (a, b, c) = (a?, b?, c?);
+    let [a, b, c] = peers(&segment)?;
     a.broadcast(&Message::WhereIsToken)?;
     for peer in [&b, &c] {
         let seen = peer.expect(SOON, |seen| seen.message == Message::WhereIsToken)?;
@@ -122,7 +128,7 @@ fn the_capture_sees_every_frame_once_and_in_order() -> Result<()> {
 /// What a node has heard was recorded before.
 fn the_capture_is_not_behind_the_nodes() -> Result<()> {
     let segment = Segment::bridge(2)?;
-    let (a, b) = (segment.node(0).peer()?, segment.node(1).peer()?);
+    let [a, b] = peers(&segment)?;
     for number in 0..500 {
         let mark = segment.capture().mark();
         a.broadcast(&ping(number))?;
@@ -142,9 +148,15 @@ fn the_capture_tells_the_node_that_really_sent() -> Result<()> {
     Ok(())
 }
 
+/// What `ip` says of the second node's link.
+fn link_of(segment: &Segment) -> Result<String> {
+    let ns = segment.node(1).ns();
+    ns.ask_ip(&["-brief", "link", "show", "eth0"])
+}
+
 fn a_cut_node_keeps_its_carrier_and_hears_nothing() -> Result<()> {
     for segment in [Segment::bridge(3)?, Segment::switch(3, 1)?] {
-        let (a, b) = (segment.node(0).peer()?, segment.node(1).peer()?);
+        let [a, b] = peers(&segment)?;
         segment.cut(1)?;
         a.broadcast(&ping(1))?;
         b.broadcast(&ping(2))?;
@@ -152,10 +164,7 @@ fn a_cut_node_keeps_its_carrier_and_hears_nothing() -> Result<()> {
             a.receive(QUIET)?.is_none() && b.receive(QUIET)?.is_none(),
             "it is not cut off"
         );
-        let link = segment
-            .node(1)
-            .ns()
-            .ask_ip(&["-brief", "link", "show", "eth0"])?;
+        let link = link_of(&segment)?;
         ensure!(
             link.contains("UP") && !link.contains("NO-CARRIER"),
             "{link}"
@@ -174,14 +183,11 @@ fn a_cut_node_keeps_its_carrier_and_hears_nothing() -> Result<()> {
 fn a_pulled_cable_is_noticed_and_put_back() -> Result<()> {
     let segment = Segment::bridge(2)?;
     segment.lose_carrier(1)?;
-    let link = segment
-        .node(1)
-        .ns()
-        .ask_ip(&["-brief", "link", "show", "eth0"])?;
+    let link = link_of(&segment)?;
     ensure!(link.contains("NO-CARRIER"), "{link}");
     segment.regain_carrier(1)?;
     segment.wait_for_link(1)?;
-    let (a, b) = (segment.node(0).peer()?, segment.node(1).peer()?);
+    let [a, b] = peers(&segment)?;
     a.broadcast(&ping(1))?;
     b.expect(SOON, |seen| seen.message == ping(1))?;
     Ok(())
@@ -205,11 +211,7 @@ fn an_interface_can_go_and_come_back() -> Result<()> {
 
 fn the_switch_learns_and_floods() -> Result<()> {
     let segment = Segment::switch(3, 1)?;
-    let (a, b, c) = (
-        segment.node(0).peer()?,
-        segment.node(1).peer()?,
-        segment.node(2).peer()?,
-    );
+    let [a, b, c] = peers(&segment)?;
     a.broadcast(&ping(1))?;
     b.expect(SOON, |seen| seen.message == ping(1))?;
     c.expect(SOON, |seen| seen.message == ping(1))?;
@@ -248,7 +250,7 @@ fn the_switch_loses_and_doubles_as_told() -> Result<()> {
     let mut outcomes = Vec::new();
     for _ in 0..2 {
         let segment = Segment::switch(2, 42)?;
-        let (a, b) = (segment.node(0).peer()?, segment.node(1).peer()?);
+        let [a, b] = peers(&segment)?;
         segment
             .rules()
             .set(|rules| (rules.loss, rules.duplication) = (0.3, 0.2));
@@ -276,11 +278,7 @@ fn the_switch_loses_and_doubles_as_told() -> Result<()> {
 
 fn the_switch_keeps_partitions_apart() -> Result<()> {
     let segment = Segment::switch(3, 1)?;
-    let (a, b, c) = (
-        segment.node(0).peer()?,
-        segment.node(1).peer()?,
-        segment.node(2).peer()?,
-    );
+    let [a, b, c] = peers(&segment)?;
     segment.rules().set(|rules| rules.side = vec![0, 1, 0]);
     a.broadcast(&ping(1))?;
     c.expect(SOON, |seen| seen.message == ping(1))?;
@@ -293,7 +291,7 @@ fn the_switch_keeps_partitions_apart() -> Result<()> {
 
 fn the_switch_delays_and_reorders() -> Result<()> {
     let segment = Segment::switch(2, 5)?;
-    let (a, b) = (segment.node(0).peer()?, segment.node(1).peer()?);
+    let [a, b] = peers(&segment)?;
     segment
         .rules()
         .set(|rules| rules.delay = Duration::from_millis(20)..Duration::from_millis(60));
@@ -319,7 +317,7 @@ fn the_switch_delays_and_reorders() -> Result<()> {
 
 fn another_ethertype_is_captured_alone() -> Result<()> {
     let segment = Layout::new(2).ethertype(0x9000).bridge()?;
-    let (a, b) = (segment.node(0).peer()?, segment.node(1).peer()?);
+    let [a, b] = peers(&segment)?;
     let other = ring_segment::frame(b.mac(), a.mac(), 0x88b5, &Message::Leaving.payload(a.mac()));
     a.send_frame(&other)?;
     a.broadcast(&ping(1))?;

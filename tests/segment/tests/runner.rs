@@ -110,7 +110,7 @@ fn meets_the_first() -> Result<()> {
     meet("other", "one")
 }
 
-fn find_nobody() -> Result<()> {
+fn finds_nobody() -> Result<()> {
     let file = File::create(shared("present")?)?;
     let alone = Flock::lock(file, FlockArg::LockExclusiveNonblock);
     ensure!(alone.is_ok(), "somebody else runs");
@@ -119,12 +119,8 @@ fn find_nobody() -> Result<()> {
     Ok(())
 }
 
-fn finds_nobody() -> Result<()> {
-    find_nobody()
-}
-
 fn finds_nobody_either() -> Result<()> {
-    find_nobody()
+    finds_nobody()
 }
 
 fn hangs() -> Result<()> {
@@ -181,18 +177,8 @@ impl Program {
 
     /// Runs tests of these names, and none else.
     fn run(&self, names: &[&str], threads: &str) -> Result<(Output, String)> {
-        let skipped = [
-            "passes",
-            "marks",
-            "sees_the_mark",
-            "fails",
-            "panics",
-            "ends",
-            "meets",
-            "finds",
-            "hangs",
-        ];
-        let skipped = skipped.iter().filter(|name| !names.contains(name));
+        let all = "passes marks sees_the_mark fails panics ends meets finds hangs";
+        let skipped = all.split(' ').filter(|name| !names.contains(name));
         let skip = skipped.flat_map(|name| ["--skip", name]);
         let arguments: Vec<&str> = ["--test-threads", threads]
             .into_iter()
@@ -231,31 +217,24 @@ fn what_fails_is_told_with_what_was_printed() -> Result<()> {
     Ok(())
 }
 
-fn tests_run_side_by_side() -> Result<()> {
-    let (output, said) = Program::new()?.run(&["meets"], "2")?;
-    ensure!(
-        output.status.success() && said.contains("2 passed"),
-        "{said}"
-    );
+/// Runs tests of these names, which all pass.
+fn all_pass(names: &[&str], threads: &str, passed: &str) -> Result<()> {
+    let (output, said) = Program::new()?.run(names, threads)?;
+    let is_so = output.status.success() && said.contains(passed);
+    ensure!(is_so, "{said}");
     Ok(())
+}
+
+fn tests_run_side_by_side() -> Result<()> {
+    all_pass(&["meets"], "2", "2 passed")
 }
 
 fn an_exclusive_test_runs_alone() -> Result<()> {
-    let (output, said) = Program::new()?.run(&["passes", "meets", "finds"], "4")?;
-    ensure!(
-        output.status.success() && said.contains("5 passed"),
-        "{said}"
-    );
-    Ok(())
+    all_pass(&["passes", "meets", "finds"], "4", "5 passed")
 }
 
 fn one_thread_is_one_world() -> Result<()> {
-    let (output, said) = Program::new()?.run(&["marks", "sees_the_mark"], "1")?;
-    ensure!(
-        output.status.success() && said.contains("2 passed"),
-        "{said}"
-    );
-    Ok(())
+    all_pass(&["marks", "sees_the_mark"], "1", "2 passed")
 }
 
 /// Whether all that took part has gone.

@@ -86,9 +86,6 @@ pub struct Container {
 impl Container {
     /// Boots, and waits until that is done. `ringd` and `ringctl` are in `/usr/local/bin`, the repository in
     /// `/src`; no unit is there but those of systemd.
-    ///
-    /// # Errors
-    /// Says what the machine lacks, or what systemd said.
     pub fn boot(node: &Node, binaries: Binaries) -> Result<Self> {
         needs::check()?;
         let folder = tempfile::tempdir_in("/run").context("cannot make a folder in /run")?;
@@ -197,21 +194,16 @@ impl Container {
     }
 
     /// The node that it is on.
-    #[must_use]
     pub fn node(&self) -> &Node {
         &self.node
     }
 
     /// Where a file of its is to be found from outside.
-    #[must_use]
     pub fn path(&self, inside: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{inside}", self.init))
     }
 
     /// Writes a file of it, with the folders above.
-    ///
-    /// # Errors
-    /// If its file system refuses, which for most of `/usr` it does.
     pub fn write(&self, inside: &str, mode: u32, text: &str) -> Result<()> {
         let path = self.path(inside);
         if let Some(parent) = path.parent() {
@@ -230,7 +222,6 @@ impl Container {
     }
 
     /// A command to be run inside, as root, in `/src`, with a control group and an environment like a login's.
-    #[must_use]
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command
@@ -245,9 +236,6 @@ impl Container {
     }
 
     /// Runs a command inside, however it ends.
-    ///
-    /// # Errors
-    /// If it cannot be started.
     pub fn output(&self, line: &[&str]) -> Result<Output> {
         let (program, arguments) = line.split_first().context("there is no command")?;
         let output = self.command(program).args(arguments).output();
@@ -255,9 +243,6 @@ impl Container {
     }
 
     /// Runs a command inside that succeeds, and gives what it prints.
-    ///
-    /// # Errors
-    /// If it fails: says what it printed.
     pub fn run(&self, line: &[&str]) -> Result<String> {
         let output = self.output(line)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -272,25 +257,16 @@ impl Container {
     }
 
     /// Runs lines of shell inside, of which none fails, and gives what they print.
-    ///
-    /// # Errors
-    /// If one fails.
     pub fn sh(&self, lines: &str) -> Result<String> {
         self.run(&["sh", "-euc", lines])
     }
 
     /// Installs `ringd@.service` and its user as README says. It is neither enabled nor started.
-    ///
-    /// # Errors
-    /// With the words of what failed.
     pub fn install_service(&self) -> Result<()> {
         self.sh(INSTALL).map(drop)
     }
 
     /// Adds lines to a unit, as `systemctl edit` does.
-    ///
-    /// # Errors
-    /// With systemd's own words.
     pub fn edit(&self, unit: &str, lines: &str) -> Result<()> {
         let path = format!("/etc/systemd/system/{unit}.d/override.conf");
         self.write(&path, 0o644, lines)?;
@@ -298,18 +274,12 @@ impl Container {
     }
 
     /// A property of a unit, as `systemctl show` has it.
-    ///
-    /// # Errors
-    /// With systemd's own words.
     pub fn show(&self, unit: &str, property: &str) -> Result<String> {
         let value = self.run(&["systemctl", "show", "--value", "-p", property, unit])?;
         Ok(value.trim().to_owned())
     }
 
     /// Waits until a property of a unit is as `wanted`, and gives it.
-    ///
-    /// # Errors
-    /// If it does not become so in time: says what it is.
     pub fn wait_for(
         &self,
         unit: &str,
@@ -332,15 +302,11 @@ impl Container {
     }
 
     /// The lines of its journal so far: `Nov 22 16:00:00 ringd[42]: text`.
-    #[must_use]
     pub fn journal(&self) -> Vec<String> {
         self.journal.all()
     }
 
     /// Waits for a line of its journal, be it there already or not.
-    ///
-    /// # Errors
-    /// If it does not come in time.
     pub fn wait_for_line(
         &self,
         timeout: Duration,
@@ -350,9 +316,6 @@ impl Container {
     }
 
     /// Waits for a line of its journal after the first `from` lines.
-    ///
-    /// # Errors
-    /// If it does not come in time.
     pub fn wait_for_line_from(
         &self,
         from: usize,

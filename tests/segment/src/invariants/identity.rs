@@ -30,9 +30,6 @@ pub struct Identities {
 /// - a chain is handed on by its holder, to one successor;
 /// - it begins with its author, under a number larger than that author's last;
 /// - its progress grows.
-///
-/// # Errors
-/// Shows the first frame that breaks a rule.
 pub fn check_identities(frames: &[Seen]) -> Result<()> {
     let mut identities = Identities::default();
     frames.iter().try_for_each(|seen| identities.see(seen))
@@ -41,7 +38,6 @@ pub fn check_identities(frames: &[Seen]) -> Result<()> {
 impl Identities {
     /// Expects that these authors lose their state files, and use numbers again. Of their chains
     /// it is only checked that no two nodes hold equal tokens: the clock keeps those apart.
-    #[must_use]
     pub fn with_forgetful(authors: impl IntoIterator<Item = MacAddr>) -> Self {
         Self {
             forgetful: authors.into_iter().collect(),
@@ -49,11 +45,7 @@ impl Identities {
         }
     }
 
-    /// Takes the next frame.
-    ///
-    /// # Errors
-    /// If it breaks a rule, see [`check_identities`]. The first holder of a token stays in the
-    /// right.
+    /// Takes the next frame. The first holder of a token stays in the right.
     pub fn see(&mut self, seen: &Seen) -> Result<()> {
         match seen.message {
             Message::TokenIsHere { token, .. } => self.hold(token, seen.author, seen),

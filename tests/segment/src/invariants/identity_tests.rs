@@ -1,16 +1,6 @@
 use super::{Identities, check_identities};
-use crate::invariants::made_up::{here, mac, take, token};
+use crate::invariants::made_up::{assert_found, here, mac, take, token};
 use crate::wire::Seen;
-
-fn assert_found(frames: &[Seen], words: &str) {
-    let error = check_identities(frames)
-        .expect_err("the violation is there")
-        .to_string();
-    assert!(
-        error.contains(words),
-        "another violation was found: {error}"
-    );
-}
 
 #[test]
 fn a_ring_that_rotates_repeats_and_mints_passes() {
@@ -32,48 +22,45 @@ fn a_ring_that_rotates_repeats_and_mints_passes() {
 }
 
 #[test]
-fn two_holders_of_equal_tokens_are_found() {
-    let frames = [here(0, 1, token(5, 1, 1)), here(1, 2, token(5, 1, 1))];
-    assert_found(&frames, "equal tokens");
-}
-
-#[test]
-fn a_holder_other_than_the_one_that_it_was_offered_to_is_found() {
-    let frames = [
-        here(0, 1, token(5, 1, 1)),
-        take(1, 1, 2, token(6, 1, 1)),
-        here(2, 3, token(6, 1, 1)),
+fn each_violation_is_found() {
+    let cases: [(&[Seen], &str); 7] = [
+        // Two holders of equal tokens.
+        (
+            &[here(0, 1, token(5, 1, 1)), here(1, 2, token(5, 1, 1))],
+            "equal tokens",
+        ),
+        // A holder other than the one that it was offered to.
+        (
+            &[
+                here(0, 1, token(5, 1, 1)),
+                take(1, 1, 2, token(6, 1, 1)),
+                here(2, 3, token(6, 1, 1)),
+            ],
+            "equal tokens",
+        ),
+        // One token offered to two members.
+        (
+            &[take(1, 1, 2, token(6, 1, 1)), take(2, 1, 3, token(6, 1, 1))],
+            "equal tokens",
+        ),
+        // A chain handed to two successors at different progress.
+        (
+            &[take(1, 1, 2, token(6, 1, 1)), take(2, 1, 3, token(8, 1, 1))],
+            "hands on a chain",
+        ),
+        (
+            &[here(0, 1, token(9, 1, 1)), here(1, 1, token(7, 1, 1))],
+            "goes back",
+        ),
+        (&[here(0, 2, token(5, 1, 1))], "begins with"),
+        (
+            &[here(0, 1, token(5, 1, 4)), here(1, 1, token(9, 1, 3))],
+            "uses number",
+        ),
     ];
-    assert_found(&frames, "equal tokens");
-}
-
-#[test]
-fn one_token_offered_to_two_members_is_found() {
-    let frames = [take(1, 1, 2, token(6, 1, 1)), take(2, 1, 3, token(6, 1, 1))];
-    assert_found(&frames, "equal tokens");
-}
-
-#[test]
-fn a_chain_handed_to_two_successors_at_different_progress_is_found() {
-    let frames = [take(1, 1, 2, token(6, 1, 1)), take(2, 1, 3, token(8, 1, 1))];
-    assert_found(&frames, "hands on a chain");
-}
-
-#[test]
-fn a_progress_that_goes_back_is_found() {
-    let frames = [here(0, 1, token(9, 1, 1)), here(1, 1, token(7, 1, 1))];
-    assert_found(&frames, "goes back");
-}
-
-#[test]
-fn a_chain_that_does_not_begin_with_its_author_is_found() {
-    assert_found(&[here(0, 2, token(5, 1, 1))], "begins with");
-}
-
-#[test]
-fn a_number_used_before_is_found() {
-    let frames = [here(0, 1, token(5, 1, 4)), here(1, 1, token(9, 1, 3))];
-    assert_found(&frames, "uses number");
+    for (frames, words) in cases {
+        assert_found(check_identities(frames), words);
+    }
 }
 
 #[test]

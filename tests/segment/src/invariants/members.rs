@@ -9,9 +9,6 @@ use crate::wire::{Digest, Seen};
 
 /// Checks that each of these nodes told, in the last of its frames that has a digest, the
 /// `expected` one.
-///
-/// # Errors
-/// Names the node that told another, or none.
 pub fn check_equal_digests(frames: &[Seen], alive: &[MacAddr], expected: Digest) -> Result<()> {
     let told = frames
         .iter()

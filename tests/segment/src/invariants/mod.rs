@@ -18,9 +18,6 @@ pub use tenures::{Tenure, check_fair_rotation, tenures};
 use crate::wire::{Message, Seen};
 
 /// Every frame is one that the protocol allows a node to send.
-///
-/// # Errors
-/// Shows the first frame that is not.
 pub fn check_well_formed(frames: &[Seen]) -> Result<()> {
     for seen in frames {
         match &seen.message {
@@ -37,9 +34,6 @@ pub fn check_well_formed(frames: &[Seen]) -> Result<()> {
 
 /// All that must hold at any time, in a ring in any trouble: well-formed frames and identities
 /// that name one tenure each.
-///
-/// # Errors
-/// Shows the first violation.
 pub fn check_all(frames: &[Seen]) -> Result<()> {
     check_well_formed(frames)?;
     check_identities(frames)

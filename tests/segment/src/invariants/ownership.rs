@@ -58,9 +58,6 @@ pub struct Rival {
 
 /// Checks that since `from` all claims belong to one token as it goes round: one chain, or chains
 /// that its holders minted in its place, with growing progress. And that there is one.
-///
-/// # Errors
-/// Shows the first claim that belongs to another token.
 pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
     if let Some(rival) = first_rival(frames, from, ON_THE_WAY) {
         bail!(rival.text);
@@ -76,7 +73,6 @@ pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
 
 /// The first claim since `from` that belongs to another token than the ones before it, see
 /// [`check_one_owner`]. `on_the_way`: how long a frame may take to a node and the node to act.
-#[must_use]
 pub fn first_rival(frames: &[Seen], from: Duration, on_the_way: Duration) -> Option<Rival> {
     let mut chains = HashSet::new();
     let mut newest: Option<Claim<'_>> = None;
@@ -162,7 +158,6 @@ fn check_late(
 
 /// The nodes that claimed the token since `from`, each as often as it became the owner, with the
 /// time of its first claim.
-#[must_use]
 pub fn owner_changes(frames: &[Seen], from: Duration) -> Vec<(Duration, MacAddr)> {
     let mut changes: Vec<(Duration, MacAddr)> = Vec::new();
     for claim in frames

@@ -21,7 +21,6 @@ pub struct Tenure {
 
 /// The tenures in order, by what the holders themselves said. An offer that was not taken up is
 /// none.
-#[must_use]
 pub fn tenures(frames: &[Seen]) -> Vec<Tenure> {
     let mut known = HashSet::new();
     let mut tenures = Vec::new();
@@ -47,9 +46,6 @@ pub fn tenures(frames: &[Seen]) -> Vec<Tenure> {
 
 /// Checks that the members, all of them alive and without work, had the token equally often but
 /// for `slack` turns, and at least `least` times each.
-///
-/// # Errors
-/// Shows the counts.
 pub fn check_fair_rotation(
     tenures: &[Tenure],
     members: &[MacAddr],

@@ -19,17 +19,11 @@ fn an_offer_that_nobody_takes_up_is_no_tenure() {
 
 #[test]
 fn equal_shares_pass_and_unequal_ones_are_found() {
-    let frames: Vec<_> = (0..9_u8)
-        .map(|turn| {
-            take(
-                u64::from(turn),
-                turn % 3 + 1,
-                (turn + 1) % 3 + 1,
-                token(6 + u64::from(turn), 1, 1),
-            )
-        })
-        .collect();
-    let all = tenures(&frames);
+    let frames = (0..9).map(|turn: u8| {
+        let (at, from, to) = (turn.into(), turn % 3 + 1, (turn + 1) % 3 + 1);
+        take(at, from, to, token(6 + at, 1, 1))
+    });
+    let all = tenures(&frames.collect::<Vec<_>>());
     let members = [mac(1), mac(2), mac(3)];
     check_fair_rotation(&all, &members, 3, 0).expect("each had three turns");
     check_fair_rotation(&all[..7], &members, 1, 0).expect_err("one had three turns, two had two");

@@ -39,7 +39,6 @@ thread_local! {
 /// In each world one test follows another. Those that say [`Test::exclusive`] come last, each with
 /// nothing beside it. A failed test shows what its daemons said last and where its frames were
 /// saved. At the end the tests that took longest are named.
-#[must_use]
 pub fn main(mut tests: Vec<Test>) -> ExitCode {
     if world::is_inside() {
         return worker::work(&tests);
@@ -89,7 +88,6 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
 }
 
 /// Whether this process deals the tests out, and is not one of those that run them.
-#[must_use]
 pub fn is_runner() -> bool {
     !world::is_inside() && !handle::is_worker()
 }
@@ -123,50 +121,41 @@ fn hand_over(
         Turn::beside_others(worlds)
     };
     let began = Instant::now();
-    let mut outcome = run_once(test, stalls);
-    if let Ok((
-        Report {
-            starved: Some(waited),
-            ..
-        },
-        _,
-    )) = &outcome
-    {
+    let mut report = run_once(test, stalls);
+    if let Ok(Some(waited)) = report.as_ref().map(|it| it.starved) {
         println!(
             "{}: the kernel has kept its daemons from the processors for {:.0} s, which is not its failure: once more",
             test.name(),
             waited.as_secs_f64()
         );
-        outcome = run_once(test, stalls);
+        report = run_once(test, stalls);
     }
     drop(turn);
-    let cost = began.elapsed();
-    let (report, said) = match outcome.context("there is no world for it") {
-        Ok(outcome) => outcome,
-        Err(error) => return (cost, Err(Failed::from(format!("{error:#}")))),
+    let outcome = match report.context("there is no world for it") {
+        Ok(Report { verdict, said, .. }) => {
+            if shows_all && !said.is_empty() {
+                eprintln!("{}:\n{said}", test.name());
+            }
+            verdict.map_err(|text| Failed::from(format!("{text}\n{said}")))
+        }
+        Err(error) => Err(Failed::from(format!("{error:#}"))),
     };
-    if shows_all && !said.is_empty() {
-        eprintln!("{}:\n{said}", test.name());
-    }
-    let failure = report
-        .verdict
-        .map_err(|text| Failed::from(format!("{text}\n{said}")));
-    (cost, failure)
+    (began.elapsed(), outcome)
 }
 
-/// Has a test run in this thread's world: how it went, and what was printed meanwhile.
-fn run_once(test: Test, stalls: &AtomicUsize) -> Result<(Report, String)> {
+/// Has a test run in this thread's world.
+fn run_once(test: Test, stalls: &AtomicUsize) -> Result<Report> {
     WORKER.with_borrow_mut(|worker| {
         let ready = match worker.take() {
             Some(ready) => ready,
             None => WorkerHandle::start()?,
         };
-        let (report, said) = worker.insert(ready).run(test.name());
+        let report = worker.insert(ready).run(test.name());
         stalls.fetch_add(report.stalls, Ordering::Relaxed);
         if report.verdict.is_err() {
             // What a failed test has left behind is nobody's.
             worker.take();
         }
-        Ok((report, said))
+        Ok(report)
     })
 }

@@ -1,58 +1,30 @@
 //! Whose turn it is: a bounded number of tests side by side, or one alone, among all test programs
-//! and benchmarks of a build. Where the build folder cannot be written the threads of one program
-//! keep to it all the same.
+//! and benchmarks of a build.
 
 use std::env;
 use std::fs::File;
-use std::path::PathBuf;
 use std::process;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-/// Among the threads of this program.
-static WITHIN: RwLock<()> = RwLock::new(());
-
 /// A test's turn, which ends with this.
 #[derive(Debug)]
-pub struct Turn {
-    _within: Within,
-    _locks: Vec<Flock<File>>,
-}
-
-#[derive(Debug)]
-enum Within {
-    Alone {
-        _guard: RwLockWriteGuard<'static, ()>,
-    },
-    BesideOthers {
-        _guard: RwLockReadGuard<'static, ()>,
-    },
-}
+pub struct Turn(#[expect(dead_code, reason = "they are held")] Vec<Flock<File>>);
 
 impl Turn {
     /// Waits until nothing else runs, and keeps it so.
     #[must_use]
     pub fn alone() -> Self {
-        // Nothing is kept under it that a panic could spoil.
-        let guard = WITHIN.write().unwrap_or_else(PoisonError::into_inner);
-        Self {
-            _within: Within::Alone { _guard: guard },
-            _locks: enter(FlockArg::LockExclusive).into_iter().collect(),
-        }
+        Self(enter(FlockArg::LockExclusive).into_iter().collect())
     }
 
     /// Waits until there is room beside others, who are `most` with this one.
     #[must_use]
     pub fn beside_others(most: usize) -> Self {
-        let guard = WITHIN.read().unwrap_or_else(PoisonError::into_inner);
         let among_others = enter(FlockArg::LockShared);
-        let slot = among_others.is_some().then(|| take_slot(most)).flatten();
-        Self {
-            _within: Within::BesideOthers { _guard: guard },
-            _locks: among_others.into_iter().chain(slot).collect(),
-        }
+        let slot = among_others.as_ref().and_then(|_| take_slot(most));
+        Self(among_others.into_iter().chain(slot).collect())
     }
 }
 
@@ -83,11 +55,12 @@ fn lock(name: &str, how: FlockArg) -> Option<Flock<File>> {
     }
 }
 
+/// Opens a file beside the program, or among temporary files where that folder cannot be written.
 fn open(name: &str) -> Option<File> {
-    File::create(folder()?.join(format!("segment-{name}.lock"))).ok()
-}
-
-fn folder() -> Option<PathBuf> {
+    let name = format!("segment-{name}.lock");
     let program = env::current_exe().ok()?;
-    Some(program.parent()?.to_owned())
+    let beside = File::create(program.with_file_name(&name));
+    beside
+        .or_else(|_| File::create(env::temp_dir().join(&name)))
+        .ok()
 }

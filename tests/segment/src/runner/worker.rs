@@ -20,17 +20,18 @@ use crate::{exhibits, world};
 /// What the worker says first.
 pub(crate) const READY: &str = "ready";
 
-/// How a test went: why it failed.
-pub(crate) type Verdict = Result<(), String>;
-
 /// What the runner is told of a test that has run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    pub(crate) verdict: Verdict,
+    /// Why it failed.
+    pub(crate) verdict: Result<(), String>,
     /// How often one of its daemons was made to stand still.
     pub(crate) stalls: usize,
     /// It has failed, and the kernel has kept it from the processors for so long.
     pub(crate) starved: Option<Duration>,
+    /// What was printed meanwhile.
+    #[serde(skip)]
+    pub(crate) said: String,
 }
 
 /// Works until the runner is gone.
@@ -90,6 +91,7 @@ fn run(test: &Test, plan: Option<Plan>) -> Report {
         verdict,
         stalls,
         starved,
+        said: String::new(),
     }
 }
 
