@@ -17,9 +17,6 @@ pub struct Burners {
 
 impl Burners {
     /// Starts some, at normal priority: `program` again, which calls [`burn_if_asked`].
-    ///
-    /// # Errors
-    /// If the program cannot be started.
     pub fn start(program: &std::path::Path, count: u32) -> Result<Self> {
         let mut burners = Self::default();
         for _ in 0..count {

@@ -30,7 +30,6 @@ pub struct Station {
 
 impl Station {
     /// Its address.
-    #[must_use]
     pub fn address(&self) -> MacAddr {
         // The run itself wrote it; one that was edited matches no frame.
         self.mac.parse().unwrap_or_default()
@@ -43,7 +42,6 @@ pub struct Cast(pub Vec<Station>);
 
 impl Cast {
     /// Daemons first, then members, then the stranger.
-    #[must_use]
     pub fn new(macs: &[MacAddr], daemons: usize, members: usize) -> Self {
         let stations = macs.iter().enumerate().map(|(place, mac)| {
             let (part, name) = if place < daemons {
@@ -71,7 +69,6 @@ impl Cast {
     }
 
     /// The places of all who are in the ring.
-    #[must_use]
     pub fn ring(&self) -> Vec<usize> {
         self.places(Part::Daemon)
             .chain(self.places(Part::Member))
@@ -79,13 +76,11 @@ impl Cast {
     }
 
     /// The place of an address.
-    #[must_use]
     pub fn place_of(&self, mac: MacAddr) -> Option<usize> {
         self.0.iter().position(|station| station.address() == mac)
     }
 
     /// What to call a place.
-    #[must_use]
     pub fn name(&self, place: usize) -> &str {
         self.0.get(place).map_or("?", |station| &station.name)
     }

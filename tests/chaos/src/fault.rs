@@ -22,25 +22,13 @@ pub enum Fault {
         percent: u32,
     },
     /// SIGSTOP, and SIGCONT when the fault is over.
-    Stop {
-        /// The daemon.
-        station: usize,
-    },
+    Stop(usize),
     /// The cable is pulled: the station loses its carrier.
-    Carrier {
-        /// The station.
-        station: usize,
-    },
+    Carrier(usize),
     /// Nothing gets through, and the station does not notice.
-    Cut {
-        /// The station.
-        station: usize,
-    },
-    /// The segment falls into islands.
-    Islands {
-        /// The island of each port.
-        sides: Vec<usize>,
-    },
+    Cut(usize),
+    /// The segment falls into islands: the island of each port.
+    Islands(Vec<usize>),
     /// What one station sends does not get to some others, but what they send gets to it.
     OneWay {
         /// Who sends in vain.
@@ -49,25 +37,13 @@ pub enum Fault {
         to: Vec<usize>,
     },
     /// The station sends, and hears nothing.
-    Deaf {
-        /// The daemon.
-        station: usize,
-    },
+    Deaf(usize),
     /// What the station sends to one station alone is lost.
-    Unicast {
-        /// The daemon.
-        station: usize,
-    },
+    Unicast(usize),
     /// What is sent to all does not reach the station.
-    Broadcast {
-        /// The daemon.
-        station: usize,
-    },
+    Broadcast(usize),
     /// The disk with the station's state file is full.
-    Disk {
-        /// The daemon.
-        station: usize,
-    },
+    Disk(usize),
     /// The station's interface carries short frames only, and it is told so.
     Narrow {
         /// The daemon.
@@ -84,38 +60,15 @@ pub enum Fault {
         /// The longest delay.
         delay: Duration,
     },
-    /// The stranger sends malformed frames, valid ones at the wrong time and replays.
-    Garbage {
-        /// Frames a second.
-        rate: u32,
-    },
-    /// Processes that only burn CPU.
-    Starve {
-        /// How many.
-        burners: u32,
-    },
+    /// The stranger sends malformed frames, valid ones at the wrong time and replays: so many a second.
+    Garbage(u32),
+    /// So many processes that only burn CPU.
+    Starve(u32),
 }
 
 impl Fault {
-    /// The words of [`Fault::kind`].
-    pub const KINDS: [&str; 16] = [
-        "kill",
-        "amnesia",
-        "stop",
-        "carrier",
-        "cut",
-        "islands",
-        "one-way",
-        "deaf",
-        "unicast",
-        "broadcast",
-        "disk",
-        "narrow",
-        "weather",
-        "garbage",
-        "starve",
-        "constants",
-    ];
+    /// How many words there are for [`Fault::kind`].
+    pub const KINDS: usize = 16;
 
     /// A fault and how long it lasts.
     pub fn random(dice: &mut Rng, daemons: usize, ports: usize) -> (Self, Duration) {
@@ -126,14 +79,14 @@ impl Fault {
                 let forgets = dice.u32(..3) == 0;
                 (Self::Kill { station, forgets }, ms(dice, 300, 2500))
             }
-            3 => (Self::Stop { station }, ms(dice, 20, 350)),
-            4 | 5 => (Self::Stop { station }, ms(dice, 900, 3000)),
-            6 => (Self::Carrier { station }, ms(dice, 100, 2000)),
-            7 => (Self::Cut { station }, ms(dice, 100, 2500)),
+            3 => (Self::Stop(station), ms(dice, 20, 350)),
+            4 | 5 => (Self::Stop(station), ms(dice, 900, 3000)),
+            6 => (Self::Carrier(station), ms(dice, 100, 2000)),
+            7 => (Self::Cut(station), ms(dice, 100, 2500)),
             8..=10 => {
                 let islands = dice.usize(2..=4);
                 let sides = (0..ports).map(|_| dice.usize(..islands)).collect();
-                (Self::Islands { sides }, ms(dice, 300, 3000))
+                (Self::Islands(sides), ms(dice, 300, 3000))
             }
             11 => {
                 let from = dice.usize(..ports - 1);
@@ -150,86 +103,82 @@ impl Fault {
                 (weather, ms(dice, 500, 3000))
             }
             14 => {
-                let rate = dice.u32(20..200);
-                (Self::Garbage { rate }, ms(dice, 800, 2500))
+                let garbage = Self::Garbage(dice.u32(20..200));
+                (garbage, ms(dice, 800, 2500))
             }
-            15 => (Self::Deaf { station }, ms(dice, 600, 3000)),
-            16 => (Self::Unicast { station }, ms(dice, 600, 3500)),
+            15 => (Self::Deaf(station), ms(dice, 600, 3000)),
+            16 => (Self::Unicast(station), ms(dice, 600, 3500)),
             17 => {
                 let mtu = dice.u16(100..600);
                 (Self::Narrow { station, mtu }, ms(dice, 600, 3000))
             }
-            18 => (Self::Broadcast { station }, ms(dice, 600, 3500)),
-            19 => (Self::Disk { station }, ms(dice, 600, 3000)),
+            18 => (Self::Broadcast(station), ms(dice, 600, 3500)),
+            19 => (Self::Disk(station), ms(dice, 600, 3000)),
             20 => {
                 let percent = if dice.bool() { 50 } else { 200 };
                 (Self::Constants { station, percent }, ms(dice, 900, 3000))
             }
             _ => {
                 let burners = dice.u32(2..=6);
-                (Self::Starve { burners }, ms(dice, 800, 3000))
+                (Self::Starve(burners), ms(dice, 800, 3000))
             }
         }
     }
 
     /// In a word.
-    #[must_use]
     pub fn kind(&self) -> &'static str {
-        let index = match self {
-            Self::Kill { forgets: false, .. } => 0,
-            Self::Kill { forgets: true, .. } => 1,
-            Self::Stop { .. } => 2,
-            Self::Carrier { .. } => 3,
-            Self::Cut { .. } => 4,
-            Self::Islands { .. } => 5,
-            Self::OneWay { .. } => 6,
-            Self::Deaf { .. } => 7,
-            Self::Unicast { .. } => 8,
-            Self::Broadcast { .. } => 9,
-            Self::Disk { .. } => 10,
-            Self::Narrow { .. } => 11,
-            Self::Weather { .. } => 12,
-            Self::Garbage { .. } => 13,
-            Self::Starve { .. } => 14,
-            Self::Constants { .. } => 15,
-        };
-        Self::KINDS[index]
+        match self {
+            Self::Kill { forgets: false, .. } => "kill",
+            Self::Kill { forgets: true, .. } => "amnesia",
+            Self::Stop(_) => "stop",
+            Self::Carrier(_) => "carrier",
+            Self::Cut(_) => "cut",
+            Self::Islands(_) => "islands",
+            Self::OneWay { .. } => "one-way",
+            Self::Deaf(_) => "deaf",
+            Self::Unicast(_) => "unicast",
+            Self::Broadcast(_) => "broadcast",
+            Self::Disk(_) => "disk",
+            Self::Narrow { .. } => "narrow",
+            Self::Weather { .. } => "weather",
+            Self::Garbage(_) => "garbage",
+            Self::Starve(_) => "starve",
+            Self::Constants { .. } => "constants",
+        }
     }
 
     /// The thing that it breaks: one such fault at a time.
-    #[must_use]
     pub fn resource(&self) -> String {
         match self {
             // Who is killed while its disk is full has lost its state file as well.
             Self::Kill { station, .. }
             | Self::Constants { station, .. }
-            | Self::Stop { station }
-            | Self::Disk { station } => {
+            | Self::Stop(station)
+            | Self::Disk(station) => {
                 format!("process {station}")
             }
-            Self::Carrier { station }
-            | Self::Cut { station }
-            | Self::Deaf { station }
-            | Self::Unicast { station }
-            | Self::Broadcast { station }
+            Self::Carrier(station)
+            | Self::Cut(station)
+            | Self::Deaf(station)
+            | Self::Unicast(station)
+            | Self::Broadcast(station)
             | Self::Narrow { station, .. } => format!("port {station}"),
             _ => self.kind().to_owned(),
         }
     }
 
     /// The stations that it befalls; none: all.
-    #[must_use]
     pub fn stations(&self) -> Vec<usize> {
         match self {
             Self::Kill { station, .. }
             | Self::Constants { station, .. }
-            | Self::Stop { station }
-            | Self::Carrier { station }
-            | Self::Cut { station }
-            | Self::Deaf { station }
-            | Self::Unicast { station }
-            | Self::Broadcast { station }
-            | Self::Disk { station }
+            | Self::Stop(station)
+            | Self::Carrier(station)
+            | Self::Cut(station)
+            | Self::Deaf(station)
+            | Self::Unicast(station)
+            | Self::Broadcast(station)
+            | Self::Disk(station)
             | Self::Narrow { station, .. }
             | Self::OneWay { from: station, .. } => vec![*station],
             _ => Vec::new(),
@@ -237,7 +186,6 @@ impl Fault {
     }
 
     /// In a few words.
-    #[must_use]
     pub fn detail(&self) -> String {
         match self {
             Self::Kill { forgets: false, .. } => "SIGKILL, then started again".to_owned(),
@@ -247,10 +195,10 @@ impl Fault {
             Self::Constants { percent, .. } => {
                 format!("SIGKILL, then started again with a heartbeat of {percent} %")
             }
-            Self::Stop { .. } => "SIGSTOP, then SIGCONT".to_owned(),
-            Self::Carrier { .. } => "cable pulled, then put back".to_owned(),
-            Self::Cut { .. } => "cut off without a sign".to_owned(),
-            Self::Islands { sides } => {
+            Self::Stop(_) => "SIGSTOP, then SIGCONT".to_owned(),
+            Self::Carrier(_) => "cable pulled, then put back".to_owned(),
+            Self::Cut(_) => "cut off without a sign".to_owned(),
+            Self::Islands(sides) => {
                 let sides: Vec<String> = sides.iter().map(usize::to_string).collect();
                 format!("station by station: {}", sides.join(""))
             }
@@ -258,10 +206,10 @@ impl Fault {
                 let to: Vec<String> = to.iter().map(|to| (to + 1).to_string()).collect();
                 format!("does not reach {}", to.join(" "))
             }
-            Self::Deaf { .. } => "sends, and hears nothing".to_owned(),
-            Self::Unicast { .. } => "what it sends to one alone is lost".to_owned(),
-            Self::Broadcast { .. } => "what is sent to all does not reach it".to_owned(),
-            Self::Disk { .. } => "its disk is full".to_owned(),
+            Self::Deaf(_) => "sends, and hears nothing".to_owned(),
+            Self::Unicast(_) => "what it sends to one alone is lost".to_owned(),
+            Self::Broadcast(_) => "what is sent to all does not reach it".to_owned(),
+            Self::Disk(_) => "its disk is full".to_owned(),
             Self::Narrow { mtu, .. } => format!("MTU {mtu}"),
             Self::Weather {
                 loss,
@@ -273,8 +221,8 @@ impl Fault {
                 duplication * 100.0,
                 delay.as_millis()
             ),
-            Self::Garbage { rate } => format!("{rate} garbage frames a second"),
-            Self::Starve { burners } => format!("{burners} CPU burners"),
+            Self::Garbage(rate) => format!("{rate} garbage frames a second"),
+            Self::Starve(burners) => format!("{burners} CPU burners"),
         }
     }
 }

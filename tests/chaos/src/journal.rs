@@ -121,9 +121,6 @@ pub struct Journal {
 
 impl Journal {
     /// Makes the file.
-    ///
-    /// # Errors
-    /// If the file system refuses.
     pub fn create(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let file =
@@ -134,9 +131,6 @@ impl Journal {
     }
 
     /// Writes down what happens now.
-    ///
-    /// # Errors
-    /// If the file system refuses.
     pub fn note(&self, what: What) -> Result<()> {
         let entry = Entry {
             at_ns: since_1970(now()),
@@ -151,15 +145,11 @@ impl Journal {
 }
 
 /// A time of the segment's clock, in nanoseconds since 1970.
-#[must_use]
 pub fn since_1970(at: Duration) -> u64 {
     u64::try_from((epoch() + at).as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Reads a journal. A line that was not written to its end is left out.
-///
-/// # Errors
-/// If there is none.
 pub fn read(folder: &Path) -> Result<Vec<Entry>> {
     let path = folder.join(FILE);
     let file = File::open(&path).with_context(|| format!("there is no {}", path.display()))?;

@@ -32,9 +32,6 @@ pub struct Recording {
 
 impl Recording {
     /// Makes the file, with an interface for each of the cast.
-    ///
-    /// # Errors
-    /// If the file system refuses.
     pub fn create(path: &Path, cast: &Cast) -> Result<Self> {
         let file =
             File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
@@ -56,9 +53,6 @@ impl Recording {
     }
 
     /// Adds frames.
-    ///
-    /// # Errors
-    /// If the file system refuses.
     pub fn add(&mut self, frames: &[Seen]) -> Result<()> {
         for seen in frames {
             let packet = EnhancedPacketBlock {
@@ -78,9 +72,6 @@ impl Recording {
 
 /// Reads a recording, in order of time since `start` (since 1970). What was not written to its
 /// end is left out.
-///
-/// # Errors
-/// If there is none, or it is no recording.
 pub fn read(path: &Path, start: Duration) -> Result<Vec<Seen>> {
     let file = File::open(path).with_context(|| format!("there is no {}", path.display()))?;
     let mut reader = PcapNgReader::new(BufReader::new(file)).map_err(explain)?;

@@ -10,7 +10,6 @@ use crate::check::{Evidence, Rule, Sample, Verdict};
 const TOLD: usize = 20;
 
 /// Returns what was done in a run, what was measured, and what broke a rule.
-#[must_use]
 pub fn text(evidence: &Evidence, verdict: &Verdict) -> String {
     let mut text = format!(
         "seed {}: {} cycles, {} faults, {} frames sent, {} delivered, {} of garbage\n",

@@ -47,9 +47,6 @@ pub struct Script {
 }
 
 /// Runs the whole script and leaves recordings, logs and journal in a folder.
-///
-/// # Errors
-/// If the machine refuses something; not if the ring fails, which the check finds.
 pub fn run(script: &Script, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let journal = Journal::create(folder)?;
@@ -172,7 +169,7 @@ impl Director<'_> {
 
     /// The time in which bounds are checked.
     fn calm(&mut self, stage: &mut Stage, cycle: &Cycle) -> Result<()> {
-        let burners = cycle.starved.then_some(Fault::Starve { burners: BURNERS });
+        let burners = cycle.starved.then_some(Fault::Starve(BURNERS));
         let id = self.next_fault;
         if let Some(burners) = &burners {
             self.next_fault += 1;

@@ -70,9 +70,6 @@ pub struct Props<'a> {
 }
 
 /// The segment, and who is on it.
-///
-/// # Errors
-/// If the kernel refuses.
 pub fn build(seed: u64) -> Result<(Segment, Cast)> {
     let layout = Layout::new(DAEMONS + MEMBERS + 1).random_macs(seed);
     let segment = layout.addresses().switch(seed)?;
@@ -87,9 +84,6 @@ pub fn build(seed: u64) -> Result<(Segment, Cast)> {
 
 impl Stage {
     /// Lets everybody start on a segment.
-    ///
-    /// # Errors
-    /// If something cannot be started.
     pub fn start(segment: Segment, cast: &Cast, props: &Props) -> Result<Self> {
         let (mut daemons, mut disks) = (Vec::new(), Vec::new());
         for place in cast.places(Part::Daemon) {
@@ -136,9 +130,6 @@ impl Stage {
     }
 
     /// Lets a fault begin; `id` names it.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn begin(&mut self, id: u32, fault: &Fault) -> Result<()> {
         match fault {
             Fault::Kill { station, forgets } => {
@@ -150,23 +141,23 @@ impl Stage {
             Fault::Constants { station, percent } => {
                 self.change_heartbeat(*station, self.heartbeat * *percent / 100)?;
             }
-            Fault::Stop { station } => self.daemons[*station].signal(Signal::SIGSTOP)?,
-            Fault::Carrier { station } => self.segment.lose_carrier(*station)?,
-            Fault::Cut { station } => self.segment.cut(*station)?,
-            Fault::Islands { sides } => self.rules(|rules| rules.side.clone_from(sides)),
+            Fault::Stop(station) => self.daemons[*station].signal(Signal::SIGSTOP)?,
+            Fault::Carrier(station) => self.segment.lose_carrier(*station)?,
+            Fault::Cut(station) => self.segment.cut(*station)?,
+            Fault::Islands(sides) => self.rules(|rules| rules.side.clone_from(sides)),
             Fault::OneWay { from, to } => self.rules(|rules| {
                 rules.blocked.extend(to.iter().map(|to| (*from, *to)));
             }),
-            Fault::Deaf { station } => self.rules(|rules| {
+            Fault::Deaf(station) => self.rules(|rules| {
                 rules.blocked.extend(deafness(*station));
             }),
-            Fault::Unicast { station } => self.rules(|rules| {
+            Fault::Unicast(station) => self.rules(|rules| {
                 rules.broadcasts_only.insert(*station);
             }),
-            Fault::Broadcast { station } => self.rules(|rules| {
+            Fault::Broadcast(station) => self.rules(|rules| {
                 rules.unicasts_only.insert(*station);
             }),
-            Fault::Disk { station } => self.disks[*station].fill(STATE)?,
+            Fault::Disk(station) => self.disks[*station].fill(STATE)?,
             Fault::Narrow { station, mtu } => self.set_mtu(*station, *mtu)?,
             Fault::Weather {
                 loss,
@@ -176,11 +167,11 @@ impl Stage {
                 (rules.loss, rules.duplication) = (*loss, *duplication);
                 rules.delay = Duration::ZERO..*delay;
             }),
-            Fault::Garbage { rate } => {
+            Fault::Garbage(rate) => {
                 self.rules(|rules| rules.up[DAEMONS + MEMBERS] = true);
                 self.stranger.send(*rate);
             }
-            Fault::Starve { burners } => {
+            Fault::Starve(burners) => {
                 let burners = Burners::start(&self.program, *burners)?;
                 self.burners.insert(id, burners);
             }
@@ -189,41 +180,38 @@ impl Stage {
     }
 
     /// Ends a fault.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn undo(&mut self, id: u32, fault: &Fault) -> Result<()> {
         match fault {
             Fault::Kill { station, .. } => self.restart(*station)?,
             Fault::Constants { station, .. } => {
                 self.change_heartbeat(*station, self.heartbeat)?;
             }
-            Fault::Stop { station } => self.daemons[*station].signal(Signal::SIGCONT)?,
-            Fault::Carrier { station } => self.segment.regain_carrier(*station)?,
-            Fault::Cut { station } => self.segment.heal(*station)?,
-            Fault::Islands { .. } => self.rules(|rules| rules.side.fill(0)),
+            Fault::Stop(station) => self.daemons[*station].signal(Signal::SIGCONT)?,
+            Fault::Carrier(station) => self.segment.regain_carrier(*station)?,
+            Fault::Cut(station) => self.segment.heal(*station)?,
+            Fault::Islands(_) => self.rules(|rules| rules.side.fill(0)),
             Fault::OneWay { from, to } => {
                 self.unblock(to.iter().map(|to| (*from, *to)));
             }
-            Fault::Deaf { station } => self.unblock(deafness(*station)),
-            Fault::Unicast { station } => self.rules(|rules| {
+            Fault::Deaf(station) => self.unblock(deafness(*station)),
+            Fault::Unicast(station) => self.rules(|rules| {
                 rules.broadcasts_only.remove(station);
             }),
-            Fault::Broadcast { station } => self.rules(|rules| {
+            Fault::Broadcast(station) => self.rules(|rules| {
                 rules.unicasts_only.remove(station);
             }),
-            Fault::Disk { station } => self.free_disk(*station)?,
+            Fault::Disk(station) => self.free_disk(*station)?,
             Fault::Narrow { station, .. } => self.set_mtu(*station, MTU)?,
             Fault::Weather { .. } => self.rules(|rules| {
                 (rules.loss, rules.duplication) = (0.0, 0.0);
                 rules.delay = Duration::ZERO..Duration::ZERO;
             }),
-            Fault::Garbage { .. } => {
+            Fault::Garbage(_) => {
                 self.stranger.send(0);
                 // Its port goes down, and the switch forgets whom it claimed to be.
                 self.rules(|rules| rules.up[DAEMONS + MEMBERS] = false);
             }
-            Fault::Starve { .. } => drop(self.burners.remove(&id)),
+            Fault::Starve(_) => drop(self.burners.remove(&id)),
         }
         Ok(())
     }
@@ -236,18 +224,12 @@ impl Stage {
     }
 
     /// Kills a daemon.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn kill(&mut self, place: usize) -> Result<()> {
         self.killed.insert(place);
         self.daemons[place].kill()
     }
 
     /// Starts a daemon again that was killed.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn restart(&mut self, place: usize) -> Result<()> {
         self.killed.remove(&place);
         self.daemons[place].start()
@@ -262,9 +244,6 @@ impl Stage {
     }
 
     /// Notes the daemons that have ended by themselves.
-    ///
-    /// # Errors
-    /// If the kernel or the file system refuses.
     pub fn look_for_dead(&mut self, journal: &Journal) -> Result<()> {
         for (station, daemon) in self.daemons.iter_mut().enumerate() {
             if !self.killed.contains(&station) && !daemon.is_running()? {
@@ -277,9 +256,6 @@ impl Stage {
     }
 
     /// What all daemons say of themselves.
-    ///
-    /// # Errors
-    /// With ringctl's own words.
     pub fn statuses(&self) -> Result<Vec<(usize, serde_json::Value)>> {
         let daemons = self.daemons.iter().enumerate();
         daemons
@@ -289,9 +265,6 @@ impl Stage {
 
     /// Whether time namespaces give the daemons clocks of their own: one of them sees another
     /// offset than this process.
-    ///
-    /// # Errors
-    /// If a daemon has ended.
     pub fn clocks_differ(&self) -> Result<bool> {
         let own = fs::read_link("/proc/self/ns/time").ok();
         let daemon = self.daemons.last().context("there are daemons")?;
@@ -338,7 +311,6 @@ fn deafness(station: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// The file of a station's log.
-#[must_use]
 pub fn log_of(folder: &Path, place: usize) -> PathBuf {
     folder.join(format!("station-{}.log", place + 1))
 }

@@ -59,9 +59,6 @@ pub struct Stranger {
 
 impl Stranger {
     /// Lets it stand on a node, silent. `macs` are the stations that it writes to.
-    ///
-    /// # Errors
-    /// If the kernel refuses a packet socket.
     pub fn start(node: &Node, macs: Vec<MacAddr>, pool: Arc<Pool>, dice: Rng) -> Result<Self> {
         let orders = Arc::new(Orders::default());
         let mut life = Life {

@@ -31,9 +31,6 @@ pub struct Recorder {
 
 impl Recorder {
     /// Begins to record what arrives at the stations of the ring.
-    ///
-    /// # Errors
-    /// If the kernel or the file system refuses.
     pub fn new(segment: &Segment, cast: &Cast, folder: &Path) -> Result<Self> {
         let places = cast.ring().into_iter();
         let arrivals = places.map(|place| segment.node(place).arrivals());
@@ -48,9 +45,6 @@ impl Recorder {
     }
 
     /// Writes until it is over.
-    ///
-    /// # Errors
-    /// If the file system refuses.
     pub fn run(
         &mut self,
         segment: &Segment,
@@ -91,9 +85,6 @@ impl Recorder {
 }
 
 /// Notes whenever the machine is late: a sleep that lasts longer than TAKE_TIMEOUT too long.
-///
-/// # Errors
-/// If the thread cannot be started.
 pub fn start_metronome(
     timing: Timing,
     journal: Journal,

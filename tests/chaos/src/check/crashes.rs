@@ -9,7 +9,7 @@ use super::{Lateness, Rule, Sample, Verdict};
 
 /// The bound is one of time-outs. Four of them must fire and some frames travel, one after the
 /// other, and no machine does that in no time.
-pub const GRAIN: Duration = Duration::from_millis(5);
+const GRAIN: Duration = Duration::from_millis(5);
 /// Broadcasts a member for an election: it asks, stands, is told, and the winner says so.
 const BROADCASTS: usize = 5;
 
@@ -33,10 +33,7 @@ fn check_crash(
 ) {
     let (killed, victim) = (crash.span.from, crash.station);
     verdict.count("daemons killed in a calm while they claimed the token", 1);
-    let before = evidence.sent_in(Span {
-        from: cycle.begins,
-        to: crash.span.to.min(until),
-    });
+    let before = evidence.sent_in(Span::new(cycle.begins, crash.span.to.min(until)));
     let Some(last) = before.iter().rev().find(|seen| seen.port == victim) else {
         return;
     };
@@ -44,10 +41,7 @@ fn check_crash(
         .iter()
         .rev()
         .find(|it| it.port == victim && is_claim(it));
-    let after = evidence.sent_in(Span {
-        from: killed,
-        to: until,
-    });
+    let after = evidence.sent_in(Span::new(killed, until));
     let Some(successor) = elected(after, victim) else {
         if claim.is_some_and(|claim| !goes_on(after, victim, claim)) {
             let text = format!("nobody took the place of {}", evidence.cast.name(victim));

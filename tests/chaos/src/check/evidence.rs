@@ -26,14 +26,17 @@ pub struct Span {
 }
 
 impl Span {
+    /// From a time to another.
+    pub fn new(from: Duration, to: Duration) -> Self {
+        Self { from, to }
+    }
+
     /// How long it is.
-    #[must_use]
     pub fn length(&self) -> Duration {
         self.to.saturating_sub(self.from)
     }
 
     /// Whether a time lies in it.
-    #[must_use]
     pub fn holds(&self, at: Duration) -> bool {
         self.from <= at && at < self.to
     }
@@ -48,8 +51,6 @@ pub struct Done {
     pub kind: String,
     /// Whom it befell; none: all.
     pub stations: Vec<usize>,
-    /// In a few words.
-    pub detail: String,
 }
 
 /// A killed owner.
@@ -84,13 +85,9 @@ pub struct Cycle {
 
 impl Cycle {
     /// The calm, if the cycle came so far.
-    #[must_use]
     pub fn calm_span(&self) -> Option<Span> {
         let from = self.calm?;
-        Some(Span {
-            from,
-            to: self.ends,
-        })
+        Some(Span::new(from, self.ends))
     }
 
     fn take(&mut self, at: Duration, what: &What) {
@@ -99,17 +96,14 @@ impl Cycle {
                 (self.calm, self.starved) = (Some(at), *starved);
             }
             What::WantsBegin => {
-                self.wants = Some(Span { from: at, to: at });
+                self.wants = Some(Span::new(at, at));
             }
             What::WantsEnd => {
                 self.wants = self.wants.map(|wants| Span { to: at, ..wants });
             }
             What::Crash { station } => self.crashes.push(CrashTime {
                 station: *station,
-                span: Span {
-                    from: at,
-                    to: Duration::MAX,
-                },
+                span: Span::new(at, Duration::MAX),
             }),
             What::Restart { .. } => {
                 if let Some(crash) = self.crashes.last_mut() {
@@ -125,21 +119,6 @@ impl Cycle {
     }
 }
 
-/// A line of a station's log that tells its state, or its lateness.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// When.
-    pub at: Duration,
-    /// What it says.
-    pub event: String,
-    /// The new state.
-    pub to: Option<String>,
-    /// Why.
-    pub reason: Option<String>,
-    /// By how much it was late.
-    pub late: Duration,
-}
-
 /// Everything, with times since the start of the run.
 #[derive(Debug)]
 pub struct Evidence {
@@ -149,10 +128,6 @@ pub struct Evidence {
     pub complete: bool,
     /// The seed.
     pub seed: u64,
-    /// The length that was asked for.
-    pub asked: Duration,
-    /// Whether the daemons' clocks differed.
-    pub clocks_differ: bool,
     /// Who took part.
     pub cast: Cast,
     /// The protocol's constants.
@@ -167,8 +142,6 @@ pub struct Evidence {
     pub delivered: Vec<Seen>,
     /// What the stranger sent.
     pub garbage: Vec<Seen>,
-    /// Logs by place.
-    pub logs: Vec<Vec<Change>>,
     /// When the machine was late, and who noticed.
     pub late: Vec<(Span, String)>,
     /// Daemons that ended by themselves.
@@ -181,15 +154,11 @@ pub struct Evidence {
 
 impl Evidence {
     /// Nothing has happened yet to this cast.
-    #[must_use]
     pub fn empty(cast: Cast, timing: Timing) -> Self {
         Self {
             start: Duration::ZERO,
             complete: false,
             seed: 0,
-            asked: Duration::ZERO,
-            clocks_differ: false,
-            logs: vec![Vec::new(); cast.0.len()],
             cast,
             timing,
             cycles: Vec::new(),
@@ -205,9 +174,6 @@ impl Evidence {
     }
 
     /// Reads the folder of a run.
-    ///
-    /// # Errors
-    /// If it is no such folder.
     pub fn read(folder: &Path) -> Result<Self> {
         let entries = journal::read(folder)?;
         let mut this = Self::of_journal(&entries).context("the journal has no beginning")?;
@@ -218,26 +184,25 @@ impl Evidence {
             .partition(|seen| strangers.contains(&seen.port));
         this.delivered = recording::read(&folder.join(DELIVERED), this.start)?;
         for place in this.cast.ring() {
-            this.logs[place] = read_log(&log_of(folder, place), this.start)?;
+            let late = read_log(&log_of(folder, place), this.start)?;
+            let name = this.cast.name(place);
+            this.late
+                .extend(late.into_iter().map(|span| (span, name.to_owned())));
         }
-        this.add_lateness_of_logs();
         Ok(this)
     }
 
     /// The frames sent in a span.
-    #[must_use]
     pub fn sent_in(&self, span: Span) -> &[Seen] {
         within(&self.sent, span)
     }
 
     /// The frames that arrived in a span.
-    #[must_use]
     pub fn delivered_in(&self, span: Span) -> &[Seen] {
         within(&self.delivered, span)
     }
 
     /// The addresses that lost their state file at some time.
-    #[must_use]
     pub fn forgetful(&self) -> HashSet<MacAddr> {
         let amnesias = self.faults.iter().filter(|done| done.kind == "amnesia");
         let places = amnesias.flat_map(|done| &done.stations);
@@ -245,24 +210,19 @@ impl Evidence {
     }
 
     fn of_journal(entries: &[Entry]) -> Option<Self> {
-        let (first, run) = entries
-            .iter()
-            .find(|entry| matches!(entry.what, What::Run { .. }))
-            .map(|entry| (entry.at_ns, &entry.what))?;
-        let What::Run {
-            seed,
-            seconds,
-            cast,
-            constants,
-            clocks_differ,
-        } = run
-        else {
-            return None;
-        };
-        let mut this = Self::empty(cast.clone(), (*constants).into());
-        this.start = Duration::from_nanos(first);
-        (this.seed, this.asked) = (*seed, Duration::from_secs(*seconds));
-        this.clocks_differ = *clocks_differ;
+        let mut this = entries.iter().find_map(|entry| match &entry.what {
+            What::Run {
+                seed,
+                cast,
+                constants,
+                ..
+            } => Some(Self {
+                start: Duration::from_nanos(entry.at_ns),
+                seed: *seed,
+                ..Self::empty(cast.clone(), (*constants).into())
+            }),
+            _ => None,
+        })?;
         let mut open = HashMap::new();
         for entry in entries {
             let at = Duration::from_nanos(entry.at_ns).saturating_sub(this.start);
@@ -290,16 +250,12 @@ impl Evidence {
                 ..Cycle::default()
             }),
             What::Fault {
-                id,
-                kind,
-                stations,
-                detail,
+                id, kind, stations, ..
             } => {
                 let done = Done {
-                    span: Span { from: at, to: at },
+                    span: Span::new(at, at),
                     kind: kind.clone(),
                     stations: stations.clone(),
-                    detail: detail.clone(),
                 };
                 open.insert(*id, done);
             }
@@ -309,7 +265,7 @@ impl Evidence {
             })),
             What::Late { who, by_ns } => {
                 let from = at.saturating_sub(Duration::from_nanos(*by_ns));
-                self.late.push((Span { from, to: at }, who.clone()));
+                self.late.push((Span::new(from, at), who.clone()));
             }
             What::Died { station, status } => {
                 self.died.push((at, *station, status.clone()));
@@ -320,21 +276,6 @@ impl Evidence {
                 if let Some(cycle) = self.cycles.last_mut() {
                     cycle.take(at, what);
                 }
-            }
-        }
-    }
-
-    /// A daemon says at most once a second that it was late, and then that it was so before.
-    fn add_lateness_of_logs(&mut self) {
-        let second = Duration::from_secs(1);
-        for (place, log) in self.logs.iter().enumerate() {
-            for change in log.iter().filter(|it| it.event == "late_wake_up") {
-                let from = change.at.saturating_sub(change.late.max(second));
-                let span = Span {
-                    from,
-                    to: change.at,
-                };
-                self.late.push((span, self.cast.name(place).to_owned()));
             }
         }
     }
@@ -350,34 +291,29 @@ fn within(frames: &[Seen], span: Span) -> &[Seen] {
 struct Line {
     timestamp: String,
     event: String,
-    to: Option<String>,
-    reason: Option<String>,
     #[serde(default)]
     late_ns: u64,
 }
 
-/// The lines of a log that matter here. A line cut short by SIGKILL is left out.
-fn read_log(path: &Path, start: Duration) -> Result<Vec<Change>> {
+/// When a daemon was late, by its log: it says so at most once a second, and then that it was so before. A line cut
+/// short by SIGKILL is left out.
+fn read_log(path: &Path, start: Duration) -> Result<Vec<Span>> {
     let file = File::open(path).with_context(|| format!("there is no {}", path.display()))?;
-    let mut changes = Vec::new();
+    let mut late = Vec::new();
     for line in BufReader::new(file).lines() {
         let line = line.with_context(|| format!("cannot read {}", path.display()))?;
         let Ok(line) = serde_json::from_str::<Line>(&line) else {
             continue;
         };
-        if !["started", "state_changed", "late_wake_up"].contains(&line.event.as_str()) {
+        if line.event != "late_wake_up" {
             continue;
         }
         let time = humantime::parse_rfc3339(&line.timestamp)
             .with_context(|| format!("{} tells no time", path.display()))?;
         let at = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-        changes.push(Change {
-            at: at.saturating_sub(start),
-            event: line.event,
-            to: line.to,
-            reason: line.reason,
-            late: Duration::from_nanos(line.late_ns),
-        });
+        let (at, by) = (at.saturating_sub(start), Duration::from_nanos(line.late_ns));
+        let from = at.saturating_sub(by.max(Duration::from_secs(1)));
+        late.push(Span::new(from, at));
     }
-    Ok(changes)
+    Ok(late)
 }

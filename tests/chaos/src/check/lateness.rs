@@ -25,7 +25,6 @@ pub struct Lateness {
 
 impl Lateness {
     /// What the metronome, the members, the daemons and the frames themselves tell.
-    #[must_use]
     pub fn gather(evidence: &Evidence, transit: &Transit) -> Self {
         let mut spans: Vec<Span> = evidence.late.iter().map(|(span, _)| *span).collect();
         let witnesses = spans.len();
@@ -44,7 +43,6 @@ impl Lateness {
     }
 
     /// These times.
-    #[must_use]
     pub fn of(mut spans: Vec<Span>) -> Self {
         spans.sort_by_key(|span| span.from);
         let mut merged: Vec<Span> = Vec::new();
@@ -61,14 +59,12 @@ impl Lateness {
     }
 
     /// Whether the machine was late at some time from `from` to `to`.
-    #[must_use]
     pub fn disturbs(&self, from: Duration, to: Duration) -> bool {
         let next = self.spans.partition_point(|span| span.to < from);
         self.spans.get(next).is_some_and(|span| span.from <= to)
     }
 
     /// From when on the machine was in time up to `at`; `at` itself if it is late just then.
-    #[must_use]
     pub fn in_time_since(&self, at: Duration) -> Duration {
         let next = self.spans.partition_point(|span| span.from <= at);
         let last = next.checked_sub(1).map(|index| self.spans[index]);
@@ -120,10 +116,7 @@ fn slow_answers(evidence: &Evidence) -> Vec<Span> {
         open.retain(|(since, token, taker)| {
             let answered = *taker == author && answers(&seen.message, token);
             if answered && seen.at.saturating_sub(*since) > patience {
-                slow.push(Span {
-                    from: *since,
-                    to: seen.at,
-                });
+                slow.push(Span::new(*since, seen.at));
             }
             !answered && seen.at.saturating_sub(*since) < Duration::from_secs(2)
         });

@@ -20,8 +20,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-pub use crashes::GRAIN;
-pub use evidence::{Change, CrashTime, Cycle, Evidence, Span};
+pub use evidence::{CrashTime, Cycle, Evidence, Span};
 pub use lateness::{JUDGED, Lateness};
 
 /// Something that must not be.
@@ -70,7 +69,6 @@ impl Rule {
     ];
 
     /// In a few words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::EqualTokens => "1: no two nodes hold equal tokens",
@@ -130,9 +128,6 @@ impl Verdict {
 }
 
 /// Reads the folder of a run and checks it.
-///
-/// # Errors
-/// If it is no such folder.
 pub fn check(folder: &Path) -> Result<(Evidence, Verdict)> {
     let evidence = Evidence::read(folder)?;
     let verdict = judge(&evidence);
@@ -140,7 +135,6 @@ pub fn check(folder: &Path) -> Result<(Evidence, Verdict)> {
 }
 
 /// Checks what was read.
-#[must_use]
 pub fn judge(evidence: &Evidence) -> Verdict {
     let mut verdict = Verdict::default();
     let transit = wire::check(evidence, &mut verdict);

@@ -3,106 +3,99 @@
 use std::time::Duration;
 
 use ring_segment::invariants::first_rival;
-use ring_segment::is_claim;
+use ring_segment::{Seen, Timing, is_claim};
 
-use super::evidence::{Cycle, Evidence, Span};
+use super::evidence::{CrashTime, Evidence, Span};
 use super::{Lateness, Rule, Sample, Verdict};
 
 pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verdict) {
     for cycle in &evidence.cycles {
         let Some(calm) = cycle.calm else { continue };
-        let first_crash = cycle.crashes.first().map(|crash| crash.span.from);
-        let quiet = Span {
-            from: calm,
-            to: first_crash.unwrap_or(cycle.ends),
+        let look = |from: Duration, next: Option<&CrashTime>| {
+            let span = Span::new(from, next.map_or(cycle.ends, |next| next.span.from));
+            let frames = evidence.sent_in(span);
+            Look {
+                frames,
+                timing: evidence.timing,
+                lateness,
+                span,
+            }
         };
-        let last = look_for_rivals(evidence, lateness, quiet, verdict);
-        let first = look_for_the_first(evidence, lateness, quiet, verdict);
+        let quiet = look(calm, cycle.crashes.first());
+        let last = quiet.rivals(verdict);
+        let first = quiet.the_first(verdict);
         let settled = last.unwrap_or(calm).max(first.unwrap_or(calm));
         verdict.settling.push(Sample {
             at: calm,
             value: settled.saturating_sub(calm).as_secs_f64(),
             disturbed: cycle.starved || lateness.disturbs(calm, settled),
         });
-        look_for_silence(evidence, lateness, quiet, verdict);
+        quiet.silence(verdict);
         for (index, crash) in cycle.crashes.iter().enumerate() {
-            let next = cycle.crashes.get(index + 1).map(|next| next.span.from);
-            let span = Span {
-                from: crash.span.from,
-                to: next.unwrap_or(cycle.ends),
-            };
-            look_for_rivals(evidence, lateness, span, verdict);
+            look(crash.span.from, cycle.crashes.get(index + 1)).rivals(verdict);
         }
-        count(cycle, verdict);
+        verdict.count("calms", 1);
+        verdict.count("calms under CPU starvation", u64::from(cycle.starved));
     }
 }
 
-fn count(cycle: &Cycle, verdict: &mut Verdict) {
-    verdict.count("calms", 1);
-    verdict.count("calms under CPU starvation", u64::from(cycle.starved));
+/// A time in which the ring is judged.
+struct Look<'a> {
+    frames: &'a [Seen],
+    timing: Timing,
+    lateness: &'a Lateness,
+    span: Span,
 }
 
-/// Finds claims of a second owner for which neither the end of the faults nor the machine's own
-/// lateness accounts, and tells when the last claim of a second owner was made at all.
-fn look_for_rivals(
-    evidence: &Evidence,
-    lateness: &Lateness,
-    span: Span,
-    verdict: &mut Verdict,
-) -> Option<Duration> {
-    let bound = evidence.timing.one_owner_bound();
-    let frames = evidence.sent_in(span);
-    let (mut from, mut last) = (span.from, None);
-    while let Some(rival) = first_rival(frames, from, evidence.timing.take_timeout) {
-        let since = lateness.in_time_since(rival.at).max(span.from);
-        let after = rival.at.saturating_sub(since);
+impl Look<'_> {
+    /// Since when neither a fault nor the machine's own lateness accounts for what is seen at a time.
+    fn in_time_since(&self, at: Duration) -> Duration {
+        self.lateness.in_time_since(at).max(self.span.from)
+    }
+
+    /// Finds claims of a second owner for which neither the end of the faults nor the machine's own
+    /// lateness accounts, and tells when the last claim of a second owner was made at all.
+    fn rivals(&self, verdict: &mut Verdict) -> Option<Duration> {
+        let bound = self.timing.one_owner_bound();
+        let (mut from, mut last) = (self.span.from, None);
+        while let Some(rival) = first_rival(self.frames, from, self.timing.take_timeout) {
+            let after = rival.at.saturating_sub(self.in_time_since(rival.at));
+            if after > bound {
+                let trouble = format!("{after:.0?} after the last trouble, bound {bound:.0?}");
+                let text = format!("{trouble}: {}", rival.text);
+                verdict.find(rival.at, Rule::OneOwner, text);
+            }
+            verdict.count("claims of a second owner after the faults", 1);
+            last = Some(rival.at);
+            from = rival.at + Duration::from_nanos(1);
+        }
+        last
+    }
+
+    /// Somebody claims the token within the bound; tells when that was.
+    fn the_first(&self, verdict: &mut Verdict) -> Option<Duration> {
+        let bound = self.timing.one_owner_bound();
+        let first = self.frames.iter().find(|seen| is_claim(seen))?.at;
+        let after = first.saturating_sub(self.in_time_since(first));
         if after > bound {
-            let text = format!(
-                "{after:.0?} after the last trouble, bound {bound:.0?}: {}",
-                rival.text
-            );
-            verdict.find(rival.at, Rule::OneOwner, text);
+            let text = format!("the first owner spoke after {after:.0?}, bound {bound:.0?}");
+            verdict.find(first, Rule::OneOwner, text);
         }
-        verdict.count("claims of a second owner after the faults", 1);
-        last = Some(rival.at);
-        from = rival.at + Duration::from_nanos(1);
+        Some(first)
     }
-    last
-}
 
-/// Somebody claims the token within the bound; tells when that was.
-fn look_for_the_first(
-    evidence: &Evidence,
-    lateness: &Lateness,
-    span: Span,
-    verdict: &mut Verdict,
-) -> Option<Duration> {
-    let bound = evidence.timing.one_owner_bound();
-    let first = evidence.sent_in(span).iter().find(|seen| is_claim(seen))?;
-    let after = first
-        .at
-        .saturating_sub(lateness.in_time_since(first.at).max(span.from));
-    if after > bound {
-        let text = format!("the first owner spoke after {after:.0?}, bound {bound:.0?}");
-        verdict.find(first.at, Rule::OneOwner, text);
-    }
-    Some(first.at)
-}
-
-/// A ring with an owner says so all the time.
-fn look_for_silence(evidence: &Evidence, lateness: &Lateness, span: Span, verdict: &mut Verdict) {
-    let bound = evidence.timing.one_owner_bound();
-    let patience = evidence.timing.waiter_timeout();
-    let claims = evidence.sent_in(span).iter().filter(|seen| is_claim(seen));
-    let times = claims.map(|seen| seen.at).chain([span.to]);
-    let mut last = span.from;
-    for at in times {
-        let settled = lateness.in_time_since(at).max(span.from) + bound;
-        let silent = at.saturating_sub(last.max(settled));
-        if silent > patience {
-            let text = format!("nobody claimed the token for {silent:.0?}");
-            verdict.find(at, Rule::OneOwner, text);
+    /// A ring with an owner says so all the time.
+    fn silence(&self, verdict: &mut Verdict) {
+        let claims = self.frames.iter().filter(|seen| is_claim(seen));
+        let mut last = self.span.from;
+        for at in claims.map(|seen| seen.at).chain([self.span.to]) {
+            let settled = self.in_time_since(at) + self.timing.one_owner_bound();
+            let silent = at.saturating_sub(last.max(settled));
+            if silent > self.timing.waiter_timeout() {
+                let text = format!("nobody claimed the token for {silent:.0?}");
+                verdict.find(at, Rule::OneOwner, text);
+            }
+            last = at;
         }
-        last = at;
     }
 }

@@ -44,7 +44,7 @@ fn last_digests(
     from: Duration,
     to: Duration,
 ) -> HashMap<MacAddr, (Duration, Digest)> {
-    let frames = evidence.sent_in(Span { from, to }).iter();
+    let frames = evidence.sent_in(Span::new(from, to)).iter();
     frames
         .filter_map(|seen| Some((seen.author, (seen.at, seen.message.digest()?))))
         .collect()
@@ -113,7 +113,7 @@ fn compare_statuses(
 /// When a station last told another digest than the one that was told last of all.
 fn last_difference(evidence: &Evidence, calm: Duration, last: Duration) -> Duration {
     let to = last + Duration::from_nanos(1);
-    let frames = evidence.sent_in(Span { from: calm, to });
+    let frames = evidence.sent_in(Span::new(calm, to));
     let mut digests = frames
         .iter()
         .rev()

@@ -18,10 +18,7 @@ fn ms(millis: u64) -> Duration {
 }
 
 fn span(from: u64, to: u64) -> Span {
-    Span {
-        from: ms(from),
-        to: ms(to),
-    }
+    Span::new(ms(from), ms(to))
 }
 
 fn mac(place: usize) -> MacAddr {

@@ -32,32 +32,35 @@ fn check_cycle(
 ) {
     // The last want may be fulfilled a little later.
     let end = cycle.statuses.as_ref().map_or(wants.to, |(at, _)| *at);
-    let frames = evidence.sent_in(Span {
-        from: wants.from,
-        to: end,
-    });
+    let frames = evidence.sent_in(Span::new(wants.from, end));
     // A tenure that had begun before is none that comes before the want.
-    let whole = Span {
-        from: cycle.begins,
-        to: end,
-    };
+    let whole = Span::new(cycle.begins, end);
     let mut began = tenures(evidence.sent_in(whole));
     began.retain(|tenure| tenure.since >= wants.from);
     let mut began = began.iter().peekable();
     let mut open: HashMap<MacAddr, Want> = HashMap::new();
     let members = most_members(evidence, cycle);
+    let judge = |verdict: &mut Verdict, mac, want: &Want, until| {
+        let disturbed = lateness.disturbs(want.since, until);
+        verdict.services.push(Sample {
+            at: want.since,
+            value: f64::from(want.tenures),
+            disturbed,
+        });
+        if want.tenures > members + 1 && !disturbed {
+            let place = evidence.cast.place_of(mac);
+            let name = place.map_or("?", |it| evidence.cast.name(it));
+            let times = want.tenures;
+            let text = format!(
+                "{name} wanted the token, and others had it {times} times; the table has {members} members"
+            );
+            verdict.find(until, Rule::Service, text);
+        }
+    };
     for seen in frames {
         while let Some(tenure) = began.next_if(|tenure| tenure.since <= seen.at) {
             if let Some(want) = open.remove(&tenure.holder) {
-                judge(
-                    evidence,
-                    lateness,
-                    members,
-                    tenure.holder,
-                    &want,
-                    tenure.since,
-                    verdict,
-                );
+                judge(verdict, tenure.holder, &want, tenure.since);
             }
             for want in open.values_mut() {
                 want.tenures += 1;
@@ -82,7 +85,7 @@ fn check_cycle(
         }
     }
     for (mac, want) in open {
-        judge(evidence, lateness, members, mac, &want, end, verdict);
+        judge(verdict, mac, &want, end);
     }
 }
 
@@ -98,32 +101,4 @@ fn offered_thrice(frames: &[ring_segment::Seen], offer: &ring_segment::Seen) -> 
     let until = frames.partition_point(|seen| seen.at <= offer.at);
     let recent = frames[..until].iter().rev().take(200);
     recent.filter(|seen| seen.bytes == offer.bytes).count() >= 3
-}
-
-fn judge(
-    evidence: &Evidence,
-    lateness: &Lateness,
-    members: u32,
-    mac: MacAddr,
-    want: &Want,
-    until: Duration,
-    verdict: &mut Verdict,
-) {
-    let disturbed = lateness.disturbs(want.since, until);
-    verdict.services.push(Sample {
-        at: want.since,
-        value: f64::from(want.tenures),
-        disturbed,
-    });
-    let name = evidence
-        .cast
-        .place_of(mac)
-        .map_or("?", |it| evidence.cast.name(it));
-    if want.tenures > members + 1 && !disturbed {
-        let text = format!(
-            "{name} wanted the token, and others had it {} times; the table has {members} members",
-            want.tenures
-        );
-        verdict.find(until, Rule::Service, text);
-    }
 }

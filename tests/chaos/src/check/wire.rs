@@ -65,19 +65,13 @@ fn check_origins(evidence: &Evidence, verdict: &mut Verdict) {
 /// In a calm every frame arrives once, and at once, at everybody whom it is for.
 fn follow_frames(evidence: &Evidence, cycle: &Cycle, transit: &mut Transit, verdict: &mut Verdict) {
     let Some(calm) = cycle.calm else { return };
-    let whole = Span {
-        from: calm,
-        to: cycle.ends + EDGE,
-    };
+    let whole = Span::new(calm, cycle.ends + EDGE);
     let mut arrivals: HashMap<(usize, &[u8]), VecDeque<Duration>> = HashMap::new();
     for seen in evidence.delivered_in(whole) {
         let key = (seen.port, &seen.bytes[..]);
         arrivals.entry(key).or_default().push_back(seen.at);
     }
-    let inner = Span {
-        from: calm + EDGE,
-        to: cycle.ends.saturating_sub(EDGE),
-    };
+    let inner = Span::new(calm + EDGE, cycle.ends.saturating_sub(EDGE));
     let ring = evidence.cast.ring();
     let limit = evidence.timing.take_timeout;
     for seen in evidence.sent_in(inner) {
@@ -98,10 +92,7 @@ fn follow_frames(evidence: &Evidence, cycle: &Cycle, transit: &mut Transit, verd
                     let text = format!("lost in a calm on its way to {name}: {seen:?}");
                     verdict.find(seen.at, Rule::Instruments, text);
                 }
-                Some(at) if at > seen.at + limit => transit.slow.push(Span {
-                    from: seen.at,
-                    to: at,
-                }),
+                Some(at) if at > seen.at + limit => transit.slow.push(Span::new(seen.at, at)),
                 Some(_) => {}
             }
         }
@@ -126,10 +117,7 @@ fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict
     let Some(calm) = cycle.calm else { return };
     let timing = &evidence.timing;
     let end = cycle.crashes.first().map_or(cycle.ends, |it| it.span.from);
-    let settled = Span {
-        from: calm + timing.one_owner_bound(),
-        to: end,
-    };
+    let settled = Span::new(calm + timing.one_owner_bound(), end);
     let patience = timing.one_owner_bound();
     let mut open: HashMap<(MacAddr, Token), (Duration, u32)> = HashMap::new();
     for seen in evidence.sent_in(settled) {

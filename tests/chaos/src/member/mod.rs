@@ -80,7 +80,6 @@ pub struct Member {
 
 impl Member {
     /// A LOOSER that knows itself alone.
-    #[must_use]
     pub fn new(mac: MacAddr, ip: [u8; 16], timing: Timing, now: Duration) -> Self {
         Self {
             mac,
@@ -103,7 +102,6 @@ impl Member {
     }
 
     /// Its state as the protocol spells it.
-    #[must_use]
     pub fn state(&self) -> &'static str {
         match self.role {
             Role::Looser { .. } => "LOOSER",
@@ -113,7 +111,6 @@ impl Member {
     }
 
     /// Whether it wants the token and has not got it yet.
-    #[must_use]
     pub fn wants(&self) -> bool {
         self.wish.is_some()
     }
@@ -129,7 +126,6 @@ impl Member {
     }
 
     /// When [`Member::wake`] has something to do.
-    #[must_use]
     pub fn deadline(&self) -> Duration {
         let own = match &self.role {
             Role::Looser { ask } => *ask,

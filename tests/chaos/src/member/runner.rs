@@ -61,9 +61,6 @@ pub struct Says {
 }
 
 /// Lets a member live on a node.
-///
-/// # Errors
-/// If the kernel refuses a packet socket, or the file system the log.
 pub fn start(node: &Node, timing: Timing, dice: Rng, says: Says) -> Result<Handle> {
     let ip = node.ip().map_or([0; 16], |ip| ip.to_ipv6_mapped().octets());
     let log = File::create(&says.log).context("cannot write a member's log")?;

@@ -15,10 +15,15 @@ fn ms(millis: u64) -> Duration {
 }
 
 fn token(progress: u64) -> Token {
+    chain(progress, 1, 1)
+}
+
+fn chain(progress: u64, author: u8, number: u32) -> Token {
+    let author = mac(author);
     Token {
         progress,
-        author: mac(1),
-        number: 1,
+        author,
+        number,
     }
 }
 
@@ -27,17 +32,17 @@ fn from(at: u64, author: u8, to: MacAddr, message: &Message) -> Seen {
     Seen::read(ms(at), 0, bytes).expect("it is long enough")
 }
 
-fn here(progress: u64) -> Message {
+fn here(token: Token) -> Message {
     Message::TokenIsHere {
-        token: token(progress),
+        token,
         digest: Digest { size: 1, hash: 1 },
         data: vec![7],
     }
 }
 
-fn take(progress: u64) -> Message {
+fn take(token: Token) -> Message {
     Message::TakeToken {
-        token: token(progress),
+        token,
         digest: Digest { size: 1, hash: 1 },
         data: vec![7],
     }
@@ -50,7 +55,7 @@ fn waiter() -> Member {
         ms(0),
         &from(0, 3, MacAddr::broadcast(), &Message::WhereIsToken),
     );
-    member.hear(ms(1), &from(1, 1, MacAddr::broadcast(), &here(5)));
+    member.hear(ms(1), &from(1, 1, MacAddr::broadcast(), &here(token(5))));
     assert_eq!(member.state(), "WAITER");
     member
 }
@@ -58,7 +63,7 @@ fn waiter() -> Member {
 fn owner() -> (Member, Vec<Letter>) {
     let mut member = waiter();
     member.want(ms(2), HOLD);
-    let letters = member.hear(ms(2), &from(2, 1, mac(2), &take(6)));
+    let letters = member.hear(ms(2), &from(2, 1, mac(2), &take(token(6))));
     assert_eq!(member.state(), "OWNER");
     (member, letters)
 }
@@ -90,7 +95,7 @@ fn it_takes_acknowledges_works_and_hands_on_with_the_data() {
         panic!("one offer: {letters:?}");
     };
     assert_eq!((*to, offered.progress, &data[..]), (mac(3), 7, &[7][..]));
-    member.hear(ms(23), &from(23, 3, mac(2), &here(7)));
+    member.hear(ms(23), &from(23, 3, mac(2), &here(token(7))));
     assert_eq!(member.state(), "WAITER");
 }
 
@@ -105,11 +110,7 @@ fn a_chain_that_was_not_taken_is_not_offered_again() {
             _ => None,
         }));
     }
-    let minted = Token {
-        progress: 9,
-        author: mac(2),
-        number: 1,
-    };
+    let minted = chain(9, 2, 1);
     let expected = [(mac(3), token(7)); 3]
         .into_iter()
         .chain([(mac(1), minted)]);
@@ -120,14 +121,7 @@ fn a_chain_that_was_not_taken_is_not_offered_again() {
 fn a_giver_refuses_what_beats_its_token_but_not_its_offer() {
     let (mut member, _) = owner();
     member.wake(ms(22));
-    let rival = Message::TakeToken {
-        token: Token {
-            author: mac(0),
-            ..token(6)
-        },
-        digest: Digest { size: 1, hash: 1 },
-        data: Vec::new(),
-    };
+    let rival = take(chain(6, 0, 1));
     let letters = member.hear(ms(23), &from(23, 3, mac(2), &rival));
     let [(to, Message::TokenWasHereRecently { token: known, .. })] = &letters[..] else {
         panic!("one answer: {letters:?}");
@@ -139,31 +133,22 @@ fn a_giver_refuses_what_beats_its_token_but_not_its_offer() {
 #[test]
 fn what_is_old_is_not_taken() {
     let mut member = waiter();
-    let letters = member.hear(ms(2), &from(2, 1, mac(2), &take(5)));
+    let letters = member.hear(ms(2), &from(2, 1, mac(2), &take(token(5))));
     assert!(matches!(
         &letters[..],
         [(_, Message::TokenWasHereRecently { .. })]
     ));
-    let stale = member.hear(ms(90), &from(2, 1, mac(2), &take(6)));
+    let stale = member.hear(ms(90), &from(2, 1, mac(2), &take(token(6))));
     assert!(stale.is_empty() && member.state() == "WAITER");
 }
 
 #[test]
 fn of_two_tokens_the_stronger_survives() {
     let (mut member, _) = owner();
-    let weaker = Token {
-        progress: 4,
-        author: mac(3),
-        number: 9,
-    };
-    let claim = Message::TokenIsHere {
-        token: weaker,
-        digest: Digest { size: 1, hash: 1 },
-        data: Vec::new(),
-    };
+    let claim = here(chain(4, 3, 9));
     let letters = member.hear(ms(3), &from(3, 3, MacAddr::broadcast(), &claim));
     assert!(names(&letters, mac(3), 6) && names(&letters, MacAddr::broadcast(), 6));
-    member.hear(ms(4), &from(4, 1, MacAddr::broadcast(), &here(50)));
+    member.hear(ms(4), &from(4, 1, MacAddr::broadcast(), &here(token(50))));
     assert_eq!(member.state(), "WAITER");
 }
 
@@ -218,19 +203,7 @@ fn whoever_has_the_token_need_not_ask_for_it() {
 #[test]
 fn a_weaker_token_is_objected_to_once_the_stronger_one_is_silent() {
     let mut member = waiter();
-    let weaker = Token {
-        progress: 4,
-        author: mac(3),
-        number: 9,
-    };
-    let claim = |at| {
-        let message = Message::TokenIsHere {
-            token: weaker,
-            digest: Digest { size: 1, hash: 1 },
-            data: Vec::new(),
-        };
-        from(at, 3, MacAddr::broadcast(), &message)
-    };
+    let claim = |at| from(at, 3, MacAddr::broadcast(), &here(chain(4, 3, 9)));
     assert!(!names(&member.hear(ms(100), &claim(100)), mac(3), 5));
     assert!(names(&member.hear(ms(160), &claim(160)), mac(3), 5));
     assert!(!names(&member.hear(ms(200), &claim(200)), mac(3), 5));
@@ -240,11 +213,7 @@ fn a_weaker_token_is_objected_to_once_the_stronger_one_is_silent() {
 fn an_owner_that_is_told_of_a_stronger_token_outdoes_it() {
     let (mut member, _) = owner();
     let gone = Message::TokenWasHereRecently {
-        token: Token {
-            progress: 70,
-            author: mac(3),
-            number: 4,
-        },
+        token: chain(70, 3, 4),
         holder: mac(3),
     };
     let letters = member.hear(ms(3), &from(3, 3, mac(2), &gone));
@@ -267,7 +236,7 @@ fn who_hears_nobody_is_not_listened_to_as_an_owner_and_is_offered_nothing() {
         Seen::read(ms(at), 0, bytes).expect("it is long enough")
     };
     let (mut member, _) = owner();
-    member.hear(ms(3), &says(true, 3, 1, &here(50)));
+    member.hear(ms(3), &says(true, 3, 1, &here(token(50))));
     assert_eq!(member.state(), "OWNER");
     assert!(
         names(&member.wake(ms(22)), mac(3), 7),
@@ -279,10 +248,10 @@ fn who_hears_nobody_is_not_listened_to_as_an_owner_and_is_offered_nothing() {
         names(&member.wake(ms(22)), mac(1), 7),
         "not the one that wants and is deaf"
     );
-    let letters = waiter().hear(ms(150), &says(true, 150, 1, &here(50)));
+    let letters = waiter().hear(ms(150), &says(true, 150, 1, &here(token(50))));
     assert!(matches!(letters[..], [(to, Message::Ping { .. })] if to == mac(1)));
     let (mut member, _) = owner();
-    member.hear(ms(3), &says(true, 3, 1, &here(50)));
-    member.hear(ms(4), &says(false, 4, 1, &here(50)));
+    member.hear(ms(3), &says(true, 3, 1, &here(token(50))));
+    member.hear(ms(4), &says(false, 4, 1, &here(token(50))));
     assert_eq!(member.state(), "WAITER");
 }
