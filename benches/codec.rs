@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
+use criterion::{BenchmarkGroup, Criterion};
 use ring_codec::lab2::{self, MAX_DATA_LEN, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP};
 use ring_codec::stream::{StreamState, Streamed};
 use ring_codec::{DecodeError, andrews, ftn, jitterbug};
@@ -32,11 +32,6 @@ fn examples(format: &str) -> Vec<(String, Vec<u8>)> {
     examples
 }
 
-/// No kind may be without an example.
-fn require_all<K: Ord>(seen: &BTreeSet<K>, all: &[K]) {
-    assert_eq!(seen.len(), all.len(), "a kind has no example");
-}
-
 /// Enough for the longest frame and for every example.
 fn buffer() -> Vec<u8> {
     vec![0; lab2::MAX_FRAME_LEN]
@@ -47,25 +42,46 @@ fn see<T>(decoded: &T) {
     black_box(decoded);
 }
 
+/// Measures a format's worked examples. No kind may be without an example.
+fn format<K: Ord>(
+    c: &mut Criterion,
+    format: &str,
+    kinds: &[K],
+    measure: impl Fn(&mut Group<'_>, &str, &[u8]) -> K,
+) {
+    let mut group = c.benchmark_group(format);
+    let all = examples(format);
+    let seen = all.iter().map(|it| measure(&mut group, &it.0, &it.1));
+    let seen: BTreeSet<K> = seen.collect();
+    assert_eq!(seen.len(), kinds.len(), "a kind has no example");
+    group.finish();
+}
+
+fn both<T>(
+    group: &mut Group<'_>,
+    name: &str,
+    decode: impl Fn(),
+    encode: impl Fn(&mut Vec<u8>) -> T,
+) {
+    let mut buf = buffer();
+    group.bench_function(format!("decode/{name}"), |b| b.iter(&decode));
+    group.bench_function(format!("encode/{name}"), |b| {
+        b.iter(|| encode(black_box(&mut buf)));
+    });
+}
+
 fn lab2_frame(group: &mut Group<'_>, name: &str, bytes: &[u8]) -> lab2::Kind {
     let frame = lab2::Frame::decode(bytes).expect("an example");
-    let mut buf = buffer();
-    group.bench_function(format!("decode/{name}"), |b| {
-        b.iter(|| see(&lab2::Frame::decode(black_box(bytes))));
-    });
-    group.bench_function(format!("encode/{name}"), |b| {
-        b.iter(|| black_box(&frame).encode(lab2::ETHERTYPE, black_box(&mut buf)));
+    let decode = || see(&lab2::Frame::decode(black_box(bytes)));
+    both(group, name, decode, |buf| {
+        black_box(&frame).encode(lab2::ETHERTYPE, buf)
     });
     frame.message.kind()
 }
 
 fn lab2(c: &mut Criterion) {
+    format(c, "lab2", &lab2::Kind::ALL, lab2_frame);
     let mut group = c.benchmark_group("lab2");
-    let mut seen = BTreeSet::new();
-    for (name, bytes) in examples("lab2") {
-        seen.insert(lab2_frame(&mut group, &name, &bytes));
-    }
-    require_all(&seen, &lab2::Kind::ALL);
     for (name, bytes) in longest() {
         lab2_frame(&mut group, name, &bytes);
     }
@@ -123,78 +139,54 @@ fn jitterbug_message(bytes: &[u8]) -> Result<jitterbug::Message<'_>, DecodeError
 }
 
 fn jitterbug(c: &mut Criterion) {
-    let mut group = c.benchmark_group("jitterbug");
-    let mut seen = BTreeSet::new();
-    for (name, bytes) in examples("jitterbug") {
-        let message = jitterbug_message(&bytes).expect("an example");
-        let mut buf = buffer();
-        group.bench_function(format!("decode/{name}"), |b| {
-            let stream = |bytes| {
-                let (ended, max) = (StreamState::Ended, jitterbug::MAX_NODES);
-                jitterbug::Message::decode_stream(bytes, ended, max)
-            };
+    format(
+        c,
+        "jitterbug",
+        &jitterbug::Kind::ALL,
+        |group, name, bytes| {
+            let message = jitterbug_message(bytes).expect("an example");
+            let encode = |buf: &mut Vec<u8>| black_box(&message).encode(buf);
             if message.kind().is_datagram() {
-                b.iter(|| see(&jitterbug::Message::decode_datagram(black_box(&bytes))));
+                let decode = || see(&jitterbug::Message::decode_datagram(black_box(bytes)));
+                both(group, name, decode, encode);
             } else {
-                b.iter(|| see(&stream(black_box(&bytes))));
+                let (ended, max) = (StreamState::Ended, jitterbug::MAX_NODES);
+                let decode = |bytes| jitterbug::Message::decode_stream(bytes, ended, max);
+                both(group, name, || see(&decode(black_box(bytes))), encode);
             }
-        });
-        group.bench_function(format!("encode/{name}"), |b| {
-            b.iter(|| black_box(&message).encode(black_box(&mut buf)));
-        });
-        seen.insert(message.kind());
-    }
-    require_all(&seen, &jitterbug::Kind::ALL);
-    group.finish();
+            message.kind()
+        },
+    );
 }
 
 fn andrews(c: &mut Criterion) {
-    let mut group = c.benchmark_group("andrews");
-    let mut seen = BTreeSet::new();
-    for (name, bytes) in examples("andrews") {
-        let frame = andrews::Frame::decode_datagram(&bytes).expect("an example");
-        let mut buf = buffer();
-        group.bench_function(format!("decode/{name}"), |b| {
-            b.iter(|| see(&andrews::Frame::decode_datagram(black_box(&bytes))));
-        });
-        group.bench_function(format!("encode/{name}"), |b| {
-            b.iter(|| black_box(&frame).encode(black_box(&mut buf)));
-        });
-        seen.insert(frame.message.kind());
-    }
-    require_all(&seen, &andrews::Kind::ALL);
-    group.finish();
+    format(c, "andrews", &andrews::Kind::ALL, |group, name, bytes| {
+        let frame = andrews::Frame::decode_datagram(bytes).expect("an example");
+        let decode = || see(&andrews::Frame::decode_datagram(black_box(bytes)));
+        both(group, name, decode, |buf| black_box(&frame).encode(buf));
+        frame.message.kind()
+    });
 }
 
 fn ftn(c: &mut Criterion) {
-    let mut group = c.benchmark_group("ftn");
-    let mut seen = BTreeSet::new();
-    for (name, bytes) in examples("ftn") {
-        let received = ftn::Datagram::decode(&bytes).expect("an example");
+    format(c, "ftn", &ftn::Kind::ALL, |group, name, bytes| {
+        let received = ftn::Datagram::decode(bytes).expect("an example");
         // One that was received encodes to the bytes that it came as.
         let made = ftn::Datagram::new(received.header(), received.message());
-        let mut buf = buffer();
-        group.bench_function(format!("decode/{name}"), |b| {
-            b.iter(|| see(&ftn::Datagram::decode(black_box(&bytes))));
-        });
-        group.bench_function(format!("encode/{name}"), |b| {
-            b.iter(|| black_box(&made).encode(black_box(&mut buf)));
-        });
-        seen.insert(made.message().kind());
-    }
-    require_all(&seen, &ftn::Kind::ALL);
-    group.finish();
+        let decode = || see(&ftn::Datagram::decode(black_box(bytes)));
+        both(group, name, decode, |buf| black_box(&made).encode(buf));
+        made.message().kind()
+    });
 }
 
-fn config() -> Criterion {
-    Criterion::default()
+fn main() {
+    let mut c = Criterion::default()
         .warm_up_time(Duration::from_millis(200))
         .measurement_time(Duration::from_millis(600))
+        .configure_from_args();
+    lab2(&mut c);
+    jitterbug(&mut c);
+    andrews(&mut c);
+    ftn(&mut c);
+    c.final_summary();
 }
-
-criterion_group! {
-    name = benches;
-    config = config();
-    targets = lab2, jitterbug, andrews, ftn
-}
-criterion_main!(benches);

@@ -79,13 +79,7 @@ fn bare_wake_up() -> Result<Duration> {
 
 fn measure(ringd: &Path, kind: Kind, members: usize, time: Duration) -> Result<String> {
     let fabric = Fabric::new(kind, members)?;
-    let mut daemons = Vec::with_capacity(members);
-    for (at, place) in fabric.places.iter().enumerate() {
-        daemons.push(Daemon::start(&Start::default(), at, place, ringd, &[])?);
-    }
-    for daemon in &daemons {
-        daemon.wait_until_joined(members)?;
-    }
+    let daemons = Daemon::ring(&Start::default(), &fabric.places, ringd, &[])?;
     use_once(&daemons[0])?;
     thread::sleep(WARM_UP);
     let usages = || daemons.iter().map(|daemon| Usage::of(daemon.process.id()));

@@ -9,7 +9,7 @@ mod support;
 use std::hint::black_box;
 use std::time::Duration;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::Criterion;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Message, Token};
 use ring_proto::Machine;
@@ -160,15 +160,20 @@ fn dropped(c: &mut Criterion) {
     });
 }
 
-fn config() -> Criterion {
-    Criterion::default()
+fn main() {
+    let mut c = Criterion::default()
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(2))
+        .configure_from_args();
+    for measure in [
+        pass_on,
+        take_and_hold,
+        heartbeat_heard,
+        heartbeat_due,
+        nothing_due,
+        dropped,
+    ] {
+        measure(&mut c);
+    }
+    c.final_summary();
 }
-
-criterion_group! {
-    name = benches;
-    config = config();
-    targets = pass_on, take_and_hold, heartbeat_heard, heartbeat_due, nothing_due, dropped
-}
-criterion_main!(benches);

@@ -8,7 +8,7 @@ mod support;
 
 use std::time::Duration;
 
-use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion};
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP};
 use ring_proto::lab2::Constants;
@@ -111,15 +111,12 @@ fn hash(c: &mut Criterion) {
     group.finish();
 }
 
-fn config() -> Criterion {
-    Criterion::default()
+fn main() {
+    let mut c = Criterion::default()
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1))
+        .configure_from_args();
+    insert(&mut c);
+    hash(&mut c);
+    c.final_summary();
 }
-
-criterion_group! {
-    name = benches;
-    config = config();
-    targets = insert, hash
-}
-criterion_main!(benches);

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use criterion::{Criterion, Throughput};
+use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, ETHERTYPE, Frame, Message, Token};
 use ring_runtime::clock;
 use ring_runtime::driver::{Link, ReceiveBatch, TransmitBatch, datagrams, frames};
@@ -209,16 +210,16 @@ struct Passed {
 }
 
 fn open(place: &Place) -> Result<PacketSocket> {
-    place.ns.run(|| {
+    place.ns().run(|| {
         let interface = Interface::find("eth0")?.context("there is no eth0")?;
         Ok(PacketSocket::open(&interface, ETHERTYPE)?)
     })?
 }
 
 fn take_token(fabric: &Fabric) -> Frame<'static> {
-    let author = fabric.places[0].mac;
+    let [author, destination] = [0, 1].map(|at| MacAddr(fabric.places[at].mac().octets()));
     Frame {
-        destination: fabric.places[1].mac,
+        destination,
         author,
         message: Message::TakeToken {
             token: Token {

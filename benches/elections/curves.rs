@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use ring_codec::andrews::Method;
 
 use super::chart::{self, Curve, Marks};
@@ -18,24 +18,21 @@ const METHODS: [(Method, &str); 3] = [
 /// Draws all curves into a folder.
 pub(crate) fn draw(all: &[Measured], folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
-    for (file, what, start) in [
-        ("elections-one.svg", "messages, one starts", Start::One),
-        ("elections-all.svg", "messages, all start", Start::All),
-    ] {
-        let curves: Vec<Curve> = curves(all, start, |it| it.messages, true);
-        draw_into(&folder.join(file), what, &curves)?;
-    }
+    let draw =
+        |file, what, curves: Vec<Curve>| chart::draw(&folder.join(file), ["nodes", what], &curves);
+    let messages = |start| curves(all, start, |it| it.messages, true);
+    draw(
+        "elections-one.svg",
+        "messages, one starts",
+        messages(Start::One),
+    )?;
+    draw(
+        "elections-all.svg",
+        "messages, all start",
+        messages(Start::All),
+    )?;
     let hops = curves(all, Start::One, |it| it.time, false);
-    draw_into(
-        &folder.join("elections-time.svg"),
-        "hops, one starts",
-        &hops,
-    )
-}
-
-fn draw_into(file: &Path, what: &str, curves: &[Curve]) -> Result<()> {
-    let drawn = chart::draw(file, ["nodes", what], curves);
-    drawn.map_err(|error| anyhow!("cannot draw {}: {error}", file.display()))
+    draw("elections-time.svg", "hops, one starts", hops)
 }
 
 /// A curve for each method and each of its best, mean and worst that differ; the textbook's too if asked for.
@@ -67,29 +64,20 @@ fn curves(
             let differs = expected.last().zip(measured[at].last());
             // By more than what chance makes of a mean.
             let differs = differs.is_some_and(|(one, other)| (one.1 / other.1 - 1.0).abs() > 0.1);
-            let marks = if with_textbook {
-                Marks::Points
-            } else {
-                Marks::Both
-            };
+            let mut curve = Curve::new(&name, colour, measured[at].clone());
             if with_textbook {
+                curve.marks = Marks::Points;
+                let name = if differs {
+                    name + ", textbook"
+                } else {
+                    String::new()
+                };
                 curves.push(Curve {
-                    name: if differs {
-                        format!("{name}, textbook")
-                    } else {
-                        String::new()
-                    },
-                    colour,
-                    points: expected,
                     marks: Marks::Line,
+                    ..Curve::new(&name, colour, expected)
                 });
             }
-            curves.push(Curve {
-                name,
-                colour,
-                points: measured[at].clone(),
-                marks,
-            });
+            curves.push(curve);
         }
     }
     curves

@@ -13,6 +13,8 @@ mod curves;
 mod measure;
 #[path = "../support/page.rs"]
 mod page;
+#[path = "../support/quiet.rs"]
+mod quiet;
 mod ring;
 mod table;
 mod textbook;

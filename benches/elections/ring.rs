@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 use std::convert::Infallible;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -19,16 +19,16 @@ use ring_sim::kernel::network::Network;
 use ring_sim::kernel::node::Node;
 use ring_sim::kernel::queue;
 use ring_sim::kernel::rng::{Rng, Stream};
-use ring_sim::kernel::stats::Count;
 use ring_sim::kernel::streams::{Fabric, Tcp};
 use ring_sim::kernel::system::{Moment, Route, System};
 use ring_sim::kernel::world;
+
+use super::quiet::{ip_of, node_of, nothing_goes_wrong};
 
 /// A hop, of a datagram or on a connection.
 pub(crate) const HOP: Duration = Duration::from_millis(1);
 /// A transaction, in nanoseconds: starts in one instant are less than a hop apart.
 const TRANSACTION: u64 = 100_000;
-const FIRST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PORT: u16 = 7_400;
 const SLOTS: u16 = 32;
 const LONGEST: usize = 64;
@@ -135,15 +135,7 @@ impl Ring {
 }
 
 fn address(at: usize) -> SocketAddr {
-    let at = u32::try_from(at).expect("there are few");
-    (Ipv4Addr::from_bits(FIRST.to_bits() + at), PORT).into()
-}
-
-fn node_of(address: SocketAddr) -> Option<usize> {
-    let IpAddr::V4(ip) = address.ip() else {
-        return None;
-    };
-    usize::try_from(ip.to_bits().checked_sub(FIRST.to_bits())?).ok()
+    (ip_of(at), PORT).into()
 }
 
 /// A job of a node that is done now.
@@ -311,31 +303,5 @@ impl System for Segment {
         }
     }
 
-    fn storm(&mut self, _: u64, sent: u64) {
-        panic!("{sent} datagrams in less than a second");
-    }
-
-    fn stored(_: &mut SocketAddr, durable: &Infallible) {
-        match *durable {}
-    }
-
-    fn act(_: &mut World, fault: &Infallible) {
-        match *fault {}
-    }
-
-    fn is_enough(&self) -> bool {
-        false
-    }
-
-    fn carried(&mut self, _: u64, _: Option<usize>, _: &[u8], _: SocketAddr, (): ()) {}
-
-    fn heard(&mut self, _: Moment, _: &[u8], _: Duration) {}
-
-    fn corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
-
-    fn count(&mut self, _: Count) {}
-
-    fn resumed(_: &mut World, _: usize, (): ()) {}
-
-    fn after_event(&mut self) {}
+    nothing_goes_wrong!();
 }

@@ -46,7 +46,7 @@ fn death() -> Result<Duration> {
         })?;
     }
     let watcher = fabric.places[NODES]
-        .ns
+        .ns()
         .run(|| UdpSocket::bind("0.0.0.0:57700"))??;
     watcher.set_read_timeout(Some(2 * BOUND))?;
     // Who works with the token leads.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use ring_proto::jitterbug::{Options, State};
 
 use super::chart;
@@ -157,8 +157,7 @@ pub(crate) fn draw(all: &[Growth], folder: &Path) -> Result<()> {
             chart::Curve::new(name, colour, points.collect())
         };
         let curves: Vec<chart::Curve> = of.iter().enumerate().map(curve).collect();
-        chart::draw(&folder.join(file), ["nodes", what], &curves)
-            .map_err(|error| anyhow!("cannot draw {file}: {error}"))?;
+        chart::draw(&folder.join(file), ["nodes", what], &curves)?;
     }
     Ok(())
 }

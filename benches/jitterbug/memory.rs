@@ -33,7 +33,7 @@ pub(crate) fn measure() -> Result<()> {
     for some in strangers.chunks(256) {
         let list: Vec<Node> = std::iter::once(own).chain(some.iter().copied()).collect();
         let token = Token::new(1, &list, b"1");
-        fabric.places[0].ns.run(|| token.give(to))??;
+        fabric.places[0].ns().run(|| token.give(to))??;
     }
     let after = resident()?;
     node.wait_for("it has not taken the list", |status: &Value| {

@@ -22,7 +22,7 @@ pub(crate) fn address(at: usize) -> Ipv4Addr {
 pub(crate) fn address_all(places: &[Place]) -> Result<()> {
     for (at, place) in places.iter().enumerate() {
         place
-            .ns
+            .ns()
             .ip(&format!("addr add {}/24 brd + dev eth0\n", address(at)))?;
     }
     Ok(())

@@ -49,12 +49,14 @@ fn row(len: usize, passes: usize) -> Result<String> {
         }];
     for _ in 0..TURNS {
         for (medians, what) in medians.iter_mut().zip(kinds) {
-            let measured = fabric.places[0].ns.run(|| times(passes, what))?;
+            let measured = fabric.places[0].ns().run(|| times(passes, what))?;
             medians.push(median(measured?));
         }
     }
     for floor in [bare, answering] {
-        fabric.places[0].ns.run(|| TcpStream::connect(floor.at))??;
+        fabric.places[0]
+            .ns()
+            .run(|| TcpStream::connect(floor.at))??;
         floor.thread.join().expect("it does not panic")?;
     }
     let [pass, bare, answering] = medians.map(median);
@@ -83,7 +85,7 @@ struct Floor {
 
 impl Floor {
     fn start(place: &Place, answers: bool) -> Result<Self> {
-        let listener = place.ns.run(|| TcpListener::bind((address(1), 0)))??;
+        let listener = place.ns().run(|| TcpListener::bind((address(1), 0)))??;
         Ok(Self {
             at: listener.local_addr()?,
             thread: thread::spawn(move || read_all(&listener, answers)),

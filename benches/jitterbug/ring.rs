@@ -13,12 +13,12 @@ use ring_runtime::driver::Connections;
 use ring_sim::kernel::network::Network;
 use ring_sim::kernel::node::Node;
 use ring_sim::kernel::rng::{Rng, Stream};
-use ring_sim::kernel::stats::Count as Counted;
 use ring_sim::kernel::streams::{Fabric, Tcp};
 use ring_sim::kernel::system::{Listens, Moment, Route, System};
 use ring_sim::kernel::world::World;
 
-const FIRST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+use super::quiet::{ip_of, node_of, nothing_goes_wrong};
+
 const PREFIX: u8 = 16;
 const ALL: Ipv4Addr = Ipv4Addr::new(10, 0, 255, 255);
 const UDP_PORT: u16 = 57_700;
@@ -28,18 +28,6 @@ const LATENCY: (u64, u64) = (20_000, 80_000);
 /// The 16 that may come in, the own one, and some to be turned away.
 const SLOTS: u16 = 24;
 const LONGEST: usize = 64;
-
-fn address(at: usize) -> IpAddr {
-    let at = u32::try_from(at).expect("there are few");
-    Ipv4Addr::from_bits(FIRST.to_bits() + at).into()
-}
-
-fn node_of(address: SocketAddr) -> Option<usize> {
-    let IpAddr::V4(ip) = address.ip() else {
-        return None;
-    };
-    usize::try_from(ip.to_bits().checked_sub(FIRST.to_bits())?).ok()
-}
 
 /// What has been sent.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,7 +44,7 @@ pub(crate) struct Ring(World<Segment>);
 
 impl Ring {
     pub(crate) fn new(count: usize, options: Options) -> Self {
-        let node = |at| Node::new(address(at), LONGEST, 1_000_000_000);
+        let node = |at| Node::new(ip_of(at), LONGEST, 1_000_000_000);
         let nodes = (0..count).map(node).collect();
         let rng = Rng::new(1, Stream::World);
         let mut world = World::assemble(nodes, Network::new(LATENCY), rng, Segment::default());
@@ -66,7 +54,7 @@ impl Ring {
         }
         for at in 0..count {
             let net = Net::Up(Place {
-                address: address(at),
+                address: ip_of(at),
                 prefix: PREFIX,
                 scope: 1,
                 tcp_port: TCP_PORT,
@@ -198,37 +186,11 @@ impl System for Segment {
         }
     }
 
-    fn storm(&mut self, _: u64, sent: u64) {
-        panic!("{sent} datagrams in less than a second");
-    }
-
-    fn stored(_: &mut IpAddr, durable: &Infallible) {
-        match *durable {}
-    }
-
     fn happen(_: &mut World<Self>, event: Infallible) {
         match event {}
     }
 
-    fn act(_: &mut World<Self>, fault: &Infallible) {
-        match *fault {}
-    }
-
-    fn is_enough(&self) -> bool {
-        false
-    }
-
-    fn carried(&mut self, _: u64, _: Option<usize>, _: &[u8], _: SocketAddr, (): ()) {}
-
-    fn heard(&mut self, _: Moment, _: &[u8], _: Duration) {}
-
-    fn corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
-
     fn observed(&mut self, _: Moment, _: &mut IpAddr, _: &Event) {}
 
-    fn count(&mut self, _: Counted) {}
-
-    fn resumed(_: &mut World<Self>, _: usize, (): ()) {}
-
-    fn after_event(&mut self) {}
+    nothing_goes_wrong!();
 }

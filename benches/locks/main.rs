@@ -5,11 +5,15 @@
 //!
 //! `--rivals` measures a 3-node etcd and a Redis besides, which have to be installed (`rivals`).
 //!
+//! `updates` counts the updates that are lost under a lock while things go wrong (`updates`).
+//!
 //! ```text
 //! cargo bench --bench locks
 //! cargo bench --bench locks -- --pairs 5 --time 3s
 //! cargo bench --bench locks -- --rivals
 //! cargo bench --bench locks -- --ringd NEW --ringd OLD
+//! cargo bench --bench locks -- updates --with ringd-guard --faults mixed
+//! cargo bench --bench locks -- updates --help
 //! ```
 
 mod contest;
@@ -21,18 +25,20 @@ mod floor;
 #[path = "../real/mod.rs"]
 mod real;
 mod rivals;
+mod updates;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{Parser, Subcommand};
 
 use contest::{Lock, median, micros, percentile};
 use real::client::Client;
 use real::daemon::Daemon;
-use real::fabric::{Fabric, Kind, Place};
+use real::fabric::{Fabric, Kind};
 use real::start::{Placement, Start};
 
 /// Measures how fast programs get the token.
@@ -51,8 +57,19 @@ struct Options {
     #[arg(long, default_value = env!("CARGO_BIN_EXE_ringd"))]
     ringd: Vec<PathBuf>,
     /// Cargo says that this is a benchmark.
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, global = true)]
     bench: bool,
+    #[command(subcommand)]
+    task: Option<Task>,
+}
+
+/// What else this program does.
+#[derive(Debug, Subcommand)]
+enum Task {
+    Updates(updates::Options),
+    /// A client of `updates` runs this under the lock.
+    #[command(hide = true)]
+    Add(updates::Addition),
 }
 
 /// Measures something in a ring for some time.
@@ -76,15 +93,23 @@ struct Sample {
     parts: (f64, f64),
 }
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
     if let Some(station) = floor::Station::from_env()? {
-        return station.run();
+        station.run()?;
+        return Ok(ExitCode::SUCCESS);
     }
     let options = Options::parse();
-    if !options.bench {
+    match &options.task {
+        Some(Task::Updates(task)) => return Ok(updates::run(task)),
+        Some(Task::Add(addition)) => addition.run()?,
         // `cargo test --benches` only wants to know whether it would run.
-        return Ok(());
+        None if options.bench => measure_locks(&options)?,
+        None => {}
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure_locks(options: &Options) -> Result<()> {
     ring_segment::enter()?;
     let time: Duration = options.time.into();
     if options.rivals {
@@ -100,7 +125,7 @@ fn main() -> Result<()> {
         ("one program, again and again, idle ring of 4", 4, again),
     ];
     for (name, stations, measure) in what {
-        let samples = measure_all(&options, stations, time, measure)?;
+        let samples = measure_all(options, stations, time, measure)?;
         for (ringd, samples) in options.ringd.iter().zip(samples) {
             let name = match options.ringd.len() {
                 1 => name.to_owned(),
@@ -129,7 +154,7 @@ fn measure_all(
         let floor = floor::measure(&fabric, &start, time, Duration::ZERO)?.p50;
         let rested = floor::measure(&fabric, &start, time, REST)?.p50;
         for (ringd, samples) in options.ringd.iter().zip(&mut samples) {
-            let daemons = daemons(ringd, &fabric.places, &start)?;
+            let daemons = Daemon::ring(&start, &fabric.places, ringd, &[])?;
             let sample = measure(&daemons, time)?;
             samples.push(Sample {
                 floor,
@@ -139,18 +164,6 @@ fn measure_all(
         }
     }
     Ok(samples)
-}
-
-/// A ring that has formed.
-fn daemons(ringd: &Path, places: &[Place], start: &Start) -> Result<Vec<Daemon>> {
-    let started = places.iter().enumerate();
-    let daemons: Vec<Daemon> = started
-        .map(|(at, place)| Daemon::start(start, at, place, ringd, &[]))
-        .collect::<Result<_>>()?;
-    for daemon in &daemons {
-        daemon.wait_until_joined(daemons.len())?;
-    }
-    Ok(daemons)
 }
 
 /// The machines have rested, and their processors have to wake up.

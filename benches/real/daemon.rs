@@ -29,27 +29,31 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts `ringd` with further `options` as the station numbered `at`.
-    ///
-    /// # Errors
-    /// It cannot be started.
-    pub(crate) fn start(
+    /// Starts a ring of `ringd` with further `options`, one in each place, and waits until it has formed.
+    #[allow(dead_code, reason = "not every bench has a ring of Lab2")]
+    pub(crate) fn ring(
         start: &Start,
-        at: usize,
-        place: &Place,
+        places: &[Place],
         ringd: &Path,
         options: &[&str],
-    ) -> Result<Self> {
-        Self::run(start, at, place, ringd, |command, folder| {
-            command.arg("eth0").args(options);
-            command.arg("--state-dir").arg(folder);
-        })
+    ) -> Result<Vec<Self>> {
+        let started = places.iter().enumerate().map(|(at, place)| {
+            Self::run(start, at, place, ringd, |command, folder| {
+                command.arg("eth0").args(options);
+                command.arg("--state-dir").arg(folder);
+            })
+        });
+        let daemons = started.collect::<Result<Vec<_>>>()?;
+        let has_joined = |status: &Status| {
+            status.members.len() == places.len() && status.counters.hand_overs > 0
+        };
+        for daemon in &daemons {
+            daemon.wait_for("the ring does not form", has_joined)?;
+        }
+        Ok(daemons)
     }
 
     /// Starts a `ringd` of any system, whose arguments but for `--control` are the caller's; it may use the folder.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub(crate) fn run(
         start: &Start,
         at: usize,
@@ -74,9 +78,6 @@ impl Daemon {
     }
 
     /// The status.
-    ///
-    /// # Errors
-    /// With ringctl's own words.
     pub(crate) fn status<S: DeserializeOwned>(&self) -> Result<S> {
         let mut command = Command::new(ring_segment::program("ringctl"));
         command.arg("--socket").arg(control(self.folder.path()));
@@ -87,9 +88,6 @@ impl Daemon {
     }
 
     /// The status, and when it was so.
-    ///
-    /// # Errors
-    /// With ringctl's own words.
     #[allow(dead_code, reason = "not every bench wants to know when")]
     pub(crate) fn look(&self) -> Result<(Status, Instant)> {
         let before = Instant::now();
@@ -98,9 +96,6 @@ impl Daemon {
     }
 
     /// Waits for a status of some kind; `missing` says what it is not like until then.
-    ///
-    /// # Errors
-    /// It does not come to that.
     pub(crate) fn wait_for<S: DeserializeOwned + Debug>(
         &self,
         missing: &str,
@@ -116,17 +111,6 @@ impl Daemon {
                 Err(error) => return Err(error.context("a daemon does not answer")),
             }
         }
-    }
-
-    /// Waits until this member knows all the others, and the token goes round.
-    ///
-    /// # Errors
-    /// It does not come to that.
-    #[allow(dead_code, reason = "not every bench has a ring of Lab2")]
-    pub(crate) fn wait_until_joined(&self, members: usize) -> Result<()> {
-        let joined =
-            |status: &Status| status.members.len() == members && status.counters.hand_overs > 0;
-        self.wait_for("the ring does not form", joined).map(drop)
     }
 }
 

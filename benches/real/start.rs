@@ -77,7 +77,7 @@ impl Start {
                 let pinned = sched_setaffinity(Pid::from_raw(0), &cpus);
                 pinned.context("cannot choose a station's CPU")?;
             }
-            place.ns.spawn(&mut command)
+            place.ns().spawn(&mut command)
         };
         match thread::scope(|scope| scope.spawn(pinned).join()) {
             Ok(child) => child,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 
 use super::chart::{self, Curve};
 use super::cost::{Cost, Costs, Feat, frames, seconds};
@@ -34,8 +34,7 @@ pub(crate) fn draw(costs: &Costs, folder: &Path) -> Result<()> {
                 Curve::new(feat.name(), feat as usize, points.collect())
             })
             .collect();
-        chart::draw(&folder.join(file), ["members", what], &curves)
-            .map_err(|error| anyhow!("cannot draw {file}: {error}"))?;
+        chart::draw(&folder.join(file), ["members", what], &curves)?;
     }
     Ok(())
 }

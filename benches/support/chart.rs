@@ -36,7 +36,6 @@ pub(crate) struct Curve {
 
 impl Curve {
     /// One that is drawn with line and points.
-    #[allow(dead_code, reason = "not every bench draws such")]
     pub(crate) fn new(name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
         Self {
             name: name.to_owned(),
@@ -48,7 +47,12 @@ impl Curve {
 }
 
 /// Draws curves into a file, with what their axes show.
-pub(crate) fn draw(
+pub(crate) fn draw(file: &Path, axes: [&str; 2], curves: &[Curve]) -> anyhow::Result<()> {
+    draw_into(file, axes, curves)
+        .map_err(|error| anyhow::anyhow!("cannot draw {}: {error}", file.display()))
+}
+
+fn draw_into(
     file: &Path,
     axes: [&str; 2],
     curves: &[Curve],

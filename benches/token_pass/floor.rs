@@ -43,9 +43,6 @@ pub(crate) struct Station {
 }
 
 /// Measures the floor for about `time`, with such a rest before each rotation.
-///
-/// # Errors
-/// A station could not be started.
 pub(crate) fn measure(
     fabric: &Fabric,
     start: &Start,
@@ -57,8 +54,8 @@ pub(crate) fn measure(
     // The first comes last: all the others are there when it starts the frame.
     for at in (0..places.len()).rev() {
         let station = Station {
-            mac: places[at].mac.0,
-            next: places[(at + 1) % places.len()].mac.0,
+            mac: places[at].mac().octets(),
+            next: places[(at + 1) % places.len()].mac().octets(),
             time: (at == 0).then_some(time),
             rest,
         };
@@ -108,9 +105,6 @@ impl Drop for Running {
 
 impl Station {
     /// What this process was started to be, if it is a station.
-    ///
-    /// # Errors
-    /// It was told nonsense.
     pub(crate) fn from_env() -> Result<Option<Self>> {
         let told = env::var(STATION).ok();
         let station = told.map(|told| serde_json::from_str(&told));
@@ -118,9 +112,6 @@ impl Station {
     }
 
     /// Passes the frame on until this process is killed, or, as the first, until time is up.
-    ///
-    /// # Errors
-    /// The kernel refused something.
     pub(crate) fn run(&self) -> Result<()> {
         let socket = packet_socket()?;
         let mut poller = Poller::new()?;

@@ -12,28 +12,13 @@ use crate::real::fabric::Fabric;
 use crate::real::start::Start;
 
 /// Measures the ring for about `time`.
-///
-/// # Errors
-/// A daemon could not be started, or the ring does not form.
 pub(crate) fn measure(
     fabric: &Fabric,
     start: &Start,
     ringd: &Path,
     time: Duration,
 ) -> Result<Figures> {
-    let mut daemons = Vec::with_capacity(fabric.places.len());
-    for (at, place) in fabric.places.iter().enumerate() {
-        daemons.push(Daemon::start(
-            start,
-            at,
-            place,
-            ringd,
-            &["--idle-hold", "0ms"],
-        )?);
-    }
-    for daemon in &daemons {
-        daemon.wait_until_joined(daemons.len())?;
-    }
+    let daemons = Daemon::ring(start, &fabric.places, ringd, &["--idle-hold", "0ms"])?;
     let first = &daemons[0];
     let (from, began) = first.look()?;
     thread::sleep(time);

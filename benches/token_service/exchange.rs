@@ -21,9 +21,6 @@ pub(crate) trait Exchange {
     fn release(&mut self, name: &str) -> Result<()>;
 
     /// Whether the answer to the last of these has come, without waiting.
-    ///
-    /// # Errors
-    /// It is a refusal.
     fn poll(&mut self) -> Result<bool>;
 
     /// Waits for that.

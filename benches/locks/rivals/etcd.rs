@@ -5,61 +5,61 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
-use std::thread;
-use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use ring_segment::Node;
 use serde_json::{Value, json};
 
-use super::{PATIENCE, POLL, Server, address, connect};
+use super::{Server, address, connect, wait_for};
 use crate::contest::Lock;
-use crate::real::fabric::Place;
 
 const CLIENTS: u16 = 2379;
 const PEERS: u16 = 2380;
 /// What the lock is called, in base64.
 const NAME: &str = "bG9jaw==";
 
-/// A member on every node.
-pub(super) struct Cluster {
-    _members: Vec<Server>,
+/// Starts a member on every node, with all of etcd's defaults, and waits until they work.
+pub(super) fn start(nodes: &[Node]) -> Result<Vec<Server>> {
+    let members = nodes.iter().map(|node| start_member(node, nodes));
+    let members = members.collect::<Result<_>>()?;
+    wait_until_ready(nodes)?;
+    Ok(members)
 }
 
-impl Cluster {
-    /// Starts one, with all of etcd's defaults, and waits until it works.
-    pub(super) fn start(nodes: &[Place]) -> Result<Self> {
-        let url = |at, port| anyhow::Ok(format!("http://{}:{port}", address(at)?));
-        let all = (0..nodes.len()).map(|at| Ok(format!("node{at}={}", url(at, PEERS)?)));
-        let all = all.collect::<Result<Vec<_>>>()?.join(",");
-        let members = nodes.iter().enumerate().map(|(at, place)| {
-            let (clients, peers) = (url(at, CLIENTS)?, url(at, PEERS)?);
-            let options = [
-                format!("--name=node{at}"),
-                format!("--listen-client-urls={clients}"),
-                format!("--advertise-client-urls={clients}"),
-                format!("--listen-peer-urls={peers}"),
-                format!("--initial-advertise-peer-urls={peers}"),
-                format!("--initial-cluster={all}"),
-            ];
-            Server::start(("etcd", "etcd-server"), at, place, "--data-dir", &options)
-        });
-        let cluster = Self {
-            _members: members.collect::<Result<_>>()?,
-        };
-        let deadline = Instant::now() + PATIENCE;
-        while let Err(error) = cluster.clients(nodes) {
-            ensure!(Instant::now() < deadline, "etcd does not answer: {error:#}");
-            thread::sleep(POLL);
-        }
-        Ok(cluster)
-    }
+/// Starts the member of a node.
+pub(crate) fn start_member(node: &Node, nodes: &[Node]) -> Result<Server> {
+    let named = |node: &Node| Ok(format!("node{}={}", node.index(), url(node, PEERS)?));
+    let all = nodes.iter().map(named).collect::<Result<Vec<_>>>()?;
+    let (clients, peers) = (url(node, CLIENTS)?, url(node, PEERS)?);
+    let options = [
+        format!("--name=node{}", node.index()),
+        format!("--listen-client-urls={clients}"),
+        format!("--advertise-client-urls={clients}"),
+        format!("--listen-peer-urls={peers}"),
+        format!("--initial-advertise-peer-urls={peers}"),
+        format!("--initial-cluster={}", all.join(",")),
+        "--data-dir".to_owned(),
+    ];
+    Server::start(("etcd", "etcd-server"), node, &options)
+}
 
-    /// A program on every node.
-    #[expect(clippy::unused_self, reason = "there are members to talk to")]
-    pub(super) fn clients(&self, nodes: &[Place]) -> Result<Vec<Client>> {
-        let nodes = nodes.iter().enumerate();
-        nodes.map(|(at, node)| Client::connect(at, node)).collect()
-    }
+/// Waits until all members grant leases.
+pub(crate) fn wait_until_ready(nodes: &[Node]) -> Result<()> {
+    wait_for(|| clients(nodes).map(drop)).context("etcd does not answer")
+}
+
+/// A program on every node.
+pub(super) fn clients(nodes: &[Node]) -> Result<Vec<Client>> {
+    nodes.iter().map(Client::connect).collect()
+}
+
+/// Returns where clients find a member.
+pub(crate) fn endpoint(node: &Node) -> Result<String> {
+    url(node, CLIENTS)
+}
+
+fn url(node: &Node, port: u16) -> Result<String> {
+    Ok(format!("http://{}:{port}", address(node)?))
 }
 
 /// A program with a lease of its own.
@@ -70,8 +70,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    fn connect(at: usize, node: &Place) -> Result<Self> {
-        let stream = connect(node, SocketAddrV4::new(address(at)?, CLIENTS))?;
+    fn connect(node: &Node) -> Result<Self> {
+        let stream = connect(node, SocketAddrV4::new(address(node)?, CLIENTS))?;
         let mut client = Self {
             stream: BufReader::new(stream),
             lease: Value::Null,

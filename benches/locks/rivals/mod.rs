@@ -5,21 +5,24 @@
 //! Redis, which is on a node of its own, over TCP. All daemons keep their data in memory (`/run`), so
 //! that no disk is measured, and run on the CPUs that the kernel likes.
 
-mod etcd;
+pub(crate) mod etcd;
 mod redis;
 
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::path::Path;
-use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use nix::unistd::Pid;
+use ring_segment::{Layout, NetNs, Node};
 use tempfile::TempDir;
 
 use crate::contest::{self, Contest, Lock, median, micros, percentile};
-use crate::real::fabric::{Fabric, Kind, Place};
+use crate::real::daemon::Daemon;
 use crate::real::start::Start;
 
 /// How many nodes contend.
@@ -36,28 +39,23 @@ struct Sample {
 }
 
 /// Measures all, in turn, with this `ringd`, and prints a table.
-///
-/// # Errors
-/// Something is not installed, or does not start.
 pub(crate) fn compare(ringd: &Path, times: usize, time: Duration) -> Result<()> {
-    let fabric = Fabric::new(Kind::Bridge, NODES + 1)?;
-    for (at, place) in fabric.places.iter().enumerate() {
-        let address = address(at)?;
-        let set_up = format!("link set lo up\naddress add {address}/24 dev eth0\n");
-        place.ns.ip(&set_up)?;
+    let layout = Layout::new(NODES + 1).addresses().without_capture();
+    let segment = layout.bridge()?;
+    for node in segment.nodes() {
+        node.ns().ip("link set lo up\n")?;
     }
-    let (nodes, redis) = (&fabric.places[..NODES], &fabric.places[NODES]);
+    let (nodes, redis) = (&segment.nodes()[..NODES], segment.node(NODES));
     let mut samples = [const { Vec::new() }; 3];
     for _ in 0..times {
-        let start = Start::default();
-        let daemons = crate::daemons(ringd, nodes, &start)?;
+        let daemons = Daemon::ring(&Start::default(), nodes, ringd, &[])?;
         samples[0].push(measure(|| crate::connect(&daemons), time)?);
         drop(daemons);
-        let cluster = etcd::Cluster::start(nodes)?;
-        samples[1].push(measure(|| cluster.clients(nodes), time)?);
+        let cluster = etcd::start(nodes)?;
+        samples[1].push(measure(|| etcd::clients(nodes), time)?);
         drop(cluster);
-        let server = redis::start(redis, NODES)?;
-        samples[2].push(measure(|| redis::clients(nodes, NODES), time)?);
+        let server = redis::start(redis)?;
+        samples[2].push(measure(|| redis::clients(nodes, redis), time)?);
         drop(server);
     }
     println!(
@@ -104,35 +102,32 @@ fn line(name: &str, samples: &[Sample]) -> Result<String> {
     ))
 }
 
-/// The address of a node.
-fn address(at: usize) -> Result<Ipv4Addr> {
-    Ok(Ipv4Addr::new(10, 88, 0, u8::try_from(at + 1)?))
-}
-
-/// A daemon. It is killed when this is dropped.
-struct Server {
+/// A daemon with its data in a folder of its own. It is killed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    ns: NetNs,
+    command: Command,
     process: Child,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Server {
-    /// Starts `program`, which Debian has in `package`, with `options` and its data in a folder
-    /// that `folder_option` names.
-    fn start(
+    /// Starts `program`, which Debian has in `package`, with `options`, of which the last one names the folder of its
+    /// data.
+    pub(crate) fn start(
         (program, package): (&str, &str),
-        at: usize,
-        place: &Place,
-        folder_option: &str,
+        node: &Node,
         options: &[String],
     ) -> Result<Self> {
         let folder = tempfile::tempdir_in("/run").context("cannot make a folder in /run")?;
         let log = fs::File::create(folder.path().join("log"))?;
-        let errors = log.try_clone()?;
-        let process = Start::default().spawn(at, place, Path::new(program), |command| {
-            command.arg(folder_option).arg(folder.path());
-            command.args(options).stdin(Stdio::null());
-            command.stdout(log).stderr(errors);
-        });
+        let mut command = Command::new(program);
+        command
+            .args(options)
+            .arg(folder.path())
+            .stdin(Stdio::null());
+        command.stdout(log.try_clone()?).stderr(log);
+        let process = node.ns().spawn(&mut command);
         let process = process.map_err(|error| match error.downcast_ref::<io::Error>() {
             Some(why) if why.kind() == io::ErrorKind::NotFound => {
                 anyhow!("{program} is not installed: install the package {package}")
@@ -140,23 +135,62 @@ impl Server {
             _ => error,
         })?;
         Ok(Self {
+            ns: node.ns().clone(),
+            command,
             process,
-            _folder: folder,
+            folder,
         })
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_raw(self.process.id().cast_signed())
+    }
+
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        self.process.kill()?;
+        self.process.wait()?;
+        Ok(())
+    }
+
+    /// Starts it after it has ended, with the same data.
+    pub(crate) fn start_again(&mut self) -> Result<()> {
+        self.process = self.ns.spawn(&mut self.command)?;
+        Ok(())
+    }
+
+    pub(crate) fn log(&self) -> String {
+        let text = fs::read(self.folder.path().join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&text).into_owned()
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         // It may have ended by itself.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = self.kill();
     }
 }
 
+/// Waits until something succeeds.
+pub(crate) fn wait_for(mut attempt: impl FnMut() -> Result<()>) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while let Err(error) = attempt() {
+        if Instant::now() > deadline {
+            return Err(error);
+        }
+        thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+/// The address of a node.
+fn address(node: &Node) -> Result<Ipv4Addr> {
+    node.ip().context("the node has no address")
+}
+
 /// A connection from a node to the daemon at `to`.
-fn connect(from: &Place, to: SocketAddrV4) -> Result<TcpStream> {
-    let stream = from.ns.run(|| TcpStream::connect(to))?;
+fn connect(from: &Node, to: SocketAddrV4) -> Result<TcpStream> {
+    let stream = from.ns().run(|| TcpStream::connect(to))?;
     let stream = stream.with_context(|| format!("cannot connect to {to}"))?;
     stream.set_nodelay(true)?;
     Ok(stream)

@@ -3,13 +3,13 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddrV4, TcpStream};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail};
+use ring_segment::Node;
 
-use super::{PATIENCE, POLL, Server, address, connect};
+use super::{Server, address, connect, wait_for};
 use crate::contest::Lock;
-use crate::real::fabric::Place;
 
 const PORT: u16 = 6379;
 /// How often one who waits asks again. Nobody is told of a release.
@@ -17,33 +17,26 @@ const RETRY: Duration = Duration::from_millis(1);
 const RELEASE: &str =
     "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
 
-/// Starts a server at the node numbered `at`, and waits until it answers.
-pub(super) fn start(place: &Place, at: usize) -> Result<Server> {
-    let options = ["--port", &PORT.to_string(), "--protected-mode", "no"];
-    let options = options.map(str::to_owned);
-    let server = Server::start(
-        ("redis-server", "redis-server"),
-        at,
-        place,
+/// Starts a server on a node, and waits until it answers.
+pub(super) fn start(node: &Node) -> Result<Server> {
+    let options = [
+        "--port",
+        &PORT.to_string(),
+        "--protected-mode",
+        "no",
         "--dir",
-        &options,
-    )?;
-    let deadline = Instant::now() + PATIENCE;
-    while let Err(error) = Client::connect(place, at, 0) {
-        ensure!(
-            Instant::now() < deadline,
-            "Redis does not answer: {error:#}"
-        );
-        thread::sleep(POLL);
-    }
+    ];
+    let options = options.map(str::to_owned);
+    let server = Server::start(("redis-server", "redis-server"), node, &options)?;
+    wait_for(|| Client::connect(node, node, 0).map(drop)).context("Redis does not answer")?;
     Ok(server)
 }
 
-/// A program on every node, for the server at the node numbered `at`.
-pub(super) fn clients(nodes: &[Place], at: usize) -> Result<Vec<Client>> {
+/// A program on every node.
+pub(super) fn clients(nodes: &[Node], server: &Node) -> Result<Vec<Client>> {
     let nodes = nodes.iter().enumerate();
     nodes
-        .map(|(number, node)| Client::connect(node, at, number))
+        .map(|(number, node)| Client::connect(node, server, number))
         .collect()
 }
 
@@ -55,8 +48,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    fn connect(node: &Place, at: usize, number: usize) -> Result<Self> {
-        let stream = connect(node, SocketAddrV4::new(address(at)?, PORT))?;
+    fn connect(node: &Node, server: &Node, number: usize) -> Result<Self> {
+        let stream = connect(node, SocketAddrV4::new(address(server)?, PORT))?;
         Ok(Self {
             stream: BufReader::new(stream),
             name: number.to_string(),

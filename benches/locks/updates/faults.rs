@@ -1,0 +1,141 @@
+//! What goes wrong, one fault at a time, and always where a client is at work.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use clap::ValueEnum;
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use ring_segment::Rng;
+
+use super::locks::Locks;
+use super::processes::{parent, runs, send};
+use super::{between, name};
+
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Fault {
+    /// Nothing goes wrong.
+    None,
+    /// SIGSTOP for the lock's client (ringctl, etcdctl, flock), not for the command.
+    PauseClient,
+    /// SIGSTOP for the process behind ringctl that holds the lock, not for ringctl.
+    PauseKeeper,
+    /// SIGSTOP for the daemon of the node that holds the lock.
+    PauseDaemon,
+    /// SIGSTOP for the whole node: command, client, daemon.
+    PauseHolder,
+    /// One half of the nodes hears nothing from the other; no link goes down.
+    Cut,
+    /// SIGKILL for the lock's client, not for the command.
+    KillClient,
+    /// SIGKILL for the daemon, which is started again later.
+    KillDaemon,
+    /// Any of them.
+    Mixed,
+    /// Every one that means something with the lock, one after the other.
+    All,
+}
+
+/// Lets things go wrong for some time, and returns when and what.
+pub(super) fn bring(
+    kind: Fault,
+    locks: &Locks,
+    time: Duration,
+    chance: &mut Rng,
+) -> Result<Vec<(Instant, String)>> {
+    let (faults, lasting, _) = locks.lock.trouble();
+    let (until, mut done) = (Instant::now() + time, Vec::new());
+    if kind == Fault::None {
+        sleep(time);
+    }
+    while Instant::now() < until {
+        sleep(between(0.2..0.8, chance));
+        let fault = match kind {
+            // The first is none.
+            Fault::Mixed => *chance.choice(&faults[1..]).unwrap_or(&kind),
+            _ => kind,
+        };
+        let lasting = between(lasting.clone(), chance);
+        let Some((node, work)) = holder(locks, until, chance) else {
+            break;
+        };
+        done.push((
+            Instant::now(),
+            format!("{} at node {}", name(&fault), node + 1),
+        ));
+        strike(fault, locks, (node, work), lasting, chance)?;
+    }
+    Ok(done)
+}
+
+/// Waits for a process that works on the set; `None`: time is up.
+fn holder(locks: &Locks, until: Instant, chance: &mut Rng) -> Option<(usize, Pid)> {
+    while Instant::now() < until {
+        if let Some(one) = chance.choice(locks.at_work()) {
+            return Some(one);
+        }
+        sleep(LOOK);
+    }
+    None
+}
+
+/// Brings one fault on a node where the process `work` works on the set, and undoes it.
+fn strike(
+    fault: Fault,
+    locks: &Locks,
+    (node, work): (usize, Pid),
+    lasting: Duration,
+    chance: &mut Rng,
+) -> Result<()> {
+    match fault {
+        Fault::Cut => {
+            let mut nodes: Vec<usize> = (0..locks.nodes().len()).collect();
+            chance.shuffle(&mut nodes);
+            locks.move_to("br1", &nodes[..nodes.len() / 2])?;
+            sleep(lasting);
+            return locks.move_to("br0", &nodes);
+        }
+        Fault::KillDaemon => {
+            locks.daemons()[node].kill()?;
+            sleep(lasting);
+            return locks.daemons()[node].start_again();
+        }
+        _ => {}
+    }
+    let client = parent(work);
+    let mut struck = targets(fault, locks, node, client);
+    if fault == Fault::KillClient {
+        send(&struck, Signal::SIGKILL);
+        sleep(lasting);
+        return Ok(());
+    }
+    send(&struck, Signal::SIGSTOP);
+    // One of them may have started another just before it stopped.
+    let mut late = targets(fault, locks, node, client);
+    late.retain(|pid| !struck.contains(pid));
+    send(&late, Signal::SIGSTOP);
+    struck.append(&mut late);
+    sleep(lasting);
+    chance.shuffle(&mut struck);
+    send(&struck, Signal::SIGCONT);
+    Ok(())
+}
+
+/// Returns the processes of a node that a fault's signal goes to.
+fn targets(fault: Fault, locks: &Locks, node: usize, client: Option<Pid>) -> Vec<Pid> {
+    let all = locks.processes().into_iter();
+    let here = all.filter_map(|(place, pid)| (place == node).then_some(pid));
+    match fault {
+        // A client that has just ended has left its command to the first process of all, which is on no node.
+        Fault::PauseClient | Fault::KillClient => here.filter(|&it| Some(it) == client).collect(),
+        Fault::PauseKeeper => here
+            .filter(|&it| parent(it) == client && runs(it, "ringd-keeper\0"))
+            .collect(),
+        Fault::PauseDaemon => vec![locks.daemons()[node].pid()],
+        _ => here.collect(),
+    }
+}

@@ -1,0 +1,238 @@
+//! The locks of others and of this project: what surrounds a command so that it runs alone.
+
+use std::env;
+use std::fs;
+use std::ops::Range;
+use std::process::{self, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use nix::unistd::Pid;
+use ring_segment::{Layout, Node, Segment, ask, binaries};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::faults::Fault;
+use super::processes;
+use super::trial::CLIENTS_LOG;
+use crate::rivals::{Server, etcd, wait_for};
+
+/// All faults: first those that mean something with any lock, last the one that only `ringctl` has.
+const FAULTS: [Fault; 8] = [
+    Fault::None,
+    Fault::PauseClient,
+    Fault::PauseHolder,
+    Fault::KillClient,
+    Fault::PauseDaemon,
+    Fault::Cut,
+    Fault::KillDaemon,
+    Fault::PauseKeeper,
+];
+
+/// A lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Lock {
+    /// ringctl run --require quorum, and ringd --expect N on every node.
+    Ringd,
+    /// ringctl run: each side of a cut has its own lock.
+    RingdAlone,
+    /// ringctl run, and the command behind ringctl guard.
+    RingdGuard,
+    /// ringctl token run, and ringd ftn --quorum majority on every node.
+    Token,
+    /// flock of util-linux, on one machine: must lose nothing.
+    Flock,
+    /// etcdctl lock, and an etcd on every node.
+    Etcd,
+    /// No lock: must lose updates, otherwise this test finds nothing.
+    Nothing,
+}
+
+impl Lock {
+    /// Returns the faults that mean something with it; for how many seconds a fault lasts, which is longer than every
+    /// timeout; and how many seconds the longest work takes, which is longer than every timeout, too.
+    ///
+    /// With etcd the timeouts are a session of 2 s and an election of up to 2 s, with the token service a session of 5 s.
+    pub(super) fn trouble(self) -> (&'static [Fault], Range<f64>, f64) {
+        match self {
+            Self::Nothing => (&FAULTS[..1], 1.5..3.0, 1.5),
+            Self::Flock => (&FAULTS[..4], 1.5..3.0, 1.5),
+            Self::Etcd => (&FAULTS[..7], 4.0..6.0, 6.0),
+            Self::Token => (&FAULTS, 6.0..8.0, 7.0),
+            _ => (&FAULTS, 1.5..3.0, 1.5),
+        }
+    }
+}
+
+/// A lock with its daemons on a segment.
+#[derive(Debug)]
+pub(super) struct Locks {
+    pub(super) lock: Lock,
+    segment: Segment,
+    namespaces: Vec<u64>,
+    daemons: Mutex<Vec<Server>>,
+    folder: TempDir,
+    /// This program, which is also the clients' work.
+    program: String,
+}
+
+impl Locks {
+    /// Starts the daemons.
+    pub(super) fn start(lock: Lock, nodes: usize) -> Result<Self> {
+        let own = fs::read_link("/proc/self").context("cannot read /proc")?;
+        ensure!(
+            own.to_str() == Some(&process::id().to_string()),
+            "cannot mount /proc: a container must be a privileged one"
+        );
+        let segment = Layout::new(nodes).addresses().without_capture().bridge()?;
+        // The other side of a cut is on the second bridge.
+        let bridge = "link add br1 type bridge forward_delay 0 mcast_snooping 0\nlink set br1 up\n";
+        segment.hub().ip(bridge)?;
+        let namespaces = segment.nodes().iter().map(|node| {
+            node.ns().ip("link set lo up\n")?;
+            processes::inode(node.ns())
+        });
+        let locks = Self {
+            lock,
+            namespaces: namespaces.collect::<Result<_>>()?,
+            daemons: Mutex::default(),
+            folder: tempfile::tempdir_in("/run").context("cannot make a folder in /run")?,
+            segment,
+            program: env::current_exe()?.display().to_string(),
+        };
+        let ips = locks.nodes().iter().filter_map(Node::ip);
+        let servers: Vec<_> = ips.map(|ip| format!("{ip}:7301")).collect();
+        fs::write(locks.path("servers"), servers.join("\n"))?;
+        for node in locks.nodes() {
+            let started = locks.start_daemon(node)?;
+            locks.daemons().extend(started);
+        }
+        Ok(locks)
+    }
+
+    /// Starts the daemon of a node, if the lock has daemons.
+    fn start_daemon(&self, node: &Node) -> Result<Option<Server>> {
+        let (socket, list) = (self.socket(node.index()), self.path("servers"));
+        let options = match self.lock {
+            Lock::Flock | Lock::Nothing => return Ok(None),
+            Lock::Etcd => return etcd::start_member(node, self.nodes()).map(Some),
+            Lock::Ringd => format!("eth0 --expect {}", self.nodes().len()),
+            Lock::RingdAlone | Lock::RingdGuard => "eth0".to_owned(),
+            Lock::Token => format!(
+                "ftn --servers {list} --index {} --heartbeat 300ms --server-timeout 1s --client-timeout 5s --quorum majority",
+                node.index()
+            ),
+        };
+        let options = format!("{options} --control {socket} --state-dir");
+        let options: Vec<String> = options.split(' ').map(str::to_owned).collect();
+        Server::start((binaries().ringd, "ringd"), node, &options).map(Some)
+    }
+
+    /// Waits until the lock can be taken.
+    pub(super) fn wait_until_ready(&self) -> Result<()> {
+        let nodes = self.nodes();
+        match self.lock {
+            Lock::Flock | Lock::Nothing => Ok(()),
+            Lock::Etcd => etcd::wait_until_ready(nodes),
+            lock => (0..nodes.len()).try_for_each(|node| {
+                wait_for(|| {
+                    let socket = self.socket(node);
+                    let status = ask(socket.as_ref(), &json!({"request": "status"}), "status")?;
+                    let is_ready = match lock {
+                        Lock::Token => status["authority"] == true && status["state"] == "READY",
+                        _ => status["members"].as_array().map(Vec::len) == Some(nodes.len()),
+                    };
+                    ensure!(is_ready, "node {} is not ready: {status}", node + 1);
+                    Ok(())
+                })
+            }),
+        }
+    }
+
+    pub(super) fn nodes(&self) -> &[Node] {
+        self.segment.nodes()
+    }
+
+    pub(super) fn daemons(&self) -> MutexGuard<'_, Vec<Server>> {
+        self.daemons.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the path of a file that all nodes see.
+    pub(super) fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    fn socket(&self, node: usize) -> String {
+        self.path(&format!("node{}.sock", node + 1))
+    }
+
+    /// Returns the processes of all nodes, each with its node's place.
+    pub(super) fn processes(&self) -> Vec<(usize, Pid)> {
+        processes::all(&self.namespaces)
+    }
+
+    /// Returns those of them that read and write the set.
+    pub(super) fn at_work(&self) -> Vec<(usize, Pid)> {
+        let mut found = self.processes();
+        found.retain(|&(_, pid)| processes::runs(pid, &format!("{}\0add\0", self.program)));
+        found
+    }
+
+    /// Connects nodes with those on that bridge, and with no others. No link goes down.
+    pub(super) fn move_to(&self, bridge: &str, nodes: &[usize]) -> Result<()> {
+        let lines = nodes
+            .iter()
+            .map(|node| format!("link set p{node} master {bridge}\n"));
+        self.segment.hub().ip(&lines.collect::<String>())
+    }
+
+    /// Returns the command that adds elements to the set under the lock, on a node.
+    pub(super) fn command(&self, node: usize) -> Command {
+        let run = format!("ringctl --socket {} run", self.socket(node));
+        let line = match self.lock {
+            Lock::Ringd => format!("{run} --require quorum --"),
+            Lock::RingdAlone => format!("{run} --"),
+            Lock::RingdGuard => format!("{run} -- ringctl guard {} --", self.path("set.fence")),
+            Lock::Token => {
+                let list = self.path("servers");
+                format!("ringctl token --servers {list} --client-timeout 5s run set --")
+            }
+            Lock::Flock => format!("flock {}", self.path("lock")),
+            Lock::Etcd => {
+                let members: Vec<_> = self.nodes().iter().flat_map(etcd::endpoint).collect();
+                // A session of 2 s is the shortest that etcd grants with an election timeout of 1 s.
+                format!(
+                    "etcdctl --endpoints {} lock --ttl 2 set --",
+                    members.join(",")
+                )
+            }
+            Lock::Nothing => String::new(),
+        };
+        let words = line.split_whitespace().chain([&*self.program, "add"]);
+        let mut words = words.map(|it| {
+            if it == "ringctl" {
+                binaries().ringctl
+            } else {
+                it
+            }
+        });
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words).stdin(Stdio::null());
+        command
+    }
+
+    /// Returns the last lines that clients and daemons have printed.
+    pub(super) fn last_words(&self) -> String {
+        let clients = fs::read_to_string(self.path(CLIENTS_LOG)).unwrap_or_default();
+        let daemons = self.daemons();
+        let logs = [clients].into_iter().chain(daemons.iter().map(Server::log));
+        let ends = logs.map(|log| {
+            log.lines()
+                .rev()
+                .take(3)
+                .fold(String::new(), |all, line| format!("{line}\n{all}"))
+        });
+        ends.collect()
+    }
+}

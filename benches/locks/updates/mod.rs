@@ -1,0 +1,132 @@
+//! The lock-set test: whether updates are lost while things go wrong. It is Jepsen's test of etcd's locks.
+//!
+//! The nodes are network namespaces on a bridge. All of them share one kernel.
+
+mod faults;
+mod locks;
+mod processes;
+mod trial;
+
+use std::ops::Range;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, ValueEnum, value_parser};
+use ring_segment::Rng;
+
+use faults::Fault;
+use locks::{Lock, Locks};
+pub(crate) use trial::Addition;
+
+/// Counts the updates that are lost under a lock while things go wrong.
+///
+/// Two clients on every node add elements to one set in a shared file. Each takes the lock, reads
+/// the set, works for a while, writes the set back with its element, and releases the lock.
+/// Meanwhile things go wrong, where a client is at work and for longer than every timeout. At the
+/// end the set must contain every element whose client exited with 0. A missing element is a lost
+/// update: two clients had the lock at a time.
+///
+/// Exit codes: 0 no update is lost, 1 some are lost, 2 the run itself fails.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// The lock that keeps the clients apart.
+    #[arg(long = "with", value_name = "LOCK")]
+    lock: Lock,
+    /// What goes wrong; each fault gets its own set, and SECONDS.
+    #[arg(long, value_delimiter = ',', default_value = "all")]
+    faults: Vec<Fault>,
+    /// How many nodes there are; 3 are usual with etcd.
+    #[arg(long, default_value_t = 5, value_parser = value_parser!(u8).range(2..=200))]
+    nodes: u8,
+    /// How long each fault is tried.
+    #[arg(long, default_value_t = 20.0)]
+    seconds: f64,
+    /// The seed of all chances [default: random]
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+impl Options {
+    /// Returns the faults to be tried. A fault that means nothing with this lock ends the program.
+    fn kinds(&self) -> Vec<Fault> {
+        let mut known = self.lock.trouble().0.to_vec();
+        if known.len() > 1 {
+            known.push(Fault::Mixed);
+        }
+        if self.faults.contains(&Fault::All) {
+            return known;
+        }
+        if let Some(fault) = self.faults.iter().find(|fault| !known.contains(fault)) {
+            let text = format!("there is no {} with {}\n", name(fault), name(&self.lock));
+            let error = crate::Options::command().error(ErrorKind::InvalidValue, text);
+            error.exit();
+        }
+        self.faults.clone()
+    }
+}
+
+/// Runs the test, and returns its exit code.
+pub(crate) fn run(options: &Options) -> ExitCode {
+    match count_lost(options) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn count_lost(options: &Options) -> Result<usize> {
+    let (kinds, nodes) = (options.kinds(), usize::from(options.nodes));
+    ring_segment::enter_beside_others()?;
+    let seed = options.seed.unwrap_or_else(|| Rng::new().u64(..1_000_000));
+    let mut chance = Rng::with_seed(seed);
+    let locks = Locks::start(options.lock, nodes)?;
+    let time = Duration::from_secs_f64(options.seconds);
+    let lock = name(&options.lock);
+    println!("{lock}: {nodes} nodes, {time:?} a fault, seed {seed}\n");
+    println!("| fault | times | tried | acknowledged | lost | unconfirmed |");
+    println!("|---|---:|---:|---:|---:|---:|");
+    let (mut all, mut losses) = (0, Vec::new());
+    for kind in kinds {
+        let outcome = trial::run(&locks, kind, time, &mut chance);
+        let outcome = outcome.map_err(|error| error.context(locks.last_words()))?;
+        let trial::Outcome {
+            faults,
+            tried,
+            acknowledged,
+            lost,
+            unconfirmed,
+        } = outcome;
+        let (fault, times, count) = (name(&kind), faults.len(), lost.len());
+        println!("| {fault} | {times} | {tried} | {acknowledged} | {count} | {unconfirmed} |");
+        let is_tried = acknowledged > 0 && (kind == Fault::None || times > 0);
+        ensure!(is_tried, "nothing was tried\n{}", locks.last_words());
+        all += count;
+        for (element, at) in lost.iter().take(3) {
+            let before = faults.iter().rfind(|fault| fault.0 < *at);
+            let before = before.map_or("no fault", |fault| &fault.1);
+            losses.push(format!(
+                "lost with {fault}: {element}, acknowledged after {before}"
+            ));
+        }
+    }
+    losses.push(format!("{all} updates lost"));
+    println!("\n{}", losses.join("\n"));
+    Ok(all)
+}
+
+/// Returns the name by which an option's value is given.
+fn name(value: &impl ValueEnum) -> String {
+    let named = value.to_possible_value();
+    named.map_or_else(String::new, |it| it.get_name().to_owned())
+}
+
+/// Draws a time from a range of seconds.
+fn between(seconds: Range<f64>, chance: &mut Rng) -> Duration {
+    let share = chance.f64();
+    Duration::from_secs_f64(seconds.start + share * (seconds.end - seconds.start))
+}

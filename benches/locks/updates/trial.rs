@@ -1,0 +1,145 @@
+//! The clients of one fault, and the fate of the elements that they added.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::panic;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, ScopedJoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use clap::Args;
+use nix::sys::signal::Signal;
+use ring_segment::{Rng, limit};
+
+use super::between;
+use super::faults::{self, Fault};
+use super::locks::Locks;
+use super::processes::send;
+use crate::rivals::Server;
+
+const CLIENTS_PER_NODE: usize = 2;
+pub(super) const CLIENTS_LOG: &str = "clients.log";
+const SET: &str = "set";
+/// How long most work on the set takes, in seconds, and how often it takes longer.
+const SHORT_WORK: f64 = 0.05;
+const LONG_WORK_SHARE: f64 = 0.1;
+/// How long a client waits after one that has failed.
+const RETRY: Duration = Duration::from_millis(50);
+/// How long the last clients may take after the last fault.
+const LAST: Duration = Duration::from_secs(20);
+const POLL: Duration = Duration::from_millis(10);
+
+/// The work of a client, a process of its own.
+#[derive(Debug, Args)]
+pub(crate) struct Addition {
+    set: String,
+    element: u64,
+    seconds: f64,
+}
+
+impl Addition {
+    /// Adds an element to the set like a program that trusts its lock. A process that is killed while it writes loses
+    /// only its own element.
+    pub(crate) fn run(&self) -> Result<()> {
+        let elements = fs::read_to_string(&self.set)?;
+        sleep(Duration::from_secs_f64(self.seconds));
+        let written = format!("{}.{}", self.set, self.element);
+        fs::write(&written, format!("{elements}{}\n", self.element))?;
+        Ok(fs::rename(written, &self.set)?)
+    }
+}
+
+/// The result of one fault.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) faults: Vec<(Instant, String)>,
+    pub(super) tried: u64,
+    pub(super) acknowledged: usize,
+    /// Elements that were acknowledged and are not in the set, with the time of the acknowledgement.
+    pub(super) lost: Vec<(u64, Instant)>,
+    /// Elements in the set whose client was told that it failed. They are allowed.
+    pub(super) unconfirmed: usize,
+}
+
+/// Lets clients on every node add to one set for some time while things go wrong, and counts.
+pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) -> Result<Outcome> {
+    locks.wait_until_ready()?;
+    File::create(locks.path(SET))?;
+    let (over, tried) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (faults, acknowledged) = thread::scope(|scope| {
+        let places = (0..locks.nodes().len()).flat_map(|node| [node; CLIENTS_PER_NODE]);
+        let clients = places.map(|node| {
+            let (over, tried, chance) = (&over, &tried, chance.fork());
+            scope.spawn(move || work(locks, node, tried, over, chance))
+        });
+        let clients: Vec<_> = clients.collect();
+        let faults = faults::bring(kind, locks, time, chance);
+        over.store(true, Ordering::Relaxed);
+        end(&clients, locks);
+        let joined = clients.into_iter().map(ScopedJoinHandle::join);
+        let joined = joined.map(|it| it.unwrap_or_else(|panic| panic::resume_unwind(panic)));
+        anyhow::Ok((faults?, joined.collect::<Result<Vec<_>>>()?.concat()))
+    })?;
+    limit::until("the last work ends", || locks.at_work().is_empty());
+    let text = fs::read_to_string(locks.path(SET))?;
+    let elements = text.lines().map(str::parse);
+    let there = elements.collect::<Result<BTreeSet<u64>, _>>()?;
+    let mut lost = acknowledged.clone();
+    lost.retain(|(element, _)| !there.contains(element));
+    Ok(Outcome {
+        faults,
+        tried: tried.into_inner(),
+        acknowledged: acknowledged.len(),
+        unconfirmed: there.len() + lost.len() - acknowledged.len(),
+        lost,
+    })
+}
+
+/// A client: adds one element after the other, and returns those that were acknowledged.
+fn work(
+    locks: &Locks,
+    node: usize,
+    tried: &AtomicU64,
+    over: &AtomicBool,
+    mut chance: Rng,
+) -> Result<Vec<(u64, Instant)>> {
+    let set = locks.path(SET);
+    let mut log = File::options();
+    let log = log
+        .create(true)
+        .append(true)
+        .open(locks.path(CLIENTS_LOG))?;
+    let (_, _, longest_work) = locks.lock.trouble();
+    let mut acknowledged = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        let element = tried.fetch_add(1, Ordering::Relaxed);
+        let is_long = chance.f64() < LONG_WORK_SHARE;
+        let longest = if is_long { longest_work } else { SHORT_WORK };
+        let seconds = between(0.0..longest, &mut chance).as_secs_f64();
+        let mut command = locks.command(node);
+        command.args([&*set, &element.to_string(), &seconds.to_string()]);
+        command.stdout(log.try_clone()?).stderr(log.try_clone()?);
+        let mut client = locks.nodes()[node].ns().spawn(&mut command)?;
+        if client.wait()?.success() {
+            acknowledged.push((element, Instant::now()));
+        } else {
+            sleep(RETRY);
+        }
+    }
+    Ok(acknowledged)
+}
+
+/// Waits for the last clients, and ends those that take too long.
+fn end<T>(clients: &[ScopedJoinHandle<'_, T>], locks: &Locks) {
+    let deadline = Instant::now() + LAST;
+    while !clients.iter().all(ScopedJoinHandle::is_finished) {
+        if Instant::now() > deadline {
+            let daemons: Vec<_> = locks.daemons().iter().map(Server::pid).collect();
+            let pids = locks.processes().into_iter().map(|it| it.1);
+            let others: Vec<_> = pids.filter(|pid| !daemons.contains(pid)).collect();
+            send(&others, Signal::SIGKILL);
+        }
+        sleep(POLL);
+    }
+}
