@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// What a machine may add to any time-out of the protocol for a test that judges it, and that runs alone
 /// therefore (`exclusive`). Whoever does not judge has [`PATIENCE`](crate::PATIENCE).
 pub const SLACK: Duration = Duration::from_millis(1200);
@@ -9,7 +11,7 @@ pub const SLACK: Duration = Duration::from_millis(1200);
 pub const FOR_GOOD: Duration = Duration::from_secs(3600);
 
 /// The constants of a ring under test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
     /// HEART_BEAT_PERIOD.
     pub heartbeat: Duration,

@@ -30,55 +30,32 @@ fn payload(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
 fn every_message() -> Vec<(Message, Vec<u8>)> {
     let (token, digest, data) = (token(), digest(), b"work".to_vec());
     let tenure: [&[u8]; 4] = [&TOKEN, &DIGEST, &[0, 4], b"work"];
-    let member = Member {
-        mac: B.into(),
-        ip: IP,
+    let (mac, ip) = (B.into(), IP);
+    let take = Message::TakeToken {
+        token,
+        digest,
+        data: data.clone(),
     };
+    let here = Message::TokenIsHere {
+        token,
+        digest,
+        data,
+    };
+    let was_here = Message::TokenWasHereRecently { token, holder: mac };
+    let members = vec![Member { mac, ip }];
+    let told = Message::RingMembers { digest, members };
+    let members = vec![A.into(), mac];
     vec![
-        (
-            Message::TakeToken {
-                token,
-                digest,
-                data: data.clone(),
-            },
-            payload(1, &tenure),
-        ),
-        (
-            Message::TokenIsHere {
-                token,
-                digest,
-                data,
-            },
-            payload(2, &tenure),
-        ),
-        (
-            Message::Ping { digest, ip: IP },
-            payload(3, &[&DIGEST, &IP]),
-        ),
-        (
-            Message::TokenWasHereRecently {
-                token,
-                holder: B.into(),
-            },
-            payload(4, &[&TOKEN, &B]),
-        ),
+        (take, payload(1, &tenure)),
+        (here, payload(2, &tenure)),
+        (Message::Ping { digest, ip }, payload(3, &[&DIGEST, &IP])),
+        (was_here, payload(4, &[&TOKEN, &B])),
         (Message::WhereIsToken, payload(5, &[])),
         (Message::GeneratingToken { token }, payload(6, &[&TOKEN])),
-        (
-            Message::RingMembers {
-                digest,
-                members: vec![member],
-            },
-            payload(7, &[&DIGEST, &[0, 1], &B, &IP]),
-        ),
+        (told, payload(7, &[&DIGEST, &[0, 1], &B, &IP])),
         (Message::WantToken, payload(8, &[])),
         (Message::Leaving, payload(9, &[])),
-        (
-            Message::Forget {
-                members: vec![A.into(), B.into()],
-            },
-            payload(11, &[&[0, 2], &A, &B]),
-        ),
+        (Message::Forget { members }, payload(11, &[&[0, 2], &A, &B])),
     ]
 }
 
@@ -143,36 +120,20 @@ fn what_the_document_forbids_is_invalid() {
 #[test]
 fn more_progress_beats_then_the_smaller_author_then_the_smaller_number() {
     let base = token();
-    assert!(
-        Token {
-            progress: 0x103,
-            ..base
-        }
-        .beats(&base)
-    );
-    assert!(
-        Token {
-            author: A.into(),
-            ..base
-        }
-        .beats(&base)
-    );
-    assert!(Token { number: 8, ..base }.beats(&base));
+    let (progress, author, number) = (0x103, A.into(), 8);
+    assert!(Token { progress, ..base }.beats(&base));
+    assert!(Token { author, ..base }.beats(&base));
+    assert!(Token { number, ..base }.beats(&base));
     assert!(!base.beats(&base));
 }
 
 #[test]
 fn a_table_is_hashed_in_the_order_of_its_macs() {
-    let (first, second) = (
-        Member {
-            mac: A.into(),
-            ip: [0; 16],
-        },
-        Member {
-            mac: B.into(),
-            ip: IP,
-        },
-    );
+    let member = |mac: [u8; 6], ip| Member {
+        mac: mac.into(),
+        ip,
+    };
+    let (first, second) = (member(A, [0; 16]), member(B, IP));
     assert_eq!(digest_of(&[second, first]), digest_of(&[first, second]));
     // The published XXH3-64 of nothing, with seed 0.
     assert_eq!(

@@ -26,24 +26,19 @@ impl Costs {
             return;
         }
         all.sort_unstable_by_key(|(cost, _)| Reverse(*cost));
-        let (alone, beside): (Vec<_>, Vec<_>) =
-            all.iter().partition(|(_, test)| test.is_exclusive());
-        print("beside others", &beside);
-        print("alone", &alone);
+        for (how, is_alone) in [("beside others", false), ("alone", true)] {
+            let those = || all.iter().filter(|it| it.1.is_exclusive() == is_alone);
+            let total: Duration = those().map(|(cost, _)| *cost).sum();
+            if !total.is_zero() {
+                println!(
+                    "{:.0} s of tests {how}; the longest took",
+                    total.as_secs_f64()
+                );
+            }
+            for (cost, test) in those().take(NAMED) {
+                println!("{:6.1} s  {}", cost.as_secs_f64(), test.name());
+            }
+        }
         println!();
-    }
-}
-
-fn print(how: &str, tests: &[&(Duration, Test)]) {
-    if tests.is_empty() {
-        return;
-    }
-    let total: Duration = tests.iter().map(|(cost, _)| *cost).sum();
-    println!(
-        "{:.0} s of tests {how}; the longest took",
-        total.as_secs_f64()
-    );
-    for (cost, test) in tests.iter().take(NAMED) {
-        println!("{:6.1} s  {}", cost.as_secs_f64(), test.name());
     }
 }
