@@ -1,8 +1,6 @@
-//! Who takes part in a run, and by which constants they live.
+//! Who takes part in a run.
 
-use std::time::Duration;
-
-use ring_segment::{MacAddr, Timing};
+use ring_segment::MacAddr;
 use serde::{Deserialize, Serialize};
 
 /// A station's part.
@@ -83,37 +81,5 @@ impl Cast {
     /// What to call a place.
     pub fn name(&self, place: usize) -> &str {
         self.0.get(place).map_or("?", |station| &station.name)
-    }
-}
-
-/// The protocol's constants in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Constants {
-    /// HEART_BEAT_PERIOD.
-    pub heartbeat_ns: u64,
-    /// TAKE_TIMEOUT.
-    pub take_timeout_ns: u64,
-    /// IDLE_HOLD.
-    pub idle_hold_ns: u64,
-}
-
-impl From<Timing> for Constants {
-    fn from(timing: Timing) -> Self {
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        Self {
-            heartbeat_ns: ns(timing.heartbeat),
-            take_timeout_ns: ns(timing.take_timeout),
-            idle_hold_ns: ns(timing.idle_hold),
-        }
-    }
-}
-
-impl From<Constants> for Timing {
-    fn from(constants: Constants) -> Self {
-        Self {
-            take_timeout: Duration::from_nanos(constants.take_timeout_ns),
-            idle_hold: Duration::from_nanos(constants.idle_hold_ns),
-            ..Timing::patient(Duration::from_nanos(constants.heartbeat_ns))
-        }
     }
 }

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use ring_segment::{epoch, now};
+use ring_segment::{Timing, epoch, now};
 use serde::{Deserialize, Serialize};
 
-use crate::cast::{Cast, Constants};
+use crate::cast::Cast;
 
 /// The journal's name in the folder of a run.
 pub const FILE: &str = "journal.jsonl";
@@ -39,7 +39,7 @@ pub enum What {
         /// Who takes part.
         cast: Cast,
         /// The protocol's constants.
-        constants: Constants,
+        timing: Timing,
         /// Whether the daemons' monotonic clocks differ.
         clocks_differ: bool,
     },

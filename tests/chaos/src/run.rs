@@ -67,7 +67,7 @@ pub fn run(script: &Script, folder: &Path) -> Result<()> {
         seed: script.seed,
         seconds: script.lasts.as_secs(),
         cast,
-        constants: script.timing.into(),
+        timing: script.timing,
         clocks_differ: stage.clocks_differ()?,
     })?;
     let over = Arc::new(AtomicBool::new(false));

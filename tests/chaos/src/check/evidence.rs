@@ -212,14 +212,11 @@ impl Evidence {
     fn of_journal(entries: &[Entry]) -> Option<Self> {
         let mut this = entries.iter().find_map(|entry| match &entry.what {
             What::Run {
-                seed,
-                cast,
-                constants,
-                ..
+                seed, cast, timing, ..
             } => Some(Self {
                 start: Duration::from_nanos(entry.at_ns),
                 seed: *seed,
-                ..Self::empty(cast.clone(), (*constants).into())
+                ..Self::empty(cast.clone(), *timing)
             }),
             _ => None,
         })?;
