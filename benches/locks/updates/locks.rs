@@ -15,9 +15,10 @@ use tempfile::TempDir;
 
 use super::faults::Fault;
 use super::processes;
-use super::trial::CLIENTS_LOG;
 use crate::rivals::{Server, etcd, wait_for};
 
+/// What clients print.
+pub(super) const CLIENTS_LOG: &str = "clients.log";
 /// All faults: first those that mean something with any lock, last the one that only `ringctl` has.
 const FAULTS: [Fault; 8] = [
     Fault::None,

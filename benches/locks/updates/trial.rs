@@ -14,12 +14,11 @@ use ring_segment::{Rng, limit};
 
 use super::between;
 use super::faults::{self, Fault};
-use super::locks::Locks;
+use super::locks::{CLIENTS_LOG, Locks};
 use super::processes::send;
 use crate::rivals::Server;
 
 const CLIENTS_PER_NODE: usize = 2;
-pub(super) const CLIENTS_LOG: &str = "clients.log";
 const SET: &str = "set";
 /// How long most work on the set takes, in seconds, and how often it takes longer.
 const SHORT_WORK: f64 = 0.05;
