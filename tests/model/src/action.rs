@@ -7,90 +7,38 @@ use crate::state::{Flying, Ring};
 
 /// Something that may happen. Nodes and frames are told by their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields that say themselves what they are")]
 pub enum Action {
     /// A frame arrives; the link may refuse what is said then.
-    Deliver {
-        /// Which.
-        frame: usize,
-        /// The link takes nothing.
-        refused: bool,
-    },
-    /// A node that was stopped for long reads a frame.
-    Late {
-        /// Which.
-        frame: usize,
-        /// It has been there all that time.
-        waited: bool,
-    },
+    Deliver { frame: usize, refused: bool },
+    /// A node that was stopped for long reads a frame, which has waited all that time or came just now.
+    Late { frame: usize, waited: bool },
     /// An offer arrives under the broadcast address at every node.
-    Mislead {
-        /// Which.
-        frame: usize,
-    },
+    Mislead { frame: usize },
     /// A frame is lost.
-    Lose {
-        /// Which.
-        frame: usize,
-    },
+    Lose { frame: usize },
     /// A frame is doubled.
-    Double {
-        /// Which.
-        frame: usize,
-    },
+    Double { frame: usize },
     /// A node's next time-out is due; the link may refuse what is said then.
-    TimeOut {
-        /// Whose.
-        node: usize,
-        /// The link takes nothing.
-        refused: bool,
-    },
+    TimeOut { node: usize, refused: bool },
     /// A process dies.
-    Crash {
-        /// Where.
-        node: usize,
-    },
+    Crash { node: usize },
     /// A process starts.
-    Begin {
-        /// Where.
-        node: usize,
-    },
+    Begin { node: usize },
     /// A link goes down.
-    Cut {
-        /// Whose.
-        node: usize,
-    },
+    Cut { node: usize },
     /// A link comes up again.
-    Heal {
-        /// Whose.
-        node: usize,
-    },
+    Heal { node: usize },
     /// An application wants the token.
-    Want {
-        /// Where.
-        node: usize,
-    },
+    Want { node: usize },
     /// An application that has the token has done its work.
-    Done {
-        /// Where.
-        node: usize,
-    },
+    Done { node: usize },
     /// Something goes wrong around a node.
-    Trouble {
-        /// Around which.
-        node: usize,
-        /// What.
-        trouble: Trouble,
-    },
+    Trouble { node: usize, trouble: Trouble },
     /// It is over, or the node is told of it.
-    Mend {
-        /// Around which.
-        node: usize,
-    },
-    /// The segment falls apart in another way, or becomes one.
-    Regroup {
-        /// In the list of `sides::all`.
-        into: usize,
-    },
+    Mend { node: usize },
+    /// The segment falls apart in another way of the list of `sides::all`, or becomes one.
+    Regroup { into: usize },
 }
 
 impl Action {

@@ -30,7 +30,6 @@ pub(crate) struct Step<'a> {
 
 impl Step<'_> {
     /// The first rule that the step breaks.
-    #[must_use]
     pub(crate) fn breach(&self, scenario: &Scenario) -> Option<Breach> {
         let heard = match self.input {
             Input::Frame(bytes, _) => Frame::decode(bytes).ok(),
@@ -56,7 +55,6 @@ impl Step<'_> {
     }
 
     /// The tenure that this step has begun.
-    #[must_use]
     pub(crate) fn begun(&self) -> Option<Token> {
         self.held().filter(|_| self.held() != self.held_before())
     }
@@ -259,7 +257,6 @@ fn is(kind: Kind, bytes: &[u8]) -> bool {
 
 /// Whether two nodes rely on a quorum at one time: each until it must know by its own clock that
 /// the time is over. Where clocks go as they like nobody knows.
-#[must_use]
 pub(crate) fn quorums(ring: &Ring) -> Option<Breach> {
     if ring.timing == Timing::Free {
         return None;
@@ -274,7 +271,6 @@ pub(crate) fn quorums(ring: &Ring) -> Option<Breach> {
 }
 
 /// The first rule that is broken between the node at `at` and the others.
-#[must_use]
 pub(crate) fn between(scenario: &Scenario, nodes: &[Arc<Node>], at: usize) -> Option<Breach> {
     let mine = &nodes[at].machine;
     let token = mine.held()?;

@@ -23,6 +23,7 @@ pub mod turns;
 
 mod action;
 mod breach;
+mod counts;
 mod explore;
 mod findings;
 mod judge;

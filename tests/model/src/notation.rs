@@ -8,20 +8,17 @@ use ring_codec::lab2::{Frame, Message, Token};
 ///
 /// # Panics
 /// There are at most 254 nodes.
-#[must_use]
 pub(crate) fn mac(at: usize) -> MacAddr {
     let last = u8::try_from(at + 1).expect("a handful of nodes");
     MacAddr([2, 0, 0, 0, 0, last])
 }
 
 /// The place of the node with an address.
-#[must_use]
 pub(crate) fn place(mac: MacAddr) -> usize {
     usize::from(mac.0[5]) - 1
 }
 
 /// `n2`, or `all`.
-#[must_use]
 pub(crate) fn name(mac: MacAddr) -> String {
     if mac == MacAddr::BROADCAST {
         "all".into()
@@ -31,20 +28,17 @@ pub(crate) fn name(mac: MacAddr) -> String {
 }
 
 /// `progress-author-number`, the author by its name.
-#[must_use]
 pub(crate) fn token(token: Token) -> String {
     let author = name(token.author);
     format!("{}-{author}-{}", token.progress, token.number)
 }
 
 /// A token that may be none.
-#[must_use]
 pub(crate) fn maybe(held: Option<Token>) -> String {
     held.map_or_else(|| "none".into(), token)
 }
 
 /// A frame as a line.
-#[must_use]
 pub(crate) fn frame(bytes: &[u8]) -> String {
     let Ok(frame) = Frame::decode(bytes) else {
         return "an invalid frame".into();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ring_codec::lab2::ETHERTYPE;
 use ring_proto::lab2::Constants;
 
+use crate::counts::counts;
 use crate::node::Trouble;
 use crate::sides;
 
@@ -66,38 +67,39 @@ pub enum Timing {
     },
 }
 
-/// How often each thing may happen in one run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Faults {
-    /// A frame is lost.
-    pub lost: u8,
-    /// A frame is doubled.
-    pub doubled: u8,
-    /// A node crashes; it may start again, with what it had stored.
-    pub crashes: u8,
-    /// The link refuses all that a node wants to send in one turn.
-    pub refused: u8,
-    /// A node is stopped for longer than WAITER_TIMEOUT and then reads a frame before anything
-    /// else: one that has waited for all that time, or one that came just now.
-    pub stalls: u8,
-    /// A segment hands an offer to everybody, under the broadcast address.
-    pub misled: u8,
-    /// A node's link goes down; it may come up again.
-    pub cuts: u8,
-    /// The segment falls apart in any other way, or becomes one. What is under way arrives.
-    pub regroups: u8,
-    /// An application wants the token; it is done whenever it likes once it has it.
-    pub wants: u8,
-    /// A node hears nothing; it may hear again.
-    pub deaf: u8,
-    /// Frames to a node alone, and from it to one alone, are lost; they may arrive again.
-    pub alone: u8,
-    /// What goes to all does not reach a node; it may again.
-    pub broadcasts: u8,
-    /// A node can store nothing; it may be able to again.
-    pub full: u8,
-    /// A node's link no longer carries long frames; the node may be told.
-    pub narrow: u8,
+counts! {
+    /// How often each thing may happen in one run.
+    Faults {
+        /// A frame is lost.
+        lost "lost",
+        /// A frame is doubled.
+        doubled "doubled",
+        /// A node crashes; it may start again, with what it had stored.
+        crashes "crashes",
+        /// The link refuses all that a node wants to send in one turn.
+        refused "refused",
+        /// A node is stopped for longer than WAITER_TIMEOUT and then reads a frame before anything
+        /// else: one that has waited for all that time, or one that came just now.
+        stalls "stalls",
+        /// A segment hands an offer to everybody, under the broadcast address.
+        misled "misled",
+        /// A node's link goes down; it may come up again.
+        cuts "cuts",
+        /// The segment falls apart in any other way, or becomes one. What is under way arrives.
+        regroups "regroups",
+        /// An application wants the token; it is done whenever it likes once it has it.
+        wants "wants",
+        /// A node hears nothing; it may hear again.
+        deaf "deaf",
+        /// Frames to a node alone, and from it to one alone, are lost; they may arrive again.
+        alone "alone",
+        /// What goes to all does not reach a node; it may again.
+        broadcasts "without broadcasts",
+        /// A node can store nothing; it may be able to again.
+        full "full",
+        /// A node's link no longer carries long frames; the node may be told.
+        narrow "narrow",
+    }
 }
 
 impl Faults {
@@ -265,42 +267,7 @@ impl fmt::Display for Scenario {
                 write!(f, ", skew <= {skew:?}, delay <= {delay:?}")?;
             }
         }
-        let Faults {
-            lost,
-            doubled,
-            crashes,
-            refused,
-            stalls,
-            misled,
-            cuts,
-            regroups,
-            wants,
-            deaf,
-            alone,
-            broadcasts,
-            full,
-            narrow,
-        } = self.faults;
-        for (count, what) in [
-            (lost, "lost"),
-            (doubled, "doubled"),
-            (crashes, "crashes"),
-            (refused, "refused"),
-            (stalls, "stalls"),
-            (misled, "misled"),
-            (cuts, "cuts"),
-            (regroups, "regroups"),
-            (wants, "wants"),
-            (deaf, "deaf"),
-            (alone, "alone"),
-            (broadcasts, "without broadcasts"),
-            (full, "full"),
-            (narrow, "narrow"),
-        ] {
-            if count > 0 {
-                write!(f, ", {count} {what}")?;
-            }
-        }
+        write!(f, "{}", self.faults)?;
         if self.slower > 1 {
             write!(f, ", the last {} times as slow", self.slower)?;
         }

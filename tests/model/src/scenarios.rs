@@ -11,29 +11,9 @@ const ONE_CLOCK: Timing = Timing::Bounded {
 };
 
 /// A frame is lost, one is doubled, a node crashes.
-const USUAL: Faults = Faults {
-    lost: 1,
-    doubled: 1,
-    crashes: 1,
-    refused: 0,
-    stalls: 0,
-    misled: 0,
-    cuts: 0,
-    regroups: 0,
-    wants: 0,
-    deaf: 0,
-    alone: 0,
-    broadcasts: 0,
-    full: 0,
-    narrow: 0,
-};
+const USUAL: Faults = NONE.lost(1).doubled(1).crashes(1);
 
-const NONE: Faults = Faults {
-    lost: 0,
-    doubled: 0,
-    crashes: 0,
-    ..USUAL
-};
+const NONE: Faults = Faults::NONE;
 
 /// What ends in a minute or so, without optimisation of more than the profile asks for.
 #[must_use]
@@ -59,21 +39,11 @@ fn ordinary() -> Vec<Scenario> {
             .bounds(6, 4, 6)
             .recovers(16),
         Scenario::formed("links that refuse, processes that stop", 2)
-            .faults(Faults {
-                refused: 1,
-                stalls: 1,
-                wants: 1,
-                ..Faults::default()
-            })
+            .faults(NONE.refused(1).stalls(1).wants(1))
             .bounds(4, 3, 7)
             .recovers(16),
         Scenario::formed("links that go down, offers that go astray", 3)
-            .faults(Faults {
-                misled: 1,
-                cuts: 1,
-                wants: 1,
-                ..Faults::default()
-            })
+            .faults(NONE.misled(1).cuts(1).wants(1))
             .bounds(4, 4, 6)
             .recovers(16),
         one_clock(Scenario::cold("a ring forms by one clock", 2))
@@ -87,17 +57,11 @@ fn ordinary() -> Vec<Scenario> {
         quorums_of_three().bounds(3, 4, 18).recovers(64),
         quorums_of_four().bounds(3, 6, 12).recovers(64),
         one_clock(Scenario::formed("three by one clock", 3))
-            .faults(Faults {
-                crashes: 0,
-                ..USUAL
-            })
+            .faults(USUAL.crashes(0))
             .bounds(8, 6, 1_000)
             .recovers(16),
         one_clock(Scenario::formed("four by one clock", 4))
-            .faults(Faults {
-                lost: 1,
-                ..Faults::default()
-            })
+            .faults(NONE.lost(1))
             .bounds(24, 9, 1_000)
             .recovers(16),
         Scenario {
@@ -117,52 +81,36 @@ fn ordinary() -> Vec<Scenario> {
 fn troubled() -> Vec<Scenario> {
     vec![
         rested(Scenario::formed("one that is deaf for a while", 3))
-            .faults(Faults { deaf: 1, ..NONE })
+            .faults(NONE.deaf(1))
             .bounds(4, 6, 16)
             .recovers(8),
         rested(Scenario::formed(
             "one that is reached by broadcasts only",
             2,
         ))
-        .faults(Faults {
-            alone: 1,
-            wants: 1,
-            ..NONE
-        })
+        .faults(NONE.alone(1).wants(1))
         .bounds(8, 3, 20)
         .recovers(16),
         rested(Scenario::formed("one that no broadcast reaches", 3))
-            .faults(Faults {
-                broadcasts: 1,
-                wants: 1,
-                ..NONE
-            })
+            .faults(NONE.broadcasts(1).wants(1))
             .bounds(8, 6, 12)
             .recovers(16),
         Scenario {
             slower: 2,
             ..one_clock(Scenario::formed("one twice as slow as the others", 3))
         }
-        .faults(Faults {
-            lost: 1,
-            crashes: 1,
-            ..NONE
-        })
+        .faults(NONE.lost(1).crashes(1))
         .bounds(8, 6, 12)
         .recovers(16),
         Scenario::formed("one that cannot store", 2)
-            .faults(Faults {
-                full: 1,
-                crashes: 1,
-                ..NONE
-            })
+            .faults(NONE.full(1).crashes(1))
             .bounds(4, 3, 7)
             .recovers(8),
         with_data(one_clock(Scenario::formed(
             "a link too narrow for the data",
             3,
         )))
-        .faults(Faults { narrow: 1, ..NONE })
+        .faults(NONE.narrow(1))
         .bounds(6, 6, 12)
         .recovers(8),
     ]
@@ -178,10 +126,7 @@ pub fn quorums_of_three() -> Scenario {
         skew: scenario.constants.waiter_timeout() / 100,
         delay: Duration::from_millis(2),
     };
-    let regroups = Faults {
-        regroups: 2,
-        ..Faults::default()
-    };
+    let regroups = NONE.regroups(2);
     let scenario = Scenario { timing, ..scenario };
     unhurried(scenario).faults(regroups)
 }
@@ -190,10 +135,7 @@ pub fn quorums_of_three() -> Scenario {
 #[must_use]
 pub fn quorums_of_four() -> Scenario {
     let scenario = Scenario::parted("quorums of four, by one clock", &[0, 0, 1, 1]);
-    unhurried(one_clock(scenario)).faults(Faults {
-        regroups: 1,
-        ..Faults::default()
-    })
+    unhurried(one_clock(scenario)).faults(NONE.regroups(1))
 }
 
 /// A token that nobody wants stays for as long as the heartbeat, by default: hops and heartbeats are due
@@ -212,14 +154,7 @@ fn unhurried(mut scenario: Scenario) -> Scenario {
 /// What takes an hour or so on two cores, optimised.
 #[must_use]
 pub fn large() -> Vec<Scenario> {
-    let all = Faults {
-        refused: 1,
-        stalls: 1,
-        misled: 1,
-        cuts: 1,
-        wants: 1,
-        ..USUAL
-    };
+    let all = USUAL.refused(1).stalls(1).misled(1).cuts(1).wants(1);
     vec![
         Scenario::cold("a ring forms in any order", 2)
             .faults(USUAL)
@@ -246,11 +181,7 @@ pub fn large() -> Vec<Scenario> {
             .bounds(6, 6, 5)
             .recovers(64),
         one_clock(Scenario::cold("a ring forms by one clock", 2))
-            .faults(Faults {
-                lost: 2,
-                wants: 1,
-                ..USUAL
-            })
+            .faults(USUAL.lost(2).wants(1))
             .bounds(6, 4, 14)
             .recovers(256),
         one_clock(Scenario::formed("three by one clock", 3))
@@ -258,10 +189,7 @@ pub fn large() -> Vec<Scenario> {
             .bounds(8, 6, 14)
             .recovers(64),
         one_clock(Scenario::formed("four by one clock", 4))
-            .faults(Faults {
-                crashes: 0,
-                ..USUAL
-            })
+            .faults(USUAL.crashes(0))
             .bounds(8, 9, 1_000)
             .recovers(64),
         Scenario {
@@ -275,40 +203,27 @@ pub fn large() -> Vec<Scenario> {
             .bounds(4, 6, 7)
             .recovers(64),
         quorums_of_three()
-            .faults(Faults {
-                lost: 1,
-                regroups: 2,
-                wants: 1,
-                ..Faults::default()
-            })
+            .faults(NONE.lost(1).regroups(2).wants(1))
             .bounds(3, 4, 12)
             .recovers(256),
         quorums_of_three()
-            .faults(Faults {
-                crashes: 1,
-                regroups: 2,
-                ..Faults::default()
-            })
+            .faults(NONE.crashes(1).regroups(2))
             .bounds(3, 4, 13)
             .recovers(256),
         quorums_of_four()
-            .faults(Faults {
-                regroups: 2,
-                ..Faults::default()
-            })
+            .faults(NONE.regroups(2))
             .bounds(3, 6, 11)
             .recovers(256),
         with_data(one_clock(Scenario::formed("every trouble once", 3)))
-            .faults(Faults {
-                lost: 1,
-                wants: 1,
-                deaf: 1,
-                alone: 1,
-                broadcasts: 1,
-                full: 1,
-                narrow: 1,
-                ..NONE
-            })
+            .faults(
+                NONE.lost(1)
+                    .wants(1)
+                    .deaf(1)
+                    .alone(1)
+                    .broadcasts(1)
+                    .full(1)
+                    .narrow(1),
+            )
             .bounds(6, 6, 9)
             .recovers(64),
     ]

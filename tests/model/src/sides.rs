@@ -7,7 +7,6 @@ use crate::notation;
 pub(crate) type Sides = Vec<u8>;
 
 /// All ways in which so many nodes can be parted; the first is one side.
-#[must_use]
 pub(crate) fn all(nodes: usize) -> Vec<Sides> {
     let mut all = vec![Sides::new()];
     for _ in 0..nodes {
@@ -21,7 +20,6 @@ pub(crate) fn all(nodes: usize) -> Vec<Sides> {
 }
 
 /// `n1 n2 | n3`.
-#[must_use]
 pub(crate) fn show(sides: &[u8]) -> String {
     let count = sides.iter().max().map_or(0, |last| last + 1);
     let members = (0..count).map(|side| {

@@ -5,69 +5,32 @@ use super::node::Wish;
 
 /// Something that may happen. Processes and datagrams are told by their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields that say themselves what they are")]
 pub enum Action {
     /// A datagram arrives.
-    Deliver {
-        /// Which.
-        frame: usize,
-    },
+    Deliver { frame: usize },
     /// A late datagram arrives.
-    DeliverLate {
-        /// Which of the late ones.
-        frame: usize,
-    },
+    DeliverLate { frame: usize },
     /// A datagram is lost.
-    Lose {
-        /// Which.
-        frame: usize,
-    },
+    Lose { frame: usize },
     /// A datagram comes a second time, late.
-    Double {
-        /// Which.
-        frame: usize,
-    },
+    Double { frame: usize },
     /// A datagram is late.
-    Delay {
-        /// Which.
-        frame: usize,
-    },
+    Delay { frame: usize },
     /// Time passes, and a process's time-out is due.
-    TimeOut {
-        /// Whose.
-        node: usize,
-    },
+    TimeOut { node: usize },
     /// Time passes, and a process that stood still goes on.
-    Resume {
-        /// Which.
-        node: usize,
-    },
+    Resume { node: usize },
     /// A process dies.
-    Crash {
-        /// Which.
-        node: usize,
-    },
+    Crash { node: usize },
     /// A server is shut down.
-    Leave {
-        /// Which.
-        node: usize,
-    },
+    Leave { node: usize },
     /// A process starts.
-    Begin {
-        /// Which.
-        node: usize,
-    },
+    Begin { node: usize },
     /// A process stands still.
-    Stop {
-        /// Which.
-        node: usize,
-    },
+    Stop { node: usize },
     /// A program wants something.
-    Wish {
-        /// The client.
-        node: usize,
-        /// What.
-        wish: Wish,
-    },
+    Wish { node: usize, wish: Wish },
 }
 
 impl Action {

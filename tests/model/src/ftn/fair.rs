@@ -46,7 +46,6 @@ impl<'a> Fair<'a> {
     ///
     /// # Panics
     /// It does not form.
-    #[must_use]
     pub(super) fn form(setup: &Setup) -> Group {
         let mut fair = Fair::from(setup, &Group::new(setup));
         fair.present -= setup.scenario.absent;

@@ -209,7 +209,6 @@ impl fmt::Display for Flying {
 }
 
 /// The other way of holding a token.
-#[must_use]
 pub(super) const fn other(access: Access) -> Access {
     match access {
         Access::Exclusive => Access::Shared,

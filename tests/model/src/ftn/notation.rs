@@ -9,7 +9,6 @@ use ring_proto::ftn::Servers;
 ///
 /// # Panics
 /// There are at most 254 nodes.
-#[must_use]
 pub(super) fn address(node: usize, is_server: bool, life: u16) -> SocketAddr {
     let last = u8::try_from(node + 1).expect("a handful of nodes");
     let port = if is_server { 7_000 } else { 20_000 + life };
@@ -17,7 +16,6 @@ pub(super) fn address(node: usize, is_server: bool, life: u16) -> SocketAddr {
 }
 
 /// The node that an address is one of.
-#[must_use]
 pub(super) fn node_of(address: SocketAddr) -> Option<usize> {
     match address {
         SocketAddr::V4(address) => usize::from(address.ip().octets()[3]).checked_sub(1),
@@ -26,7 +24,6 @@ pub(super) fn node_of(address: SocketAddr) -> Option<usize> {
 }
 
 /// The list of so many servers.
-#[must_use]
 pub(super) fn list(servers: usize) -> Option<Servers> {
     let addresses = (0..servers).map(|server| address(server, true, 0));
     let lines: Vec<_> = addresses.map(|it| (it.to_string(), it)).collect();
@@ -38,13 +35,11 @@ pub(super) fn list(servers: usize) -> Option<Servers> {
 }
 
 /// The name of a token.
-#[must_use]
 pub(super) fn token_name(token: usize) -> Box<[u8]> {
     format!("t{token}").into_bytes().into()
 }
 
 /// A datagram as a line of text.
-#[must_use]
 pub(super) fn line(bytes: &[u8]) -> String {
     Datagram::decode(bytes).map_or_else(|error| error.to_string(), |it| it.to_string())
 }

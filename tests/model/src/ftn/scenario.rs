@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use ring_codec::ftn::Access;
 use ring_proto::time::{Instant, nanos};
+
+use crate::counts::counts;
+
 /// HB, ST, CT: in small proportions, so there are few events. A session outlives a change of leader.
 pub const HEARTBEAT: Duration = Duration::from_millis(300);
 /// See [`HEARTBEAT`].
@@ -49,40 +52,42 @@ pub struct Scenario {
     pub recover_one_in: u64,
 }
 
-/// How often each thing may happen in one run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Faults {
-    /// A datagram is lost.
-    pub lost: u8,
-    /// A datagram comes twice, the second time whenever it likes.
-    pub doubled: u8,
-    /// A datagram comes whenever it likes.
-    pub late: u8,
-    /// A server crashes.
-    pub crashes: u8,
-    /// A server is shut down.
-    pub leaves: u8,
-    /// A client crashes.
-    pub deaths: u8,
-    /// What has died starts again; a server with what it had stored.
-    pub returns: u8,
-    /// A server stands still for ST and a little more.
-    pub server_stops: u8,
-    /// A client stands still for CT and a little more.
-    pub client_stops: u8,
+counts! {
+    /// How often each thing may happen in one run.
+    Faults {
+        /// A datagram is lost.
+        lost "lost",
+        /// A datagram comes twice, the second time whenever it likes.
+        doubled "doubled",
+        /// A datagram comes whenever it likes.
+        late "late",
+        /// A server crashes.
+        crashes "crashes",
+        /// A server is shut down.
+        leaves "leave",
+        /// A client crashes.
+        deaths "clients crash",
+        /// What has died starts again; a server with what it had stored.
+        returns "start again",
+        /// A server stands still for ST and a little more.
+        server_stops "servers stop",
+        /// A client stands still for CT and a little more.
+        client_stops "clients stop",
+    }
 }
 
-/// How often programs may want what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Wishes {
-    /// A client asks for the token.
-    pub asks: u8,
-    /// A client that holds it gives it back, with new data if it holds it alone.
-    pub gives: u8,
-    /// A client that holds it alone sets its data, and goes on.
-    pub updates: u8,
-    /// A client that holds it asks for the other access.
-    pub changes: u8,
+counts! {
+    /// How often programs may want what.
+    Wishes {
+        /// A client asks for the token.
+        asks "asks",
+        /// A client that holds it gives it back, with new data if it holds it alone.
+        gives "gives",
+        /// A client that holds it alone sets its data, and goes on.
+        updates "updates",
+        /// A client that holds it asks for the other access.
+        changes "changes",
+    }
 }
 
 impl Scenario {
@@ -98,23 +103,8 @@ impl Scenario {
             absent: 0,
             quorum: 1,
             speeds: &[],
-            faults: Faults {
-                lost: 0,
-                doubled: 0,
-                late: 0,
-                crashes: 0,
-                leaves: 0,
-                deaths: 0,
-                returns: 0,
-                server_stops: 0,
-                client_stops: 0,
-            },
-            wishes: Wishes {
-                asks: 2,
-                gives: 2,
-                updates: 0,
-                changes: 0,
-            },
+            faults: Faults::NONE,
+            wishes: Wishes::NONE.asks(2).gives(2),
             lasts: Duration::from_secs(1),
             depth: 1_000,
             recover_one_in: 0,
@@ -214,42 +204,7 @@ impl fmt::Display for Scenario {
             self.at,
             if self.is_held { ", held" } else { "" },
         )?;
-        let Faults {
-            lost,
-            doubled,
-            late,
-            crashes,
-            leaves,
-            deaths,
-            returns,
-            server_stops,
-            client_stops,
-        } = self.faults;
-        let Wishes {
-            asks,
-            gives,
-            updates,
-            changes,
-        } = self.wishes;
-        for (count, what) in [
-            (lost, "lost"),
-            (doubled, "doubled"),
-            (late, "late"),
-            (crashes, "crashes"),
-            (leaves, "leave"),
-            (deaths, "clients crash"),
-            (returns, "start again"),
-            (server_stops, "servers stop"),
-            (client_stops, "clients stop"),
-            (asks, "asks"),
-            (gives, "gives"),
-            (updates, "updates"),
-            (changes, "changes"),
-        ] {
-            if count > 0 {
-                write!(f, ", {count} {what}")?;
-            }
-        }
+        write!(f, "{}{}", self.faults, self.wishes)?;
         if !self.speeds.is_empty() {
             write!(f, ", clocks at {:?} thousandths", self.speeds)?;
         }

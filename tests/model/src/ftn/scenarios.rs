@@ -4,25 +4,10 @@ use ring_codec::ftn::Access;
 
 use super::scenario::{Faults, Scenario, Wishes};
 
-const NONE: Faults = Faults {
-    lost: 0,
-    doubled: 0,
-    late: 0,
-    crashes: 0,
-    leaves: 0,
-    deaths: 0,
-    returns: 0,
-    server_stops: 0,
-    client_stops: 0,
-};
+const NONE: Faults = Faults::NONE;
 
 const fn wishes(asks: u8, gives: u8) -> Wishes {
-    Wishes {
-        asks,
-        gives,
-        updates: 0,
-        changes: 0,
-    }
+    Wishes::NONE.asks(asks).gives(gives)
 }
 
 /// Of two clients, the second shares the token.
@@ -36,21 +21,14 @@ pub fn small() -> Vec<Scenario> {
             wishes: wishes(2, 1),
             ..Scenario::new("datagrams are lost and come again")
         }
-        .faults(Faults {
-            lost: 1,
-            doubled: 1,
-            ..NONE
-        })
+        .faults(NONE.lost(1).doubled(1))
         .lasts(100, 64),
         Scenario {
             clients: ONE_SHARES,
-            wishes: Wishes {
-                changes: 1,
-                ..wishes(2, 2)
-            },
+            wishes: wishes(2, 2).changes(1),
             ..Scenario::new("who holds the token asks for the other access")
         }
-        .faults(Faults { late: 1, ..NONE })
+        .faults(NONE.late(1))
         .lasts(100, 64),
         Scenario {
             at: 1,
@@ -58,18 +36,14 @@ pub fn small() -> Vec<Scenario> {
             wishes: wishes(1, 0),
             ..Scenario::new("the server of a held token crashes")
         }
-        .faults(Faults {
-            crashes: 1,
-            lost: 1,
-            ..NONE
-        })
+        .faults(NONE.crashes(1).lost(1))
         .lasts(1_800, 64),
         Scenario {
             is_held: true,
             wishes: wishes(1, 1),
             ..Scenario::new("a server crashes, and may be the leader")
         }
-        .faults(Faults { crashes: 1, ..NONE })
+        .faults(NONE.crashes(1))
         .lasts(1_600, 64),
         Scenario {
             at: 1,
@@ -77,22 +51,14 @@ pub fn small() -> Vec<Scenario> {
             wishes: wishes(1, 1),
             ..Scenario::new("a server crashes and is soon back")
         }
-        .faults(Faults {
-            crashes: 1,
-            returns: 1,
-            ..NONE
-        })
+        .faults(NONE.crashes(1).returns(1))
         .lasts(200, 64),
         Scenario {
             absent: 1,
             wishes: wishes(2, 0),
             ..Scenario::new("a client starts, and a server crashes")
         }
-        .faults(Faults {
-            crashes: 1,
-            returns: 1,
-            ..NONE
-        })
+        .faults(NONE.crashes(1).returns(1))
         .lasts(1_500, 64),
         Scenario {
             at: 1,
@@ -101,10 +67,7 @@ pub fn small() -> Vec<Scenario> {
             wishes: wishes(1, 0),
             ..Scenario::new("a server stands still, of a majority")
         }
-        .faults(Faults {
-            server_stops: 1,
-            ..NONE
-        })
+        .faults(NONE.server_stops(1))
         .lasts(1_700, 64),
     ]
 }
@@ -112,13 +75,7 @@ pub fn small() -> Vec<Scenario> {
 /// What takes an hour or so on two cores, optimised.
 #[must_use]
 pub fn large() -> Vec<Scenario> {
-    let usual = Faults {
-        lost: 1,
-        doubled: 1,
-        crashes: 1,
-        returns: 1,
-        ..NONE
-    };
+    let usual = NONE.lost(1).doubled(1).crashes(1).returns(1);
     let mut all = Vec::new();
     for at in 0..2 {
         all.push(
@@ -128,10 +85,7 @@ pub fn large() -> Vec<Scenario> {
                 wishes: wishes(1, 1),
                 ..Scenario::new("loss, doubling, one crash and a client that stands still")
             }
-            .faults(Faults {
-                client_stops: 1,
-                ..usual
-            })
+            .faults(usual.client_stops(1))
             .lasts(150, 256),
         );
         all.push(
@@ -142,23 +96,17 @@ pub fn large() -> Vec<Scenario> {
                 wishes: wishes(1, 1),
                 ..Scenario::new("the same with a server that stands still, of a majority")
             }
-            .faults(Faults {
-                server_stops: 1,
-                ..usual
-            })
+            .faults(usual.server_stops(1))
             .lasts(150, 256),
         );
         all.push(
             Scenario {
                 at,
                 is_held: true,
-                wishes: Wishes {
-                    updates: 1,
-                    ..wishes(1, 1)
-                },
+                wishes: wishes(1, 1).updates(1),
                 ..Scenario::new("a crash until all is served again")
             }
-            .faults(Faults { crashes: 1, ..NONE })
+            .faults(NONE.crashes(1))
             .lasts(2_500, 256),
         );
     }
@@ -171,27 +119,17 @@ fn one_by_one() -> Vec<Scenario> {
     vec![
         Scenario {
             clients: ONE_SHARES,
-            wishes: Wishes {
-                changes: 2,
-                ..wishes(2, 2)
-            },
+            wishes: wishes(2, 2).changes(2),
             ..Scenario::new("who holds the token asks for the other access")
         }
-        .faults(Faults {
-            late: 1,
-            lost: 1,
-            ..NONE
-        })
+        .faults(NONE.late(1).lost(1))
         .lasts(150, 256),
         Scenario {
             is_held: true,
             wishes: wishes(1, 0),
             ..Scenario::new("who holds the token stands still until its session is over")
         }
-        .faults(Faults {
-            client_stops: 1,
-            ..NONE
-        })
+        .faults(NONE.client_stops(1))
         .lasts(4_400, 256),
         Scenario {
             is_held: true,
@@ -199,10 +137,7 @@ fn one_by_one() -> Vec<Scenario> {
             wishes: wishes(1, 0),
             ..Scenario::new("the same by clocks that drift")
         }
-        .faults(Faults {
-            client_stops: 1,
-            ..NONE
-        })
+        .faults(NONE.client_stops(1))
         .lasts(4_700, 256),
         Scenario {
             is_held: true,
@@ -210,23 +145,14 @@ fn one_by_one() -> Vec<Scenario> {
             wishes: wishes(1, 1),
             ..Scenario::new("a server is shut down and is soon back")
         }
-        .faults(Faults {
-            leaves: 1,
-            returns: 1,
-            lost: 1,
-            ..NONE
-        })
+        .faults(NONE.leaves(1).returns(1).lost(1))
         .lasts(150, 256),
         Scenario {
             is_held: true,
             wishes: wishes(1, 0),
             ..Scenario::new("all servers crash and start anew")
         }
-        .faults(Faults {
-            crashes: 2,
-            returns: 2,
-            ..NONE
-        })
+        .faults(NONE.crashes(2).returns(2))
         .lasts(150, 64),
         Scenario {
             servers: 3,
@@ -235,10 +161,7 @@ fn one_by_one() -> Vec<Scenario> {
             wishes: wishes(1, 0),
             ..Scenario::new("three servers, of which one stands still")
         }
-        .faults(Faults {
-            server_stops: 1,
-            ..NONE
-        })
+        .faults(NONE.server_stops(1))
         .lasts(1_700, 256),
     ]
 }
