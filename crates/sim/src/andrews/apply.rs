@@ -2,10 +2,10 @@
 
 use ring_proto::andrews::Command;
 
+use super::circle::World;
 use super::node::Told;
 use super::plan::{Fault, WorldFault};
 use super::settings::FaultKind;
-use super::world::World;
 
 impl World {
     /// An action is due.
@@ -46,7 +46,7 @@ impl World {
                 self.set_list(node, lacks);
             }
             WorldFault::Leave { node } if self.nodes[node].is_running() => {
-                self.nodes[node].own.is_leaving = true;
+                self.nodes[node].own.process.is_leaving = true;
                 self.tell(node, Told::Asked(Command::ShutDown));
                 self.system.met(FaultKind::Leave);
             }
@@ -59,7 +59,7 @@ impl World {
             WorldFault::Link { node, up } if self.nodes[node].driver.is_some() => {
                 let now = self.now;
                 let own = &mut self.nodes[node].own;
-                own.alone_since = (!up).then_some(own.alone_since.unwrap_or(now));
+                own.process.alone_since = (!up).then_some(own.process.alone_since.unwrap_or(now));
                 self.nodes[node].unplugged = !up;
                 self.system.met(FaultKind::Link);
             }

@@ -18,19 +18,21 @@ use super::plan::{Fault, Schedule};
 use super::service::Fate;
 use super::settings::FaultKind;
 use super::tables::Tables;
-use super::world::World;
 use crate::kernel::checks::Found;
-use crate::kernel::queue;
 use crate::kernel::stats::Count;
 use crate::kernel::streams::{Fabric, Tcp};
 use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::trace::Trace;
+use crate::kernel::world;
 
 /// Connections of a node at a time, as many as the program has: half of them may be those that the machine is done with, and
 /// the 22 that it needs, with one to turn another away for, are fewer than the rest.
 const SLOTS: u16 = 64;
 /// The longest datagram that is sent, and more.
 const LONGEST: usize = 64;
+
+/// Nodes of a list, and their database.
+pub(super) type World = world::World<Circle>;
 
 /// What happens in this system only.
 #[derive(Debug)]
@@ -51,9 +53,9 @@ pub enum Due {
         is_last: bool,
     },
     /// Something reaches a process that was busy.
-    Told { node: usize, life: u32, what: Told },
+    Told { node: usize, what: Told },
     /// A process ends of its own.
-    End { node: usize, life: u32 },
+    End { node: usize },
     /// A client asks again.
     Again { node: usize, key: u64 },
 }
@@ -107,7 +109,7 @@ impl Circle {
 
     /// A node has the token, or no longer.
     pub fn holds(&mut self, at: u64, own: &mut Own, holds: bool) {
-        if std::mem::replace(&mut own.holds, holds) == holds {
+        if std::mem::replace(&mut own.process.holds, holds) == holds {
             return;
         }
         if holds {
@@ -165,9 +167,9 @@ impl System for Circle {
         let message = Frame::decode_datagram(bytes).map(|frame| frame.message);
         match message {
             Ok(Message::Join | Message::SuccessorRequest) => {}
-            Ok(Message::Successor { .. }) => own.ledger.answers += 1,
+            Ok(Message::Successor { .. }) => own.process.ledger.answers += 1,
             Ok(Message::CoordinatorElection { election }) => {
-                own.ledger.oks += u64::from(matches!(election, Election::BullyOk));
+                own.process.ledger.oks += u64::from(matches!(election, Election::BullyOk));
             }
             Ok(_) | Err(_) => {
                 let found = &mut self.found;
@@ -241,18 +243,16 @@ impl System for Circle {
                 job,
                 outcome,
                 is_last,
-            } if world.nodes[node].own.life == life => world.answer(node, job, outcome, is_last),
-            Due::Told { node, life, what } if world.nodes[node].own.life == life => {
-                world.tell(node, what);
-            }
-            Due::End { node, life } if world.nodes[node].own.life == life => {
+            } if world.nodes[node].life == life => world.answer(node, job, outcome, is_last),
+            Due::Answer { .. } => {}
+            Due::Told { node, what } => world.tell(node, what),
+            Due::End { node } => {
                 world.die(node);
                 if world.system.is_calm {
                     world.start(node, false);
                 }
             }
             Due::Again { node, key } => world.ask(node, true, Some(key)),
-            Due::Answer { .. } | Due::Told { .. } | Due::End { .. } => {}
         }
     }
 
@@ -262,12 +262,8 @@ impl System for Circle {
 
     fn look_at(world: &mut World, at: usize) {
         world.look_at_node(at);
-        let own = &mut world.nodes[at].own;
-        if std::mem::take(&mut own.left) {
-            let (node, life) = (at, own.life);
-            let end = Due::End { node, life };
-            let now = world.now;
-            world.queue.push(now, queue::Event::Own(end));
+        if std::mem::take(&mut world.nodes[at].own.process.left) {
+            world.later_in_life(at, world.now, Due::End { node: at });
         }
     }
 

@@ -3,11 +3,9 @@
 
 use ring_proto::andrews::{Answer, Command, Request};
 
-use super::circle::Due;
+use super::circle::{Due, World};
 use super::node::Told;
 use super::outcome::{Excuse, Rule};
-use super::world::World;
-use crate::kernel::queue::Event;
 
 const MS: u64 = 1_000_000;
 /// As many requests as a node lets wait.
@@ -72,19 +70,19 @@ impl World {
             return;
         }
         let has_key = is_post && self.rng.chance(400);
-        let own = &mut self.nodes[at].own;
+        let node = &mut self.nodes[at];
         let asked = &mut self.system.clients.asked;
         let id = asked.len() as u64;
         let key = again.or_else(|| has_key.then_some(id));
         asked.push(Asked {
             node: at,
-            life: own.life,
+            life: node.life,
             is_post,
             key,
             at: self.now,
             answer: None,
         });
-        own.asked += 1;
+        node.own.process.asked += 1;
         let request = Request { id, is_post };
         self.tell(at, Told::Asked(Command::Request(request)));
     }
@@ -107,11 +105,12 @@ impl World {
         };
         let before = asked.answer.replace(answer);
         let asked = *asked;
+        let life = self.nodes[at].life;
         let own = &mut self.nodes[at].own;
-        let waited = own.asked;
-        own.asked = own.asked.saturating_sub(1);
-        let (is_leaving, troubled_at) = (own.is_leaving, own.troubled_at);
-        if before.is_some() || asked.node != at || asked.life != own.life {
+        let waited = own.process.asked;
+        own.process.asked = own.process.asked.saturating_sub(1);
+        let (is_leaving, troubled_at) = (own.process.is_leaving, own.process.troubled_at);
+        if before.is_some() || asked.node != at || asked.life != life {
             let what = format!("{request} is answered twice: {before:?}, {answer:?}");
             return self.broken_at(at, Rule::Answered, what);
         }
@@ -169,13 +168,13 @@ impl World {
         {
             let node = self.rng.index(self.len());
             let due = self.now + self.rng.between(MS, 200 * MS);
-            self.queue.push(due, Event::Own(Due::Again { node, key }));
+            self.later(due, Due::Again { node, key });
         }
     }
 
     /// A process is dead: its clients know nothing of what they have asked for.
     pub fn forsake_clients(&mut self, at: usize) {
-        let life = self.nodes[at].own.life;
+        let life = self.nodes[at].life;
         let open = self.system.clients.open();
         let theirs = open.filter(|(_, it)| it.node == at && it.life == life);
         let count = theirs.count();

@@ -173,27 +173,22 @@ impl Draw {
             FaultKind::Unknown => self.rng.pick(&[Mood::Unknown, Mood::Silent]),
             _ => Mood::Twice,
         };
-        if self.rng.chance(400) {
-            let fault = |mood| WorldFault::Databases { mood };
-            self.span(at, fault(mood), fault(Mood::Quick));
+        let fault = if self.rng.chance(400) {
+            WorldFault::Databases { mood }
         } else {
             let node = self.node();
-            let fault = |mood| WorldFault::Database { node, mood };
-            self.span(at, fault(mood), fault(Mood::Quick));
-        }
+            WorldFault::Database { node, mood }
+        };
+        self.span(at, fault);
     }
 
     fn node_episode(&mut self, at: u64, kind: FaultKind) {
         let node = self.node();
-        let again = WorldFault::Start { node, drop: false };
         match kind {
             FaultKind::Pause => self.pause(at, node),
-            FaultKind::Crash => {
-                let start = |node| WorldFault::Start { node, drop: false };
-                self.crash(at, |node| WorldFault::End { node }, start);
-            }
-            FaultKind::Power => self.span(at, WorldFault::Power { node }, again),
-            FaultKind::Leave => self.span(at, WorldFault::Leave { node }, again),
+            FaultKind::Crash => self.crash(at, |node| WorldFault::End { node }),
+            FaultKind::Power => self.span(at, WorldFault::Power { node }),
+            FaultKind::Leave => self.span(at, WorldFault::Leave { node }),
             FaultKind::Empty => self.empty(at, node),
             FaultKind::List => self.lists(at, node),
             FaultKind::Link => {
@@ -279,7 +274,6 @@ impl Draw {
             2 * token_us,
             alone_us,
         ];
-        let (pause, resume) = (WorldFault::Pause { node }, WorldFault::Resume { node });
-        self.stall(at, &about, pause, resume);
+        self.stall(at, &about, WorldFault::Pause { node });
     }
 }

@@ -4,8 +4,8 @@ use ring_codec::andrews::Kind;
 use ring_proto::andrews::{Andrews, Change, Work, Write};
 use ring_proto::time::nanos;
 
+use super::circle::World;
 use super::outcome::Rule;
-use super::world::World;
 
 /// Requests that wait, and those that are being served.
 const MOST_WAITING: usize = 256;
@@ -29,11 +29,11 @@ impl World {
         let holds = self.holds(at);
         let now = self.now;
         if self.nodes[at].slow > 0 {
-            self.nodes[at].own.troubled_at = Some(now);
+            self.nodes[at].own.process.troubled_at = Some(now);
         }
         self.system.holds(now, &mut self.nodes[at].own, holds);
         self.take_jobs(at);
-        let input = std::mem::take(&mut self.nodes[at].own.input);
+        let input = std::mem::take(&mut self.nodes[at].own.process.input);
         for (request, answer) in input.answers {
             self.answered(at, request, answer);
         }
@@ -47,7 +47,7 @@ impl World {
         let counters = machine.counters();
         let pleas = counters.received(Kind::Join) + counters.received(Kind::SuccessorRequest);
         let elections = counters.received(Kind::CoordinatorElection);
-        let ledger = &self.nodes[at].own.ledger;
+        let ledger = &self.nodes[at].own.process.ledger;
         // Who puts itself in tells its predecessor.
         if ledger.answers > 2 * pleas + ledger.joined {
             let what = format!("{} SUCCESSOR to {pleas} requests", ledger.answers);
@@ -57,7 +57,7 @@ impl World {
             let what = format!("{} OK to {elections} messages of elections", ledger.oks);
             return self.broken_at(at, Rule::Answers, what);
         }
-        if self.nodes[at].own.asked > MOST_WAITING {
+        if self.nodes[at].own.process.asked > MOST_WAITING {
             let waiting = machine.snapshot().waiting;
             if waiting > MOST_WAITING {
                 self.broken_at(at, Rule::Memory, format!("{waiting} requests wait"));
@@ -87,24 +87,28 @@ impl World {
         let options = self.system.schedule.options(0);
         let (late, alone) = (nanos(options.ack_timeout), nanos(options.alone_timeout));
         let silence = nanos(options.silence(self.len()));
-        let Some(since) = own.alone_since.filter(|since| since + 2 * late <= now) else {
+        let Some(since) = own
+            .process
+            .alone_since
+            .filter(|since| since + 2 * late <= now)
+        else {
             return;
         };
         // Who wants to join has no token to want.
         let joins = matches!(change, Some(Change::Insert { .. }));
-        let is_for_silence = !joins && own.held_at + 2 * silence <= now + late;
+        let is_for_silence = !joins && own.process.held_at + 2 * silence <= now + late;
         // Who lost its successor before that may have heard somebody in between.
-        let may_have_heard = own.lost_at.is_some_and(|lost| lost <= since);
+        let may_have_heard = own.process.lost_at.is_some_and(|lost| lost <= since);
         let lacks_proof = if is_for_silence {
             since + silence + late <= now
         } else {
-            own.lost_at.is_some()
+            own.process.lost_at.is_some()
         };
         let is_cut_off = lacks_proof && !may_have_heard;
         // One that begins needs none, and one that waits for the database may have had it when it decided.
-        let is_prompt = own.troubled_at.is_none_or(|it| it + alone <= now);
+        let is_prompt = own.process.troubled_at.is_none_or(|it| it + alone <= now);
         // What was forged counts as proof for as long as it may be on its way.
-        let is_unforged = own.forged_at.is_none_or(|it| it + FORGED < since);
+        let is_unforged = own.process.forged_at.is_none_or(|it| it + FORGED < since);
         let is_old = node.is_running() && node.up_since + alone <= now;
         let lately = (now + late).saturating_sub(alone)..=now.saturating_sub(late);
         let is_beating = self.system.beats.iter().any(|beat| lately.contains(beat));
@@ -122,12 +126,13 @@ impl World {
         let (late, still) = (nanos(options.ack_timeout), nanos(options.still_timeout()));
         let is_prompt = self.nodes[at]
             .own
+            .process
             .troubled_at
             .is_none_or(|it| it + still <= now);
         let mut nodes = self.nodes.iter();
         let lives = nodes.any(|node| {
             let is_old = node.is_running() && node.up_since + still <= now;
-            Some(node.own.id) == coordinator && is_old && !node.own.is_leaving
+            Some(node.own.id) == coordinator && is_old && !node.own.process.is_leaving
         });
         let lately = (now + late).saturating_sub(still)..=now.saturating_sub(late);
         let is_beating = self.system.beats.iter().any(|beat| lately.contains(beat));

@@ -1,49 +1,54 @@
 //! What is kept of one node.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use ring_proto::andrews::{Answer, Command};
+use ring_proto::andrews::{Answer, Command, Job};
 
 use super::notation::address;
 use super::plan::Mood;
-use super::service::Worker;
 
 /// A node, whether its process is alive or dead.
 #[derive(Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each may be true without the others"
-)]
 pub struct Own {
     /// Its id in the list.
     pub id: u32,
     /// Where its socket and its listener are.
     pub address: SocketAddr,
-    /// Which of its lives this is.
-    pub life: u32,
+    /// How often the token was here.
+    pub visits: u64,
+    /// How the database treats it.
+    pub mood: Mood,
+    /// The node that its list lacks.
+    pub lacks: Option<usize>,
+    /// What ends with its process.
+    pub process: Process,
+}
+
+/// A node's process in one of its lives. Times are in nanoseconds of the world's.
+#[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each may be true without the others"
+)]
+pub struct Process {
     /// It has ended of its own.
     pub left: bool,
     /// It was told to.
     pub is_leaving: bool,
     /// Whether it has the token, and may use it.
     pub holds: bool,
-    /// The largest sequence that it has held in this life.
+    /// The largest sequence that it has held.
     pub highest: u64,
     /// What it has passed on, if nothing has come since.
     pub passed: Option<u64>,
-    /// How often the token was here.
-    pub visits: u64,
-    /// How the database treats it.
-    pub mood: Mood,
     /// The job that a database that can only be read has refused last.
     pub refused: Option<u64>,
     /// It was told of that, and of no write that was done since.
     pub is_refused: bool,
-    /// The node that its list lacks.
-    pub lacks: Option<usize>,
-    /// When the database, or its own host, was last in its way, in nanoseconds of the world's.
+    /// When the database, or its own host, was last in its way.
     pub troubled_at: Option<u64>,
-    /// It has no link since then, in nanoseconds of the world's.
+    /// It has no link since then.
     pub alone_since: Option<u64>,
     /// Its successor is lost, or it wants to join, since then.
     pub lost_at: Option<u64>,
@@ -85,6 +90,15 @@ pub struct Ledger {
     pub joined: u64,
 }
 
+/// A process's session.
+#[derive(Debug, Default)]
+pub struct Worker {
+    pub waiting: VecDeque<Job>,
+    pub is_busy: bool,
+    /// What it does is not done as it should be.
+    pub is_in_trouble: bool,
+}
+
 /// What reaches a process from its own host.
 #[derive(Debug, Clone)]
 pub enum Told {
@@ -100,48 +114,10 @@ impl Own {
         Self {
             id,
             address: address(at),
-            life: 0,
-            left: false,
-            is_leaving: false,
-            holds: false,
-            highest: 0,
-            passed: None,
             visits: 0,
             mood: Mood::Quick,
-            refused: None,
-            is_refused: false,
             lacks: None,
-            troubled_at: None,
-            alone_since: None,
-            lost_at: None,
-            forged_at: None,
-            held_at: 0,
-            worker: Worker::default(),
-            asked: 0,
-            input: Input::default(),
-            ledger: Ledger::default(),
+            process: Process::default(),
         }
-    }
-
-    /// Its process is dead.
-    pub fn forget(&mut self) {
-        let Self {
-            id,
-            address,
-            life,
-            visits,
-            mood,
-            lacks,
-            ..
-        } = *self;
-        *self = Self {
-            id,
-            address,
-            life,
-            visits,
-            mood,
-            lacks,
-            ..Self::new(0, id)
-        };
     }
 }

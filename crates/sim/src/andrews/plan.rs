@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::notation::address;
 use super::outcome::{Rule, Stats};
 use crate::kernel::faults;
-use crate::kernel::schedule::{self, Nodes, declare_faults, declare_schedule};
+use crate::kernel::schedule::{Nodes, declare_faults, declare_schedule};
 
 /// Clocks run faster or slower by no more, in millionths.
 pub(super) const MAX_RATE: i32 = 10_000;
@@ -109,17 +109,17 @@ declare_faults! {
     #[serde(tag = "fault", rename_all = "kebab-case")]
     WorldFault {
         /// A process dies.
-        End[node],
+        End[node] => Self::Start { node, drop: false },
         /// So does its host.
-        Power[node],
+        Power[node] => Self::Start { node, drop: false },
         /// It starts again; with `--drop` if it is to empty the topology.
         Start[node] { drop: bool },
         /// A process stands still.
-        Pause[node],
+        Pause[node] => Self::Resume { node },
         /// It goes on.
         Resume[node],
         /// A node has no link, or has one again.
-        Link[node] { up: bool },
+        Link[node] { up: bool } => Self::Link { node, up: true },
         /// A stranger sends so many datagrams to a node, and opens so many connections.
         Stranger[node] { count: u16 },
         /// A stranger opens so many connections to a node at once.
@@ -127,13 +127,13 @@ declare_faults! {
         /// Datagrams and connections in other nodes' names come to a node.
         Forge[node] { count: u16 },
         /// A node is shut down.
-        Leave[node],
+        Leave[node] => Self::Start { node, drop: false },
         /// The database treats a node otherwise from now on.
         Database[node] { mood: Mood },
         /// It treats all nodes otherwise.
         Databases[] { mood: Mood },
         /// A node is started again with a list that lacks another, or with the whole list.
-        List[node, lacks: Option<usize>],
+        List[node, lacks: Option<usize>] => Self::List { node, lacks: None },
         /// Clients of a node post so often, and read.
         Post[node] { count: u16 },
         /// Clients of a node listen, or no longer.
@@ -175,7 +175,7 @@ impl Schedule {
     /// By how much a datagram may be late.
     #[must_use]
     pub fn latest(&self) -> Duration {
-        schedule::latest(&self.actions)
+        faults::latest(&self.actions)
     }
 
     /// Whether a world can be made from it.
@@ -199,7 +199,7 @@ impl Schedule {
                 return Err("a node is in its own list".into());
             }
         }
-        schedule::check(self, MAX_RATE)
+        faults::check(self, MAX_RATE)
     }
 }
 

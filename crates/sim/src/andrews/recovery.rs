@@ -8,10 +8,10 @@ use ring_proto::andrews::{Command, State};
 use ring_proto::time::nanos;
 
 use super::bounds::Bounds;
+use super::circle::World;
 use super::node::Told;
 use super::outcome::Rule;
 use super::plan::{Mood, Schedule};
-use super::world::World;
 
 impl World {
     /// Ends the faults, and looks whether all is well in time.
@@ -39,7 +39,7 @@ impl World {
                 }
             } else if is_alive {
                 self.nodes[at].unplugged = false;
-                self.nodes[at].own.alone_since = None;
+                self.nodes[at].own.process.alone_since = None;
                 self.tell(at, Told::Asked(Command::Listeners(false)));
             } else {
                 self.start(at, false);
@@ -76,8 +76,8 @@ impl World {
             0 => Duration::from_nanos(self.now - self.system.idle_since) < options.poll,
             1 => {
                 let used = self.system.tables.topology.sequence;
-                let mut holders = self.nodes.iter().filter(|node| node.own.holds);
-                holders.all(|node| node.own.highest >= used)
+                let mut holders = self.nodes.iter().filter(|node| node.own.process.holds);
+                holders.all(|node| node.own.process.highest >= used)
             }
             _ => false,
         }
@@ -137,7 +137,7 @@ impl World {
         let open = self.system.clients.open();
         let left = open.filter(|(_, it)| {
             let node = &self.nodes[it.node];
-            node.own.life == it.life && node.driver.is_some()
+            node.life == it.life && node.driver.is_some()
         });
         let late: Vec<(u64, usize)> = left
             .filter(|(_, it)| self.now - it.at > 2 * self.system.request_timeout)

@@ -1,9 +1,9 @@
 //! Whole runs.
 
+use super::circle::World;
 use super::outcome::Outcome;
 use super::plan::Schedule;
 use super::settings::Settings;
-use super::world::World;
 use crate::kernel::run::{Run, replay};
 use crate::kernel::schedule::Schedule as _;
 use crate::kernel::trace::Trace;

@@ -1,33 +1,21 @@
 //! The database as a service: when transactions are done, and what is told of them. A process has one session, which
 //! does one after the other.
 
-use std::collections::VecDeque;
-
 use ring_proto::JobOp;
 use ring_proto::andrews::{Command, DatabaseState, Job, Outcome, Work};
 use ring_runtime::driver::Driver;
 
-use super::circle::Due;
+use super::circle::{Due, World};
 use super::node::Told;
 use super::outcome::Rule;
 use super::plan::Mood;
 use super::settings::FaultKind;
-use super::world::World;
 use crate::kernel::queue::Event;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000 * US;
 /// A session gives up after so many times database-timeout.
 pub(super) const PATIENCE: u64 = 4;
-
-/// A process's session.
-#[derive(Debug, Default)]
-pub struct Worker {
-    waiting: VecDeque<Job>,
-    is_busy: bool,
-    /// What it does is not done as it should be.
-    is_in_trouble: bool,
-}
 
 /// What becomes of one transaction, and of the answer.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +44,7 @@ impl World {
             // Nothing is ever cancelled.
             if let JobOp::Start(job) = wanted {
                 self.look_at_job(at, &job);
-                self.nodes[at].own.worker.waiting.push_back(job);
+                self.nodes[at].own.process.worker.waiting.push_back(job);
             }
         }
         self.begin_transaction(at);
@@ -68,30 +56,30 @@ impl World {
             return;
         }
         let own = &mut self.nodes[at].own;
-        if own.worker.is_busy {
-            if own.worker.is_in_trouble {
-                own.troubled_at = Some(self.now);
+        if own.process.worker.is_busy {
+            if own.process.worker.is_in_trouble {
+                own.process.troubled_at = Some(self.now);
             }
             return;
         }
-        let Some(job) = own.worker.waiting.pop_front() else {
+        let Some(job) = own.process.worker.waiting.pop_front() else {
             return;
         };
-        own.worker.is_busy = true;
-        let (mood, life) = (own.mood, own.life);
-        own.worker.is_in_trouble = mood != Mood::Quick;
-        if own.worker.is_in_trouble {
-            own.troubled_at = Some(self.now);
+        own.process.worker.is_busy = true;
+        let mood = own.mood;
+        own.process.worker.is_in_trouble = mood != Mood::Quick;
+        if own.process.worker.is_in_trouble {
+            own.process.troubled_at = Some(self.now);
             self.system.met(kind(mood));
         }
         let (takes, fate) = self.draw_fate(mood);
         let due = Due::Transaction {
             node: at,
-            life,
+            life: self.nodes[at].life,
             job,
             fate,
         };
-        self.queue.push(self.now + takes, Event::Own(due));
+        self.later(self.now + takes, due);
     }
 
     fn draw_fate(&mut self, mood: Mood) -> (u64, Fate) {
@@ -148,9 +136,9 @@ impl World {
         } = fate;
         if is_read_only && !matches!(job.work, Work::Look) {
             is_done = false;
-            self.nodes[at].own.refused = Some(job.id);
+            self.nodes[at].own.process.refused = Some(job.id);
         }
-        if self.nodes[at].own.life != life || self.nodes[at].driver.is_none() {
+        if self.nodes[at].life != life || self.nodes[at].driver.is_none() {
             // Its process is dead: the server may have had all of it, or not.
             is_done &= self.rng.chance(500);
         }
@@ -215,14 +203,14 @@ impl World {
     /// An answer comes to a process.
     pub fn answer(&mut self, at: usize, job: u64, outcome: Outcome, is_last: bool) {
         let own = &mut self.nodes[at].own;
-        if own.worker.is_in_trouble {
-            own.troubled_at = Some(self.now);
+        if own.process.worker.is_in_trouble {
+            own.process.troubled_at = Some(self.now);
         }
         self.note_refusal(at, job, &outcome);
         self.tell(at, Told::Asked(Command::Done { job, outcome }));
         self.look_at_refusal(at);
         if is_last {
-            self.nodes[at].own.worker.is_busy = false;
+            self.nodes[at].own.process.worker.is_busy = false;
             self.begin_transaction(at);
         }
     }
@@ -231,8 +219,8 @@ impl World {
     fn note_refusal(&mut self, at: usize, job: u64, outcome: &Outcome) {
         let own = &mut self.nodes[at].own;
         match outcome {
-            Outcome::Failed => own.is_refused = own.refused == Some(job),
-            Outcome::Done => own.is_refused = false,
+            Outcome::Failed => own.process.is_refused = own.process.refused == Some(job),
+            Outcome::Done => own.process.is_refused = false,
             _ => {}
         }
     }
@@ -240,7 +228,7 @@ impl World {
     /// A node whose writes are refused knows it, however often it reads.
     fn look_at_refusal(&mut self, at: usize) {
         let own = &self.nodes[at].own;
-        let is_refused = own.is_refused && own.mood == Mood::ReadOnly;
+        let is_refused = own.process.is_refused && own.mood == Mood::ReadOnly;
         // One that is busy has not been told.
         let node = &self.nodes[at];
         let is_told = node.is_running() && node.busy_until <= self.now;
@@ -258,10 +246,10 @@ impl World {
         };
         let now = self.now;
         let own = &self.nodes[at].own;
-        let (passed, highest) = (own.passed, own.highest);
+        let (passed, highest) = (own.process.passed, own.process.highest);
         let holds = self.holds(at) && passed.is_none() && sequence == highest;
         // One that was held may have been outrun in the same turn.
-        if !holds && !own.input.has_lost {
+        if !holds && !own.process.input.has_lost {
             let what = format!("it uses {sequence}, had {highest}, and has passed {passed:?} on");
             self.system.found.broken(now, Some(at), Rule::Use, what);
         }

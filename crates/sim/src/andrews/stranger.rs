@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use ring_codec::U32;
 use ring_codec::andrews::{Election, Frame, Message, Method};
 
+use super::circle::World;
 use super::notation::stranger;
-use super::world::World;
 use crate::kernel::stranger::{Ending, Stranger};
 
 const US: u64 = 1_000;
@@ -136,14 +136,14 @@ impl World {
             _ => Message::Token { sequence },
         };
         says.extend(encoded(id, message));
-        self.nodes[node].own.forged_at = Some(self.now);
+        self.nodes[node].own.process.forged_at = Some(self.now);
         self.connect_as(from, node, says);
     }
 
     /// A sequence near those that there are, or near the end of their term.
     fn some_sequence(&mut self) -> u64 {
         let at = self.rng.index(self.len());
-        let held = self.nodes[at].own.highest;
+        let held = self.nodes[at].own.process.highest;
         let near = self.rng.pick(&[1, 10, 1 << 16, 1 << 17, 1 << 32]);
         let step = self.rng.between(0, near);
         match self.rng.below(10) {

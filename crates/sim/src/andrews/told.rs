@@ -21,37 +21,39 @@ impl Circle {
                 } += 1;
                 own.visits += 1;
                 self.stats.mix(at ^ sequence, &node.to_be_bytes());
-                if sequence <= own.highest {
-                    let what = format!("{event:?}, after {}", own.highest);
+                if sequence <= own.process.highest {
+                    let what = format!("{event:?}, after {}", own.process.highest);
                     self.found.broken(at, Some(node), Rule::Sequence, what);
                 }
-                own.highest = own.highest.max(sequence);
-                own.passed = None;
-                own.held_at = at;
+                own.process.highest = own.process.highest.max(sequence);
+                own.process.passed = None;
+                own.process.held_at = at;
             }
-            Event::TokenPassed { sequence } => own.passed = Some(sequence),
+            Event::TokenPassed { sequence } => own.process.passed = Some(sequence),
             Event::TokenLost { .. } => {
                 counters.tokens_lost += 1;
-                own.input.has_lost = true;
+                own.process.input.has_lost = true;
             }
             Event::SuccessorLost { .. }
             | Event::StateChanged {
                 state: State::Joining,
             } => {
-                own.lost_at.get_or_insert(at);
+                own.process.lost_at.get_or_insert(at);
             }
-            Event::SuccessorUp { .. } => own.lost_at = None,
+            Event::SuccessorUp { .. } => own.process.lost_at = None,
             Event::Claimed => counters.claims += 1,
             Event::NodeRemoved { .. } => counters.removals += 1,
             Event::NodeJoined { .. } => {
                 counters.joined += 1;
-                own.ledger.joined += 1;
+                own.process.ledger.joined += 1;
             }
             Event::ElectionStarted { .. } => counters.elections_started += 1,
             Event::ElectionWon { .. } => counters.elections_won += 1,
-            Event::Answered { request, answer } => own.input.answers.push((request, answer)),
+            Event::Answered { request, answer } => {
+                own.process.input.answers.push((request, answer))
+            }
             Event::Dropped { .. } => self.stats.dropped += 1,
-            Event::ShutDown => own.left = true,
+            Event::ShutDown => own.process.left = true,
             _ => {}
         }
     }

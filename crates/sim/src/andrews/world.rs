@@ -2,17 +2,12 @@
 
 use ring_proto::andrews::{Andrews, Listening, Options};
 
-use super::circle::{Circle, Due};
-use super::node::{Own, Told};
+use super::circle::{Circle, Due, World};
+use super::node::{Own, Process, Told};
 use super::outcome::{Excuse, Outcome, Rule};
 use super::plan::Schedule;
 use crate::kernel::node::Node;
-use crate::kernel::queue::Event;
 use crate::kernel::rng::{Rng, Stream};
-use crate::kernel::world;
-
-/// Nodes of a list, and their database.
-pub(super) type World = world::World<Circle>;
 
 /// The longest datagram that an interface carries: all are shorter.
 const MTU: usize = 1_472;
@@ -39,7 +34,6 @@ impl World {
         let seed = self.rng.draw();
         let node = &mut self.nodes[at];
         node.unplugged = false;
-        node.own.life += 1;
         let schedule = &self.system.schedule;
         let options = Options {
             drop,
@@ -80,14 +74,9 @@ impl World {
             return missed.push(what);
         }
         if node.busy_until > now {
-            node.own.troubled_at = Some(now);
-            let (due, life) = (node.busy_until, node.own.life);
-            let told = Due::Told {
-                node: at,
-                life,
-                what,
-            };
-            return self.queue.push(due, Event::Own(told));
+            node.own.process.troubled_at = Some(now);
+            let due = node.busy_until;
+            return self.later_in_life(at, due, Due::Told { node: at, what });
         }
         self.system
             .trace
@@ -101,7 +90,7 @@ impl World {
     /// A process that stands still goes on: what it waited for may be late.
     pub fn go_on_again(&mut self, at: usize) {
         if self.nodes[at].paused.is_some() {
-            self.nodes[at].own.troubled_at = Some(self.now);
+            self.nodes[at].own.process.troubled_at = Some(self.now);
         }
         self.resume(at);
     }
@@ -115,13 +104,13 @@ impl World {
     /// Nothing is left of a process that is dead.
     pub fn bury(&mut self, at: usize) {
         let now = self.now;
-        if self.nodes[at].own.holds {
+        if self.nodes[at].own.process.holds {
             self.system.found.excuse(Excuse::LostToken);
         }
         self.forsake_clients(at);
         let own = &mut self.nodes[at].own;
         self.system.holds(now, own, false);
-        own.forget();
+        own.process = Process::default();
     }
 
     /// What the run has come to.

@@ -8,31 +8,17 @@ use thiserror::Error;
 /// Why `ring-sim` gave up.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields that say themselves what they are")]
 pub enum Error {
     /// A file or directory cannot be written.
     #[error("cannot write {}: {source}; give a directory that can be written", path.display())]
-    Write {
-        /// Which.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
     /// A schedule cannot be read.
     #[error("cannot read {}: {source}; give a file that ring-sim has written", path.display())]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// What the system, or the reader of JSON, says.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// A schedule that no world can be made from.
     #[error("{} is not a schedule: {what}", path.display())]
-    Schedule {
-        /// Which.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: String,
-    },
+    Schedule { path: PathBuf, what: String },
     /// An option means nothing to the system that is simulated.
     #[error("{0}")]
     Usage(String),

@@ -5,8 +5,8 @@ use ring_proto::ftn::{client, server};
 
 use super::node::Doom;
 use super::plan::{Fault, WorldFault};
+use super::service::World;
 use super::settings::FaultKind;
-use super::world::World;
 use ring_proto::ftn::station::Command;
 
 const SECOND: i64 = 1_000_000_000;

@@ -240,23 +240,16 @@ impl Draw {
         match kind {
             FaultKind::Pause => {
                 let node = self.node();
-                self.span(at, WorldFault::Pause { node }, WorldFault::Resume { node });
+                self.span(at, WorldFault::Pause { node });
             }
             FaultKind::Crash => {
-                let end = |node| WorldFault::End {
-                    node,
-                    forget: false,
-                };
-                self.crash(at, end, |node| WorldFault::Start { node });
+                let forget = false;
+                self.crash(at, |node| WorldFault::End { node, forget });
             }
             FaultKind::Doom => self.doom(at),
             FaultKind::Forget => {
                 let (node, forget) = (self.server(), true);
-                self.span(
-                    at,
-                    WorldFault::End { node, forget },
-                    WorldFault::Start { node },
-                );
+                self.span(at, WorldFault::End { node, forget });
             }
             FaultKind::Clock => {
                 let seconds = self.rng.pick(&[-86_400, -3, 3, 86_400]);
@@ -265,8 +258,7 @@ impl Draw {
             }
             FaultKind::Disk => {
                 let node = self.server();
-                let disk = |full| WorldFault::Disk { node, full };
-                self.span(at, disk(true), disk(false));
+                self.span(at, WorldFault::Disk { node, full: true });
             }
             FaultKind::Stranger => {
                 let node = self.server();
@@ -279,11 +271,11 @@ impl Draw {
             }
             FaultKind::Logout => {
                 let node = self.client();
-                self.span(at, WorldFault::Logout { node }, WorldFault::Start { node });
+                self.span(at, WorldFault::Logout { node });
             }
             FaultKind::Leave => {
                 let node = self.server();
-                self.span(at, WorldFault::Leave { node }, WorldFault::Start { node });
+                self.span(at, WorldFault::Leave { node });
             }
             _ => {}
         }

@@ -11,8 +11,6 @@ use ring_proto::ftn::server::Durable;
 pub struct Own {
     /// Its address of now.
     pub address: SocketAddr,
-    /// Which of its lives this is.
-    pub life: u32,
     /// What it dies of.
     pub doom: Doom,
     /// What it is.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::outcome::{Rule, Stats};
 use crate::kernel::faults::{self, NetworkFault};
-use crate::kernel::schedule::{self, MAX_TIME_US, Nodes, declare_faults, declare_schedule};
+use crate::kernel::schedule::{MAX_TIME_US, Nodes, declare_faults, declare_schedule};
 
 /// Clocks run faster or slower by no more, in millionths: no two differ by more than an eighth.
 pub(super) const MAX_RATE: i32 = 58_000;
@@ -63,14 +63,14 @@ declare_faults! {
     #[serde(tag = "fault", rename_all = "kebab-case")]
     WorldFault {
         /// A process dies; a server may lose its state file.
-        End[node] { forget: bool },
+        End[node] { forget: bool } => Self::Start { node },
         /// A process dies as soon as it has sent a message of this type, a place in the list of types, and starts again
         /// so much later.
         Doom[node] { sends: usize, us: u64 },
         /// It starts again.
         Start[node],
         /// A process stands still.
-        Pause[node],
+        Pause[node] => Self::Resume { node },
         /// It goes on.
         Resume[node],
         /// A disk takes nothing, or all again.
@@ -94,9 +94,9 @@ declare_faults! {
         /// A client asks a server for its tokens.
         List[node, server],
         /// A client logs out, and its process ends.
-        Logout[node],
+        Logout[node] => Self::Start { node },
         /// A server is shut down, and its process ends.
-        Leave[node],
+        Leave[node] => Self::Start { node },
     }
 }
 
@@ -206,7 +206,7 @@ impl Schedule {
                 _ => {}
             }
         }
-        schedule::check(self, MAX_RATE)
+        faults::check(self, MAX_RATE)
     }
 }
 

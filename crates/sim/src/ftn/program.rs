@@ -9,9 +9,7 @@ use super::notation::{token_name, token_of};
 use super::outcome::Rule;
 use super::plan::TOKENS;
 use super::register::data;
-use super::service::{Due, Service};
-use super::world::World;
-use crate::kernel::queue::Event;
+use super::service::{Due, Service, World};
 use ring_proto::ftn::station::Command;
 
 /// How many bytes an update has: mostly few, sometimes more than a datagram has room for, and as many parts as go at once.
@@ -260,7 +258,7 @@ impl World {
             let is_there = !own.todo.is_empty();
             is_there.then(|| own.todo.remove(0))
         }) {
-            let (now, life) = (self.now, self.nodes[at].own.life);
+            let now = self.now;
             match todo {
                 Todo::NewSocket => self.open_socket(at),
                 Todo::Begin(token, job) => {
@@ -273,26 +271,17 @@ impl World {
                     {
                         let done = Due::Done {
                             node: at,
-                            life,
                             token,
                             job: number,
                         };
-                        self.queue.push(now + lasts, Event::Own(done));
+                        self.later_in_life(at, now + lasts, done);
                     }
                 }
                 Todo::Yield(token, job) => {
-                    let done = Due::Done {
-                        node: at,
-                        life,
-                        token,
-                        job,
-                    };
-                    self.queue.push(now + 1_000_000, Event::Own(done));
+                    let node = at;
+                    self.later_in_life(at, now + 1_000_000, Due::Done { node, token, job });
                 }
-                Todo::End => {
-                    let end = Due::End { node: at, life };
-                    self.queue.push(now, Event::Own(end));
-                }
+                Todo::End => self.later_in_life(at, now, Due::End { node: at }),
             }
         }
         self.look_at_configuration(at);

@@ -10,8 +10,7 @@ use ring_proto::ftn::server::{Options, RoleKind, Server};
 use super::node::Doom;
 use super::outcome::Rule;
 use super::plan::Schedule;
-use super::service::PATH;
-use super::world::World;
+use super::service::{PATH, World};
 
 /// How long a client holds what it asks for here.
 const HOLD: Duration = Duration::from_millis(20);

@@ -2,8 +2,9 @@
 
 use super::outcome::Outcome;
 use super::plan::Schedule;
+use super::service::World;
 use super::settings::{FaultKind, Settings};
-use super::world::{Setup, World};
+use super::world::Setup;
 use crate::kernel::run::{Run, replay};
 use crate::kernel::schedule::Schedule as _;
 use crate::kernel::trace::Trace;

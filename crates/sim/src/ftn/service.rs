@@ -14,11 +14,12 @@ use super::notation::{is_stranger, line, node_of};
 use super::outcome::{Rule, Stats};
 use super::plan::Fault;
 use super::settings::FaultKind;
-use super::world::{Setup, World};
+use super::world::Setup;
 use crate::kernel::stats::Count;
 use crate::kernel::streams::{Fabric, NoStreams};
 use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::trace::Trace;
+use crate::kernel::world;
 use ring_proto::ftn::station::{Event, Station};
 
 /// The longest datagram that a socket takes, in bytes: UDP over IPv4 can carry no more.
@@ -26,20 +27,18 @@ pub(super) const SOCKET: usize = 65_507;
 /// The longest that a path carries: fragments are lost. 1,280 bytes of IPv6, less its header and UDP's.
 pub(super) const PATH: usize = 1_232;
 
-/// What happens in this system only.
+/// Servers and clients on a network of datagrams.
+pub(super) type World = world::World<Service>;
+
+/// What happens in this system only, to a node's process.
 #[derive(Debug)]
 pub enum Due {
-    /// A command under a token has ended: of a node's life, a job.
-    Done {
-        node: usize,
-        life: u32,
-        token: usize,
-        job: u32,
-    },
+    /// A command under a token has ended: a job.
+    Done { node: usize, token: usize, job: u32 },
     /// A program ends of its own.
-    End { node: usize, life: u32 },
+    End { node: usize },
     /// A process that has died of what it sent starts again.
-    Start { node: usize, life: u32 },
+    Start { node: usize },
 }
 
 /// What is known of the whole service, and what is counted of a run.
@@ -215,20 +214,14 @@ impl System for Service {
 
     fn happen(world: &mut World, event: Due) {
         match event {
-            Due::Done {
-                node,
-                life,
-                token,
-                job,
-            } if world.nodes[node].own.life == life => world.job_done(node, token, job),
-            Due::End { node, life } if world.nodes[node].own.life == life => {
+            Due::Done { node, token, job } => world.job_done(node, token, job),
+            Due::End { node } => {
                 world.die(node);
                 if world.system.is_calm {
                     world.start(node);
                 }
             }
-            Due::Start { node, life } if world.nodes[node].own.life == life => world.start(node),
-            Due::Done { .. } | Due::End { .. } | Due::Start { .. } => {}
+            Due::Start { node } => world.start(node),
         }
     }
 

@@ -3,7 +3,7 @@
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
 
 use super::notation::{server_address, stranger_address};
-use super::world::World;
+use super::service::World;
 use crate::kernel::queue::Bytes;
 
 /// How many strangers there are.

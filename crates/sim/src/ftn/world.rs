@@ -13,15 +13,11 @@ use super::node::{ClientOwn, Doom, Kind, Own, ServerOwn};
 use super::notation::{FIRST_PORT, client_address, list, server_address, token_of};
 use super::outcome::{Outcome, Rule};
 use super::plan::Schedule;
-use super::service::{PATH, SOCKET, Service};
+use super::service::{Due, PATH, SOCKET, Service, World};
 use super::settings::FaultKind;
 use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
-use crate::kernel::world;
 use ring_proto::ftn::station::{Command, Net, Station};
-
-/// Servers and clients on a network of datagrams.
-pub(super) type World = world::World<Service>;
 
 /// Wall clocks show 2026 at the beginning, for the numbers of cold leaders.
 const WALL: i64 = 90_000_000_000_000_000;
@@ -71,7 +67,6 @@ impl World {
             };
             let own = Own {
                 address,
-                life: 0,
                 doom: Doom::None,
                 kind,
             };
@@ -112,10 +107,8 @@ impl World {
             return;
         }
         let seed = self.rng.draw();
-        let own = &mut self.nodes[at].own;
-        own.life += 1;
-        let life = own.life;
-        match &mut own.kind {
+        let is_first = self.nodes[at].life == 0;
+        match &mut self.nodes[at].own.kind {
             Kind::Server(server) => {
                 (server.state, server.granted_early) = (None, None);
                 (server.leaves, server.left) = (false, false);
@@ -137,7 +130,7 @@ impl World {
                     client_timeout: setup.client_timeout,
                     introduction: String::new(),
                 });
-                if life > 1 {
+                if !is_first {
                     self.next_port(at);
                 }
                 self.launch(at, Station::Client(Box::new(machine)));
@@ -194,11 +187,8 @@ impl World {
         if let Doom::Dead(for_so_long) = self.nodes[at].own.doom {
             self.system.met(FaultKind::Doom);
             self.die(at);
-            let life = self.nodes[at].own.life;
-            let start = super::service::Due::Start { node: at, life };
             let then = self.now.saturating_add(for_so_long);
-            self.queue
-                .push(then, crate::kernel::queue::Event::Own(start));
+            self.later_in_life(at, then, Due::Start { node: at });
         }
     }
 
@@ -284,9 +274,7 @@ impl World {
             checks.found.broken(now, Some(at), Rule::Stale, what);
         }
         if own.left {
-            let (node, life) = (at, node.own.life);
-            let end = super::service::Due::End { node, life };
-            self.queue.push(now, crate::kernel::queue::Event::Own(end));
+            self.later_in_life(at, now, Due::End { node: at });
         }
     }
 

@@ -4,8 +4,8 @@ use ring_proto::jitterbug::{Command, State};
 
 use super::node::Told;
 use super::plan::{Fault, WorldFault};
+use super::segment::World;
 use super::settings::FaultKind;
-use super::world::World;
 
 impl World {
     /// An action is due.

@@ -7,7 +7,7 @@ use ring_codec::jitterbug::Node;
 use ring_proto::jitterbug::{Jitterbug, Options};
 
 use super::plan::Schedule;
-use super::world::World;
+use super::segment::World;
 
 /// A program that is in order takes no longer, whatever it does.
 const PROGRAM: Duration = Duration::from_millis(3);

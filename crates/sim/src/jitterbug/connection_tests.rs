@@ -5,9 +5,10 @@ use std::time::Duration;
 use ring_proto::time::nanos;
 
 use super::plan::{DataPlan, Decider, Given, Schedule};
-use super::world::World;
+use super::segment::World;
 use crate::kernel::faults::{NetworkFault, StreamFault};
 use crate::kernel::rng::{Rng, Stream};
+use crate::kernel::schedule::Fault as _;
 
 /// The time for a pass: token_pass_timeout.
 const PASS: Duration = Duration::from_secs(1);

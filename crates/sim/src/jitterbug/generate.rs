@@ -7,6 +7,7 @@ use super::plan::{
     Claim, DataPlan, Decider, Deviant, Fault, Given, MAX_NODES, MAX_RATE, Mood, Schedule,
     WorldFault,
 };
+use super::segment::disturbs;
 use super::settings::{FaultKind, Settings};
 use crate::kernel::faults::StreamFault;
 use crate::kernel::generate::{self, Choices, Draws, MS};
@@ -117,22 +118,8 @@ const fn is_life(kind: FaultKind) -> bool {
 }
 
 /// Whether the network is not in order with it.
-const fn spoils_order(kind: FaultKind) -> bool {
-    matches!(
-        kind,
-        FaultKind::Drop
-            | FaultKind::Reorder
-            | FaultKind::Delay
-            | FaultKind::Corrupt
-            | FaultKind::Oneway
-            | FaultKind::Partition
-            | FaultKind::Deaf
-            | FaultKind::Broadcast
-            | FaultKind::Refuse
-            | FaultKind::Stall
-            | FaultKind::Slow
-            | FaultKind::Forge
-    )
+fn spoils_order(kind: FaultKind) -> bool {
+    disturbs(kind) || kind == FaultKind::Forge
 }
 
 /// What faults of this world depend on.
@@ -258,24 +245,16 @@ impl Draw {
 
     fn node_episode(&mut self, at: u64, kind: FaultKind) {
         let node = self.node();
-        let start = WorldFault::Start { node };
         match kind {
             FaultKind::Pause => self.pause(at, node),
-            FaultKind::Crash => self.crash(
-                at,
-                |node| WorldFault::End { node },
-                |node| WorldFault::Start { node },
-            ),
-            FaultKind::Power => self.span(at, WorldFault::Power { node }, start),
-            FaultKind::Leave => self.span(at, WorldFault::Leave { node }, start),
+            FaultKind::Crash => self.crash(at, |node| WorldFault::End { node }),
+            FaultKind::Power => self.span(at, WorldFault::Power { node }),
+            FaultKind::Leave => self.span(at, WorldFault::Leave { node }),
             FaultKind::Broadcast => {
-                let fault = |unreached| WorldFault::Unreached { node, unreached };
-                self.span(at, fault(true), fault(false));
+                let unreached = true;
+                self.span(at, WorldFault::Unreached { node, unreached });
             }
-            FaultKind::Link => {
-                let fault = |up| WorldFault::Link { node, up };
-                self.span(at, fault(false), fault(true));
-            }
+            FaultKind::Link => self.span(at, WorldFault::Link { node, up: false }),
             FaultKind::Address if self.own.moves < MAX_MOVES => {
                 self.own.moves += 1;
                 self.once(at, WorldFault::Address { node });
@@ -284,8 +263,7 @@ impl Draw {
                 let mood = self
                     .rng
                     .pick(&[Mood::Slow, Mood::Fail, Mood::Hang, Mood::Linger]);
-                let fault = |mood| WorldFault::Jobs { node, mood };
-                self.span(at, fault(mood), fault(Mood::Quick));
+                self.span(at, WorldFault::Jobs { node, mood });
             }
             FaultKind::Work => {
                 let lasts = self.rng.pick(&[MS, 50 * MS, self.own.options.renew_us]);
@@ -316,7 +294,6 @@ impl Draw {
             renew_us + 2 * try_us,
             2 * renew_us,
         ];
-        let (pause, resume) = (WorldFault::Pause { node }, WorldFault::Resume { node });
-        self.stall(at, &about, pause, resume);
+        self.stall(at, &about, WorldFault::Pause { node });
     }
 }

@@ -10,7 +10,7 @@ use super::data;
 use super::node::{Input, Own, Stands};
 use super::outcome::{Excuse, Rule};
 use super::plan::{DataPlan, Decider};
-use super::world::World;
+use super::segment::World;
 
 impl World {
     /// A node was given an input.

@@ -1,13 +1,14 @@
 //! What is kept of one node.
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
 use ring_codec::jitterbug::Node;
-use ring_proto::jitterbug::{Command, Net, State};
+use ring_proto::jitterbug::{Command, Job, Net, State};
 use ring_proto::time::Instant;
 
 use super::notation::{FIRST_TCP_PORT, PORT, address};
-use super::programs::Programs;
+use super::plan::Mood;
 
 /// A node, whether its process is alive or dead.
 #[derive(Debug)]
@@ -18,8 +19,6 @@ pub struct Own {
     pub changes: u8,
     /// Where its process listens.
     pub tcp_port: u16,
-    /// Which of its lives this is.
-    pub life: u32,
     /// It has ended of its own.
     pub left: bool,
     /// What it has last said to be, with which token.
@@ -77,6 +76,27 @@ pub struct Stands {
     pub stalls: u64,
 }
 
+/// A node's programs.
+#[derive(Debug, Default)]
+pub struct Programs {
+    /// How they behave.
+    pub mood: Mood,
+    pub waiting: VecDeque<(Job, bool)>,
+    pub running: Option<Job>,
+    /// Which of all outcomes is the next: one of before is no more.
+    pub serial: u64,
+}
+
+impl Programs {
+    /// Those of a process that has none yet.
+    pub fn of(mood: Mood) -> Self {
+        Self {
+            mood,
+            ..Self::default()
+        }
+    }
+}
+
 /// What reaches a process from its own host.
 #[derive(Debug, Clone)]
 pub enum Told {
@@ -93,7 +113,6 @@ impl Own {
             ip: address(node, 0),
             changes: 0,
             tcp_port: FIRST_TCP_PORT,
-            life: 0,
             left: false,
             state: State::Orphan,
             id: 0,

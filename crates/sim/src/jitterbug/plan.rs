@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::notation::PORT;
 use super::outcome::{Rule, Stats};
 use crate::kernel::faults;
-use crate::kernel::schedule::{self, Nodes, declare_faults, declare_schedule};
+use crate::kernel::schedule::{Nodes, declare_faults, declare_schedule};
 
 /// Clocks run faster or slower by no more, in millionths.
 pub(super) const MAX_RATE: i32 = 10_000;
@@ -113,17 +113,17 @@ declare_faults! {
         /// Broadcasts do not reach a node, or do again.
         Unreached[node] { unreached: bool },
         /// A process dies.
-        End[node],
+        End[node] => Self::Start { node },
         /// So does its host.
-        Power[node],
+        Power[node] => Self::Start { node },
         /// It starts again.
         Start[node],
         /// A process stands still.
-        Pause[node],
+        Pause[node] => Self::Resume { node },
         /// It goes on.
         Resume[node],
         /// A node has no link, or has one again.
-        Link[node] { up: bool },
+        Link[node] { up: bool } => Self::Link { node, up: true },
         /// A node gets another address.
         Address[node],
         /// A stranger sends so many datagrams to all, and opens so many connections to a node.
@@ -141,15 +141,16 @@ declare_faults! {
         /// A leader is told to hand the token on.
         Yield[node],
         /// A node is shut down.
-        Leave[node],
+        Leave[node] => Self::Start { node },
     }
 }
 
 /// The id that a stranger makes up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Claim {
     /// That of a token that there is.
+    #[default]
     Same,
     /// A little less.
     Below,
@@ -211,7 +212,7 @@ impl Schedule {
     /// By how much a datagram may be late.
     #[must_use]
     pub fn latest(&self) -> Duration {
-        schedule::latest(&self.actions)
+        faults::latest(&self.actions)
     }
 
     /// Whether a world can be made from it.
@@ -226,7 +227,7 @@ impl Schedule {
             let options = self.options_of(node);
             options.check().map_err(|error| error.to_string())?;
         }
-        schedule::check(self, MAX_RATE)
+        faults::check(self, MAX_RATE)
     }
 }
 

@@ -1,42 +1,17 @@
 //! The programs that compute and decide: one at a time, as the daemon's worker runs them.
 
-use std::collections::VecDeque;
-
 use ring_proto::JobOp;
 use ring_proto::jitterbug::{Command, Job, Outcome, Work, policy};
 
 use super::data;
 use super::node::Told;
 use super::plan::Mood;
-use super::segment::Due;
+use super::segment::{Due, World};
 use super::settings::FaultKind;
-use super::world::World;
-use crate::kernel::queue::Event;
 
 const MS: u64 = 1_000_000;
 /// A program that does not die at once does so after this time, in nanoseconds.
 const LINGERS: u64 = 300 * MS;
-
-/// A node's programs.
-#[derive(Debug, Default)]
-pub struct Programs {
-    /// How they behave.
-    pub mood: Mood,
-    waiting: VecDeque<(Job, bool)>,
-    running: Option<Job>,
-    /// Which of all outcomes is the next: one of before is no more.
-    serial: u64,
-}
-
-impl Programs {
-    /// Those of a process that has none yet.
-    pub fn of(mood: Mood) -> Self {
-        Self {
-            mood,
-            ..Self::default()
-        }
-    }
-}
 
 impl World {
     /// Takes up what a node's machine wants done off its loop.
@@ -91,11 +66,10 @@ impl World {
         own.programs.serial += 1;
         let end = Due::Job {
             node: at,
-            life: own.life,
             serial: own.programs.serial,
             succeeds,
         };
-        self.queue.push(due, Event::Own(end));
+        self.later_in_life(at, due, end);
     }
 
     fn kill(&mut self, at: usize) {

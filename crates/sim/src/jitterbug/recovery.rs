@@ -9,7 +9,7 @@ use super::bounds::{AGAIN, Bounds};
 use super::node::Told;
 use super::outcome::{Excuse, Rule};
 use super::plan::{Mood, Schedule};
-use super::world::World;
+use super::segment::World;
 use crate::kernel::streams::StreamWeather;
 
 /// Cuts and restores that may follow one another until one token is left, after the faults.

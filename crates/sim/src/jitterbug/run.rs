@@ -2,8 +2,8 @@
 
 use super::outcome::Outcome;
 use super::plan::Schedule;
+use super::segment::World;
 use super::settings::Settings;
-use super::world::World;
 use crate::kernel::run::{Run, replay};
 use crate::kernel::schedule::Schedule as _;
 use crate::kernel::trace::Trace;

@@ -15,33 +15,34 @@ use super::notation::{broadcast, host_of, line, node_of};
 use super::outcome::{Rule, Stats};
 use super::plan::{DataPlan, Fault};
 use super::settings::FaultKind;
-use super::world::World;
 use crate::kernel::kinds::Kind as _;
-use crate::kernel::queue;
 use crate::kernel::stats::Count;
 use crate::kernel::streams::{Fabric, Tcp};
 use crate::kernel::system::{Listens, Moment, Route, System};
 use crate::kernel::trace::Trace;
+use crate::kernel::world;
 
 /// Connections of a node at a time: the 16 that may come in, its own, and some to be turned away.
 const SLOTS: u16 = 24;
 /// The longest datagram, and more.
 const LONGEST: usize = 64;
 
-/// What happens in this system only.
+/// Nodes on a segment.
+pub(super) type World = world::World<Segment>;
+
+/// What happens in this system only, to a node's process.
 #[derive(Debug)]
 pub enum Due {
-    /// A program has ended: of a node's life, the outcome of this number.
+    /// A program has ended: the outcome of this number.
     Job {
         node: usize,
-        life: u32,
         serial: u64,
         succeeds: bool,
     },
     /// Something reaches a process that was busy.
-    Told { node: usize, life: u32, what: Told },
+    Told { node: usize, what: Told },
     /// A process ends of its own.
-    End { node: usize, life: u32 },
+    End { node: usize },
 }
 
 /// What is known of the whole segment, and what is counted of a run.
@@ -97,7 +98,7 @@ impl Segment {
 }
 
 /// Whether the fourth promise is void once that has happened: it is of segments without loss, cuts and stalls.
-const fn disturbs(kind: FaultKind) -> bool {
+pub(super) const fn disturbs(kind: FaultKind) -> bool {
     matches!(
         kind,
         FaultKind::Drop
@@ -252,20 +253,16 @@ impl System for Segment {
         match event {
             Due::Job {
                 node,
-                life,
                 serial,
                 succeeds,
-            } if world.nodes[node].own.life == life => world.job_ended(node, serial, succeeds),
-            Due::Told { node, life, what } if world.nodes[node].own.life == life => {
-                world.tell(node, what);
-            }
-            Due::End { node, life } if world.nodes[node].own.life == life => {
+            } => world.job_ended(node, serial, succeeds),
+            Due::Told { node, what } => world.tell(node, what),
+            Due::End { node } => {
                 world.die(node);
                 if world.system.is_calm {
                     world.start(node);
                 }
             }
-            Due::Job { .. } | Due::Told { .. } | Due::End { .. } => {}
         }
     }
 
@@ -275,13 +272,8 @@ impl System for Segment {
 
     fn look_at(world: &mut World, at: usize) {
         world.look_at_node(at);
-        let own = &mut world.nodes[at].own;
-        if std::mem::take(&mut own.left) {
-            let (node, life) = (at, own.life);
-            let end = Due::End { node, life };
-            let now = world.now;
-            let event = queue::Event::Own(end);
-            world.queue.push(now, event);
+        if std::mem::take(&mut world.nodes[at].own.left) {
+            world.later_in_life(at, world.now, Due::End { node: at });
         }
     }
 

@@ -8,8 +8,8 @@ use ring_proto::jitterbug::{LEAST_LEASE, MOST_LEASE, State};
 use super::data;
 use super::notation::{PORT, STRANGERS, broadcast, stranger_address};
 use super::plan::Claim;
+use super::segment::World;
 use super::told::STRANGER;
-use super::world::World;
 use crate::kernel::stranger::{Ending, Stranger};
 
 const US: u64 = 1_000;

@@ -7,15 +7,10 @@ use super::node::{Own, Told};
 use super::notation::{FIRST_TCP_PORT, PREFIX, address};
 use super::outcome::{Outcome, Rule};
 use super::plan::Schedule;
-use super::segment::{Due, Segment};
+use super::segment::{Due, Segment, World};
 use super::settings::FaultKind;
 use crate::kernel::node::Node;
-use crate::kernel::queue::Event;
 use crate::kernel::rng::{Rng, Stream};
-use crate::kernel::world;
-
-/// Nodes on a segment.
-pub(super) type World = world::World<Segment>;
 
 /// The longest datagram that an interface carries: all are shorter.
 const MTU: usize = 1_472;
@@ -46,8 +41,7 @@ impl World {
         let seed = self.rng.draw();
         let node = &mut self.nodes[at];
         node.unplugged = false;
-        node.own.life += 1;
-        let number = u16::try_from(node.own.life % LIVES).unwrap_or_default();
+        let number = u16::try_from((node.life + 1) % LIVES).unwrap_or_default();
         node.own.tcp_port = FIRST_TCP_PORT + number;
         let now = self.now;
         match Jitterbug::new(self.system.options_of(at), seed) {
@@ -96,13 +90,8 @@ impl World {
             return missed.push(what);
         }
         if node.busy_until > now {
-            let (due, life) = (node.busy_until, node.own.life);
-            let told = Due::Told {
-                node: at,
-                life,
-                what,
-            };
-            return self.queue.push(due, Event::Own(told));
+            let due = node.busy_until;
+            return self.later_in_life(at, due, Due::Told { node: at, what });
         }
         self.system
             .trace

@@ -4,12 +4,13 @@
 //! it is set anew.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::kinds::Trouble;
 use super::network::Weather;
-use super::schedule::{self, declare_faults};
+use super::schedule::{self, Action, Fault as _, MAX_TIME_US, Parts, Schedule, declare_faults};
 use super::streams::Carrier;
 use super::system::System;
 use super::world::World;
@@ -61,6 +62,15 @@ impl<W: schedule::Fault> schedule::Fault for Fault<W> {
             _ => None,
         }
     }
+
+    fn end(&self) -> Self {
+        match self {
+            Self::World(fault) => Self::World(fault.end()),
+            Self::Network(fault) => Self::Network(fault.end()),
+            Self::Stream(fault) => Self::Stream(fault.end()),
+            Self::Process(fault) => Self::Process(fault.end()),
+        }
+    }
 }
 
 declare_faults! {
@@ -80,7 +90,7 @@ declare_faults! {
         /// `groups`: the group of each node. Nodes hear those of their own only; with none all hear each other.
         Part[] groups groups,
         /// `node` is not heard by `by`.
-        Unheard[node, by],
+        Unheard[node, by] => Self::Hear {},
         /// Whoever was `Unheard` is heard again.
         Hear[],
         /// `count`: captured messages that are sent again.
@@ -95,7 +105,7 @@ declare_faults! {
         /// `rate`: connections per thousand that are reset after a random number of bytes.
         Reset[] { rate: u16 },
         /// `byte`: after so many bytes all are reset.
-        ResetAt[] { byte: u64 },
+        ResetAt[] { byte: u64 } => Self::Reset { rate: 0 },
         /// `rate`: connections per thousand of which one way ends.
         Half[] { rate: u16 },
         /// `rate`: connections per thousand that stall.
@@ -119,56 +129,6 @@ declare_faults! {
         Deaf[node] { deaf: bool },
         /// `rate`: send calls per thousand that are refused.
         Refuse[node] { rate: u16 },
-    }
-}
-
-impl NetworkFault {
-    /// What ends it.
-    #[must_use]
-    pub const fn end(&self) -> Self {
-        match self {
-            Self::Drop { .. } => Self::Drop { rate: 0 },
-            Self::Duplicate { .. } => Self::Duplicate { rate: 0 },
-            Self::Reorder { .. } => Self::Reorder { rate: 0, ms: 0 },
-            Self::Delay { .. } => Self::Delay {
-                ms: 0,
-                jitter_ms: 0,
-            },
-            Self::Corrupt { .. } => Self::Corrupt { rate: 0 },
-            Self::Part { .. } => Self::Part { groups: Vec::new() },
-            Self::Unheard { .. } | Self::Hear {} => Self::Hear {},
-            Self::Replay { .. } => Self::Replay { count: 0 },
-        }
-    }
-}
-
-impl StreamFault {
-    /// What ends it.
-    #[must_use]
-    pub const fn end(&self) -> Self {
-        match self {
-            Self::Reset { .. } | Self::ResetAt { .. } => Self::Reset { rate: 0 },
-            Self::Half { .. } => Self::Half { rate: 0 },
-            Self::Stall { .. } => Self::Stall { rate: 0 },
-            Self::Dribble { .. } => Self::Dribble { rate: 0 },
-            Self::Unanswered { .. } => Self::Unanswered { rate: 0 },
-        }
-    }
-}
-
-impl ProcessFault {
-    /// What ends it.
-    #[must_use]
-    pub const fn end(&self) -> Self {
-        match *self {
-            Self::Slow { node, .. } => Self::Slow { node, us: 0 },
-            Self::Rate { node, .. } => Self::Rate {
-                node,
-                millionths: 0,
-            },
-            Self::Deaf { node, .. } => Self::Deaf { node, deaf: false },
-            Self::Refuse { node, .. } => Self::Refuse { node, rate: 0 },
-        }
     }
 }
 
@@ -271,4 +231,42 @@ impl<S: System> World<S> {
         (node.slow, node.refuse) = (0, 0);
         self.set_rate(at, 0);
     }
+}
+
+/// Whether times, nodes and clocks' rates, in millionths, are within what a world can play.
+///
+/// # Errors
+/// Says what is wrong.
+pub fn check<W>(schedule: &impl Schedule<Fault = Fault<W>>, max_rate: i32) -> Result<(), String>
+where
+    Fault<W>: schedule::Fault + fmt::Debug,
+{
+    let Parts {
+        time_us, actions, ..
+    } = schedule.parts();
+    if time_us > MAX_TIME_US {
+        return Err("a run lasts a year at most".into());
+    }
+    for Action { fault, .. } in actions {
+        if !fault.is_among(schedule.nodes()) {
+            return Err(format!("there is no such node: {fault:?}"));
+        }
+        if let Fault::Process(ProcessFault::Rate { millionths, .. }) = fault
+            && millionths.unsigned_abs() > max_rate.unsigned_abs()
+        {
+            return Err(format!("{millionths} millionths are more than {max_rate}"));
+        }
+    }
+    Ok(())
+}
+
+/// By how much a message may be late.
+#[must_use]
+pub fn latest<W>(actions: &[Action<Fault<W>>]) -> Duration {
+    let late = actions.iter().map(|action| match action.fault {
+        Fault::Network(NetworkFault::Reorder { ms, .. }) => ms,
+        Fault::Network(NetworkFault::Delay { ms, jitter_ms }) => ms + jitter_ms,
+        _ => 0,
+    });
+    Duration::from_millis(late.max().unwrap_or(0))
 }

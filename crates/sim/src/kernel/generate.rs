@@ -3,7 +3,7 @@
 use super::faults::{Fault, NetworkFault, ProcessFault, StreamFault};
 use super::kinds::{Kind, Trouble};
 use super::rng::Rng;
-use super::schedule::Action;
+use super::schedule::{self, Action, Fault as _};
 
 /// A millisecond; all times here are in microseconds.
 pub const MS: u64 = 1_000;
@@ -90,37 +90,35 @@ impl<X: Draws> Draw<X> {
     }
 }
 
-impl<W, X: Draws<Fault = Fault<W>>> Draw<X> {
+impl<W: schedule::Fault, X: Draws<Fault = Fault<W>>> Draw<X> {
     /// Something of this world only.
     pub fn once(&mut self, at: u64, fault: W) {
         self.at(at, Fault::World(fault));
     }
 
     /// Something of this world only that ends.
-    pub fn span(&mut self, at: u64, fault: W, end: W) {
-        self.lasts(at, Fault::World(fault), Fault::World(end));
+    pub fn span(&mut self, at: u64, fault: W) {
+        self.lasts(at, Fault::World(fault));
     }
 
-    fn lasts(&mut self, at: u64, fault: Fault<W>, end: Fault<W>) {
+    fn lasts(&mut self, at: u64, fault: Fault<W>) {
         let lasts = self.rng.between(X::CHOICES.shortest, self.span);
+        let end = fault.end();
         self.at(at, fault);
         self.at(at + lasts, end);
     }
 
     fn network(&mut self, at: u64, fault: NetworkFault) {
-        let end = Fault::Network(fault.end());
-        self.lasts(at, Fault::Network(fault), end);
+        self.lasts(at, Fault::Network(fault));
     }
 
     /// Something happens to connections for a while.
     pub fn streams(&mut self, at: u64, fault: StreamFault) {
-        let end = Fault::Stream(fault.end());
-        self.lasts(at, Fault::Stream(fault), end);
+        self.lasts(at, Fault::Stream(fault));
     }
 
     fn process(&mut self, at: u64, fault: ProcessFault) {
-        let end = Fault::Process(fault.end());
-        self.lasts(at, Fault::Process(fault), end);
+        self.lasts(at, Fault::Process(fault));
     }
 
     /// An episode of a kind that worlds have in common, as far as they do; `false`: it is not one of these.
@@ -196,9 +194,10 @@ impl<W, X: Draws<Fault = Fault<W>>> Draw<X> {
     }
 
     /// A process stands still, for about as long as one of the times that others wait for.
-    pub fn stall(&mut self, at: u64, about: &[u64], pause: W, resume: W) {
+    pub fn stall(&mut self, at: u64, about: &[u64], pause: W) {
         let about = self.rng.pick(about);
         let lasts = self.rng.between(about / 2, about + about / 2);
+        let resume = pause.end();
         self.once(at, pause);
         self.once(at + lasts, resume);
     }
@@ -214,13 +213,14 @@ impl<W, X: Draws<Fault = Fault<W>>> Draw<X> {
     }
 
     /// One process dies, or several at once; each is soon there again, or stays away for long.
-    pub fn crash(&mut self, at: u64, end: impl Fn(usize) -> W, start: impl Fn(usize) -> W) {
+    pub fn crash(&mut self, at: u64, death: impl Fn(usize) -> W) {
         for _ in 0..self.rng.pick(&[1, 1, 1, 2, 4]) {
-            let node = self.node();
+            let death = death(self.node());
             let lasts = self.downtime();
             let begins = at + self.rng.below(50 * MS);
-            self.once(begins, end(node));
-            self.once(begins + lasts, start(node));
+            let start = death.end();
+            self.once(begins, death);
+            self.once(begins + lasts, start);
         }
     }
 

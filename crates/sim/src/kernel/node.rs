@@ -12,12 +12,11 @@ use ring_runtime::driver::{
 
 use super::clock::Clock;
 use super::kinds::Trouble;
-use super::queue::Bytes;
+use super::queue::{Bytes, id};
 use super::rng::Rng;
 use super::stats::Count;
 use super::streams::Carrier;
 use super::system::{Message, Moment, Peer, System};
-use super::world::id;
 
 /// Messages that wait for a process that does not read them. Fewer than one turn of the driver reads
 /// before a time-out: a real socket's queue is bounded by the same rule.
@@ -38,6 +37,8 @@ pub struct Node<S: System> {
     pub own: S::Node,
     /// `None`: the process is dead.
     pub driver: Option<Driver<S::Machine>>,
+    /// Which of its lives this is.
+    pub life: u32,
     /// What its clocks show.
     pub clock: Clock,
     /// When the process was started.
@@ -82,6 +83,7 @@ impl<S: System> Node<S> {
         Self {
             own,
             driver: None,
+            life: 0,
             clock: Clock::new(epoch),
             up_since: 0,
             paused: None,

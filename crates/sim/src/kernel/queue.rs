@@ -5,10 +5,21 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use super::streams::Side;
-use super::world::index;
 
 /// A message's bytes, shared by everything that has it.
 pub type Bytes = Rc<[u8]>;
+
+/// A node's number as events carry it. There are never more nodes than 65,536.
+#[must_use]
+pub fn id(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+/// The node of that number.
+#[must_use]
+pub fn index(id: u32) -> usize {
+    usize::try_from(id).unwrap_or(usize::MAX)
+}
 
 /// A message on its way, from an address `P` to an address `A`.
 #[derive(Debug, Clone)]
@@ -32,21 +43,15 @@ impl<P, A> Message<P, A> {
 
 /// What happens; `E` is what happens in one system only.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "fields that say themselves what they are")]
 pub enum Event<E, P, A> {
-    /// A broadcast arrives at everybody but its sender and `except`.
+    /// A broadcast arrives at everybody but its sender and `except`, whom it does not reach, or not by this event.
     All {
-        /// The message.
         message: Message<P, A>,
-        /// Those that it does not reach, or not by this event.
         except: Option<Rc<[u32]>>,
     },
     /// A message arrives at one node.
-    One {
-        /// The message.
-        message: Message<P, A>,
-        /// The node.
-        at: u32,
-    },
+    One { message: Message<P, A>, at: u32 },
     /// The next thing that is on its way to an end of a connection arrives.
     Stream(usize, Side),
     /// The kernel at an end of a connection gives it up: nobody has acknowledged what was sent there.
@@ -59,6 +64,8 @@ pub enum Event<E, P, A> {
     Act(u32),
     /// Something of the system's own.
     Own(E),
+    /// Something of the system's own, unless the node's process is of another life by then.
+    Life { node: u32, life: u32, event: E },
 }
 
 #[derive(Debug)]

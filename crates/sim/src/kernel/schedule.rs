@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::faults::{self, NetworkFault, ProcessFault};
 use super::stats::Tally;
 
 /// No time of a schedule is longer.
@@ -28,6 +27,9 @@ pub trait Fault: Clone {
     /// The groups that it names, one for each node.
     fn groups_mut(&mut self) -> Option<&mut Vec<u8>>;
 
+    /// What ends it, if something does.
+    fn end(&self) -> Self;
+
     /// Takes a node out; those above it are numbered anew. `false`: the fault names it, and goes with it.
     fn take_out(&mut self, gone: usize) -> bool {
         if let Some(groups) = self.groups_mut().filter(|groups| gone < groups.len()) {
@@ -44,10 +46,13 @@ pub trait Fault: Clone {
 }
 
 /// Declares faults. Brackets have the fields that name nodes, numbers unless a type says otherwise; `groups` is before a
-/// field that has the group of each node; braces have the other fields.
+/// field that has the group of each node; braces have the other fields. An arrow leads to what ends the fault; otherwise that
+/// is the fault of the same nodes with all other fields at zero.
 macro_rules! declare_faults {
     (@node) => { usize };
     (@node $ty:ty) => { $ty };
+    (@end $end:expr; $at_rest:expr) => { $end };
+    (@end; $at_rest:expr) => { $at_rest };
     (
         $(#[$meta:meta])*
         $name:ident {
@@ -55,7 +60,8 @@ macro_rules! declare_faults {
                 $(#[$doc:meta])*
                 $variant:ident [$($node:ident $(: $node_ty:ty)?),*]
                 $(groups $groups:ident)?
-                $({ $($(#[$field_meta:meta])* $field:ident: $ty:ty),* $(,)? })?,
+                $({ $($(#[$field_meta:meta])* $field:ident: $ty:ty),* $(,)? })?
+                $(=> $end:expr)?,
             )*
         }
     ) => {
@@ -83,6 +89,19 @@ macro_rules! declare_faults {
                 match self {
                     $($(Self::$variant { $groups, .. } => Some($groups),)?)*
                     _ => None,
+                }
+            }
+
+            #[allow(unused_variables, reason = "most faults end without their former fields")]
+            fn end(&self) -> Self {
+                match self.clone() {
+                    $(Self::$variant { $($node,)* $($groups,)? $($($field,)*)? } => {
+                        $crate::kernel::schedule::declare_faults!(@end $($end)?; Self::$variant {
+                            $($node,)*
+                            $($groups: Vec::new(),)?
+                            $($($field: Default::default(),)*)?
+                        })
+                    })*
                 }
             }
         }
@@ -250,44 +269,3 @@ macro_rules! declare_schedule {
     };
 }
 pub(crate) use declare_schedule;
-
-/// Whether times, nodes and clocks' rates, in millionths, are within what a world can play.
-///
-/// # Errors
-/// Says what is wrong.
-pub fn check<W>(
-    schedule: &impl Schedule<Fault = faults::Fault<W>>,
-    max_rate: i32,
-) -> Result<(), String>
-where
-    faults::Fault<W>: Fault + std::fmt::Debug,
-{
-    let Parts {
-        time_us, actions, ..
-    } = schedule.parts();
-    if time_us > MAX_TIME_US {
-        return Err("a run lasts a year at most".into());
-    }
-    for Action { fault, .. } in actions {
-        if !fault.is_among(schedule.nodes()) {
-            return Err(format!("there is no such node: {fault:?}"));
-        }
-        if let faults::Fault::Process(ProcessFault::Rate { millionths, .. }) = fault
-            && millionths.unsigned_abs() > max_rate.unsigned_abs()
-        {
-            return Err(format!("{millionths} millionths are more than {max_rate}"));
-        }
-    }
-    Ok(())
-}
-
-/// By how much a message may be late.
-#[must_use]
-pub fn latest<W>(actions: &[Action<faults::Fault<W>>]) -> Duration {
-    let late = actions.iter().map(|action| match action.fault {
-        faults::Fault::Network(NetworkFault::Reorder { ms, .. }) => ms,
-        faults::Fault::Network(NetworkFault::Delay { ms, jitter_ms }) => ms + jitter_ms,
-        _ => 0,
-    });
-    Duration::from_millis(late.max().unwrap_or(0))
-}

@@ -7,15 +7,14 @@ use std::time::Duration;
 use ring_proto::time::{Now, nanos};
 use ring_runtime::driver::{Driver, ReceiveBatch, TransmitBatch};
 
-use super::faults::{Fault, NetworkFault};
 use super::kinds::Trouble;
 use super::network::Network;
 use super::node::{
     Arrived, Disk, NEVER, Node, Outgoing, QUEUE, Scene, Surroundings, Wire, Witness,
 };
-use super::queue::{Event, Queue};
+use super::queue::{Event, Queue, id, index};
 use super::rng::Rng;
-use super::schedule::{Action, Schedule};
+use super::schedule::Action;
 use super::stats::Count;
 use super::streams::{Carrier, Fabric, StreamWeather};
 use super::system::{Message, Moment, Peer, System};
@@ -24,18 +23,6 @@ const SECOND: u64 = 1_000_000_000;
 /// Messages that a node reads at once: small, so that thousands of nodes fit.
 const RECEIVE: usize = 4;
 const TRANSMIT: usize = 2;
-
-/// A node's number as events carry it. There are never more nodes than 65,536.
-#[must_use]
-pub fn id(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
-}
-
-/// The node of that number.
-#[must_use]
-pub fn index(id: u32) -> usize {
-    usize::try_from(id).unwrap_or(usize::MAX)
-}
 
 /// Several machines on a network. Everything follows from the seed and from what is called.
 ///
@@ -95,34 +82,24 @@ impl<S: System> World<S> {
         }
     }
 
-    /// So many nodes that a schedule's actions happen to, none of them started.
-    pub fn of_schedule<W: Clone>(
-        nodes: Vec<Node<S>>,
-        schedule: &impl Schedule<Fault = S::Fault>,
-        rng: Rng,
-        system: S,
-    ) -> Self
-    where
-        S: System<Fault = Fault<W>>,
-    {
-        let parts = schedule.parts();
-        let (least, more) = parts.latency_us;
-        let network = Network::new((least * 1_000, more * 1_000));
-        let mut world = Self::assemble(nodes, network, rng, system);
-        let is_replay =
-            |fault: &Fault<W>| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
-        let mut actions = parts.actions.iter();
-        world.network.captures = actions.any(|action| is_replay(&action.fault));
-        world.schedule(parts.actions.into());
-        world
-    }
-
     /// Carries out these actions when they are due.
     pub fn schedule(&mut self, actions: Rc<[Action<S::Fault>]>) {
         for (at, action) in actions.iter().enumerate() {
             self.queue.push(action.at_us * 1_000, Event::Act(id(at)));
         }
         self.actions = actions;
+    }
+
+    /// Something of the system's own happens at a time.
+    pub fn later(&mut self, at: u64, event: S::Event) {
+        self.queue.push(at, Event::Own(event));
+    }
+
+    /// Something of the system's own happens at a time to a node's process, if that lives on until then.
+    pub fn later_in_life(&mut self, node: usize, at: u64, event: S::Event) {
+        let life = self.nodes[node].life;
+        let node = id(node);
+        self.queue.push(at, Event::Life { node, life, event });
     }
 
     /// The world's time, from its beginning.
@@ -244,6 +221,11 @@ impl<S: System> World<S> {
                 S::act(self, &actions[index(action)].fault);
             }
             Event::Own(event) => S::happen(self, event),
+            Event::Life { node, life, event } => {
+                if self.nodes[index(node)].life == life {
+                    S::happen(self, event);
+                }
+            }
         }
     }
 
@@ -403,6 +385,7 @@ impl<S: System> World<S> {
             TransmitBatch::of(TRANSMIT, S::LONGEST),
         );
         let node = &mut self.nodes[at];
+        node.life += 1;
         node.up_since = self.now;
         node.streams = Some(S::listen(&self.fabric, at, &node.own));
         node.driver = Some(Driver::with_batches(machine, batches.0, batches.1));

@@ -10,11 +10,11 @@ use std::time::Duration;
 use super::Subject;
 use super::claim::claim;
 use super::lease::is_orderly;
-use super::node::{BLANK, Node};
+use super::node::BLANK;
 use super::notation::{CARDS, card, ip};
 use super::plan::{Fault, MTU, Schedule};
+use super::ring::{Node, World};
 use super::settings::FaultKind;
-use super::world::World;
 use crate::kernel::network::{Network, Weather};
 use crate::kernel::schedule::Fault as _;
 

@@ -7,7 +7,6 @@ use ring_codec::lab2::{Frame, Message, Token};
 use ring_proto::lab2::Durable;
 
 use super::exempt::{Chain, Exemptions, chain};
-use super::once::Run;
 use super::outcome::{Rule, Violation};
 use crate::kernel::checks::Found;
 
@@ -22,6 +21,16 @@ const LATEST: u64 = 1 << 62;
 const CLOCK_STEP: u64 = 30 * 24 * 60 * 60 * 1_000_000_000;
 /// The most that elections add which have come to nothing, and so are no tenures: a second.
 const ELECTIONS: u64 = 1_000_000_000;
+
+/// A run that has begun.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    /// When it was stamped, by the world's time.
+    pub(super) at: u64,
+    pub(super) node: usize,
+    pub(super) job: u8,
+    pub(super) quorum: bool,
+}
 
 /// Everything that has been seen so far.
 #[derive(Debug, Default)]

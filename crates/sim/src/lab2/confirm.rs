@@ -4,10 +4,8 @@ use ring_proto::lab2::Command;
 use ring_proto::time::nanos;
 
 use super::Subject;
-use super::ring::Due;
-use super::world::World;
-use crate::kernel::queue::Event;
-use crate::kernel::world::id;
+use super::ring::{Due, World};
+use crate::kernel::queue::id;
 
 /// So many times, TAKE_TIMEOUT apart, the members are asked in one tenure.
 const TIMES: u32 = 8;
@@ -47,8 +45,8 @@ impl<M: Subject> World<M> {
         }
         if job.asked.is_none_or(|(of, _)| of != token) {
             job.asked = Some((token, 0));
-            let ask = Event::Own(Due::Confirm(id(at), job.number));
-            self.queue.push(now, ask);
+            let ask = Due::Confirm(id(at), job.number);
+            self.later(now, ask);
         }
         true
     }
@@ -70,8 +68,7 @@ impl<M: Subject> World<M> {
             job.asked = Some((token, times + 1));
             self.command(at, Command::Confirm);
             let again = self.now + nanos(self.system.constants.take_timeout);
-            self.queue
-                .push(again, Event::Own(Due::Confirm(id(at), number)));
+            self.later(again, Due::Confirm(id(at), number));
         } else {
             job.asked = None;
             self.command(at, Command::WorkDone);

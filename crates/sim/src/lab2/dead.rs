@@ -1,13 +1,11 @@
 //! Stations that are gone: tables tell of them, or they said something once. Nobody answers there.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{
-    Digest, Frame, MAX_FRAME_LEN, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP,
-};
+use ring_codec::lab2::{Digest, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP};
 
 use super::Subject;
+use super::ring::World;
 use super::settings::FaultKind;
-use super::world::World;
 
 /// The address of one of them.
 fn address(number: u16) -> MacAddr {
@@ -24,7 +22,7 @@ impl<M: Subject> World<M> {
             .collect();
         if spoke {
             for &author in &all {
-                self.hear_dead(author, Message::WantToken);
+                self.hear_station(author, Message::WantToken);
             }
             return;
         }
@@ -37,22 +35,7 @@ impl<M: Subject> World<M> {
         };
         for part in members.chunks(MAX_MEMBERS_PER_FRAME) {
             let members = part;
-            self.hear_dead(part[0].mac, Message::RingMembers { digest, members });
+            self.hear_station(part[0].mac, Message::RingMembers { digest, members });
         }
-    }
-
-    fn hear_dead(&mut self, author: MacAddr, message: Message<'_>) {
-        let frame = Frame {
-            destination: MacAddr::BROADCAST,
-            author,
-            message,
-            profile: None,
-            card: None,
-        };
-        let mut buf = [0; MAX_FRAME_LEN];
-        let ethertype = self.system.constants.ethertype;
-        let len = frame.encode(ethertype, &mut buf).unwrap_or(0);
-        let bytes = buf[..len].into();
-        self.inject((), MacAddr::BROADCAST, bytes);
     }
 }

@@ -9,6 +9,7 @@ use super::plan::{
 };
 use super::settings::{FaultKind, Settings};
 use crate::kernel::rng::{Rng, Stream};
+use crate::kernel::schedule::Fault as _;
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000 * MS;

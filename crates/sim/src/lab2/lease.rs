@@ -6,10 +6,10 @@
 //! its work, or the node's own hand-over, ends it earlier.
 
 use super::Subject;
-use super::node::Claim;
+use super::node::{Claim, Own};
 use super::outcome::Rule;
 use super::plan::{Action, Fault};
-use super::world::World;
+use super::ring::World;
 
 /// Whether leases count in a run with these actions: none of them voids one.
 pub(super) fn is_orderly(plan: &[Action]) -> bool {
@@ -55,15 +55,22 @@ impl<M: Subject> World<M> {
         let before = node.own.lease.filter(|before| before.token == token);
         let until = before.map_or(until, |before| before.until.max(until));
         node.own.lease = Some(Claim { token, until });
-        let others = self.nodes.iter().enumerate().filter(|&(of, _)| of != at);
-        let rival = others.into_iter().find_map(|(of, node)| {
-            let claim = node.own.lease?;
-            (claim.until > node.clock.monotonic(now)).then_some((of, claim))
-        });
-        if let Some((other, claim)) = rival {
+        if let Some((other, claim)) = self.rival(at, |own| own.lease) {
             let (own, theirs) = (token, claim.token);
             let what = format!("with {own}, and n{other} with {theirs}");
             self.system.checks.broken(now, Some(at), Rule::Lease, what);
         }
+    }
+    /// Another node whose application was told something that still counts, by that node's clock.
+    pub(super) fn rival(
+        &self,
+        at: usize,
+        told: impl Fn(&Own) -> Option<Claim>,
+    ) -> Option<(usize, Claim)> {
+        let others = self.nodes.iter().enumerate().filter(|&(of, _)| of != at);
+        others.into_iter().find_map(|(of, node)| {
+            let claim = told(&node.own)?;
+            (claim.until > node.clock.monotonic(self.now)).then_some((of, claim))
+        })
     }
 }

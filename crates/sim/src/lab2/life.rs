@@ -4,11 +4,9 @@ use ring_proto::LinkState;
 use ring_proto::lab2::{Command, Constants};
 
 use super::Subject;
-use super::node::{Job, Node, Own};
-use super::ring::Due;
-use super::world::World;
-use crate::kernel::queue::Event;
-use crate::kernel::world::id;
+use super::node::{Job, Own};
+use super::ring::{Due, Node, World};
+use crate::kernel::queue::id;
 
 impl<M: Subject> World<M> {
     /// The node wants the token for so much work, in nanoseconds, at any grade or with a quorum. Nothing if it wants it
@@ -42,8 +40,8 @@ impl<M: Subject> World<M> {
             return;
         };
         job.begun = true;
-        let done = Event::Own(Due::Done(id(at), job.number));
-        self.queue.push(self.now + job.work, done);
+        let (done, work) = (Due::Done(id(at), job.number), job.work);
+        self.later(self.now + work, done);
         self.system.stats.counters.jobs += 1;
         if !self.system.checks.work(self.now, at, &token) {
             self.system.stats.counters.fenced += 1;

@@ -9,9 +9,10 @@ use ring_proto::lab2::{Constants, Trouble};
 use super::Subject;
 use super::outcome::Rule;
 use super::plan::{Fault, Schedule};
+use super::ring::World;
 use super::settings::FaultKind;
 use super::unresponsive::long_work;
-use super::world::World;
+use crate::kernel::schedule::Fault as _;
 
 /// After so many failed hand-overs in a row an OWNER tries only members that speak meanwhile.
 const DOUBTS: u32 = 3;

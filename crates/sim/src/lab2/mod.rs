@@ -34,10 +34,10 @@ pub use notation::{line, mac, name, node_of};
 pub use outcome::{Outcome, Rule, Stats, Violation};
 pub use plan::{Action, Fault, Schedule};
 pub use record::Record;
+pub use ring::World;
 pub use run::{replay, run};
 pub use settings::{FaultKind, Faults, Settings};
 pub use trace::Trace;
-pub use world::World;
 
 pub use super::kernel::network::Weather;
 pub use ring_proto::lab2::Subject;

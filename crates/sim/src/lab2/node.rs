@@ -7,10 +7,6 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{Constants, Durable, StoredStamp};
 use ring_proto::time::Instant;
 
-use super::once::Errand;
-use super::ring::Ring;
-use crate::kernel;
-
 /// Nothing stored by an earlier run.
 pub(super) const BLANK: Durable = Durable {
     my_token_number: 0,
@@ -31,6 +27,26 @@ pub(super) struct Job {
     pub(super) asked: Option<(Token, u32)>,
     /// How many tenures there had been when it was wanted.
     pub(super) tenures: u64,
+}
+
+/// A job that a node wants to run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Errand {
+    pub(super) number: u32,
+    pub(super) job: u8,
+    pub(super) quorum: bool,
+    pub(super) work: u64,
+    pub(super) stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The token is waited for.
+    Waiting,
+    /// The machine was asked.
+    Asked,
+    /// The work is being done, until then.
+    Working(u64),
 }
 
 /// What a process that stands still finds when it goes on, beside frames.
@@ -58,9 +74,6 @@ pub(super) struct Quorum {
     /// How many members make one.
     pub(super) size: usize,
 }
-
-/// A node on Lab2's segment.
-pub(super) type Node<M> = kernel::node::Node<Ring<M>>;
 
 /// A node's addresses, its state file, and what its machine and its application believe.
 pub struct Own {

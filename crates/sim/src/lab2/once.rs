@@ -10,12 +10,12 @@ use ring_proto::time::nanos;
 use ring_runtime::driver::Driver;
 
 use super::Subject;
+use super::checks::Run;
+use super::node::{Errand, Stage};
 use super::outcome::Rule;
-use super::ring::Due;
+use super::ring::{Due, World};
 use super::settings::FaultKind;
-use super::world::World;
-use crate::kernel::queue::Event;
-use crate::kernel::world::id;
+use crate::kernel::queue::id;
 
 const SECOND: u64 = 1_000_000_000;
 /// Of a hundred parts of a period so many have passed by the world's time at least when 99 have by a
@@ -31,36 +31,6 @@ const HARMLESS: [FaultKind; 7] = [
     FaultKind::HoldOff,
     FaultKind::Once,
 ];
-
-/// A job that a node wants to run.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Errand {
-    number: u32,
-    job: u8,
-    quorum: bool,
-    work: u64,
-    stage: Stage,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// The token is waited for.
-    Waiting,
-    /// The machine was asked.
-    Asked,
-    /// The work is being done, until then.
-    Working(u64),
-}
-
-/// A run that has begun.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Run {
-    /// When it was stamped, by the world's time.
-    at: u64,
-    node: usize,
-    job: u8,
-    quorum: bool,
-}
 
 /// The period of a job.
 const fn period(job: u8) -> u64 {
@@ -102,8 +72,7 @@ impl<M: Subject> World<M> {
             _ => true,
         };
         if goes_on {
-            self.queue
-                .push(self.now, Event::Own(Due::Errand(id(at), errand.number)));
+            self.later(self.now, Due::Errand(id(at), errand.number));
         }
     }
 
@@ -128,11 +97,7 @@ impl<M: Subject> World<M> {
         };
         if !node.is_running() {
             // It is looked at again when the process goes on.
-            self.queue.push(
-                self.now + SECOND / 100,
-                Event::Own(Due::Errand(id(at), number)),
-            );
-            return;
+            return self.later(self.now + SECOND / 100, Due::Errand(id(at), number));
         }
         let Some(driver) = node.driver.as_ref() else {
             return;
@@ -200,8 +165,7 @@ impl<M: Subject> World<M> {
         if let Some(errand) = &mut self.nodes[at].own.errand {
             errand.stage = Stage::Working(until);
         }
-        self.queue
-            .push(until, Event::Own(Due::Errand(id(at), errand.number)));
+        self.later(until, Due::Errand(id(at), errand.number));
         self.system.stats.counters.runs += 1;
         let driver = self.nodes[at].driver.as_ref();
         let run = driver

@@ -165,25 +165,25 @@ declare_faults! {
         /// Frames come twice.
         Duplicate[] { of_1000: u16 },
         /// Copies of frames come up to so much later than the frame would.
-        Reorder[] { of_1000: u16, by_us: u64 },
+        Reorder[] { of_1000: u16, by_us: u64 } => Self::Reorder { of_1000: 0, by_us },
         /// All frames take longer by so much, and up to the jitter more.
         Delay[] { by_us: u64, jitter_us: u64 },
         /// Bits of frames flip.
         Corrupt[] { of_1000: u16 },
         /// What one node sends does not get to another.
-        Cut[from, to],
+        Cut[from, to] => Self::Mend { from, to },
         /// It does again.
         Mend[from, to],
         /// Only nodes of the same group hear each other; a node without a group is in group 0.
         Part[] groups groups,
         /// The process stands still.
-        Pause[node],
+        Pause[node] => Self::Resume { node },
         /// It goes on.
         Resume[node],
         /// The process dies.
-        Crash[node],
+        Crash[node] => Self::Start { node },
         /// The process dies and its state file is lost.
-        Forget[node],
+        Forget[node] => Self::Start { node },
         /// A dead process is started.
         Start[node],
         /// The monotonic clock runs faster by so many millionths.
@@ -195,7 +195,7 @@ declare_faults! {
         /// The send queue refuses frames.
         Refuse[node] { of_1000: u16 },
         /// The node gets the MAC address of another.
-        Twin[node, of],
+        Twin[node, of] => Self::Untwin { node },
         /// It gets its own back.
         Untwin[node],
         /// So many frames captured earlier are sent again.
@@ -209,7 +209,7 @@ declare_faults! {
             /// It expects so many members, if no other node is told another number than the ring has.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             expect: Option<usize>,
-        },
+        } => Self::Constants { node, percent: 100, expect: None },
         /// The node wants the token, for so much work.
         Want[node] {
             work_us: u64,
@@ -220,17 +220,17 @@ declare_faults! {
         /// The node sets the token's data, if it is the owner.
         Data[node] { len: u16 },
         /// The node is asked to shut down.
-        Leave[node],
+        Leave[node] => Self::Start { node },
         /// The node's ip changes to one of this number; 0: it no longer has one.
         Address[node] { ip: u8 },
         /// The node is told to hand the token over to that one, or, if that is itself, to the next.
         Yield[node, to],
         /// The node is told to take part, but to own nothing.
-        HoldOff[node],
+        HoldOff[node] => Self::HoldAgain { node },
         /// It may own again.
         HoldAgain[node],
         /// The node's link goes down.
-        Unplug[node],
+        Unplug[node] => Self::Plug { node },
         /// It is up again.
         Plug[node],
         /// The node wants to run the job of this number, for so much work, unless it has run in its period: at
@@ -260,11 +260,11 @@ declare_faults! {
         /// Nothing reaches the node, and nobody gets what it sends; or all does again.
         Aside[node] { aside: bool },
         /// Payloads of more bytes than that are lost on their way.
-        Narrow[] { mtu: u16 },
+        Narrow[] { mtu: u16 } => Self::Narrow { mtu: MTU },
         /// A clock's rate is off by more than the promises allow; 0: it is right again.
         Drift[node] { millionths: i32 },
         /// A process dies; its state file is as it was some writes before.
-        Rollback[node],
+        Rollback[node] => Self::Start { node },
         /// So many stations that are gone, from that number on, are told of by one of them, or have spoken once
         /// each.
         Dead[] { first: u16, count: u16, spoke: bool },
@@ -272,53 +272,6 @@ declare_faults! {
 }
 
 impl Fault {
-    /// What ends it, if something does.
-    pub(super) fn end(&self) -> Self {
-        match *self {
-            Self::Drop { .. } => Self::Drop { of_1000: 0 },
-            Self::Duplicate { .. } => Self::Duplicate { of_1000: 0 },
-            Self::Reorder { by_us, .. } => Self::Reorder { of_1000: 0, by_us },
-            Self::Delay { .. } => Self::Delay {
-                by_us: 0,
-                jitter_us: 0,
-            },
-            Self::Corrupt { .. } => Self::Corrupt { of_1000: 0 },
-            Self::Cut { from, to } => Self::Mend { from, to },
-            Self::Part { .. } => Self::Part { groups: Vec::new() },
-            Self::Pause { node } => Self::Resume { node },
-            Self::Crash { node }
-            | Self::Forget { node }
-            | Self::Rollback { node }
-            | Self::Leave { node } => Self::Start { node },
-            Self::Slow { node, .. } => Self::Slow { node, turn_us: 0 },
-            Self::Refuse { node, .. } => Self::Refuse { node, of_1000: 0 },
-            Self::Twin { node, .. } => Self::Untwin { node },
-            Self::Constants { node, .. } => Self::Constants {
-                node,
-                percent: 100,
-                expect: None,
-            },
-            Self::HoldOff { node } => Self::HoldAgain { node },
-            Self::Unplug { node } => Self::Plug { node },
-            Self::Disk { node, .. } => Self::Disk { node, full: false },
-            Self::Deaf { node, .. } => Self::Deaf { node, deaf: false },
-            Self::Unicast { node, .. } => Self::Unicast {
-                node,
-                sent: false,
-                received: false,
-                refused: false,
-            },
-            Self::Broadcast { node, .. } => Self::Broadcast { node, lost: false },
-            Self::Aside { node, .. } => Self::Aside { node, aside: false },
-            Self::Narrow { .. } => Self::Narrow { mtu: MTU },
-            Self::Drift { node, .. } => Self::Drift {
-                node,
-                millionths: 0,
-            },
-            ref other => other.clone(),
-        }
-    }
-
     /// Whether it is within what the world can play and the promises allow.
     fn is_possible(&self) -> bool {
         match *self {

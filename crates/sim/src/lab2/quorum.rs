@@ -10,7 +10,7 @@ use ring_runtime::driver::Driver;
 use super::Subject;
 use super::node::{Claim, Quorum};
 use super::outcome::Rule;
-use super::world::World;
+use super::ring::World;
 
 impl<M: Subject> World<M> {
     /// Looks at what a node tells its application now.
@@ -75,12 +75,7 @@ impl<M: Subject> World<M> {
 
     fn compare_quorums(&mut self, at: usize, token: Token) {
         let now = self.now;
-        let others = self.nodes.iter().enumerate().filter(|&(of, _)| of != at);
-        let rival = others.into_iter().find_map(|(of, node)| {
-            let claim = node.own.claim?;
-            (claim.until > node.clock.monotonic(now)).then_some((of, claim))
-        });
-        let Some((other, claim)) = rival else {
+        let Some((other, claim)) = self.rival(at, |own| own.claim) else {
             return;
         };
         let twins = !self.system.twins.is_empty();

@@ -22,14 +22,20 @@ use super::outcome::{Rule, Stats};
 use super::plan::Fault;
 use super::record::Record;
 use super::settings::FaultKind;
-use super::world::World;
+use crate::kernel::queue::index;
 use crate::kernel::stats::Count;
 use crate::kernel::streams::{Fabric, NoStreams};
 use crate::kernel::system::{Moment, Route, System};
-use crate::kernel::world::index;
+use crate::kernel::{node, world};
 
 /// After so many writes of a state file an earlier one of them is on the disk.
 const UNSYNCED: u32 = 8;
+
+/// Several machines on a segment. Everything follows from the seed and from what is called.
+pub type World<M> = world::World<Ring<M>>;
+
+/// A node on Lab2's segment.
+pub(super) type Node<M> = node::Node<Ring<M>>;
 
 /// What happens on Lab2's segment only.
 #[derive(Debug)]

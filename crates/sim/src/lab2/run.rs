@@ -4,9 +4,9 @@ use super::Subject;
 use super::outcome::{Outcome, Rule};
 use super::plan::Schedule;
 use super::record::Record;
+use super::ring::World;
 use super::settings::Settings;
-use super::world::World;
-use crate::kernel::guard::guarded;
+use crate::kernel::run::guarded;
 use crate::kernel::schedule::Schedule as _;
 
 /// Runs what follows from the settings: first the faults, then the recovery from them.

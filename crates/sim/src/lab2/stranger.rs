@@ -2,12 +2,14 @@
 //! it never claims a token stronger than any that there was, and never one that another made.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, Frame, Kind, MAX_FRAME_LEN, Member, Message, NO_IP, Token};
+use ring_codec::lab2::{
+    Digest, ETHERTYPE, Frame, Kind, MAX_FRAME_LEN, Member, Message, NO_IP, Token,
+};
 
 use super::Subject;
 use super::notation::{ip, mac};
+use super::ring::World;
 use super::settings::FaultKind;
-use super::world::World;
 
 /// The stranger's address.
 const STRANGER: MacAddr = MacAddr([2, 0xff, 0, 0, 0, 1]);
@@ -30,6 +32,13 @@ impl<M: Subject> World<M> {
             };
             self.inject((), to, bytes.into());
         }
+    }
+
+    /// A station that is no node says something to all, in valid form.
+    pub(super) fn hear_station(&mut self, author: MacAddr, message: Message<'_>) {
+        let ethertype = self.system.constants.ethertype;
+        let bytes = encode(ethertype, author, MacAddr::BROADCAST, message);
+        self.inject((), MacAddr::BROADCAST, bytes.into());
     }
 
     fn someone(&mut self) -> MacAddr {
@@ -91,7 +100,7 @@ impl<M: Subject> World<M> {
             9 => Message::WantToken,
             _ => Message::Leaving,
         };
-        encode(to, message)
+        encode(ETHERTYPE, STRANGER, to, message)
     }
 
     /// A token of the stranger's own making, a new chain each time, weaker than the strongest that
@@ -132,15 +141,15 @@ impl<M: Subject> World<M> {
     }
 }
 
-fn encode(destination: MacAddr, message: Message<'_>) -> Vec<u8> {
+fn encode(ethertype: u16, author: MacAddr, destination: MacAddr, message: Message<'_>) -> Vec<u8> {
     let frame = Frame {
         destination,
-        author: STRANGER,
+        author,
         message,
         profile: None,
         card: None,
     };
     let mut buf = [0; MAX_FRAME_LEN];
-    let len = frame.encode(0x88b5, &mut buf).unwrap_or(0);
+    let len = frame.encode(ethertype, &mut buf).unwrap_or(0);
     buf[..len].to_vec()
 }

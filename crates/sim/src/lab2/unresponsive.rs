@@ -4,14 +4,12 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
+use ring_codec::lab2::Message;
 use ring_proto::time::nanos;
 
 use super::Subject;
-use super::ring::Due;
+use super::ring::{Due, World};
 use super::settings::FaultKind;
-use super::world::World;
-use crate::kernel::queue::Event;
 
 /// Its address: in ring order after all nodes.
 const STATION: MacAddr = MacAddr([2, 0xff, 0, 0, 2, 1]);
@@ -33,19 +31,8 @@ impl<M: Subject> World<M> {
     /// It says WANT_TOKEN, as often as a member does.
     pub(super) fn ask_again(&mut self) {
         self.system.met(FaultKind::Unresponsive);
-        let frame = Frame {
-            destination: MacAddr::BROADCAST,
-            author: STATION,
-            message: Message::WantToken,
-            profile: None,
-            card: None,
-        };
-        let mut buf = [0; MAX_FRAME_LEN];
-        let len = frame
-            .encode(self.system.constants.ethertype, &mut buf)
-            .unwrap_or(0);
-        self.inject((), MacAddr::BROADCAST, buf[..len].into());
+        self.hear_station(STATION, Message::WantToken);
         let next = self.now + nanos(self.system.constants.heartbeat);
-        self.queue.push(next, Event::Own(Due::Ask));
+        self.later(next, Due::Ask);
     }
 }

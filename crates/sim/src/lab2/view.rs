@@ -4,8 +4,7 @@ use ring_codec::lab2::{Digest, Kind};
 
 use super::Subject;
 use super::outcome::{Outcome, Stats, Violation};
-use super::ring::Ring;
-use super::world::World;
+use super::ring::{Ring, World};
 
 impl<M: Subject> World<M> {
     /// The nodes that believe to hold a token. During a hand-over, giver and successor do.

@@ -6,21 +6,18 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::Constants;
 
 use super::Subject;
-use super::node::{Node, Own, Seen};
+use super::node::{Own, Seen};
 use super::notation::{ip, mac};
 use super::plan::MTU;
 use super::record::Record;
-use super::ring::Ring;
+use super::ring::{Ring, World};
 use crate::kernel::network::Network;
+use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
-use crate::kernel::world;
 
 /// A table up to this size is looked at whenever it grows, a larger one when it doubles.
 const SMALL_TABLE: usize = 64;
 const SECOND: u64 = 1_000_000_000;
-
-/// Several machines on a segment. Everything follows from the seed and from what is called.
-pub type World<M> = world::World<Ring<M>>;
 
 impl<M: Subject> World<M> {
     /// So many nodes on a clear segment, none of them started.

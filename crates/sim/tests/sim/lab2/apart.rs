@@ -7,14 +7,19 @@ use ring_sim::lab2::{Fault, World};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A ring of three in which nodes 0 and 1 want the token with a quorum, again and again: how often they get it in 20 s
-/// while node 2 is started with a heartbeat of so many hundredths, and how many different owners of a quorum there are.
-fn critical_sections(percent: u16) -> u64 {
+/// Three nodes that expect each other.
+fn three() -> World<Lab2> {
     let constants = Constants {
         expect: Some(3),
         ..Constants::default()
     };
-    let mut world = World::<Lab2>::new(3, constants, 1);
+    World::new(3, constants, 1)
+}
+
+/// A ring of three in which nodes 0 and 1 want the token with a quorum, again and again: how often they get it in 20 s
+/// while node 2 is started with a heartbeat of so many hundredths, and how many different owners of a quorum there are.
+fn critical_sections(percent: u16) -> u64 {
+    let mut world = three();
     world.start(0);
     world.start(1);
     world.run(2_000 * MS);
@@ -25,14 +30,14 @@ fn critical_sections(percent: u16) -> u64 {
         percent,
         expect,
     });
-    let before = world.stats().counters.jobs;
-    work(&mut world, 20_000 * MS);
+    let done = work(&mut world, 20_000 * MS);
     assert_eq!(world.violations(), [], "{percent} hundredths");
-    world.stats().counters.jobs - before
+    done
 }
 
-/// Nodes 0 and 1 want the token whenever they do not have it.
-fn work(world: &mut World<Lab2>, time: Duration) {
+/// Nodes 0 and 1 want the token whenever they do not have it: how often they get it.
+fn work(world: &mut World<Lab2>, time: Duration) -> u64 {
+    let before = world.stats().counters.jobs;
     let end = world.now() + time;
     while world.now() < end {
         for node in [0, 1] {
@@ -44,6 +49,7 @@ fn work(world: &mut World<Lab2>, time: Duration) {
         }
         world.run(5 * MS);
     }
+    world.stats().counters.jobs - before
 }
 
 #[test]
@@ -58,17 +64,11 @@ fn whatever_times_one_member_says_the_others_do_half_of_the_work_of_a_ring_of_eq
 
 #[test]
 fn a_station_that_begs_and_takes_nothing_starves_no_work_that_needs_a_quorum() {
-    let constants = Constants {
-        expect: Some(3),
-        ..Constants::default()
-    };
-    let mut world = World::<Lab2>::new(3, constants, 1);
+    let mut world = three();
     world.start_all();
     world.run(2_000 * MS);
     world.act(&Fault::Unresponsive {});
-    let before = world.stats().counters.jobs;
-    work(&mut world, 6_000 * MS);
-    let done = world.stats().counters.jobs - before;
+    let done = work(&mut world, 6_000 * MS);
     // Two tenures of 20 ms, and one hand-over in vain.
     assert!(done >= 150, "{done}");
     assert_eq!(world.violations(), []);
@@ -77,11 +77,7 @@ fn a_station_that_begs_and_takes_nothing_starves_no_work_that_needs_a_quorum() {
 /// Three containers are started anew, one after the other, each with another address.
 #[test]
 fn members_that_left_or_changed_their_address_leave_a_quorum_to_those_that_are_there() {
-    let constants = Constants {
-        expect: Some(3),
-        ..Constants::default()
-    };
-    let mut world = World::<Lab2>::new(3, constants, 1);
+    let mut world = three();
     world.start_all();
     world.run(2_000 * MS);
     for card in 1..3 {
@@ -95,9 +91,7 @@ fn members_that_left_or_changed_their_address_leave_a_quorum_to_those_that_are_t
             world.run(2_000 * MS);
         }
     }
-    let before = world.stats().counters.jobs;
-    work(&mut world, 1_000 * MS);
-    let done = world.stats().counters.jobs - before;
+    let done = work(&mut world, 1_000 * MS);
     assert!(done > 30, "{done}");
     assert_eq!(world.violations(), []);
 }

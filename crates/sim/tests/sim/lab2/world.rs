@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ring_codec::lab2::Kind;
 use ring_proto::lab2::{Constants, Lab2, State};
+use ring_sim::kernel::schedule::Fault as _;
 use ring_sim::lab2::{Fault, Subject, Weather, World};
 
 const MS: Duration = Duration::from_millis(1);
@@ -98,14 +99,17 @@ fn a_thousand_nodes_have_room() {
     assert_eq!((world.len(), world.live().count()), (1_000, 3));
 }
 
-/// How long a node that wants the token waits for it, by the world's time.
-fn waits(world: &mut World<Lab2>, node: usize) -> Option<Duration> {
-    let work_us = 1_000;
+fn want(world: &mut World<Lab2>, node: usize) {
     world.act(&Fault::Want {
         node,
-        work_us,
+        work_us: 1_000,
         quorum: false,
     });
+}
+
+/// How long a node that wants the token waits for it, by the world's time.
+fn waits(world: &mut World<Lab2>, node: usize) -> Option<Duration> {
+    want(world, node);
     let may_use = |world: &World<Lab2>| world.machine(node).is_some_and(Subject::may_use);
     let waited = world.run_until(1_000 * MS, may_use);
     world.run(37 * MS);
@@ -177,20 +181,18 @@ fn a_deaf_member_keeps_nobody_else_from_the_token() {
     for nodes in 3..=5 {
         for deaf in 0..nodes {
             let mut world = ring(nodes);
-            world.act(&Fault::Deaf {
+            let deafness = Fault::Deaf {
                 node: deaf,
                 deaf: true,
-            });
+            };
+            world.act(&deafness);
             // Its last claims that are listened to are outlived by then.
             world.run(3_000 * MS);
             for at in (0..nodes).filter(|&at| at != deaf).cycle().take(3 * nodes) {
                 let waited = waits(&mut world, at);
                 assert!(waited <= Some(100 * MS), "n{deaf} of {nodes}: {waited:?}");
             }
-            world.act(&Fault::Deaf {
-                node: deaf,
-                deaf: false,
-            });
+            world.act(&deafness.end());
             let merged = world.run_until(1_200 * MS, World::has_one_owner);
             assert!(merged.is_some(), "n{deaf} of {nodes}");
             world.run(500 * MS);
@@ -210,12 +212,13 @@ fn an_owner_whose_unicast_is_lost_lets_go_and_owns_again_when_it_arrives() {
         (false, false, true),
     ] {
         let mut world = ring(4);
-        world.act(&Fault::Unicast {
+        let loss = Fault::Unicast {
             node: 1,
             sent,
             received,
             refused,
-        });
+        };
+        world.act(&loss);
         // It comes to own by an election, if not before.
         for at in [0, 2, 3] {
             world.kill(at);
@@ -225,33 +228,17 @@ fn an_owner_whose_unicast_is_lost_lets_go_and_owns_again_when_it_arrives() {
             world.start(at);
         }
         for at in 0..4 {
-            let work_us = 1_000;
-            world.act(&Fault::Want {
-                node: at,
-                work_us,
-                quorum: false,
-            });
+            want(&mut world, at);
         }
         world.run(3_000 * MS);
         for at in [0, 2, 3, 0, 2, 3] {
             let waited = waits(&mut world, at);
-            assert!(
-                waited <= Some(200 * MS),
-                "{sent} {received} {refused}: {waited:?}"
-            );
+            assert!(waited <= Some(200 * MS), "{loss:?}: {waited:?}");
         }
-        world.act(&Fault::Unicast {
-            node: 1,
-            sent: false,
-            received: false,
-            refused: false,
-        });
+        world.act(&loss.end());
         world.run(4_000 * MS);
         let waited = waits(&mut world, 1);
-        assert!(
-            waited <= Some(100 * MS),
-            "{sent} {received} {refused}: {waited:?}"
-        );
+        assert!(waited <= Some(100 * MS), "{loss:?}: {waited:?}");
         assert_eq!(world.violations(), []);
     }
 }
