@@ -18,14 +18,14 @@ pub enum Breach {
     #[error("{} may both use the chain of {}", both(.nodes), show(.token))]
     SharedChain { nodes: [usize; 2], token: Token },
     /// Section 5, 6: a fencing token names one tenure.
-    #[error("{} begins a second tenure {}", name(.node), show(.token))]
+    #[error("{} begins a second tenure {}", name(*.node), show(.token))]
     SecondTenure {
         node: usize,
         /// The fencing token that was used before.
         token: Token,
     },
     /// Section 5, 6: a node's tenures only grow.
-    #[error("the tenures of {} go back from {} to {}", name(.node), show(.before), show(.after))]
+    #[error("the tenures of {} go back from {} to {}", name(*.node), show(.before), show(.after))]
     TenureWentBack {
         node: usize,
         /// The tenure before.
@@ -34,37 +34,37 @@ pub enum Breach {
         after: Token,
     },
     /// Section 2: what a frame depends on is stored before it leaves.
-    #[error("{} tells of {} before it is stored", name(.node), show(.token))]
+    #[error("{} tells of {} before it is stored", name(*.node), show(.token))]
     NotStored { node: usize, token: Token },
     /// Section 2: what could not be stored has not happened.
-    #[error("{} holds {}, which is not stored", name(.node), show(.token))]
+    #[error("{} holds {}, which is not stored", name(*.node), show(.token))]
     HeldUnstored { node: usize, token: Token },
     /// Section 4: a candidate is `known.progress` + 1, and no more.
-    #[error("{} stands with {}", name(.node), show(.candidate))]
+    #[error("{} stands with {}", name(*.node), show(.candidate))]
     WrongCandidate { node: usize, candidate: Token },
     /// Section 2: a generated token's progress is not below the clock.
-    #[error("{} generates {} below the clock", name(.node), show(.token))]
+    #[error("{} generates {} below the clock", name(*.node), show(.token))]
     BelowClock { node: usize, token: Token },
     /// Section 5, 7: a frame is answered with two frames at the most.
-    #[error("{} answers one frame with {frames}", name(.node))]
+    #[error("{} answers one frame with {frames}", name(*.node))]
     TooManyReplies { node: usize, frames: usize },
     /// Section 4: an OWNER keeps its token against a weaker one.
-    #[error("{} gives its token up for the weaker {}", name(.node), show(.to))]
+    #[error("{} gives its token up for the weaker {}", name(*.node), show(.to))]
     Yielded { node: usize, to: Token },
     /// Section 4: an OWNER gives up its token for a stronger one.
-    #[error("{} keeps its token against the stronger {}", name(.node), show(.against))]
+    #[error("{} keeps its token against the stronger {}", name(*.node), show(.against))]
     Stayed { node: usize, against: Token },
     /// Section 4: a candidate gives way to a stronger one.
-    #[error("{} still stands against the stronger {}", name(.node), show(.candidate))]
+    #[error("{} still stands against the stronger {}", name(*.node), show(.candidate))]
     StoodAgainst { node: usize, candidate: Token },
     /// Section 4: what a frame announces is true once that frame has left, not before.
-    #[error("{} enters a state that no frame has announced", name(.node))]
+    #[error("{} enters a state that no frame has announced", name(*.node))]
     Unannounced { node: usize },
     /// Section 4: an OWNER that could send no heartbeat for WAITER_TIMEOUT has no token.
-    #[error("{} holds a token that its lease has run out for", name(.node))]
+    #[error("{} holds a token that its lease has run out for", name(*.node))]
     WithoutLease { node: usize },
     /// Section 1: a frame that is to be dropped changes nothing and is not answered.
-    #[error("{} heeds a frame that is no good", name(.node))]
+    #[error("{} heeds a frame that is no good", name(*.node))]
     NotDropped { node: usize },
     /// Nothing went wrong, and still two nodes may use a token.
     #[error("{} may both use a token", both(.nodes))]
@@ -73,13 +73,13 @@ pub enum Breach {
     #[error("{} have a quorum", both(.nodes))]
     TwoQuorums { nodes: [usize; 2] },
     /// "Backing": a node that has a quorum loses its token to another.
-    #[error("{} loses {}, for which it has a quorum", name(.node), show(.token))]
+    #[error("{} loses {}, for which it has a quorum", name(*.node), show(.token))]
     QuorumLost { node: usize, token: Token },
     /// Section 5, 2: there is no single owner this long after the faults have ended.
     #[error("{after:?} after the faults there is no single owner")]
     NotRecovered { after: Duration },
     /// Section 5, 3: this node has wanted the token and not got it.
-    #[error("{} wants the token and starves", name(.node))]
+    #[error("{} wants the token and starves", name(*.node))]
     NotServed { node: usize },
     /// Section 5, 5: tables differ.
     #[error("the tables of {} differ", both(.nodes))]
@@ -92,12 +92,12 @@ pub enum Breach {
     Busy,
 }
 
-fn name(at: &usize) -> String {
-    notation::name(notation::mac(*at))
+fn name(at: usize) -> String {
+    notation::name(notation::mac(at))
 }
 
 fn both([a, b]: &[usize; 2]) -> String {
-    format!("{} and {}", name(a), name(b))
+    format!("{} and {}", name(*a), name(*b))
 }
 
 fn show(token: &Token) -> String {

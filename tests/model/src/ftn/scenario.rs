@@ -117,6 +117,23 @@ impl Scenario {
         Self { faults, ..self }
     }
 
+    /// With the token at this server, and held by the first client.
+    #[must_use]
+    pub const fn held_at(self, at: usize) -> Self {
+        let is_held = true;
+        Self {
+            at,
+            is_held,
+            ..self
+        }
+    }
+
+    /// With these wishes.
+    #[must_use]
+    pub const fn wishes(self, wishes: Wishes) -> Self {
+        Self { wishes, ..self }
+    }
+
     /// For so long, and with a recovery from one in so many states.
     #[must_use]
     pub const fn lasts(self, millis: u64, recover_one_in: u64) -> Self {

@@ -17,56 +17,45 @@ const ONE_SHARES: &[Access] = &[Access::Exclusive, Access::Shared];
 #[must_use]
 pub fn small() -> Vec<Scenario> {
     vec![
-        Scenario {
-            wishes: wishes(2, 1),
-            ..Scenario::new("datagrams are lost and come again")
-        }
-        .faults(NONE.lost(1).doubled(1))
-        .lasts(100, 64),
+        Scenario::new("datagrams are lost and come again")
+            .wishes(wishes(2, 1))
+            .faults(NONE.lost(1).doubled(1))
+            .lasts(100, 64),
         Scenario {
             clients: ONE_SHARES,
-            wishes: wishes(2, 2).changes(1),
             ..Scenario::new("who holds the token asks for the other access")
         }
+        .wishes(wishes(2, 2).changes(1))
         .faults(NONE.late(1))
         .lasts(100, 64),
-        Scenario {
-            at: 1,
-            is_held: true,
-            wishes: wishes(1, 0),
-            ..Scenario::new("the server of a held token crashes")
-        }
-        .faults(NONE.crashes(1).lost(1))
-        .lasts(1_800, 64),
-        Scenario {
-            is_held: true,
-            wishes: wishes(1, 1),
-            ..Scenario::new("a server crashes, and may be the leader")
-        }
-        .faults(NONE.crashes(1))
-        .lasts(1_600, 64),
-        Scenario {
-            at: 1,
-            is_held: true,
-            wishes: wishes(1, 1),
-            ..Scenario::new("a server crashes and is soon back")
-        }
-        .faults(NONE.crashes(1).returns(1))
-        .lasts(200, 64),
+        Scenario::new("the server of a held token crashes")
+            .held_at(1)
+            .wishes(wishes(1, 0))
+            .faults(NONE.crashes(1).lost(1))
+            .lasts(1_800, 64),
+        Scenario::new("a server crashes, and may be the leader")
+            .held_at(0)
+            .wishes(wishes(1, 1))
+            .faults(NONE.crashes(1))
+            .lasts(1_600, 64),
+        Scenario::new("a server crashes and is soon back")
+            .held_at(1)
+            .wishes(wishes(1, 1))
+            .faults(NONE.crashes(1).returns(1))
+            .lasts(200, 64),
         Scenario {
             absent: 1,
-            wishes: wishes(2, 0),
             ..Scenario::new("a client starts, and a server crashes")
         }
+        .wishes(wishes(2, 0))
         .faults(NONE.crashes(1).returns(1))
         .lasts(1_500, 64),
         Scenario {
-            at: 1,
-            is_held: true,
             quorum: 2,
-            wishes: wishes(1, 0),
             ..Scenario::new("a server stands still, of a majority")
         }
+        .held_at(1)
+        .wishes(wishes(1, 0))
         .faults(NONE.server_stops(1))
         .lasts(1_700, 64),
     ]
@@ -79,35 +68,28 @@ pub fn large() -> Vec<Scenario> {
     let mut all = Vec::new();
     for at in 0..2 {
         all.push(
-            Scenario {
-                at,
-                is_held: true,
-                wishes: wishes(1, 1),
-                ..Scenario::new("loss, doubling, one crash and a client that stands still")
-            }
-            .faults(usual.client_stops(1))
-            .lasts(150, 256),
+            Scenario::new("loss, doubling, one crash and a client that stands still")
+                .held_at(at)
+                .wishes(wishes(1, 1))
+                .faults(usual.client_stops(1))
+                .lasts(150, 256),
         );
         all.push(
             Scenario {
-                at,
-                is_held: true,
                 quorum: 2,
-                wishes: wishes(1, 1),
                 ..Scenario::new("the same with a server that stands still, of a majority")
             }
+            .held_at(at)
+            .wishes(wishes(1, 1))
             .faults(usual.server_stops(1))
             .lasts(150, 256),
         );
         all.push(
-            Scenario {
-                at,
-                is_held: true,
-                wishes: wishes(1, 1).updates(1),
-                ..Scenario::new("a crash until all is served again")
-            }
-            .faults(NONE.crashes(1))
-            .lasts(2_500, 256),
+            Scenario::new("a crash until all is served again")
+                .held_at(at)
+                .wishes(wishes(1, 1).updates(1))
+                .faults(NONE.crashes(1))
+                .lasts(2_500, 256),
         );
     }
     all.extend(one_by_one());
@@ -119,48 +101,41 @@ fn one_by_one() -> Vec<Scenario> {
     vec![
         Scenario {
             clients: ONE_SHARES,
-            wishes: wishes(2, 2).changes(2),
             ..Scenario::new("who holds the token asks for the other access")
         }
+        .wishes(wishes(2, 2).changes(2))
         .faults(NONE.late(1).lost(1))
         .lasts(150, 256),
+        Scenario::new("who holds the token stands still until its session is over")
+            .held_at(0)
+            .wishes(wishes(1, 0))
+            .faults(NONE.client_stops(1))
+            .lasts(4_400, 256),
         Scenario {
-            is_held: true,
-            wishes: wishes(1, 0),
-            ..Scenario::new("who holds the token stands still until its session is over")
-        }
-        .faults(NONE.client_stops(1))
-        .lasts(4_400, 256),
-        Scenario {
-            is_held: true,
             speeds: &[942, 1_058, 1_058, 942],
-            wishes: wishes(1, 0),
             ..Scenario::new("the same by clocks that drift")
         }
+        .held_at(0)
+        .wishes(wishes(1, 0))
         .faults(NONE.client_stops(1))
         .lasts(4_700, 256),
-        Scenario {
-            is_held: true,
-            at: 1,
-            wishes: wishes(1, 1),
-            ..Scenario::new("a server is shut down and is soon back")
-        }
-        .faults(NONE.leaves(1).returns(1).lost(1))
-        .lasts(150, 256),
-        Scenario {
-            is_held: true,
-            wishes: wishes(1, 0),
-            ..Scenario::new("all servers crash and start anew")
-        }
-        .faults(NONE.crashes(2).returns(2))
-        .lasts(150, 64),
+        Scenario::new("a server is shut down and is soon back")
+            .held_at(1)
+            .wishes(wishes(1, 1))
+            .faults(NONE.leaves(1).returns(1).lost(1))
+            .lasts(150, 256),
+        Scenario::new("all servers crash and start anew")
+            .held_at(0)
+            .wishes(wishes(1, 0))
+            .faults(NONE.crashes(2).returns(2))
+            .lasts(150, 64),
         Scenario {
             servers: 3,
             quorum: 2,
-            is_held: true,
-            wishes: wishes(1, 0),
             ..Scenario::new("three servers, of which one stands still")
         }
+        .held_at(0)
+        .wishes(wishes(1, 0))
         .faults(NONE.server_stops(1))
         .lasts(1_700, 256),
     ]
