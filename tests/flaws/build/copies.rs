@@ -61,6 +61,7 @@ pub(crate) const COPIES: [Copy; 9] = [
             ("ring_proto::ftn", "crate::ftn"),
             ("ring_proto::backoff::", "ring_proto::"),
             ("ring_proto::counted", "crate::counted"),
+            ("self.check_invariants();", "();"),
         ],
         shared: &[],
     },

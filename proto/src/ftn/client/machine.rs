@@ -30,7 +30,7 @@ pub struct Client {
     /// Its `client_timeout` is the shortest of this client's own and those that servers have announced since its LOGIN.
     pub(super) options: Options,
     /// This client's own.
-    own_timeout: Duration,
+    pub(super) own_timeout: Duration,
     /// The latest time that the machine was told.
     pub(super) now: Instant,
     net: Net,
@@ -120,6 +120,12 @@ impl Client {
         if let Phase::Session(session) = phase {
             session.act_at_once(&mut context);
         }
+        self.end_input();
+    }
+
+    fn end_input(&self) {
+        #[cfg(debug_assertions)]
+        self.check_invariants();
     }
 
     /// Takes up a session that the servers' answers offer.
@@ -280,6 +286,7 @@ impl Machine for Client {
                 }
             }
         }
+        self.end_input();
     }
 
     fn handle_sent(&mut self, _now: Now, _ticket: Ticket, sent: Sent) {

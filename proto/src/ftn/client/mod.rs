@@ -15,7 +15,7 @@
 //! - **Time limits** of its users are the program's: [`Client::live_since`] and [`Command::Cancel`] are what it needs.
 //!
 //! Every state has its file: `login`, `session` with its `renewal` and its `tokens`, `logout`. What ends with a
-//! session is owned by it, so that to lose the session is to lose its tokens.
+//! session is owned by it, so that to lose the session is to lose its tokens. `invariants` has what must hold after each input.
 
 mod carried;
 mod catalog;
@@ -24,6 +24,8 @@ mod control;
 mod event;
 mod holding;
 mod input;
+#[cfg(debug_assertions)]
+mod invariants;
 mod listing;
 mod login;
 mod logout;

@@ -76,6 +76,16 @@ impl Outstanding {
             .map(|(&number, entry)| (number, entry))
     }
 
+    /// Whether each has its place in the order in which they are due.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_sound(&self) -> bool {
+        let mut all = self
+            .by_number
+            .iter()
+            .map(|(&number, entry)| (entry.due, number));
+        self.by_due.len() == self.by_number.len() && all.all(|place| self.by_due.contains(&place))
+    }
+
     /// When the next one is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.by_due.first().map(|&(due, _)| due)
@@ -98,5 +108,14 @@ impl Outstanding {
         entry.due = backoff.due();
         self.by_due.insert((entry.due, number));
         Some((number, entry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    impl super::Outstanding {
+        pub(in crate::ftn::client) fn spoil(&mut self) {
+            self.by_due.clear();
+        }
     }
 }

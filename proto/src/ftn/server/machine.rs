@@ -174,6 +174,12 @@ impl Server {
     const fn is_running(&self) -> bool {
         self.started.is_some() && !self.has_left
     }
+
+    /// What comes after every input.
+    fn end_input(&self) {
+        #[cfg(debug_assertions)]
+        self.check_invariants();
+    }
 }
 
 impl Machine for Server {
@@ -197,6 +203,7 @@ impl Machine for Server {
             self.on_urgent_due(now.monotonic);
             self.go_on_leaving(now.monotonic);
         }
+        self.end_input();
     }
 
     fn handle_command(&mut self, now: Now, command: Command) {
@@ -210,6 +217,7 @@ impl Machine for Server {
                 }
             }
         }
+        self.end_input();
     }
 
     fn handle_link(&mut self, now: Now, net: Net) {
@@ -219,6 +227,7 @@ impl Machine for Server {
             self.out.start(now.wall);
             self.elect(now, now.monotonic, true);
         }
+        self.end_input();
     }
 
     fn handle_timeout(&mut self, now: Now) {
@@ -242,6 +251,7 @@ impl Machine for Server {
         self.on_revokes_due(at);
         self.on_memory_due(at);
         self.go_on_leaving(at);
+        self.end_input();
     }
 
     fn handle_sent(&mut self, _now: Now, _ticket: Ticket, sent: Sent) {
@@ -255,6 +265,7 @@ impl Machine for Server {
         let now = self.advance_clock(now);
         let pause = self.options.heartbeat;
         self.on_stored(now.monotonic, stored, pause);
+        self.end_input();
     }
 
     fn poll_durable(&mut self) -> Option<Durable> {

@@ -6,6 +6,7 @@
 //! | files | what |
 //! |---|---|
 //! | `machine`, `input`, `outbox`, `storage` | what comes in and goes out |
+//! | `invariants` | what must hold after each input |
 //! | `role`, `election`, `leader`, `rounds`, `follower`, `state_message`, `view`, `numbers` | who leads, and the configuration |
 //! | `terms` | options that must be equal on all servers |
 //! | `login`, `sessions`, `pending`, `draw` | sessions |
@@ -23,6 +24,8 @@ mod event;
 mod follower;
 mod holding;
 mod input;
+#[cfg(debug_assertions)]
+mod invariants;
 mod leader;
 mod leaving;
 mod listing;

@@ -110,9 +110,25 @@ impl Sessions {
         self.by_id.iter_mut().map(|(&id, session)| (id, session))
     }
 
+    /// Whether each introduction is that of a session.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_sound(&self) -> bool {
+        let mut introduced = self.introductions.keys();
+        introduced.all(|id| self.by_id.contains_key(id))
+    }
+
     pub(super) fn clear(&mut self) {
         self.by_id.clear();
         self.by_address.clear();
         self.introductions.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    impl super::Sessions {
+        pub(in crate::ftn::server) fn spoil(&mut self) {
+            self.introductions.insert(5, "five".into());
+        }
     }
 }

@@ -162,6 +162,15 @@ impl Tokens {
         *self = Self::default();
     }
 
+    /// Whether what is kept beside the tokens can be that of as many tokens.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_sound(&self) -> bool {
+        let idle: usize = self.idle.iter().map(BTreeSet::len).sum();
+        self.by_hash.len() == self.len()
+            && self.held + idle <= self.len()
+            && self.revokes.len() <= self.waiting
+    }
+
     /// The tokens behind a name, in order.
     pub(super) fn after(&self, name: &[u8]) -> impl Iterator<Item = (Id, &Token)> {
         let ids = self.order.after(name, |id| name_of(&self.slots, id));
@@ -256,4 +265,13 @@ impl Tokens {
 fn name_of(slots: &[Option<Box<Token>>], id: Id) -> &[u8] {
     let token = slots.get(id as usize).and_then(Option::as_deref);
     token.map_or(&[], Token::name)
+}
+
+#[cfg(test)]
+mod tests {
+    impl super::Tokens {
+        pub(in crate::ftn::server) fn spoil(&mut self) {
+            self.held += 1;
+        }
+    }
 }

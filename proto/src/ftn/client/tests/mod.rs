@@ -6,7 +6,7 @@
     reason = "a test that takes too much from a time-out fails"
 )]
 
-mod rig;
+pub(super) mod rig;
 
 mod catalog;
 mod config;

@@ -16,41 +16,41 @@ use crate::time::{Instant, Now};
 use crate::{Machine, Sent};
 
 /// CT.
-pub(super) const CT: Duration = Duration::from_secs(15);
+pub(crate) const CT: Duration = Duration::from_secs(15);
 /// How long a lease lasts.
-pub(super) const LEASE: Duration = Duration::from_millis(11_250);
+pub(crate) const LEASE: Duration = Duration::from_millis(11_250);
 /// The session that the rig's servers give.
-pub(super) const ME: i32 = 2_000_000;
+pub(crate) const ME: i32 = 2_000_000;
 /// The configuration in which it begins: server 1 leads.
-pub(super) const C: i64 = 7;
+pub(crate) const C: i64 = 7;
 /// All three servers serve.
-pub(super) const ALL: [ServerState; 3] = [Ready; 3];
+pub(crate) const ALL: [ServerState; 3] = [Ready; 3];
 /// The wall clock at the start, in nanoseconds.
-pub(super) const WALL: u64 = 1_800_000_000_000_000_000;
+pub(crate) const WALL: u64 = 1_800_000_000_000_000_000;
 
-pub(super) const fn ms(millis: u64) -> Duration {
+pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-pub(super) fn servers() -> Servers {
+pub(crate) fn servers() -> Servers {
     let lines = ["a:7000", "b:7001", "c:7002"];
     Servers::new((0..3).map(|at| (lines[at], address(at)))).unwrap()
 }
 
-pub(super) fn address(server: usize) -> SocketAddr {
+pub(crate) fn address(server: usize) -> SocketAddr {
     let server = u8::try_from(server).unwrap();
     SocketAddr::from(([192, 0, 2, server], 7_000 + u16::from(server)))
 }
 
 /// A name for which this server is responsible while all serve: the first, the second, …
-pub(super) fn name_of(server: usize, nth: usize) -> String {
+pub(crate) fn name_of(server: usize, nth: usize) -> String {
     let all = Configuration::new(0, ALL);
     let names = (0..).map(|at| format!("t{at}"));
     let mut its = names.filter(|name| servers().responsible(name.as_bytes(), &all) == Some(server));
     its.nth(nth).unwrap()
 }
 
-pub(super) struct Rig {
+pub(crate) struct Rig {
     pub client: Client,
     pub now: Now,
     pub events: Vec<Event>,
@@ -64,7 +64,7 @@ pub(super) struct Rig {
 
 impl Rig {
     /// A client without a socket.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let options = Options {
             servers: servers(),
             client_timeout: CT,
@@ -84,14 +84,14 @@ impl Rig {
     }
 
     /// A client that has sent its first LOGIN.
-    pub(super) fn login() -> Self {
+    pub(crate) fn login() -> Self {
         let mut rig = Self::new();
         rig.up(4000);
         rig
     }
 
     /// A client that has sent its first renewal, #0.
-    pub(super) fn proving() -> Self {
+    pub(crate) fn proving() -> Self {
         let mut rig = Self::login();
         rig.config_to(0, 0, C, ALL);
         rig.config_to(2, 0, C, ALL);
@@ -101,7 +101,7 @@ impl Rig {
     }
 
     /// A client with a live session.
-    pub(super) fn live() -> Self {
+    pub(crate) fn live() -> Self {
         let mut rig = Self::proving();
         assert!(rig.confirm(1, 0).is_empty());
         assert!(matches!(
@@ -113,7 +113,7 @@ impl Rig {
     }
 
     /// A client that holds a token by its first REQUEST, #1.
-    pub(super) fn holding(name: &str, access: Access, data: &str) -> Self {
+    pub(crate) fn holding(name: &str, access: Access, data: &str) -> Self {
         let mut rig = Self::live();
         rig.request(name, access);
         let server = rig.server_of(name);
@@ -123,39 +123,39 @@ impl Rig {
         rig
     }
 
-    pub(super) fn server_of(&self, name: &str) -> usize {
+    pub(crate) fn server_of(&self, name: &str) -> usize {
         let configuration = self.client.configuration().unwrap();
         servers()
             .responsible(name.as_bytes(), configuration)
             .unwrap()
     }
 
-    pub(super) fn holds(&self, name: &str) -> bool {
+    pub(crate) fn holds(&self, name: &str) -> bool {
         let lease = self.client.lease();
         let is_over = lease.is_none_or(|lease| lease <= self.now.monotonic);
         !is_over && self.client.holding(name.as_bytes()).is_some()
     }
 
-    pub(super) fn data(&self, name: &str) -> String {
+    pub(crate) fn data(&self, name: &str) -> String {
         let holding = self.client.holding(name.as_bytes()).unwrap();
         String::from_utf8(holding.data.to_vec()).unwrap()
     }
 
     // The program.
 
-    pub(super) fn up(&mut self, port: u16) -> Vec<String> {
+    pub(crate) fn up(&mut self, port: u16) -> Vec<String> {
         self.link(Net::Up { port })
     }
 
-    pub(super) fn link(&mut self, net: Net) -> Vec<String> {
+    pub(crate) fn link(&mut self, net: Net) -> Vec<String> {
         self.input(|client, now| client.handle_link(now, net))
     }
 
-    pub(super) fn command(&mut self, command: Command) -> Vec<String> {
+    pub(crate) fn command(&mut self, command: Command) -> Vec<String> {
         self.input(|client, now| client.handle_command(now, command))
     }
 
-    pub(super) fn request(&mut self, name: &str, access: Access) -> Vec<String> {
+    pub(crate) fn request(&mut self, name: &str, access: Access) -> Vec<String> {
         let name = name.as_bytes().into();
         self.command(Command::Request {
             name,
@@ -164,28 +164,28 @@ impl Rig {
         })
     }
 
-    pub(super) fn update(&mut self, name: &str, data: &str) -> Vec<String> {
+    pub(crate) fn update(&mut self, name: &str, data: &str) -> Vec<String> {
         let (name, data) = (name.as_bytes().into(), data.as_bytes().into());
         self.command(Command::Update { name, data })
     }
 
-    pub(super) fn release(&mut self, name: &str) -> Vec<String> {
+    pub(crate) fn release(&mut self, name: &str) -> Vec<String> {
         let name = name.as_bytes().into();
         self.command(Command::Release { name })
     }
 
-    pub(super) fn cancel(&mut self, name: &str) -> Vec<String> {
+    pub(crate) fn cancel(&mut self, name: &str) -> Vec<String> {
         let name = name.as_bytes().into();
         self.command(Command::Cancel { name })
     }
 
     // The servers.
 
-    pub(super) fn hear(&mut self, from: usize, to: i32, message: Message<'_>) -> Vec<String> {
+    pub(crate) fn hear(&mut self, from: usize, to: i32, message: Message<'_>) -> Vec<String> {
         self.hear_from(address(from), from, to, message)
     }
 
-    pub(super) fn hear_from(
+    pub(crate) fn hear_from(
         &mut self,
         address: SocketAddr,
         from: usize,
@@ -200,16 +200,16 @@ impl Rig {
         self.hear_bytes(address, &encode(header, message))
     }
 
-    pub(super) fn hear_bytes(&mut self, from: SocketAddr, bytes: &[u8]) -> Vec<String> {
+    pub(crate) fn hear_bytes(&mut self, from: SocketAddr, bytes: &[u8]) -> Vec<String> {
         self.input(|client, now| client.handle_message(now, from, bytes, Duration::ZERO))
     }
 
     /// CONFIG to the session.
-    pub(super) fn config(&mut self, from: usize, c: i64, states: [ServerState; 3]) -> Vec<String> {
+    pub(crate) fn config(&mut self, from: usize, c: i64, states: [ServerState; 3]) -> Vec<String> {
         self.config_to(from, ME, c, states)
     }
 
-    pub(super) fn config_to(
+    pub(crate) fn config_to(
         &mut self,
         from: usize,
         to: i32,
@@ -224,7 +224,7 @@ impl Rig {
     }
 
     /// CONFIG of a server that announces after how many milliseconds of silence it ends a session.
-    pub(super) fn config_with(
+    pub(crate) fn config_with(
         &mut self,
         from: usize,
         to: i32,
@@ -252,7 +252,7 @@ impl Rig {
         self.hear_bytes(address(from), &bytes)
     }
 
-    pub(super) fn grant(
+    pub(crate) fn grant(
         &mut self,
         from: usize,
         number: i64,
@@ -267,12 +267,12 @@ impl Rig {
         self.hear(from, ME, Message::Grant { msgnum, token })
     }
 
-    pub(super) fn revoke(&mut self, from: usize, name: &str) -> Vec<String> {
+    pub(crate) fn revoke(&mut self, from: usize, name: &str) -> Vec<String> {
         let name = name.as_bytes();
         self.hear(from, ME, Message::Revoke { name })
     }
 
-    pub(super) fn confirm(&mut self, from: usize, number: i64) -> Vec<String> {
+    pub(crate) fn confirm(&mut self, from: usize, number: i64) -> Vec<String> {
         let msgnum = base() + number;
         self.hear(from, ME, Message::Confirm { msgnum })
     }
@@ -280,7 +280,7 @@ impl Rig {
     // What came of it.
 
     /// Why datagrams were dropped since the last look; forgets them.
-    pub(super) fn dropped(&mut self) -> Vec<Reason> {
+    pub(crate) fn dropped(&mut self) -> Vec<Reason> {
         let (dropped, others) = std::mem::take(&mut self.events)
             .into_iter()
             .partition::<Vec<_>, _>(|event| matches!(event, Event::Dropped { .. }));
@@ -293,18 +293,18 @@ impl Rig {
     }
 
     /// The events since the last look, as text; forgets them.
-    pub(super) fn told(&mut self) -> Vec<String> {
+    pub(crate) fn told(&mut self) -> Vec<String> {
         self.events.drain(..).map(|event| told(&event)).collect()
     }
 
     /// Lets time pass from deadline to deadline; what was said meanwhile.
-    pub(super) fn pass(&mut self, time: Duration) -> Vec<String> {
+    pub(crate) fn pass(&mut self, time: Duration) -> Vec<String> {
         let timed = self.timeline(time);
         timed.into_iter().map(|(_, line)| line).collect()
     }
 
     /// The same with the milliseconds from now at which it was said.
-    pub(super) fn timeline(&mut self, time: Duration) -> Vec<(u128, String)> {
+    pub(crate) fn timeline(&mut self, time: Duration) -> Vec<(u128, String)> {
         let start = self.now.monotonic;
         let end = start + time;
         let mut said = Vec::new();
@@ -321,14 +321,14 @@ impl Rig {
     }
 
     /// The times in milliseconds from now at which a line was said that begins so.
-    pub(super) fn times(&mut self, time: Duration, prefix: &str) -> Vec<u128> {
+    pub(crate) fn times(&mut self, time: Duration, prefix: &str) -> Vec<u128> {
         let timed = self.timeline(time).into_iter();
         let such = timed.filter(|(_, line)| line.starts_with(prefix));
         such.map(|(at, _)| at).collect()
     }
 
     /// Lets time pass for which the process is stopped.
-    pub(super) fn sleep(&mut self, time: Duration) {
+    pub(crate) fn sleep(&mut self, time: Duration) {
         self.sleep_until(self.now.monotonic + time);
     }
 
@@ -336,12 +336,12 @@ impl Rig {
         self.now.monotonic = self.now.monotonic.max(to);
     }
 
-    pub(super) fn wake(&mut self) -> Vec<String> {
+    pub(crate) fn wake(&mut self) -> Vec<String> {
         self.input(Client::handle_timeout)
     }
 
     /// Keeps the session alive for so long, from one confirmed renewal to the next; what was said besides.
-    pub(super) fn live_on(&mut self, time: Duration) -> Vec<String> {
+    pub(crate) fn live_on(&mut self, time: Duration) -> Vec<String> {
         let mut said = Vec::new();
         let end = self.now.monotonic + time;
         while let Some(due) = self.client.poll_timeout().filter(|&due| due <= end) {
@@ -394,11 +394,11 @@ impl Rig {
 }
 
 /// The number of the first message.
-pub(super) const fn base() -> i64 {
+pub(crate) const fn base() -> i64 {
     1_800_000_000_000_000
 }
 
-pub(super) fn encode(header: Header, message: Message<'_>) -> Vec<u8> {
+pub(crate) fn encode(header: Header, message: Message<'_>) -> Vec<u8> {
     let datagram = Datagram::new(header, message);
     let mut bytes = vec![0; datagram.encoded_len()];
     datagram.encode(&mut bytes).unwrap();
@@ -406,7 +406,7 @@ pub(super) fn encode(header: Header, message: Message<'_>) -> Vec<u8> {
 }
 
 /// The number of a renewal.
-pub(super) fn renewal(line: &str) -> Option<i64> {
+pub(crate) fn renewal(line: &str) -> Option<i64> {
     let rest = line.strip_prefix("RENEWAL ")?;
     let number = rest.split('#').nth(1)?.split(' ').next()?;
     Some(number.parse().unwrap())
@@ -417,7 +417,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// A datagram that the client has sent, with the server that it is for at the end.
-pub(super) fn line(bytes: &[u8]) -> String {
+pub(crate) fn line(bytes: &[u8]) -> String {
     let datagram = Datagram::decode(bytes).unwrap();
     let Header { from, to, ssig } = datagram.header();
     assert_eq!(ssig, servers().signature());

@@ -16,7 +16,7 @@ mod memory;
 mod notation;
 mod numbers;
 mod parts;
-mod rig;
+pub(super) mod rig;
 mod sessions;
 mod survey;
 mod terms;

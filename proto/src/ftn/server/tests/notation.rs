@@ -6,43 +6,43 @@ use std::net::SocketAddr;
 
 use ring_codec::ftn::{Access, Datagram, Header, Holders, Message, ServerState, Token};
 
-pub(super) use ring_codec::ftn::Access::{Exclusive as X, Shared as S};
-pub(super) use ring_codec::ftn::ServerState::{Booting as B, Down as D, Ready as R};
+pub(crate) use ring_codec::ftn::Access::{Exclusive as X, Shared as S};
+pub(crate) use ring_codec::ftn::ServerState::{Booting as B, Down as D, Ready as R};
 
 use crate::ftn::Servers;
 use crate::ftn::server::view::{configuration_of, seq_of};
 
-pub(super) const CLIENT_PORT: u16 = 5000;
+pub(crate) const CLIENT_PORT: u16 = 5000;
 
 /// A list of so many servers.
-pub(super) fn servers(count: usize) -> Servers {
+pub(crate) fn servers(count: usize) -> Servers {
     let lines: Vec<String> = (0..count).map(|i| format!("s{i}:4000")).collect();
     let lines = lines.iter().enumerate();
     Servers::new(lines.map(|(i, line)| (line.as_str(), server(i)))).unwrap()
 }
 
 /// The address of a server.
-pub(super) fn server(index: usize) -> SocketAddr {
+pub(crate) fn server(index: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, u8::try_from(index).unwrap()], 4000))
 }
 
 /// The address of a client.
-pub(super) fn client(k: u16) -> SocketAddr {
+pub(crate) fn client(k: u16) -> SocketAddr {
     SocketAddr::from(([198, 51, 100, 1], CLIENT_PORT + k))
 }
 
-pub(super) fn seq(configuration: u64, round: u32) -> i128 {
+pub(crate) fn seq(configuration: u64, round: u32) -> i128 {
     seq_of(configuration) + i128::from(round)
 }
 
-pub(super) fn encode(header: Header, message: Message<'_>) -> Vec<u8> {
+pub(crate) fn encode(header: Header, message: Message<'_>) -> Vec<u8> {
     let datagram = Datagram::new(header, message);
     let mut bytes = vec![0xaa; datagram.encoded_len()];
     datagram.encode(&mut bytes).unwrap();
     bytes
 }
 
-pub(super) fn request(msgnum: i64, name: &str, access: Access) -> Message<'_> {
+pub(crate) fn request(msgnum: i64, name: &str, access: Access) -> Message<'_> {
     Message::Request {
         msgnum,
         token: token(name, ""),
@@ -50,7 +50,7 @@ pub(super) fn request(msgnum: i64, name: &str, access: Access) -> Message<'_> {
     }
 }
 
-pub(super) fn token<'a>(name: &'a str, data: &'a str) -> Token<'a> {
+pub(crate) fn token<'a>(name: &'a str, data: &'a str) -> Token<'a> {
     Token {
         name: name.as_bytes(),
         data: data.as_bytes(),
@@ -58,7 +58,7 @@ pub(super) fn token<'a>(name: &'a str, data: &'a str) -> Token<'a> {
 }
 
 /// A name that `responsible` serves in a configuration of these states, the `nth` of them.
-pub(super) fn name_of(responsible: usize, states: &[ServerState], nth: usize) -> String {
+pub(crate) fn name_of(responsible: usize, states: &[ServerState], nth: usize) -> String {
     let configuration = crate::ftn::Configuration::new(0, states);
     let servers = servers(states.len());
     let names = (0..).map(|i| format!("t{i}"));
@@ -68,7 +68,7 @@ pub(super) fn name_of(responsible: usize, states: &[ServerState], nth: usize) ->
 }
 
 /// The nth token that was server 2's and is server 1's under RRD.
-pub(super) fn gained(nth: usize) -> String {
+pub(crate) fn gained(nth: usize) -> String {
     let names = (0..).map(|nth| name_of(1, &[R, R, D], nth));
     let mut its = names.filter(|name| {
         let all = crate::ftn::Configuration::new(0, [R; 3]);
@@ -77,7 +77,7 @@ pub(super) fn gained(nth: usize) -> String {
     its.nth(nth).unwrap()
 }
 
-pub(super) fn states(states: impl IntoIterator<Item = ServerState>) -> String {
+pub(crate) fn states(states: impl IntoIterator<Item = ServerState>) -> String {
     let letter = |state| match state {
         ServerState::Down => 'D',
         ServerState::Booting => 'B',
@@ -86,7 +86,7 @@ pub(super) fn states(states: impl IntoIterator<Item = ServerState>) -> String {
     states.into_iter().map(letter).collect()
 }
 
-pub(super) fn show_seq(seq: i128) -> String {
+pub(crate) fn show_seq(seq: i128) -> String {
     format!("{}.{}", configuration_of(seq).unwrap(), seq & 0xffff_ffff)
 }
 
@@ -106,7 +106,7 @@ fn address(address: SocketAddr) -> String {
 }
 
 /// A datagram to an address. Of sessions it says `me` if the header is for one, `0` if not.
-pub(super) fn show(bytes: &[u8], to: SocketAddr) -> String {
+pub(crate) fn show(bytes: &[u8], to: SocketAddr) -> String {
     let datagram = Datagram::decode(bytes).unwrap();
     let header = datagram.header();
     let whom = if header.to == 0 && to.port() != 4000 {

@@ -9,7 +9,7 @@ use ring_codec::ftn::{
     Token,
 };
 
-pub(super) use super::notation::*;
+pub(crate) use super::notation::*;
 use crate::ftn::carrier::far_side::FarSide;
 use crate::ftn::carrier::{Outgoing, Part};
 use crate::ftn::catalog::{Holding, Marker};
@@ -19,18 +19,18 @@ use crate::ftn::server::{
 use crate::time::{Instant, Now};
 use crate::{Machine, Sent, Stored};
 
-pub(super) const MS: Duration = Duration::from_millis(1);
-pub(super) const HB: Duration = Duration::from_secs(1);
-pub(super) const ST: Duration = Duration::from_secs(4);
-pub(super) const CT: Duration = Duration::from_secs(15);
-pub(super) const RETRY: Duration = Duration::from_millis(100);
+pub(crate) const MS: Duration = Duration::from_millis(1);
+pub(crate) const HB: Duration = Duration::from_secs(1);
+pub(crate) const ST: Duration = Duration::from_secs(4);
+pub(crate) const CT: Duration = Duration::from_secs(15);
+pub(crate) const RETRY: Duration = Duration::from_millis(100);
 
-pub(super) const fn ms(millis: u32) -> Duration {
+pub(crate) const fn ms(millis: u32) -> Duration {
     Duration::from_millis(millis as u64)
 }
 
 /// A server, its clock and everything that came out of it.
-pub(super) struct Rig {
+pub(crate) struct Rig {
     pub server: Server,
     pub now: Now,
     pub events: Vec<Event>,
@@ -48,7 +48,7 @@ pub(super) struct Rig {
 }
 
 /// The usual options without a grace.
-pub(super) fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options {
         grace: Duration::ZERO,
         ..Options::default()
@@ -57,7 +57,7 @@ pub(super) fn options() -> Options {
 
 impl Rig {
     /// Server `index` of `count`, started just now.
-    pub(super) fn start(count: usize, index: usize, options: Options, durable: Durable) -> Self {
+    pub(crate) fn start(count: usize, index: usize, options: Options, durable: Durable) -> Self {
         let mut rig = Self {
             server: Server::new(options, servers(count), index, durable, 7).unwrap(),
             now: Now {
@@ -77,11 +77,11 @@ impl Rig {
     }
 
     /// The only server, READY, without a grace.
-    pub(super) fn alone() -> Self {
+    pub(crate) fn alone() -> Self {
         Self::alone_with(options())
     }
 
-    pub(super) fn alone_with(options: Options) -> Self {
+    pub(crate) fn alone_with(options: Options) -> Self {
         let mut rig = Self::start(1, 0, options, Durable::default());
         rig.pass(HB);
         assert_eq!(rig.snapshot().state, R);
@@ -90,11 +90,11 @@ impl Rig {
     }
 
     /// Server 0 of `count`, leading and READY under configuration 2·count; the others are DOWN.
-    pub(super) fn leader(count: usize) -> Self {
+    pub(crate) fn leader(count: usize) -> Self {
         Self::leader_with(count, options())
     }
 
-    pub(super) fn leader_with(count: usize, options: Options) -> Self {
+    pub(crate) fn leader_with(count: usize, options: Options) -> Self {
         let mut rig = Self::start(count, 0, options, Durable::default());
         rig.pass(ST);
         for other in 1..options.quorum {
@@ -113,7 +113,7 @@ impl Rig {
     }
 
     /// A leader of which servers 1 to `ready` are READY as well.
-    pub(super) fn leader_of(count: usize, ready: usize) -> Self {
+    pub(crate) fn leader_of(count: usize, ready: usize) -> Self {
         let mut rig = Self::leader(count);
         for other in 1..=ready {
             rig.raise(other);
@@ -123,7 +123,7 @@ impl Rig {
     }
 
     /// Makes another server READY, from DOWN.
-    pub(super) fn raise(&mut self, other: usize) {
+    pub(crate) fn raise(&mut self, other: usize) {
         for says in [B, R] {
             let seq = self.snapshot().seq;
             self.heartbeat(other, seq, says);
@@ -143,11 +143,11 @@ impl Rig {
 
     /// Server 1 of 3, following server 0 and READY under configuration 9; so are the others. k1 to k`clients`
     /// have sessions 2^20 + 1 and so on.
-    pub(super) fn follower(clients: u16) -> Self {
+    pub(crate) fn follower(clients: u16) -> Self {
         Self::follower_with(clients, options())
     }
 
-    pub(super) fn follower_with(clients: u16, options: Options) -> Self {
+    pub(crate) fn follower_with(clients: u16, options: Options) -> Self {
         let mut rig = Self::start(3, 1, options, Durable::default());
         rig.state(3, 1, &[R, D, R], clients);
         rig.state(6, 1, &[R, B, R], clients);
@@ -163,25 +163,25 @@ impl Rig {
         rig
     }
 
-    pub(super) fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         self.server.snapshot(self.now.monotonic)
     }
 
-    pub(super) fn role(&self) -> RoleKind {
+    pub(crate) fn role(&self) -> RoleKind {
         self.server.role()
     }
 
     /// The states of all servers as letters.
-    pub(super) fn states(&self) -> String {
+    pub(crate) fn states(&self) -> String {
         states(self.snapshot().states)
     }
 
-    pub(super) fn dropped(&self, reason: Reason) -> u64 {
+    pub(crate) fn dropped(&self, reason: Reason) -> u64 {
         self.server.counters().dropped(reason)
     }
 
     /// What the server says in answer to an input.
-    pub(super) fn input(&mut self, input: impl FnOnce(&mut Server, Now)) -> Vec<String> {
+    pub(crate) fn input(&mut self, input: impl FnOnce(&mut Server, Now)) -> Vec<String> {
         input(&mut self.server, self.now);
         self.datagrams.clear();
         let mut lines = Vec::new();
@@ -228,7 +228,7 @@ impl Rig {
         lines
     }
 
-    pub(super) fn hear_bytes(&mut self, from: SocketAddr, bytes: &[u8]) -> Vec<String> {
+    pub(crate) fn hear_bytes(&mut self, from: SocketAddr, bytes: &[u8]) -> Vec<String> {
         self.input(|server, now| server.handle_message(now, from, bytes, Duration::ZERO))
     }
 
@@ -242,13 +242,13 @@ impl Rig {
     }
 
     /// A message of another server.
-    pub(super) fn hear(&mut self, from: usize, message: Message<'_>) -> Vec<String> {
+    pub(crate) fn hear(&mut self, from: usize, message: Message<'_>) -> Vec<String> {
         let bytes = encode(self.header(i32::try_from(from).unwrap()), message);
         self.hear_bytes(server(from), &bytes)
     }
 
     /// A message of another server, with its options behind it.
-    pub(super) fn hear_with(
+    pub(crate) fn hear_with(
         &mut self,
         from: usize,
         message: Message<'_>,
@@ -262,19 +262,19 @@ impl Rig {
     }
 
     /// A message of a client in its session.
-    pub(super) fn say(&mut self, k: u16, message: Message<'_>) -> Vec<String> {
+    pub(crate) fn say(&mut self, k: u16, message: Message<'_>) -> Vec<String> {
         let id = self.id(k);
         self.say_as(k, id, message)
     }
 
     /// A message from a client's address, whatever id it says.
-    pub(super) fn say_as(&mut self, k: u16, id: i32, message: Message<'_>) -> Vec<String> {
+    pub(crate) fn say_as(&mut self, k: u16, id: i32, message: Message<'_>) -> Vec<String> {
         let bytes = encode(self.header(id), message);
         self.hear_bytes(client(k), &bytes)
     }
 
     /// The id of a client's session: the one that it was given, or that of [`state`](Self::state).
-    pub(super) fn id(&self, k: u16) -> i32 {
+    pub(crate) fn id(&self, k: u16) -> i32 {
         self.ids
             .get(&k)
             .copied()
@@ -282,7 +282,7 @@ impl Rig {
     }
 
     /// Lets so much time pass, with every time-out at its time.
-    pub(super) fn pass(&mut self, time: Duration) -> Vec<String> {
+    pub(crate) fn pass(&mut self, time: Duration) -> Vec<String> {
         let end = self.now.monotonic + time;
         let mut lines = Vec::new();
         for calls in 0.. {
@@ -297,7 +297,7 @@ impl Rig {
     }
 
     /// The same without any time-out: the process stands still.
-    pub(super) fn stand_still(&mut self, time: Duration) {
+    pub(crate) fn stand_still(&mut self, time: Duration) {
         self.advance_to(self.now.monotonic + time);
     }
 
@@ -307,12 +307,12 @@ impl Rig {
         self.now.monotonic = to;
     }
 
-    pub(super) fn command(&mut self, command: Command) -> Vec<String> {
+    pub(crate) fn command(&mut self, command: Command) -> Vec<String> {
         self.input(|server, now| server.handle_command(now, command))
     }
 
     /// STATE of the leader of a configuration.
-    pub(super) fn state(
+    pub(crate) fn state(
         &mut self,
         c: u64,
         round: u32,
@@ -322,7 +322,7 @@ impl Rig {
         self.state_of(c, round, states, 1..=clients)
     }
 
-    pub(super) fn state_of(
+    pub(crate) fn state_of(
         &mut self,
         c: u64,
         round: u32,
@@ -343,7 +343,7 @@ impl Rig {
     }
 
     /// The same as the datagrams that it travels in, if it is long.
-    pub(super) fn state_in_parts(
+    pub(crate) fn state_in_parts(
         &self,
         c: u64,
         round: u32,
@@ -358,7 +358,7 @@ impl Rig {
     }
 
     /// All parts but the last of the longest message of a client. Messages with other numbers are others.
-    pub(super) fn begin_long(&mut self, k: u16, number: i64) {
+    pub(crate) fn begin_long(&mut self, k: u16, number: i64) {
         let bytes = [7; crate::ftn::PART];
         let parts = 27;
         for part in 0..parts - 1 {
@@ -372,15 +372,15 @@ impl Rig {
         }
     }
 
-    pub(super) fn elect(&mut self, from: usize, seq: i128, vote: i32) -> Vec<String> {
+    pub(crate) fn elect(&mut self, from: usize, seq: i128, vote: i32) -> Vec<String> {
         self.hear(from, Message::Elect { seq, leader: vote })
     }
 
-    pub(super) fn heartbeat(&mut self, from: usize, seq: i128, sstate: ServerState) -> Vec<String> {
+    pub(crate) fn heartbeat(&mut self, from: usize, seq: i128, sstate: ServerState) -> Vec<String> {
         self.hear(from, Message::Heartbeat { seq, sstate })
     }
 
-    pub(super) fn transfer(
+    pub(crate) fn transfer(
         &mut self,
         from: usize,
         c: u64,
@@ -404,7 +404,7 @@ impl Rig {
     }
 
     /// A client's answer to CONFIG(c): its tokens, how it holds them and their data.
-    pub(super) fn catalog(
+    pub(crate) fn catalog(
         &mut self,
         k: u16,
         c: u64,
@@ -432,19 +432,19 @@ impl Rig {
         )
     }
 
-    pub(super) fn login(&mut self, k: u16) -> Vec<String> {
+    pub(crate) fn login(&mut self, k: u16) -> Vec<String> {
         let p = format!(":{}", client(k).port());
         self.say_as(k, 0, Message::Login { p: p.as_bytes() })
     }
 
     /// A session for a client, listed in a STATE if there are others.
-    pub(super) fn begin(&mut self, k: u16) -> i32 {
+    pub(crate) fn begin(&mut self, k: u16) -> i32 {
         self.login(k);
         self.say(k, Message::Alive);
         self.id(k)
     }
 
-    pub(super) fn renew(&mut self, k: u16, msgnum: i64) -> Vec<String> {
+    pub(crate) fn renew(&mut self, k: u16, msgnum: i64) -> Vec<String> {
         let c = self.snapshot().configuration.to_string();
         let message = Message::Return {
             msgnum,
@@ -454,7 +454,7 @@ impl Rig {
         self.say(k, message)
     }
 
-    pub(super) fn request(
+    pub(crate) fn request(
         &mut self,
         k: u16,
         msgnum: i64,
@@ -464,7 +464,7 @@ impl Rig {
         self.say(k, request(msgnum, name, access))
     }
 
-    pub(super) fn update(&mut self, k: u16, msgnum: i64, name: &str, data: &str) -> Vec<String> {
+    pub(crate) fn update(&mut self, k: u16, msgnum: i64, name: &str, data: &str) -> Vec<String> {
         let token = token(name, data);
         let flags = Flags::Update;
         self.say(
@@ -477,7 +477,7 @@ impl Rig {
         )
     }
 
-    pub(super) fn deassign(&mut self, k: u16, msgnum: i64, name: &str) -> Vec<String> {
+    pub(crate) fn deassign(&mut self, k: u16, msgnum: i64, name: &str) -> Vec<String> {
         let token = token(name, "");
         let flags = Flags::Deassign;
         self.say(
@@ -490,7 +490,7 @@ impl Rig {
         )
     }
 
-    pub(super) fn update_and_deassign(
+    pub(crate) fn update_and_deassign(
         &mut self,
         k: u16,
         msgnum: i64,
@@ -510,7 +510,7 @@ impl Rig {
     }
 
     /// A client says what it is.
-    pub(super) fn introduce(&mut self, k: u16, text: &str) -> Vec<String> {
+    pub(crate) fn introduce(&mut self, k: u16, text: &str) -> Vec<String> {
         let token = Token {
             name: b"",
             data: text.as_bytes(),
@@ -526,7 +526,7 @@ impl Rig {
     }
 
     /// The page of the listing after a name.
-    pub(super) fn list(&mut self, k: u16, msgnum: i64, after: &[u8]) -> Vec<String> {
+    pub(crate) fn list(&mut self, k: u16, msgnum: i64, after: &[u8]) -> Vec<String> {
         let token = Token {
             name: b"",
             data: after,
@@ -567,7 +567,7 @@ fn with_state<T>(
 }
 
 /// The datagrams of a message in parts from a client or a server.
-pub(super) fn pieces(header: Header, message: Message<'_>) -> Vec<Vec<u8>> {
+pub(crate) fn pieces(header: Header, message: Message<'_>) -> Vec<Vec<u8>> {
     let mut outgoing = Outgoing::default();
     let bytes = encode(header, message);
     let now = Instant::default();
@@ -580,9 +580,9 @@ pub(super) fn pieces(header: Header, message: Message<'_>) -> Vec<Vec<u8>> {
 }
 
 /// Lines that begin with a word.
-pub(super) fn only(lines: &[String], word: &str) -> Vec<String> {
+pub(crate) fn only(lines: &[String], word: &str) -> Vec<String> {
     let lines = lines.iter().filter(|line| line.starts_with(word));
     lines.cloned().collect()
 }
 
-pub(super) const NONE: [&str; 0] = [];
+pub(crate) const NONE: [&str; 0] = [];
