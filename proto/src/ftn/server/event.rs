@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use ring_codec::ftn::{Kind, ServerState};
 
-use super::{Difference, Holding, Reason, RoleKind};
+use crate::ftn::server::{Difference, Holding, Reason, RoleKind};
 
 /// Something happened.
 #[derive(Debug, Clone, PartialEq, Eq)]

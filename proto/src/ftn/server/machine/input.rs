@@ -1,0 +1,291 @@
+//! Where each datagram goes (`docs/ftn.md`, section 3).
+
+use std::net::SocketAddr;
+use std::str;
+
+use ring_codec::ftn::{Access, Datagram, Flags, Kind, Message, Token};
+
+use super::Server;
+use super::request::Wanted;
+use super::returns::Returned;
+use crate::ftn::carrier::{MESSAGE_MAX, PARTS_MAX, Piece, Took};
+use crate::ftn::server::group::{StateMessage, is_short};
+use crate::ftn::server::{Event, Reason};
+use crate::ftn::{MAX_DATA, MAX_NAME, PART};
+use crate::time::{Instant, Now};
+
+/// How many senders with another list are remembered.
+const SENDERS: usize = 1_024;
+
+impl Server {
+    /// A datagram came from an address, at `arrived`.
+    pub(super) fn on_datagram(
+        &mut self,
+        now: Now,
+        arrived: Instant,
+        from: SocketAddr,
+        bytes: &[u8],
+    ) {
+        let Ok(datagram) = Datagram::decode(bytes) else {
+            return self.drop(from, Reason::Malformed);
+        };
+        self.on_decoded(now, arrived, from, &datagram);
+    }
+
+    fn on_decoded(
+        &mut self,
+        now: Now,
+        arrived: Instant,
+        from: SocketAddr,
+        datagram: &Datagram<'_>,
+    ) {
+        let (header, message) = (datagram.header(), datagram.message());
+        self.at_hand = Some(message.kind());
+        self.out.counters.note_received(message.kind());
+        if self.started.is_none() || self.has_left {
+            return self.drop(from, Reason::Stopped);
+        }
+        if header.ssig != self.servers.signature() {
+            self.note_other_list(from, header.ssig);
+            return self.drop(from, Reason::Signature);
+        }
+        if usize::try_from(header.to) != Ok(self.index) {
+            return self.drop(from, Reason::NotForMe);
+        }
+        match message {
+            Message::Config { .. }
+            | Message::Grant { .. }
+            | Message::Revoke { .. }
+            | Message::Confirm { .. } => self.drop(from, Reason::OtherRole),
+            Message::Part {
+                content,
+                part,
+                parts,
+                bytes,
+            } => {
+                let piece = Piece {
+                    content,
+                    part,
+                    parts,
+                    bytes,
+                };
+                self.on_part(now, arrived, from, header.from, piece);
+            }
+            Message::Parted { content, came } => {
+                let is_server = self.servers.address_of(header.from) == Some(from);
+                self.out
+                    .on_parted(from, (header.from, is_server), content, came);
+            }
+            Message::Login { p } => self.on_login(now.monotonic, from, p),
+            Message::Catalog { .. }
+            | Message::Alive
+            | Message::Logout
+            | Message::Request { .. }
+            | Message::Return { .. } => {
+                self.on_client(now.monotonic, arrived, from, header.from, &message);
+            }
+            Message::State { .. }
+            | Message::Heartbeat { .. }
+            | Message::Elect { .. }
+            | Message::Transfer { .. }
+            | Message::Transferred { .. } => self.on_server(now, arrived, from, datagram),
+        }
+    }
+
+    /// A part of a message that is too long for a datagram.
+    fn on_part(
+        &mut self,
+        now: Now,
+        arrived: Instant,
+        from: SocketAddr,
+        sender: i32,
+        piece: Piece<'_>,
+    ) {
+        let is_server = self.servers.address_of(sender) == Some(from);
+        if !is_server && !self.identify(now.monotonic, arrived, from, sender, None) {
+            return self.redirect(from, Reason::NoSession);
+        }
+        let longest = if is_server {
+            PARTS_MAX * PART
+        } else {
+            MESSAGE_MAX
+        };
+        let incoming = &mut self.out.carrier(is_server).incoming;
+        let took = incoming.take(now.monotonic, arrived, from, piece, longest);
+        let came = incoming.came(from, piece.content);
+        if took == Took::Refused {
+            return self.drop(from, Reason::Malformed);
+        }
+        if let Some(came) = came {
+            let (content, came) = (piece.content, &came[..]);
+            self.out
+                .send(from, sender, Message::Parted { content, came });
+        }
+        if let Took::Whole { bytes, arrived } = took {
+            match Datagram::decode(&bytes) {
+                Ok(whole) if whole.message().kind() != Kind::Part => {
+                    self.on_decoded(now, arrived, from, &whole);
+                }
+                _ => self.drop(from, Reason::Malformed),
+            }
+        }
+    }
+
+    /// Tells once of each sender that has another list.
+    fn note_other_list(&mut self, from: SocketAddr, signature: i32) {
+        if self.strangers.len() < SENDERS && self.strangers.insert(from) {
+            self.out.event(Event::OtherList { from, signature });
+        }
+    }
+
+    /// Tells once of each sender that says it is another server, and is not at its address.
+    fn note_misplaced(&mut self, from: SocketAddr, index: i32) {
+        let server = usize::try_from(index).ok();
+        let Some(server) = server.filter(|it| *it < self.servers.len() && *it != self.index) else {
+            return;
+        };
+        if self.misplaced.len() < SENDERS && self.misplaced.insert(from) {
+            let listed = self.servers.address(server);
+            self.out.event(Event::Misplaced {
+                server,
+                from,
+                listed,
+            });
+        }
+    }
+
+    fn on_server(&mut self, now: Now, arrived: Instant, from: SocketAddr, datagram: &Datagram<'_>) {
+        let header = datagram.header();
+        let is_listed = self.servers.address_of(header.from) == Some(from);
+        let server = usize::try_from(header.from).ok();
+        let Some(server) = server.filter(|&server| is_listed && server != self.index) else {
+            self.note_misplaced(from, header.from);
+            return self.drop(from, Reason::NotAServer);
+        };
+        if let Some(terms) = datagram.terms() {
+            self.on_terms(server, terms);
+            if is_short(terms) {
+                // As the leader it would end sessions that live: it counts as DOWN.
+                return self.drop(from, Reason::ShortTimeout);
+            }
+        }
+        let at = now.monotonic;
+        match datagram.message() {
+            Message::State {
+                seq,
+                leader,
+                sstates,
+                clients,
+            } => {
+                let state = StateMessage {
+                    seq,
+                    leader,
+                    states: sstates,
+                    clients,
+                };
+                self.on_state(now, arrived, server, &state);
+            }
+            Message::Heartbeat { seq, sstate } => {
+                self.on_heartbeat(at, arrived, server, seq, sstate);
+            }
+            Message::Elect { seq, leader } => self.on_elect(now, arrived, server, seq, leader),
+            Message::Transfer {
+                msgnum,
+                part,
+                parts,
+                assignments,
+            } => self.on_transfer(at, server, (msgnum, part, parts), assignments),
+            Message::Transferred { msgnum, part } => self.on_transferred(at, server, msgnum, part),
+            _ => {}
+        }
+    }
+
+    fn on_client(
+        &mut self,
+        now: Instant,
+        arrived: Instant,
+        from: SocketAddr,
+        session: i32,
+        message: &Message<'_>,
+    ) {
+        let token = match message {
+            Message::Request { token, .. } | Message::Return { token, .. } => Some(*token),
+            _ => None,
+        };
+        if token.is_some_and(|token| token.name.len() > MAX_NAME || token.data.len() > MAX_DATA) {
+            return self.drop(from, Reason::TooLong);
+        }
+        let renewal = match message {
+            Message::Return {
+                msgnum,
+                token,
+                flags,
+            } if token.name.is_empty() => {
+                let number = renewed(*token, *flags);
+                if number.is_none() {
+                    return self.drop(from, Reason::Malformed);
+                }
+                number.map(|number| (*msgnum, number))
+            }
+            _ => None,
+        };
+        let renews = renewal.map(|(_, number)| number);
+        if !self.identify(now, arrived, from, session, renews) {
+            return self.redirect(from, Reason::NoSession);
+        }
+        if let Some((msgnum, number)) = renewal {
+            return self.on_renewal(now, from, session, msgnum, number);
+        }
+        match *message {
+            Message::Catalog { holdings } => self.on_catalog(now, from, session, holdings),
+            Message::Logout => self.on_logout(now, from, session),
+            Message::Request {
+                token: Token { name: [], data },
+                access: Access::Exclusive,
+                ..
+            } => self.on_introduction(session, data),
+            Message::Request {
+                msgnum,
+                token: Token { name: [], data },
+                ..
+            } => self.on_list(now, from, session, msgnum, data),
+            Message::Request {
+                msgnum,
+                token: Token { name, data },
+                access,
+            } => {
+                let wanted = Wanted {
+                    session,
+                    msgnum,
+                    name,
+                    data,
+                    access,
+                };
+                self.on_request(now, from, &wanted);
+            }
+            Message::Return {
+                msgnum,
+                token: Token { name, data },
+                flags,
+            } => {
+                let returned = Returned {
+                    session,
+                    msgnum,
+                    name,
+                    data,
+                    flags,
+                };
+                self.on_return(now, from, &returned);
+            }
+            // ALIVE has done what it is for.
+            _ => {}
+        }
+    }
+}
+
+/// The configuration that a renewal says; `None`: it is none.
+fn renewed(token: Token<'_>, flags: Flags) -> Option<u64> {
+    let is_decimal = !token.data.is_empty() && token.data.iter().all(u8::is_ascii_digit);
+    let number: u64 = str::from_utf8(token.data).ok()?.parse().ok()?;
+    (flags == Flags::Deassign && is_decimal).then_some(number)
+}

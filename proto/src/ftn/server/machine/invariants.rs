@@ -1,0 +1,270 @@
+//! What must hold of a server after each input. Builds with debug assertions check it then, so that simulator, fuzzer and
+//! model checker fail at the cause.
+
+use ring_codec::ftn::ServerState::{Booting, Down};
+
+use super::Server;
+use crate::ftn::Configuration;
+use crate::ftn::server::group::configuration_of;
+use crate::ftn::server::knowledge::{Knowledge, Survey};
+
+impl Server {
+    /// # Panics
+    /// If an invariant does not hold.
+    pub(super) fn check_invariants(&self) {
+        if let Some(says) = self.broken_invariant() {
+            panic!("{says}: {self:?}");
+        }
+    }
+
+    fn broken_invariant(&self) -> Option<&'static str> {
+        let broken = INVARIANTS.iter().find(|(_, holds)| !holds(self));
+        broken.map(|(says, _)| *says)
+    }
+
+    fn configuration_has(&self, holds: impl FnOnce(&Configuration) -> bool) -> bool {
+        self.view.configuration.as_ref().is_none_or(holds)
+    }
+
+    /// Whether the configuration has this server DOWN.
+    fn is_shown_down(&self) -> bool {
+        self.view.state(self.index) == Down
+    }
+
+    /// Whether this holds of all that a server knows of tokens. One that has left keeps it as it was then.
+    fn knowledge_is(&self, holds: impl FnOnce(&Knowledge) -> bool) -> bool {
+        self.has_left || holds(&self.knowledge)
+    }
+
+    fn survey_is(&self, holds: impl FnOnce(&Survey) -> bool) -> bool {
+        self.knowledge_is(|knowledge| knowledge.survey.as_ref().is_none_or(holds))
+    }
+
+    fn is_aside(&self, id: u32) -> bool {
+        self.tokens.get(id).is_some_and(|token| token.is_aside)
+    }
+}
+
+type Invariant = (&'static str, fn(&Server) -> bool);
+
+const INVARIANTS: &[Invariant] = &[
+    ("a server that has not started knows nothing", |it| {
+        let knows = it.leader().is_some() || it.sessions.len() + it.tokens.len() > 0;
+        it.started.is_some() || !knows
+    }),
+    (
+        "a server that has left is DOWN, and is done with leaving",
+        |it| !it.has_left || it.own == Down && it.leaving.is_none(),
+    ),
+    ("a server knows its leader by the configuration", |it| {
+        let named = it.view.configuration.as_ref().map(Configuration::leader);
+        it.leader().is_none() || it.leader() == named
+    }),
+    ("only a leader leads itself", |it| {
+        it.role.as_leader().is_some() == (it.leader() == Some(it.index))
+    }),
+    ("a configuration has a state of each server", |it| {
+        it.configuration_has(|known| known.states().len() == it.servers.len())
+    }),
+    ("a seq belongs to the configuration", |it| {
+        configuration_of(it.view.seq) == Some(it.view.number())
+    }),
+    ("a configuration is stored before it is used", |it| {
+        it.view.number() <= it.storage.seen()
+    }),
+    ("a server that cannot store is mute", |it| {
+        it.storage.due().is_none() || it.out.is_mute
+    }),
+    ("a leader is not DOWN in its configuration", |it| {
+        it.role.as_leader().is_none() || !it.is_shown_down()
+    }),
+    ("a leader has sent the round that its view has", |it| {
+        let sent = it.role.as_leader().and_then(|it| it.sent.back());
+        it.role.as_leader().is_none() || sent.is_some_and(|(seq, _)| *seq == it.view.seq)
+    }),
+    ("servers acknowledge only rounds that were sent", |it| {
+        let mut peers = it.role.as_leader().into_iter().flat_map(|it| &it.peers);
+        peers.all(|peer| peer.acked <= it.view.seq)
+    }),
+    ("a leader looks whether each session is silent", |it| {
+        (it.role.as_leader()).is_none_or(|leader| leader.expiry.len() == it.sessions.len())
+    }),
+    ("a leader confirms renewals of sessions only", |it| {
+        let mut renewed = (it.role.as_leader().into_iter()).flat_map(|it| it.confirmations.keys());
+        renewed.all(|id| it.sessions.get(*id).is_some())
+    }),
+    (
+        "only a server that knows a configuration is not DOWN",
+        |it| it.own == Down || it.view.configuration.is_some(),
+    ),
+    ("a server that is DOWN is settled for nothing", |it| {
+        let is_down = it.own == Down || it.is_shown_down();
+        it.knowledge_is(|knowledge| !is_down || knowledge.settled.is_none())
+    }),
+    (
+        "a server that is not DOWN is settled, or has a survey",
+        |it| {
+            let is_down = it.own == Down || it.is_shown_down();
+            it.knowledge_is(|known| is_down || known.settled.is_some() || known.survey.is_some())
+        },
+    ),
+    ("a survey is for the present configuration", |it| {
+        it.survey_is(|survey| survey.configuration() == it.view.number())
+    }),
+    ("only a BOOTING server waits for tokens of others", |it| {
+        let is_booting = it.view.state(it.index) == Booting;
+        it.survey_is(|survey| is_booting || !survey.has_senders())
+    }),
+    ("tokens go to servers that are BOOTING", |it| {
+        let is_booting = |to| to != it.index && it.view.state(to) == Booting;
+        it.knowledge_is(|knowledge| {
+            knowledge
+                .outgoing
+                .iter()
+                .all(|outgoing| is_booting(outgoing.to()))
+        })
+    }),
+    ("tokens of a survey are not served", |it| {
+        it.survey_is(|survey| survey.tokens().all(|id| it.is_aside(id)))
+    }),
+    ("tokens of a server that leaves are not served", |it| {
+        // A sweep under a new configuration has not come to all of them yet.
+        it.knowledge_is(|knowledge| {
+            knowledge.sweep.is_some() || knowledge.left.keys().all(|id| it.is_aside(*id))
+        })
+    }),
+    ("only a settled server grants", |it| {
+        it.grants == 0 || it.knowledge.settled.is_some()
+    }),
+    (
+        "the indexes of tokens have the tokens that there are",
+        |it| it.tokens.is_sound(),
+    ),
+    ("only sessions are introduced", |it| it.sessions.is_sound()),
+];
+
+#[cfg(test)]
+mod tests {
+    use ring_codec::ftn::ServerState::Ready;
+
+    use super::*;
+    use crate::ftn::server::group::{Following, Leadership, Role, Storage};
+    use crate::ftn::server::knowledge::{Gained, Outgoing};
+    use crate::ftn::server::tests::rig::{R, Rig, ST, client, options, servers};
+    use crate::ftn::server::{Command, Durable};
+    use crate::time::Instant;
+
+    /// One that was not told that its network is up.
+    fn not_started() -> Server {
+        Server::new(options(), servers(3), 1, Durable::default(), 7).unwrap()
+    }
+
+    /// The leader of three servers, with a session.
+    fn leader() -> Server {
+        let mut rig = Rig::leader_of(3, 2);
+        rig.begin(1);
+        rig.server
+    }
+
+    fn leadership(it: &mut Server) -> &mut Leadership {
+        it.role.leader_mut().unwrap()
+    }
+
+    fn follower() -> Server {
+        Rig::follower(2).server
+    }
+
+    fn without_a_leader() -> Server {
+        let mut rig = Rig::follower(2);
+        rig.pass(ST);
+        rig.server
+    }
+
+    /// One that has a survey, and waits for tokens of the others.
+    fn booting() -> Server {
+        let mut rig = Rig::start(3, 1, options(), Durable::default());
+        rig.state(3, 1, &[Ready, Down, Ready], 1);
+        rig.state(6, 1, &[Ready, Booting, Ready], 1);
+        rig.server
+    }
+
+    fn with_a_full_disk() -> Server {
+        let mut rig = Rig::follower(2);
+        rig.disk_full = true;
+        rig.state(12, 1, &[R; 3], 2);
+        rig.server
+    }
+
+    fn shows(it: &mut Server, number: u64, states: &[ring_codec::ftn::ServerState]) {
+        it.view.configuration = Some(Configuration::new(number, states));
+    }
+
+    type Spoilt = (fn() -> Server, fn(&mut Server));
+
+    /// In the order of the invariants, a server and how it is spoilt.
+    const SPOILT: &[Spoilt] = &[
+        (not_started, |it| {
+            it.sessions.insert(5, client(1), Instant::default());
+        }),
+        (follower, |it| it.has_left = true),
+        (follower, |it| shows(it, 10, &[Ready; 3])),
+        (follower, |it| {
+            shows(it, 10, &[Ready; 3]);
+            it.role = Role::Follower(Following {
+                leader: 1,
+                heard: Instant::default(),
+                heartbeat: Instant::default(),
+            });
+        }),
+        (follower, |it| shows(it, 9, &[Ready])),
+        (follower, |it| it.view.seq += 1 << 32),
+        (follower, |it| it.storage = Storage::new(Durable::default())),
+        (with_a_full_disk, |it| it.out.is_mute = false),
+        (leader, |it| {
+            shows(it, it.view.number(), &[Down, Ready, Ready])
+        }),
+        (leader, |it| it.view.seq += 1),
+        (leader, |it| leadership(it).peers[1].acked = it.view.seq + 1),
+        (leader, |it| leadership(it).expiry.clear()),
+        (leader, |it| _ = leadership(it).confirmations.insert(5, 1)),
+        (without_a_leader, |it| {
+            (it.view.configuration, it.view.seq) = (None, 0);
+        }),
+        (follower, |it| it.own = Down),
+        (follower, |it| it.knowledge.settled = None),
+        (booting, |it| {
+            it.knowledge.survey = Some(Survey::new(7, true, [0].into_iter()));
+        }),
+        (booting, |it| shows(it, 6, &[Ready; 3])),
+        (follower, |it| {
+            it.knowledge.outgoing.push(Outgoing::new(2, 9))
+        }),
+        (booting, |it| {
+            let survey = it.knowledge.survey.as_mut().unwrap();
+            survey.gain(7, Gained::default());
+        }),
+        (follower, |it| _ = it.knowledge.left.insert(7, None)),
+        (booting, |it| it.grants = 1),
+        (follower, |it| it.tokens.spoil()),
+        (follower, |it| it.sessions.spoil()),
+    ];
+
+    #[test]
+    fn a_server_with_a_broken_invariant_is_told_by_its_sentence() {
+        assert_eq!(SPOILT.len(), INVARIANTS.len());
+        for (&(server, spoil), (says, _)) in SPOILT.iter().zip(INVARIANTS) {
+            let mut server = server();
+            assert_eq!(server.broken_invariant(), None, "{says}");
+            spoil(&mut server);
+            assert_eq!(server.broken_invariant(), Some(*says));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a seq belongs to the configuration")]
+    fn an_input_that_leaves_one_broken_panics() {
+        let mut rig = Rig::follower(2);
+        rig.server.view.seq += 1 << 32;
+        rig.command(Command::Addresses(Box::new([])));
+    }
+}

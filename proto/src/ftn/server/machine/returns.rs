@@ -1,0 +1,91 @@
+//! RETURN: new data of a token, its end, or both (`docs/ftn.md`, section 6).
+
+use std::net::SocketAddr;
+
+use ring_codec::ftn::{Flags, Message};
+
+use super::Server;
+use crate::ftn::server::{Event, Reason};
+use crate::time::Instant;
+
+/// A RETURN of a token.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Returned<'a> {
+    pub(super) session: i32,
+    pub(super) msgnum: i64,
+    pub(super) name: &'a [u8],
+    pub(super) data: &'a [u8],
+    pub(super) flags: Flags,
+}
+
+impl Server {
+    pub(super) fn on_return(&mut self, now: Instant, from: SocketAddr, returned: &Returned<'_>) {
+        if !self.may_answer_token(now, from, returned.name) {
+            return;
+        }
+        let Returned {
+            session,
+            msgnum,
+            data,
+            flags,
+            ..
+        } = *returned;
+        if self.sessions.is_below_floor(session, msgnum) {
+            return self.drop(from, Reason::Late);
+        }
+        let updates = matches!(flags, Flags::Update | Flags::Both);
+        let deassigns = matches!(flags, Flags::Deassign | Flags::Both);
+        let Some(id) = self.tokens.find(returned.name) else {
+            self.out.counters.updates_refused += u64::from(updates);
+            return self.send_confirm(session, msgnum);
+        };
+        let party = self.tokens.get(id).and_then(|token| token.party(session));
+        let is_done = party.is_some_and(|party| msgnum <= party.returned);
+        let holds = party.is_some_and(|party| party.held.is_some());
+        let is_above = party.is_some_and(|party| msgnum > party.granted);
+        let acts = holds && is_above && !is_done;
+        if is_done {
+            self.out.counters.duplicates += 1;
+        } else if updates && !holds {
+            self.out.counters.updates_refused += 1;
+        }
+        if acts && updates && !self.may_grow(id, data.len()) {
+            return self.drop(from, Reason::Memory);
+        }
+        if acts && updates {
+            self.out.counters.updates += 1;
+        }
+        if acts && deassigns {
+            self.tell_holding(id, session, Event::TokenReturned);
+        }
+        if party.is_some() {
+            self.tokens.change(now, id, |token| {
+                if acts && updates && token.data() != data {
+                    token.set_data(data);
+                }
+                if acts && deassigns {
+                    token.set_held(session, None);
+                }
+                let cancels = deassigns
+                    && token.queue.as_mut().is_some_and(|queue| {
+                        let is_earlier = queue.get(session).is_some_and(|w| w.msgnum < msgnum);
+                        is_earlier && queue.remove(session)
+                    });
+                let (party, _) = token.party_mut(session);
+                if acts || cancels {
+                    party.returned = party.returned.max(msgnum);
+                }
+            });
+        }
+        self.send_confirm(session, msgnum);
+        self.advance(now, id);
+    }
+
+    /// Sends CONFIRM to a session.
+    pub(super) fn send_confirm(&mut self, session: i32, msgnum: i64) {
+        if let Some(known) = self.sessions.get(session) {
+            self.out
+                .send(known.address, session, Message::Confirm { msgnum });
+        }
+    }
+}

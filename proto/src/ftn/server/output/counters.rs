@@ -1,0 +1,146 @@
+//! What is counted with every datagram, token and session (`docs/ftn.md`, section 9).
+
+use ring_codec::ftn::Kind;
+
+use crate::counted::counters;
+use crate::ftn::server::Reason;
+
+counters! {
+    /// Numbers since the start of a server.
+    pub struct Counters;
+    arrays {
+        received: Kind::ALL.len(),
+        sent: Kind::ALL.len(),
+        dropped: Reason::ALL.len(),
+    }
+
+    /// Tokens granted, duplicates not counted.
+    grants,
+    /// Data set by holders.
+    updates,
+    /// UPDATEs of sessions that did not hold the token.
+    updates_refused,
+    /// REQUESTs and RETURNs that had been acted on before.
+    duplicates,
+    /// Messages of sessions that were answered with CONFIG, since another server answers them.
+    redirected,
+    /// Sessions begun by login.
+    sessions_begun,
+    /// Sessions ended by silence.
+    sessions_expired,
+    /// Sessions ended by LOGOUT.
+    sessions_logout,
+    /// Sessions of an earlier run, taken in by a cold leader.
+    adopted,
+    /// Held tokens that surveys have found.
+    reclaimed,
+    /// Tokens handed to the server that is responsible for them now.
+    transferred,
+    /// How often the server had to forget what it knew.
+    resets,
+    /// Tokens that it knew then.
+    tokens_forgotten,
+    /// Tokens that were neither held nor awaited, and had to go for want of memory.
+    unassigned_dropped,
+    /// REQUESTs and UPDATEs dropped for want of memory.
+    refused_memory,
+    /// Tokens that were claimed in ways that exclude each other.
+    conflicts,
+    /// Tokens of which clients had different data.
+    conflicting_data,
+    /// REVOKEs sent.
+    revokes,
+    /// Datagrams that the link refused.
+    unsent,
+}
+
+impl Counters {
+    /// Datagrams received of a type: `received.TYPE`.
+    #[must_use]
+    pub fn received(&self, kind: Kind) -> u64 {
+        self.received[place(kind)]
+    }
+
+    /// Datagrams sent of a type: `sent.TYPE`.
+    #[must_use]
+    pub fn sent(&self, kind: Kind) -> u64 {
+        self.sent[place(kind)]
+    }
+
+    /// Datagrams dropped: `dropped.REASON`.
+    #[must_use]
+    pub fn dropped(&self, reason: Reason) -> u64 {
+        self.dropped[reason as usize]
+    }
+
+    /// All that are not 0, as the flat list of `status` names them. Two types are called CONFIRM and CONFIG;
+    /// the names tell them apart.
+    #[must_use]
+    pub fn entries(&self) -> Vec<(String, u64)> {
+        let kinds = Kind::ALL.into_iter();
+        let received = kinds
+            .clone()
+            .map(|kind| (format!("received.{kind}"), self.received(kind)));
+        let sent = kinds.map(|kind| (format!("sent.{kind}"), self.sent(kind)));
+        let dropped = Reason::ALL.into_iter();
+        let dropped = dropped.map(|reason| {
+            let name = format!("dropped.{}", reason.key());
+            (name, self.dropped(reason))
+        });
+        let plain = self.plain().map(|(name, value)| (name.to_owned(), value));
+        received
+            .chain(sent)
+            .chain(dropped)
+            .chain(plain)
+            .filter(|(_, value)| *value > 0)
+            .collect()
+    }
+
+    pub(crate) fn note_received(&mut self, kind: Kind) {
+        self.received[place(kind)] += 1;
+    }
+
+    pub(crate) fn note_sent(&mut self, kind: Kind) {
+        self.sent[place(kind)] += 1;
+    }
+
+    pub(crate) fn note_dropped(&mut self, reason: Reason) {
+        self.dropped[reason as usize] += 1;
+    }
+}
+
+/// A type's place in [`Kind::ALL`].
+const fn place(kind: Kind) -> usize {
+    // 11 to 15, 21 to 25 and 31 to 35 in a row.
+    let number = kind as usize;
+    (number / 10 - 1) * 5 + number % 10 - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_has_a_counter_of_its_own() {
+        for (index, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(place(kind), index);
+        }
+    }
+
+    #[test]
+    fn the_flat_list_names_what_is_not_zero() {
+        let mut counters = Counters::new();
+        counters.note_received(Kind::Login);
+        counters.note_sent(Kind::Config);
+        counters.note_dropped(Reason::Signature);
+        counters.grants = 7;
+        let expected = [
+            ("received.LOGIN", 1),
+            ("sent.CONFIG", 1),
+            ("dropped.ssig", 1),
+            ("grants", 7),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(counters.entries(), expected);
+    }
+}

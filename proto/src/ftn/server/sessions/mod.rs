@@ -1,0 +1,137 @@
+//! The sessions of the group, as the leader lists them.
+
+mod draw;
+
+pub(crate) use draw::Draw;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use crate::ftn::MAX_INTRODUCTION;
+use crate::time::Instant;
+
+/// A client at work.
+#[derive(Debug, Clone, Copy, Hash)]
+pub(crate) struct Session {
+    pub(crate) address: SocketAddr,
+    /// From this session messages about tokens with a lower msgnum are late here.
+    pub(crate) floor: i64,
+    /// When its last message came; of use to the leader.
+    pub(crate) heard: Instant,
+    /// The seq of the leader's first STATE that lists it; 0: none does yet.
+    pub(crate) listed: i128,
+    /// When the leader looks whether it is silent: its entry in the leader's list of times.
+    pub(crate) due: Instant,
+}
+
+#[derive(Debug, Clone, Hash, Default)]
+pub(crate) struct Sessions {
+    by_id: BTreeMap<i32, Session>,
+    by_address: BTreeMap<SocketAddr, i32>,
+    /// What those that have introduced themselves say. Nothing follows from it.
+    introductions: BTreeMap<i32, Box<str>>,
+}
+
+impl Sessions {
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(crate) fn get(&self, id: i32) -> Option<&Session> {
+        self.by_id.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: i32) -> Option<&mut Session> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// Whether a message of the session `id` about a token is late here.
+    pub(crate) fn is_below_floor(&self, id: i32, msgnum: i64) -> bool {
+        msgnum < self.get(id).map_or(0, |session| session.floor)
+    }
+
+    /// The session `id`, if messages of it come from this address.
+    pub(crate) fn of(&mut self, id: i32, address: SocketAddr) -> Option<&mut Session> {
+        let session = self.by_id.get_mut(&id)?;
+        (session.address == address).then_some(session)
+    }
+
+    /// The session at an address.
+    pub(crate) fn at(&self, address: SocketAddr) -> Option<i32> {
+        self.by_address.get(&address).copied()
+    }
+
+    pub(crate) fn insert(&mut self, id: i32, address: SocketAddr, heard: Instant) {
+        let session = Session {
+            address,
+            floor: 0,
+            heard,
+            listed: 0,
+            due: heard,
+        };
+        self.by_id.insert(id, session);
+        self.by_address.insert(address, id);
+    }
+
+    pub(crate) fn remove(&mut self, id: i32) -> Option<Session> {
+        let session = self.by_id.remove(&id)?;
+        self.introductions.remove(&id);
+        if self.at(session.address) == Some(id) {
+            self.by_address.remove(&session.address);
+        }
+        Some(session)
+    }
+
+    /// A session says what it is. Texts that are too long, and those that move a cursor, are ignored. Returns the text if it
+    /// is new.
+    pub(crate) fn introduce(&mut self, id: i32, text: &[u8]) -> Option<&str> {
+        let text = str::from_utf8(text).ok();
+        let text = text.filter(|it| it.len() <= MAX_INTRODUCTION && !it.contains(char::is_control));
+        let text =
+            text.filter(|it| self.by_id.contains_key(&id) && self.introduction(id) != Some(it))?;
+        self.introductions.insert(id, text.into());
+        self.introduction(id)
+    }
+
+    /// Returns what a session says that it is, if it has introduced itself to this server.
+    pub(crate) fn introduction(&self, id: i32) -> Option<&str> {
+        self.introductions.get(&id).map(|text| &**text)
+    }
+
+    /// Those that are not in this list.
+    pub(crate) fn missing_in(&self, list: &BTreeMap<i32, SocketAddr>) -> Vec<i32> {
+        let ids = self.by_id.keys();
+        ids.filter(|id| !list.contains_key(id)).copied().collect()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (i32, SocketAddr)> {
+        self.by_id
+            .iter()
+            .map(|(&id, session)| (id, session.address))
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (i32, &mut Session)> {
+        self.by_id.iter_mut().map(|(&id, session)| (id, session))
+    }
+
+    /// Whether each introduction is that of a session.
+    #[cfg(debug_assertions)]
+    pub(crate) fn is_sound(&self) -> bool {
+        let mut introduced = self.introductions.keys();
+        introduced.all(|id| self.by_id.contains_key(id))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.by_id.clear();
+        self.by_address.clear();
+        self.introductions.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    impl super::Sessions {
+        pub(crate) fn spoil(&mut self) {
+            self.introductions.insert(5, "five".into());
+        }
+    }
+}

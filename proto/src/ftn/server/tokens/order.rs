@@ -1,0 +1,106 @@
+//! Tokens in the order of their names, which listings follow. Names are compared where they lie, in the tokens;
+//! here a token takes four bytes.
+
+/// The most tokens of a chunk; one that has more becomes two.
+const CHUNK: usize = 128;
+
+/// Numbers of tokens in chunks, each sorted, and one behind the other.
+#[derive(Debug, Clone, Hash, Default)]
+pub(crate) struct Order {
+    chunks: Vec<Chunk>,
+}
+
+#[derive(Debug, Clone, Hash, Default)]
+struct Chunk {
+    /// Not above any name of the chunk, and above all of those before it. It stands here so that the chunk is
+    /// found without a look at its tokens.
+    floor: Box<[u8]>,
+    ids: Vec<u32>,
+}
+
+impl Order {
+    /// The chunk in which a name is, or belongs.
+    fn chunk(&self, name: &[u8]) -> usize {
+        let behind = self.chunks.partition_point(|chunk| *chunk.floor <= *name);
+        behind.saturating_sub(1)
+    }
+
+    /// The same, and its place there.
+    fn find<'a>(
+        &self,
+        name: &[u8],
+        name_of: &impl Fn(u32) -> &'a [u8],
+    ) -> (usize, Result<usize, usize>) {
+        let at = self.chunk(name);
+        let place = self.chunks.get(at).map_or(Err(0), |chunk| {
+            chunk.ids.binary_search_by(|&id| name_of(id).cmp(name))
+        });
+        (at, place)
+    }
+
+    /// Puts a token in its place.
+    pub(crate) fn insert<'a>(&mut self, id: u32, name: &[u8], name_of: impl Fn(u32) -> &'a [u8]) {
+        let (at, Err(place)) = self.find(name, &name_of) else {
+            return;
+        };
+        if self.chunks.is_empty() {
+            self.chunks.push(Chunk::default());
+        }
+        let ids = &mut self.chunks[at].ids;
+        ids.insert(place, id);
+        if ids.len() > CHUNK {
+            let ids = ids.split_off(CHUNK / 2);
+            let floor = ids.first().map_or(&[][..], |&first| name_of(first)).into();
+            self.chunks.insert(at + 1, Chunk { floor, ids });
+        }
+    }
+
+    /// Takes a token out.
+    pub(crate) fn remove<'a>(&mut self, name: &[u8], name_of: impl Fn(u32) -> &'a [u8]) {
+        if let (at, Ok(place)) = self.find(name, &name_of) {
+            self.chunks[at].ids.remove(place);
+            if self.chunks[at].ids.is_empty() {
+                self.chunks.remove(at);
+            }
+        }
+    }
+
+    /// Those behind a name, in order.
+    pub(crate) fn after<'a>(
+        &self,
+        name: &[u8],
+        name_of: impl Fn(u32) -> &'a [u8],
+    ) -> impl Iterator<Item = u32> {
+        let (at, place) = self.find(name, &name_of);
+        let first = match place {
+            Ok(place) => place + 1,
+            Err(place) => place,
+        };
+        let ids = self.chunks.iter().skip(at).flat_map(|chunk| &chunk.ids);
+        ids.skip(first).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_stays_sorted_whatever_comes_and_goes() {
+        let names: Vec<Vec<u8>> = (0..5000_u32)
+            .map(|i| (i * 7919 % 5003).to_be_bytes().into())
+            .collect();
+        let name_of = |id: u32| &names[id as usize][..];
+        let mut order = Order::default();
+        for id in 0..5000 {
+            order.insert(id, name_of(id), name_of);
+        }
+        for id in (0..5000).step_by(3) {
+            order.remove(name_of(id), name_of);
+        }
+        let found: Vec<&[u8]> = order.after(b"", name_of).map(name_of).collect();
+        assert!(found.is_sorted() && found.len() == 5000 - 1667);
+        let behind: Vec<&[u8]> = order.after(found[700], name_of).map(name_of).collect();
+        assert_eq!(behind, found[701..]);
+    }
+}
