@@ -5,7 +5,7 @@
 //!
 //! `--rivals` measures a 3-node etcd and a Redis besides, which have to be installed (`rivals`).
 //!
-//! `updates` counts the updates that are lost under a lock while things go wrong (`updates`).
+//! `updates` counts the updates that are lost under a lock while faults strike.
 //!
 //! ```text
 //! cargo bench --bench locks
@@ -63,11 +63,11 @@ struct Options {
     task: Option<Task>,
 }
 
-/// What else this program does.
+/// The other tasks of this program.
 #[derive(Debug, Subcommand)]
 enum Task {
     Updates(updates::Options),
-    /// A client of `updates` runs this under the lock.
+    /// The work of a client of `updates`, under the lock.
     #[command(hide = true)]
     Add(updates::Addition),
 }

@@ -1,4 +1,4 @@
-//! What rings in the simulator's kernel have alike if nothing goes wrong there.
+//! The common part of rings in the simulator's kernel that have no faults.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -17,7 +17,7 @@ pub(crate) fn node_of(address: SocketAddr) -> Option<usize> {
     usize::try_from(ip.to_bits().checked_sub(FIRST.to_bits())?).ok()
 }
 
-/// The rest of a `System` that has no faults, stores nothing and counts nothing.
+/// The methods of a `System` without faults that stores and counts nothing.
 macro_rules! nothing_goes_wrong {
     () => {
         fn storm(&mut self, _: u64, sent: u64) {

@@ -53,7 +53,7 @@ pub(super) fn clients(nodes: &[Node]) -> Result<Vec<Client>> {
     nodes.iter().map(Client::connect).collect()
 }
 
-/// Returns where clients find a member.
+/// Returns the address of a member for clients.
 pub(crate) fn endpoint(node: &Node) -> Result<String> {
     url(node, CLIENTS)
 }

@@ -112,8 +112,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts `program`, which Debian has in `package`, with `options`, of which the last one names the folder of its
-    /// data.
+    /// Starts `program`, which Debian has in `package`. The last of its `options` gets the folder of its data as
+    /// value.
     pub(crate) fn start(
         (program, package): (&str, &str),
         node: &Node,
@@ -152,7 +152,7 @@ impl Server {
         Ok(())
     }
 
-    /// Starts it after it has ended, with the same data.
+    /// Starts the daemon again with the same data.
     pub(crate) fn start_again(&mut self) -> Result<()> {
         self.process = self.ns.spawn(&mut self.command)?;
         Ok(())

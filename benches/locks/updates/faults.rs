@@ -1,4 +1,4 @@
-//! What goes wrong, one fault at a time, and always where a client is at work.
+//! Faults, one at a time, and always where a client is at work.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -34,13 +34,13 @@ pub(super) enum Fault {
     KillClient,
     /// SIGKILL for the daemon, which is started again later.
     KillDaemon,
-    /// Any of them.
+    /// Any of the faults above, drawn by chance.
     Mixed,
-    /// Every one that means something with the lock, one after the other.
+    /// Every fault that means something with the lock, one after the other.
     All,
 }
 
-/// Lets things go wrong for some time, and returns when and what.
+/// Brings one fault after the other for some time, and returns them with their times.
 pub(super) fn bring(
     kind: Fault,
     locks: &Locks,
@@ -72,7 +72,7 @@ pub(super) fn bring(
     Ok(done)
 }
 
-/// Waits for a process that works on the set; `None`: time is up.
+/// Waits for a process that works on the set. Returns `None` if time is up.
 fn holder(locks: &Locks, until: Instant, chance: &mut Rng) -> Option<(usize, Pid)> {
     while Instant::now() < until {
         if let Some(one) = chance.choice(locks.at_work()) {
@@ -125,7 +125,7 @@ fn strike(
     Ok(())
 }
 
-/// Returns the processes of a node that a fault's signal goes to.
+/// Returns the processes of a node that get a fault's signal.
 fn targets(fault: Fault, locks: &Locks, node: usize, client: Option<Pid>) -> Vec<Pid> {
     let all = locks.processes().into_iter();
     let here = all.filter_map(|(place, pid)| (place == node).then_some(pid));

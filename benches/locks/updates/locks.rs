@@ -1,4 +1,4 @@
-//! The locks of others and of this project: what surrounds a command so that it runs alone.
+//! The locks of this project and of others: each surrounds a command so that it runs alone.
 
 use std::env;
 use std::fs;
@@ -17,9 +17,9 @@ use super::faults::Fault;
 use super::processes;
 use crate::rivals::{Server, etcd, wait_for};
 
-/// What clients print.
+/// The file with the output of all clients.
 pub(super) const CLIENTS_LOG: &str = "clients.log";
-/// All faults: first those that mean something with any lock, last the one that only `ringctl` has.
+/// All faults: first those of any lock, then those of locks with daemons, last the one that needs `ringctl`.
 const FAULTS: [Fault; 8] = [
     Fault::None,
     Fault::PauseClient,
@@ -51,10 +51,10 @@ pub(super) enum Lock {
 }
 
 impl Lock {
-    /// Returns the faults that mean something with it; for how many seconds a fault lasts, which is longer than every
-    /// timeout; and how many seconds the longest work takes, which is longer than every timeout, too.
+    /// Returns the faults that mean something with it, and two times in seconds: of a fault, and of the longest work.
     ///
-    /// With etcd the timeouts are a session of 2 s and an election of up to 2 s, with the token service a session of 5 s.
+    /// Both times are longer than every timeout. With etcd the timeouts are a session of 2 s and an election of up to
+    /// 2 s, with the token service a session of 5 s.
     pub(super) fn trouble(self) -> (&'static [Fault], Range<f64>, f64) {
         match self {
             Self::Nothing => (&FAULTS[..1], 1.5..3.0, 1.5),
@@ -74,7 +74,7 @@ pub(super) struct Locks {
     namespaces: Vec<u64>,
     daemons: Mutex<Vec<Server>>,
     folder: TempDir,
-    /// This program, which is also the clients' work.
+    /// The path of this program, which also does the work of the clients.
     program: String,
 }
 
@@ -173,14 +173,14 @@ impl Locks {
         processes::all(&self.namespaces)
     }
 
-    /// Returns those of them that read and write the set.
+    /// Returns the processes that read and write the set.
     pub(super) fn at_work(&self) -> Vec<(usize, Pid)> {
         let mut found = self.processes();
         found.retain(|&(_, pid)| processes::runs(pid, &format!("{}\0add\0", self.program)));
         found
     }
 
-    /// Connects nodes with those on that bridge, and with no others. No link goes down.
+    /// Moves nodes to a bridge: they hear only the nodes on it. No link goes down.
     pub(super) fn move_to(&self, bridge: &str, nodes: &[usize]) -> Result<()> {
         let lines = nodes
             .iter()
@@ -223,7 +223,7 @@ impl Locks {
         command
     }
 
-    /// Returns the last lines that clients and daemons have printed.
+    /// Returns the last lines of the clients and of each daemon.
     pub(super) fn last_words(&self) -> String {
         let clients = fs::read_to_string(self.path(CLIENTS_LOG)).unwrap_or_default();
         let daemons = self.daemons();

@@ -1,4 +1,4 @@
-//! The lock-set test: whether updates are lost while things go wrong. It is Jepsen's test of etcd's locks.
+//! The lock-set test: whether updates are lost while faults strike. It is Jepsen's test of etcd's locks.
 //!
 //! The nodes are network namespaces on a bridge. All of them share one kernel.
 
@@ -20,11 +20,11 @@ use faults::Fault;
 use locks::{Lock, Locks};
 pub(crate) use trial::Addition;
 
-/// Counts the updates that are lost under a lock while things go wrong.
+/// Counts the updates that are lost under a lock while faults strike.
 ///
 /// Two clients on every node add elements to one set in a shared file. Each takes the lock, reads
 /// the set, works for a while, writes the set back with its element, and releases the lock.
-/// Meanwhile things go wrong, where a client is at work and for longer than every timeout. At the
+/// Meanwhile faults strike where a client is at work, and last longer than every timeout. At the
 /// end the set must contain every element whose client exited with 0. A missing element is a lost
 /// update: two clients had the lock at a time.
 ///
@@ -34,13 +34,13 @@ pub(crate) struct Options {
     /// The lock that keeps the clients apart.
     #[arg(long = "with", value_name = "LOCK")]
     lock: Lock,
-    /// What goes wrong; each fault gets its own set, and SECONDS.
+    /// The faults; each gets its own set and SECONDS.
     #[arg(long, value_delimiter = ',', default_value = "all")]
     faults: Vec<Fault>,
-    /// How many nodes there are; 3 are usual with etcd.
+    /// The number of nodes; 3 are usual with etcd.
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u8).range(2..=200))]
     nodes: u8,
-    /// How long each fault is tried.
+    /// The time for each fault.
     #[arg(long, default_value_t = 20.0)]
     seconds: f64,
     /// The seed of all chances [default: random]
@@ -49,7 +49,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Returns the faults to be tried. A fault that means nothing with this lock ends the program.
+    /// Returns the faults to be tried. Ends the program if one of them means nothing with this lock.
     fn kinds(&self) -> Vec<Fault> {
         let mut known = self.lock.trouble().0.to_vec();
         if known.len() > 1 {

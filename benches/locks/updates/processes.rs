@@ -27,13 +27,13 @@ pub(super) fn all(namespaces: &[u64]) -> Vec<(usize, Pid)> {
     found.collect()
 }
 
-/// Whether its command line begins like this, with a zero after each word.
+/// Whether the command line of a process begins like this, with a zero after each word.
 pub(super) fn runs(pid: Pid, line: &str) -> bool {
     let own = fs::read_to_string(format!("/proc/{pid}/cmdline"));
     own.is_ok_and(|own| own.starts_with(line))
 }
 
-/// Returns its parent, unless it has ended.
+/// Returns the parent of a process, unless the process has ended.
 pub(super) fn parent(pid: Pid) -> Option<Pid> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(") ")?;
@@ -41,7 +41,7 @@ pub(super) fn parent(pid: Pid) -> Option<Pid> {
     Some(Pid::from_raw(parent))
 }
 
-/// Signals processes; one that has ended needs no signal.
+/// Sends a signal to processes. A process that has ended needs no signal.
 pub(super) fn send(pids: &[Pid], signal: Signal) {
     for &pid in pids {
         let _ = kill(pid, signal);

@@ -20,16 +20,16 @@ use crate::rivals::Server;
 
 const CLIENTS_PER_NODE: usize = 2;
 const SET: &str = "set";
-/// How long most work on the set takes, in seconds, and how often it takes longer.
+/// The longest time of most work on the set, in seconds, and the share of work that takes longer.
 const SHORT_WORK: f64 = 0.05;
 const LONG_WORK_SHARE: f64 = 0.1;
-/// How long a client waits after one that has failed.
+/// The pause of a client after a failure.
 const RETRY: Duration = Duration::from_millis(50);
-/// How long the last clients may take after the last fault.
+/// The time that the last clients have after the last fault.
 const LAST: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(10);
 
-/// The work of a client, a process of its own.
+/// The work of a client, which is a process of its own.
 #[derive(Debug, Args)]
 pub(crate) struct Addition {
     set: String,
@@ -38,8 +38,8 @@ pub(crate) struct Addition {
 }
 
 impl Addition {
-    /// Adds an element to the set like a program that trusts its lock. A process that is killed while it writes loses
-    /// only its own element.
+    /// Adds the element like a program that trusts its lock. A process that is killed while it writes loses only its
+    /// own element.
     pub(crate) fn run(&self) -> Result<()> {
         let elements = fs::read_to_string(&self.set)?;
         sleep(Duration::from_secs_f64(self.seconds));
@@ -61,7 +61,7 @@ pub(super) struct Outcome {
     pub(super) unconfirmed: usize,
 }
 
-/// Lets clients on every node add to one set for some time while things go wrong, and counts.
+/// Lets clients on every node add to one set for some time while faults strike, and counts the updates.
 pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) -> Result<Outcome> {
     locks.wait_until_ready()?;
     File::create(locks.path(SET))?;
@@ -95,7 +95,7 @@ pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) 
     })
 }
 
-/// A client: adds one element after the other, and returns those that were acknowledged.
+/// Adds one element after the other as a client does, and returns the acknowledged ones.
 fn work(
     locks: &Locks,
     node: usize,
@@ -129,7 +129,7 @@ fn work(
     Ok(acknowledged)
 }
 
-/// Waits for the last clients, and ends those that take too long.
+/// Waits for the last clients, and kills those that take too long.
 fn end<T>(clients: &[ScopedJoinHandle<'_, T>], locks: &Locks) {
     let deadline = Instant::now() + LAST;
     while !clients.iter().all(ScopedJoinHandle::is_finished) {

@@ -27,7 +27,7 @@ pub enum Fault {
     Carrier(usize),
     /// Nothing gets through, and the station does not notice.
     Cut(usize),
-    /// The segment falls into islands: the island of each port.
+    /// The segment falls into islands. The list has the island of each port.
     Islands(Vec<usize>),
     /// What one station sends does not get to some others, but what they send gets to it.
     OneWay {
@@ -60,14 +60,14 @@ pub enum Fault {
         /// The longest delay.
         delay: Duration,
     },
-    /// The stranger sends malformed frames, valid ones at the wrong time and replays: so many a second.
+    /// The stranger sends malformed frames, valid ones at the wrong time and replays. The number is a rate per second.
     Garbage(u32),
-    /// So many processes that only burn CPU.
+    /// Processes that only burn CPU, and their number.
     Starve(u32),
 }
 
 impl Fault {
-    /// How many words there are for [`Fault::kind`].
+    /// The number of words for [`Fault::kind`].
     pub const KINDS: usize = 16;
 
     /// A fault and how long it lasts.

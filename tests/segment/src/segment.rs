@@ -75,7 +75,7 @@ impl Layout {
         self
     }
 
-    /// Records no frames, for measurements: a recording costs time.
+    /// Records no frames: for measurements, since a recording costs time.
     pub fn without_capture(mut self) -> Self {
         self.is_captured = false;
         self
@@ -198,7 +198,7 @@ impl Segment {
     /// The recording of all frames.
     ///
     /// # Panics
-    /// If the layout wants none.
+    /// If the segment has none ([`Layout::without_capture`]).
     pub fn capture(&self) -> &Capture {
         (self.capture.as_ref()).expect("the segment records its frames")
     }

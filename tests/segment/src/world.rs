@@ -37,7 +37,7 @@ pub fn enter() -> Result<()> {
     enter_in(Turn::alone)
 }
 
-/// Does the same beside tests and other worlds, for what measures no time.
+/// Does the same as [`enter`], but beside tests and other worlds: for programs that measure no time.
 pub fn enter_beside_others() -> Result<()> {
     enter_in(|| Turn::beside_others(usize::MAX))
 }

@@ -43,7 +43,7 @@ fn hashes(frames: &[ring_segment::Seen]) -> Vec<u64> {
         .collect()
 }
 
-/// A peer on each of the first nodes.
+/// Makes a peer on each of the first nodes.
 fn peers<const N: usize>(segment: &Segment) -> Result<[Peer; N]> {
     let peers: Vec<Peer> = (0..N)
         .map(|n| segment.node(n).peer())
@@ -148,7 +148,7 @@ fn the_capture_tells_the_node_that_really_sent() -> Result<()> {
     Ok(())
 }
 
-/// What `ip` says of the second node's link.
+/// Returns the state of the second node's link.
 fn link_of(segment: &Segment) -> Result<String> {
     let ns = segment.node(1).ns();
     ns.ask_ip(&["-brief", "link", "show", "eth0"])

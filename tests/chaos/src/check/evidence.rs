@@ -292,8 +292,8 @@ struct Line {
     late_ns: u64,
 }
 
-/// When a daemon was late, by its log: it says so at most once a second, and then that it was so before. A line cut
-/// short by SIGKILL is left out.
+/// Returns when a daemon was late, by its log. It logs this at most once a second, and the line tells of the time before.
+/// A line that SIGKILL cut short is left out.
 fn read_log(path: &Path, start: Duration) -> Result<Vec<Span>> {
     let file = File::open(path).with_context(|| format!("there is no {}", path.display()))?;
     let mut late = Vec::new();

@@ -48,7 +48,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Since when neither a fault nor the machine's own lateness accounts for what is seen at a time.
+    /// Returns since when neither a fault nor a late machine accounts for the frames at a time.
     fn in_time_since(&self, at: Duration) -> Duration {
         self.lateness.in_time_since(at).max(self.span.from)
     }

@@ -31,7 +31,7 @@ pub(crate) struct WorkerHandle {
     process: Child,
     /// To the worker: a test's name; from it: its verdict. A line each.
     channel: BufReader<UnixStream>,
-    /// What the worker and all that it starts print, and how much of it was read.
+    /// The output of the worker and of its children, and the number of bytes that were read.
     output: (File, u64),
 }
 
@@ -85,7 +85,7 @@ impl WorkerHandle {
         }
     }
 
-    /// The worker's next line.
+    /// Waits for the worker's next line.
     fn listen(&mut self, limit: Duration) -> Result<String> {
         self.channel.get_ref().set_read_timeout(Some(limit))?;
         let mut line = String::new();
@@ -100,7 +100,7 @@ impl WorkerHandle {
         Ok(line)
     }
 
-    /// What was printed since the last call.
+    /// Returns the output since the last call.
     fn printed(&mut self) -> String {
         let (file, read) = &mut self.output;
         let mut printed = Vec::new();

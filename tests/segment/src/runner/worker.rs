@@ -29,7 +29,7 @@ pub(crate) struct Report {
     pub(crate) stalls: usize,
     /// It has failed, and the kernel has kept it from the processors for so long.
     pub(crate) starved: Option<Duration>,
-    /// What was printed meanwhile.
+    /// The output meanwhile.
     #[serde(skip)]
     pub(crate) said: String,
 }
