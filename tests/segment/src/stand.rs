@@ -8,7 +8,7 @@ use pnet::util::MacAddr;
 use crate::daemon::{Binaries, Daemon, Ringd};
 use crate::limit::PATIENCE;
 use crate::peer::Peer;
-use crate::segment::{Layout, Segment};
+use crate::segment::Segment;
 use crate::timing::Timing;
 use crate::wire::{Digest, Message, Seen, Token};
 
@@ -32,20 +32,10 @@ pub struct Stand {
 impl Stand {
     /// Starts the daemon; the peers listen already.
     pub fn new(binaries: Binaries, timing: Timing) -> Result<Self> {
-        Self::with(binaries, timing, Layout::new(3), |ringd| ringd)
+        Self::on(Segment::bridge(3)?, binaries, timing, |ringd| ringd)
     }
 
-    /// The same on another kind of segment, and with further options.
-    pub fn with(
-        binaries: Binaries,
-        timing: Timing,
-        layout: Layout,
-        options: impl FnOnce(Ringd) -> Ringd,
-    ) -> Result<Self> {
-        Self::on(layout.bridge()?, binaries, timing, options)
-    }
-
-    /// The same on a segment of three nodes that is there already.
+    /// The same on a segment of three nodes that is there already, and with further options.
     pub fn on(
         segment: Segment,
         binaries: Binaries,
