@@ -243,7 +243,7 @@ fn memory(program: &Path, tokens: u64) -> Result<()> {
 
 fn sessions(clients: usize) -> Result<()> {
     let servers = server::start(own(), 3, "60s")?;
-    let mut pool = pool::Pool::new(&servers, clients)?;
+    let mut pool = pool::Pool::new(&servers, clients, Duration::from_secs(60))?;
     let took = pool.until("all are live", |pool| pool.live == clients)?;
     println!(
         "{clients} sessions: live after {took:?}, {} KiB resident at the leader",
@@ -259,7 +259,7 @@ fn sessions(clients: usize) -> Result<()> {
 fn take_over(clients: usize) -> Result<()> {
     const HELD: usize = 100;
     let mut servers = server::start(own(), 3, "60s")?;
-    let mut pool = pool::Pool::new(&servers, clients)?;
+    let mut pool = pool::Pool::new(&servers, clients, Duration::from_secs(60))?;
     pool.until("all are live", |pool| pool.live == clients)?;
     for name in 0..HELD {
         pool.request(name);

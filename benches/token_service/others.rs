@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
 use super::exchange::{Etcd, Exchange, Redis};
-use super::server::on_processor;
+use super::server::{Processes, on_processor};
 
 /// How long a service may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -18,19 +18,10 @@ const MEMBERS: usize = 3;
 
 /// Processes that end with this, and where they are spoken to.
 pub(crate) struct Service {
-    processes: Vec<Child>,
+    processes: Processes,
     /// Where each of them listens.
     pub addresses: Vec<SocketAddr>,
     folder: TempDir,
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        for process in &mut self.processes {
-            let _ = process.kill();
-            let _ = process.wait();
-        }
-    }
 }
 
 /// So many addresses with ports that nobody has.
@@ -69,7 +60,7 @@ pub(crate) fn redis(durable: bool) -> Result<Service> {
             .arg(folder.path()),
     )?;
     let service = Service {
-        processes: vec![process],
+        processes: Processes(vec![process]),
         addresses,
         folder,
     };
@@ -85,7 +76,7 @@ pub(crate) fn etcd() -> Result<Service> {
         .map(|(at, peer)| format!("n{at}=http://{peer}"))
         .collect();
     let mut service = Service {
-        processes: Vec::new(),
+        processes: Processes::default(),
         addresses: clients,
         folder,
     };
@@ -106,7 +97,7 @@ pub(crate) fn etcd() -> Result<Service> {
                 .args(["--initial-cluster", &members.join(",")])
                 .args(["--initial-cluster-state", "new"]),
         )?;
-        service.processes.push(process);
+        service.processes.0.push(process);
     }
     first(|| Etcd::connect(service.addresses[0]))?;
     for at in 0..MEMBERS {

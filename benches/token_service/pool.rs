@@ -36,7 +36,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// So many, which log in.
-    pub(crate) fn new(running: &Running, count: usize) -> Result<Self> {
+    pub(crate) fn new(running: &Running, count: usize, client_timeout: Duration) -> Result<Self> {
         let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
         setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
         let mut members = Vec::with_capacity(count);
@@ -46,7 +46,7 @@ impl Pool {
             let port = socket.local_addr()?.port();
             let mut client = Client::new(Options {
                 servers: running.servers.clone(),
-                client_timeout: Duration::from_secs(60),
+                client_timeout,
                 introduction: String::new(),
             });
             client.handle_link(clock::now(), Net::Up { port });
@@ -124,6 +124,12 @@ impl Pool {
     /// The first requests this token.
     pub(crate) fn request_one(&mut self, name: &str) {
         request(&mut self.members[0].client, name);
+    }
+
+    /// Returns the first client with its socket.
+    pub(crate) fn into_first(self) -> Option<(UdpSocket, Client)> {
+        let first = self.members.into_iter().next()?;
+        Some((first.socket, first.client))
     }
 
     /// A server that does not lead.

@@ -1,19 +1,18 @@
 //! A session that is driven by hand, so that nothing of the client's machine is measured.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
-use ring_proto::ftn::client::{Client, Net, Options, Standing};
+use ring_proto::ftn::client::Standing;
 use ring_proto::ftn::{Configuration, Servers};
-use ring_proto::time::Now;
-use ring_proto::{Machine, Sent};
 use ring_runtime::clock;
 use ring_runtime::driver::{Link, ReceiveBatch, TransmitBatch, datagrams};
 use ring_runtime::net::{UdpLink, UdpOptions};
 
 use super::median::median;
+use super::pool::Pool;
 use super::server::Running;
 
 /// About as long as a REQUEST and a GRANT of the round trip.
@@ -40,39 +39,13 @@ pub(crate) struct Session {
 impl Session {
     /// Logs in, by the client's machine.
     pub(crate) fn log_in(running: &Running) -> Result<Self> {
-        let socket = UdpSocket::bind("127.0.0.1:0")?;
-        socket.set_read_timeout(Some(Duration::from_millis(5)))?;
-        let address = socket.local_addr()?;
-        let mut client = Client::new(Options {
-            servers: running.servers.clone(),
-            client_timeout: Duration::from_secs(600),
-            introduction: String::new(),
-        });
-        let port = address.port();
-        client.handle_link(clock::now(), Net::Up { port });
-        let (mut buf, began) = (vec![0; 65_507], Instant::now());
-        let id = loop {
-            if let Standing::Live { session } = client.standing() {
-                break session;
-            }
-            anyhow::ensure!(began.elapsed() < PATIENCE, "no session");
-            while let Some(transmit) = client.poll_transmit(&mut buf) {
-                // The server may not listen yet.
-                let _ = socket.send_to(&buf[..transmit.len], transmit.to);
-                client.handle_sent(clock::now(), transmit.ticket, Sent::Accepted);
-            }
-            while client.poll_event().is_some() {}
-            if let Ok((len, from)) = socket.recv_from(&mut buf) {
-                let now: Now = clock::now();
-                client.handle_message(now, from, &buf[..len], Duration::ZERO);
-            }
-            if client
-                .poll_timeout()
-                .is_some_and(|due| due <= clock::now().monotonic)
-            {
-                client.handle_timeout(clock::now());
-            }
+        let mut pool = Pool::new(running, 1, Duration::from_secs(600))?;
+        pool.until("it is live", |pool| pool.live == 1)?;
+        let (socket, client) = pool.into_first().context("there is one")?;
+        let Standing::Live { session: id } = client.standing() else {
+            bail!("the session was lost");
         };
+        let address = socket.local_addr()?;
         drop(socket);
         let configuration = client.configuration().context("it is live")?.clone();
         let server = running.servers.address(0).context("there is a server")?;

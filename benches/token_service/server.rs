@@ -21,7 +21,7 @@ pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Servers, which end with this.
 pub(crate) struct Running {
     pub servers: Servers,
-    processes: Vec<Child>,
+    processes: Processes,
     _folder: TempDir,
 }
 
@@ -62,7 +62,7 @@ fn start_with(
     drop(sockets);
     let list = folder.path().join("servers");
     fs::write(&list, lines.join("\n"))?;
-    let mut processes = Vec::new();
+    let mut processes = Processes::default();
     for index in 0..count {
         let child = Command::new(program)
             .arg("ftn")
@@ -85,7 +85,7 @@ fn start_with(
             keep_to(0, Pid::from_raw(i32::try_from(child.id())?))?;
             keep_to(1, Pid::from_raw(0))?;
         }
-        processes.push(child);
+        processes.0.push(child);
     }
     Ok(Running {
         servers: read_servers(&list)?,
@@ -106,7 +106,7 @@ fn keep_to(cpu: usize, process: Pid) -> Result<()> {
 
 impl Running {
     fn file(&self, index: usize, name: &str) -> Result<String> {
-        let id = self.processes[index].id();
+        let id = self.processes.0[index].id();
         Ok(fs::read_to_string(format!("/proc/{id}/{name}"))?)
     }
 
@@ -122,20 +122,24 @@ impl Running {
 
     /// The memory that a server has, in bytes.
     pub(crate) fn resident(&self, index: usize) -> Result<u64> {
-        Ok(resident(self.processes[index].id())? * 1024)
+        Ok(resident(self.processes.0[index].id())? * 1024)
     }
 
     /// Kills a server.
     pub(crate) fn kill(&mut self, index: usize) -> Result<()> {
-        self.processes[index].kill()?;
-        self.processes[index].wait()?;
+        self.processes.0[index].kill()?;
+        self.processes.0[index].wait()?;
         Ok(())
     }
 }
 
-impl Drop for Running {
+/// Processes that end with this.
+#[derive(Default)]
+pub(crate) struct Processes(pub Vec<Child>);
+
+impl Drop for Processes {
     fn drop(&mut self) {
-        for process in &mut self.processes {
+        for process in &mut self.0 {
             let _ = process.kill();
             let _ = process.wait();
         }
