@@ -15,25 +15,25 @@ use super::{between, name};
 
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A kind of fault.
+/// A kind of fault: first those of any lock, then those of locks with daemons, then the one that needs `ringctl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Fault {
     /// Nothing goes wrong.
     None,
     /// SIGSTOP for the lock's client (ringctl, etcdctl, flock), not for the command.
     PauseClient,
-    /// SIGSTOP for the process behind ringctl that holds the lock, not for ringctl.
-    PauseKeeper,
-    /// SIGSTOP for the daemon of the node that holds the lock.
-    PauseDaemon,
     /// SIGSTOP for the whole node: command, client, daemon.
     PauseHolder,
-    /// One half of the nodes hears nothing from the other; no link goes down.
-    Cut,
     /// SIGKILL for the lock's client, not for the command.
     KillClient,
+    /// SIGSTOP for the daemon of the node that holds the lock.
+    PauseDaemon,
+    /// One half of the nodes hears nothing from the other; no link goes down.
+    Cut,
     /// SIGKILL for the daemon, which is started again later.
     KillDaemon,
+    /// SIGSTOP for the process behind ringctl that holds the lock, not for ringctl.
+    PauseKeeper,
     /// Any of the faults above, drawn by chance.
     Mixed,
     /// Every fault that means something with the lock, one after the other.

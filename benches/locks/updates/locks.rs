@@ -19,17 +19,6 @@ use crate::rivals::{Server, etcd, wait_for};
 
 /// The file with the output of all clients.
 pub(super) const CLIENTS_LOG: &str = "clients.log";
-/// All faults: first those of any lock, then those of locks with daemons, last the one that needs `ringctl`.
-const FAULTS: [Fault; 8] = [
-    Fault::None,
-    Fault::PauseClient,
-    Fault::PauseHolder,
-    Fault::KillClient,
-    Fault::PauseDaemon,
-    Fault::Cut,
-    Fault::KillDaemon,
-    Fault::PauseKeeper,
-];
 
 /// A lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -56,13 +45,14 @@ impl Lock {
     /// Both times are longer than every timeout. With etcd the timeouts are a session of 2 s and an election of up to
     /// 2 s, with the token service a session of 5 s.
     pub(super) fn trouble(self) -> (&'static [Fault], Range<f64>, f64) {
-        match self {
-            Self::Nothing => (&FAULTS[..1], 1.5..3.0, 1.5),
-            Self::Flock => (&FAULTS[..4], 1.5..3.0, 1.5),
-            Self::Etcd => (&FAULTS[..7], 4.0..6.0, 6.0),
-            Self::Token => (&FAULTS, 6.0..8.0, 7.0),
-            _ => (&FAULTS, 1.5..3.0, 1.5),
-        }
+        let (faults, lasting, longest_work) = match self {
+            Self::Nothing => (1, 1.5..3.0, 1.5),
+            Self::Flock => (4, 1.5..3.0, 1.5),
+            Self::Etcd => (7, 4.0..6.0, 6.0),
+            Self::Token => (8, 6.0..8.0, 7.0),
+            _ => (8, 1.5..3.0, 1.5),
+        };
+        (&Fault::value_variants()[..faults], lasting, longest_work)
     }
 }
 
