@@ -151,18 +151,18 @@ impl News {
                 "the grace is over: sessions of an earlier run no longer come back".to_owned(),
             ),
             Event::SessionBegun { id, address } => {
-                session("session_begun", Level::DEBUG, (*id, *address), "has begun").at(Rate::Session)
+                session("session_begun", Level::DEBUG, (*id, *address), "has begun")
             }
             Event::SessionAdopted { id, address } => {
                 let what = "has come back from an earlier run";
-                session("session_adopted", Level::DEBUG, (*id, *address), what).at(Rate::Session)
+                session("session_adopted", Level::DEBUG, (*id, *address), what)
             }
             Event::SessionExpired { id, address } => {
                 let what = "has ended: its client was silent for too long, and what it held is free";
                 session("session_expired", Level::INFO, (*id, *address), what).at(Rate::Expiry)
             }
             Event::SessionLoggedOut { id, address } => {
-                session("session_logged_out", Level::DEBUG, (*id, *address), "has logged out").at(Rate::Session)
+                session("session_logged_out", Level::DEBUG, (*id, *address), "has logged out")
             }
             Event::SurveyBegun {
                 configuration,
@@ -195,10 +195,7 @@ impl News {
             Event::OtherList { from, signature } => other_list(*from, *signature),
             Event::Dropped { from, kind, reason } => {
                 let kind = kind.map_or_else(|| "a datagram".to_owned(), |kind| kind.to_string());
-                let text = format!("dropped {kind} of {from}: {}", reason.text());
-                Line::new("dropped", Level::DEBUG, text)
-                    .of_address(*from)
-                    .at(Rate::Drop)
+                dropped(*from, &kind, reason.text())
             }
             Event::StorageChanged { failed } => storage_changed(*failed),
             Event::NumberAhead {
@@ -400,7 +397,16 @@ fn session(
     what: &str,
 ) -> Line {
     let text = format!("session {id} of {address} {what}");
-    Line::new(event, level, text).of_session(id, address)
+    Line::new(event, level, text)
+        .of_session(id, address)
+        .at(Rate::Session)
+}
+
+fn dropped(from: SocketAddr, what: &str, why: &str) -> Line {
+    let text = format!("dropped {what} of {from}: {why}");
+    Line::new("dropped", Level::DEBUG, text)
+        .of_address(from)
+        .at(Rate::Drop)
 }
 
 fn reset(tokens_forgotten: usize) -> Line {

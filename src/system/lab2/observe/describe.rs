@@ -279,8 +279,8 @@ pub(crate) fn describe(
                     .with(|keys| (keys.owner, keys.token) = (owner, token))
                     .logged_if(is_logged)
                     .after(Standing {
-                        owner,
                         token,
+                        owner,
                         ..*before
                     }),
             );
@@ -325,8 +325,8 @@ pub(crate) fn describe(
             tell(
                 news!("hand_over_failed", level(L::WARN), "{why}")
                     .with(|keys| {
-                        (keys.receiver, keys.in_a_row, keys.token) =
-                            (Some(to), Some(in_a_row), after.token)
+                        keys.receiver = Some(to);
+                        (keys.in_a_row, keys.token) = (Some(in_a_row), after.token);
                     })
                     .after(after)
                     .counted(&|tally| tally.hand_overs_failed += 1),

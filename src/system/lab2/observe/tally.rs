@@ -100,7 +100,7 @@ impl Observe<Event> for Tally {
     fn observe(&mut self, _now: Now, event: &Event) {
         let (before, failure_timeout) = (Standing::default(), Duration::ZERO);
         describe(event, &before, false, failure_timeout, |it| {
-            (it.count)(self)
+            (it.count)(self);
         });
     }
 }
