@@ -1,6 +1,7 @@
-//! Each event as the log prints it, as watchers get it, and as hooks get it: `announcements.txt` has them all. With
+//! Each event as it is counted, as the log prints it, and as watchers and hooks get it: `announcements.txt` has them all. With
 //! RINGD_WRITE_ANNOUNCEMENTS=1 the test writes that file.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -16,11 +17,12 @@ use ring_proto::lab2::{
 };
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Observe;
+use serde_json::Value;
 
 use super::change::Change;
 use super::health::findings;
 use super::history::History;
-use crate::system::lab2::observe::{Log, captured, describe_trouble};
+use crate::system::lab2::observe::{Log, Tally, captured, describe_trouble};
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 7]);
 const TOKEN: Token = Token {
@@ -87,26 +89,9 @@ fn troubles() -> Vec<Trouble> {
     ]
 }
 
-/// All events of the machine. What is routine stands behind what it repeats.
-fn events() -> Vec<Event> {
-    let terms = |seconds| Terms {
-        patience: Duration::from_secs(seconds),
-        take_timeout: SPAN,
-        expect: None,
-    };
-    let difference = Difference {
-        theirs: terms(4),
-        ours: terms(1),
-    };
-    let (mac, kind, members, author) = (MAC, Kind::Ping, 4, MAC);
-    let stamp = Stamp {
-        name: JobName::new("nightly").expect("a name"),
-        progress: 1,
-        run: 1,
-        runner: MAC,
-        outcome: RunOutcome::Begun,
-        period: SPAN,
-    };
+/// The events that the token's way round the ring has. What is routine stands behind what it repeats.
+fn turns() -> Vec<Event> {
+    let kind = Kind::Ping;
     let owned = |progress, number| Event::OwnerChanged {
         owner: Some(MAC),
         token: Some(Token {
@@ -130,29 +115,7 @@ fn events() -> Vec<Event> {
         in_a_row,
         minted,
     };
-    let refused = |may_use, len, member| Event::DataRefused {
-        len: 1_000,
-        may_use,
-        limit: DataLimit {
-            len,
-            mtu: 576,
-            member,
-        },
-    };
-    let hearing = |deaf, heard_before| Event::HearingChanged { deaf, heard_before };
-    let silent = |others| Event::MemberSilent {
-        mac,
-        quiet: SPAN,
-        others,
-    };
-    let late = |ms| Event::Trouble {
-        trouble: Trouble::AnswerLate {
-            mac,
-            after: Duration::from_millis(ms),
-        },
-        over: false,
-    };
-    let mut all = vec![
+    vec![
         Event::Received { kind },
         Event::Transmitted { kind },
         Event::TransmitFailed { kind },
@@ -160,8 +123,14 @@ fn events() -> Vec<Event> {
             reason: DropReason::Truncated,
         },
         changed(State::Looser, State::Waiter, Reason::TokenHeard),
-        Event::MemberAdded { mac, members },
-        Event::MemberForgotten { mac, members: 1 },
+        Event::MemberAdded {
+            mac: MAC,
+            members: 4,
+        },
+        Event::MemberForgotten {
+            mac: MAC,
+            members: 1,
+        },
         owned(17, 3),
         owned(18, 3),
         owned(1_700_000_000_000_000_000, 4),
@@ -184,6 +153,52 @@ fn events() -> Vec<Event> {
             latency: SPAN,
         },
         Event::ProgressExhausted,
+    ]
+}
+
+/// All other events.
+fn others() -> Vec<Event> {
+    let terms = |seconds| Terms {
+        patience: Duration::from_secs(seconds),
+        take_timeout: SPAN,
+        expect: None,
+    };
+    let difference = Difference {
+        theirs: terms(4),
+        ours: terms(1),
+    };
+    let (mac, kind, author) = (MAC, Kind::Ping, MAC);
+    let stamp = Stamp {
+        name: JobName::new("nightly").expect("a name"),
+        progress: 1,
+        run: 1,
+        runner: MAC,
+        outcome: RunOutcome::Begun,
+        period: SPAN,
+    };
+    let refused = |may_use, len, member| Event::DataRefused {
+        len: 1_000,
+        may_use,
+        limit: DataLimit {
+            len,
+            mtu: 576,
+            member,
+        },
+    };
+    let hearing = |deaf, heard_before| Event::HearingChanged { deaf, heard_before };
+    let silent = |others| Event::MemberSilent {
+        mac,
+        quiet: SPAN,
+        others,
+    };
+    let late = |ms| Event::Trouble {
+        trouble: Trouble::AnswerLate {
+            mac,
+            after: Duration::from_millis(ms),
+        },
+        over: false,
+    };
+    vec![
         refused(false, 485, None),
         refused(true, 1_024, None),
         refused(true, 485, None),
@@ -208,15 +223,27 @@ fn events() -> Vec<Event> {
         Event::TableFull { author },
         late(99),
         late(100),
-    ];
-    for trouble in troubles() {
-        all.extend([false, true].map(|over| Event::Trouble { trouble, over }));
-    }
-    all
+    ]
+}
+
+/// The counters that are not 0.
+fn counts(tally: &Tally) -> BTreeSet<String> {
+    let json = serde_json::to_value(tally.counters(0)).expect("it is JSON");
+    let groups = json.as_object().into_iter().flatten();
+    let counts = groups.flat_map(|(name, value)| match value {
+        Value::Object(group) => group
+            .iter()
+            .map(|(key, count)| (format!("{name}.{key}"), count))
+            .collect(),
+        count => vec![(name.clone(), count)],
+    });
+    let some = counts.filter(|(_, count)| count.as_u64() != Some(0));
+    some.map(|(name, count)| format!("{name}={count}"))
+        .collect()
 }
 
 #[test]
-fn each_event_is_told_in_the_log_to_watchers_and_to_hooks_as_the_file_says() {
+fn each_event_is_counted_and_told_as_the_file_says() {
     let now = Now {
         monotonic: Instant::from_nanos(60_000_000_000),
         wall: 1_700_000_000_000_000_000,
@@ -227,10 +254,19 @@ fn each_event_is_told_in_the_log_to_watchers_and_to_hooks_as_the_file_says() {
         taker: Taker::Stream,
     };
     let mut log = Log::new(true, FAILURE_TIMEOUT);
-    let mut history = History::new(now);
+    let (mut history, mut tally) = (History::new(now), Tally::new());
     let mut told = String::new();
-    for event in events() {
+    let troubles = troubles().into_iter();
+    let troubles =
+        troubles.flat_map(|trouble| [false, true].map(|over| Event::Trouble { trouble, over }));
+    for event in turns().into_iter().chain(others()).chain(troubles) {
         writeln!(told, "{event:?}").expect("a string takes all");
+        let counted = counts(&tally);
+        tally.observe(now, &event);
+        let counted: Vec<_> = counts(&tally).difference(&counted).cloned().collect();
+        if !counted.is_empty() {
+            writeln!(told, "  counts  {}", counted.join(" ")).expect("a string takes all");
+        }
         for line in captured(style, || log.observe(now, &event)) {
             let (_, line) = line.split_once(',').expect("it begins with the time");
             writeln!(told, "  log     {line}").expect("a string takes all");
