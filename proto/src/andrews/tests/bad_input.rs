@@ -1,13 +1,6 @@
 //! No input makes a node crash, allocate without bound, or stop (section 11).
 
-use ring_codec::andrews::MAX_IDS;
-
-use super::base::Base;
-use super::rig::{Rig, address, ip, ms, ring_election, seq};
-use crate::andrews::message::Said;
-use crate::andrews::{Command, NodeList, Options, Outcome, Reason, Rows, Seat};
-use crate::draw::Draw;
-use crate::{Closed, Machine};
+use super::prelude::*;
 
 /// Valid frames and bytes that are nearly valid.
 fn bytes(draw: &mut Draw) -> Vec<u8> {
@@ -21,9 +14,9 @@ fn bytes(draw: &mut Draw) -> Vec<u8> {
         3 => Said::Token(sequence),
         4 => Said::TokenAck(sequence),
         5 => ring_election(&ids),
-        6 => super::rig::candidate(id),
-        7 => super::rig::result(ring_codec::andrews::Method::Bully, id),
-        _ => super::rig::BULLY,
+        6 => candidate(id),
+        7 => result(Method::Bully, id),
+        _ => BULLY,
     };
     let mut bytes = said.encode(draw.below(11));
     if draw.below(4) == 0 {
@@ -110,13 +103,10 @@ fn whatever_comes_in_whatever_order_it_goes_on() {
 #[test]
 fn extreme_numbers_do_no_harm() {
     let base = Base {
-        seat: Seat {
-            id: Some(5),
-            term: u64::MAX,
-        },
+        seat: seat(5, u64::MAX),
         sequence: u64::MAX,
         beat: u64::MAX,
-        ..super::steps::four()
+        ..four()
     };
     let mut rig = Rig::member(2, base);
     rig.given(u64::MAX - 1);
@@ -135,7 +125,7 @@ fn extreme_numbers_do_no_harm() {
 fn a_buffer_grows_with_what_has_come_and_holds_one_frame() {
     let nodes = (1..).take(MAX_IDS).map(|id| (id, address(id)));
     let list = NodeList::new(nodes).expect("it is one");
-    let mut rig = Rig::idle(Options::new(2), list, super::steps::four());
+    let mut rig = Rig::idle(Options::new(2), list, four());
     rig.begin();
     rig.join_up();
     let ids: Vec<u32> = (3..16_000).collect();
@@ -159,21 +149,21 @@ fn a_buffer_grows_with_what_has_come_and_holds_one_frame() {
 
 #[test]
 fn at_most_two_datagrams_leave_for_one_that_comes() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     for from in [1, 2, 3, 7, 8] {
         for said in [
             Said::Join,
             Said::SuccessorRequest,
             Said::Successor(1),
-            super::rig::BULLY,
-            super::rig::OK,
+            BULLY,
+            OK,
         ] {
             rig.run(ms(1500));
             rig.said();
             rig.hear(from, &said);
             let count = rig.said().len();
             assert!(
-                count <= 2 || said == super::rig::BULLY && count <= 5,
+                count <= 2 || said == BULLY && count <= 5,
                 "{said:?} {count}"
             );
         }
@@ -182,8 +172,7 @@ fn at_most_two_datagrams_leave_for_one_that_comes() {
 
 #[test]
 fn a_flood_of_datagrams_does_not_keep_it_from_writing() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.answers = false;
+    let mut rig = Rig::unanswered_five();
     for number in 0..200 {
         rig.hear(1, &Said::Successor(2));
         if number == 50 {

@@ -4,6 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::andrews::{Change, Outcome, Rows, Seat, Work, Write};
 
+/// The coordinator's row.
+pub(crate) const fn seat(id: u32, term: u64) -> Seat {
+    Seat { id: Some(id), term }
+}
+
 /// A post: its sequence, its author's node, and the request that it came with.
 pub(crate) type Post = (u64, u32, u64);
 
@@ -31,10 +36,7 @@ impl Base {
         let next = members.iter().cycle().skip(1);
         Self {
             ring: members.iter().copied().zip(next.copied()).collect(),
-            seat: Seat {
-                id: Some(coordinator),
-                term,
-            },
+            seat: seat(coordinator, term),
             ..Self::default()
         }
     }

@@ -1,13 +1,7 @@
 //! BULLY (section 8).
 
-use std::collections::BTreeMap;
-
-use ring_codec::andrews::Method;
-
-use super::base::Base;
 use super::elections::{from_predecessor, two, with};
-use super::rig::{BULLY, OK, Rig, candidate, list, ms, result};
-use crate::andrews::{Options, Reason, Write};
+use super::prelude::*;
 
 #[test]
 fn bully_asks_all_larger_members_and_wins_without_an_ok() {

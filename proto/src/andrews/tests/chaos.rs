@@ -1,12 +1,6 @@
 //! Whole rings in which things go wrong at random, then stop going wrong (section 12).
 
-use ring_codec::andrews::Method;
-
-use super::base::Base;
-use super::rig::ms;
-use super::world::{Answers, World};
-use crate::andrews::{Answer, Options};
-use crate::draw::Draw;
+use super::prelude::*;
 
 const NODES: u32 = 5;
 
@@ -19,7 +13,7 @@ fn live(seed: u64) {
         ..Options::new(id)
     });
     world.chunk = [1, 7, usize::MAX][draw.below(3) as usize];
-    let mut dead = std::collections::BTreeSet::new();
+    let mut dead = BTreeSet::new();
     for number in 0..30 {
         let id = 1 + draw.below(NODES);
         match draw.below(10) {

@@ -1,20 +1,10 @@
 //! The schedules that the document's own rules do not bear (section 12, and "Differences").
 
-use std::collections::BTreeSet;
-
-use ring_codec::andrews::Method;
-
-use super::base::Base;
-use super::rig::{BULLY, OK, Rig, candidate, ms, result, ring_election, seq};
-use super::steps::four;
-use super::world::{Answers, World};
-use crate::Closed;
-use crate::andrews::message::Said;
-use crate::andrews::{Options, Outcome, Seat, State, Work, Write};
+use super::prelude::*;
 
 /// A node that has looked and waits for what it writes.
 fn about_to_write(id: u32, base: &Base) -> Rig {
-    let mut rig = Rig::idle(Options::new(id), super::rig::list(9), base.clone());
+    let mut rig = Rig::idle(Options::new(id), list(9), base.clone());
     rig.answers = false;
     rig.begin();
     for _ in 0..2 {
@@ -104,7 +94,7 @@ fn a_lost_acknowledgement_leaves_one_token() {
 
 #[test]
 fn a_repeated_successor_request_does_not_remove_the_live_node_behind() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     rig.hear(1, &Said::SuccessorRequest);
     assert_eq!(rig.said(), [(1, Said::Successor(3))]);
     // The answer is lost, and the request comes twice.
@@ -117,7 +107,7 @@ fn a_repeated_successor_request_does_not_remove_the_live_node_behind() {
 
 #[test]
 fn a_repeated_join_does_not_insert_twice() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     rig.hear(7, &Said::Join);
     let before = rig.base.ring.clone();
     rig.hear(7, &Said::Join);
@@ -134,11 +124,7 @@ fn a_predecessor_is_accepted_while_the_old_one_is_silent() {
     let after = world.base.ring[&victim];
     world.part[World::at(victim)] = 1;
     world.stop(victim);
-    assert!(
-        world.until(ms(20_000), |it| it.base.ring.len() == 3),
-        "{}",
-        world.show()
-    );
+    world.expect(ms(20_000), |it| it.base.ring.len() == 3);
     world.run(ms(20_000));
     assert_eq!(
         world.base.ring.len(),
@@ -166,11 +152,7 @@ fn the_predecessor_of_a_failed_coordinator_fails_with_it() {
             .0;
         world.crash(5);
         world.crash(before);
-        assert!(
-            world.until(ms(30_000), |it| it.is_ring() && it.is_led()),
-            "{}",
-            world.show()
-        );
+        world.expect(ms(30_000), |it| it.is_ring() && it.is_led());
     }
 }
 
@@ -179,17 +161,9 @@ fn a_coordinator_that_hangs_with_the_token_is_noticed() {
     let mut world = World::formed(4);
     assert!(world.until(ms(5000), |it| it.rigs[World::at(4)].holds().is_some()));
     world.stop(4);
-    assert!(
-        world.until(ms(30_000), |it| it.is_ring() && it.tokens() == 1),
-        "{}",
-        world.show()
-    );
+    world.expect(ms(30_000), |it| it.is_ring() && it.tokens() == 1);
     world.go_on(4);
-    assert!(
-        world.until(ms(60_000), |it| it.is_ring() && it.is_led()),
-        "{}",
-        world.show()
-    );
+    world.expect(ms(60_000), |it| it.is_ring() && it.is_led());
     world.run(ms(10_000));
     assert_eq!(world.tokens(), 1);
 }
@@ -209,14 +183,11 @@ fn a_coordinator_that_restarts_makes_no_second_token() {
 #[test]
 fn a_slow_coordinator_and_its_deposer_do_not_both_write() {
     let mut base = four();
-    let mut slow = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut slow = Rig::five();
     slow.answers = false;
     slow.hear(7, &Said::Join);
     let job = slow.job();
-    base.seat = Seat {
-        id: Some(3),
-        term: 5,
-    };
+    base.seat = seat(3, 5);
     assert_eq!(base.run(5, &job.work), Outcome::Refused);
 }
 
@@ -232,11 +203,7 @@ fn a_node_that_is_cut_off_but_reaches_the_database_does_not_take_the_ring_apart(
         let removals = world.sum(|rig| rig.machine.counters().removals);
         assert_eq!(removals, 1, "{victim}");
         world.part[World::at(victim)] = 0;
-        assert!(
-            world.until(ms(60_000), |it| it.is_ring() && it.is_led()),
-            "{}",
-            world.show()
-        );
+        world.expect(ms(60_000), |it| it.is_ring() && it.is_led());
     }
 }
 
@@ -248,7 +215,7 @@ fn an_election_whose_starter_dies_does_not_go_round_for_ever() {
     world.rig(starter).drain();
     world.crash(starter);
     world.run(ms(20_000));
-    let kind = ring_codec::andrews::Kind::CoordinatorElection;
+    let kind = Kind::CoordinatorElection;
     let before = world.sum(|rig| rig.machine.counters().sent(kind));
     world.run(ms(20_000));
     assert_eq!(world.sum(|rig| rig.machine.counters().sent(kind)), before);
@@ -268,7 +235,7 @@ fn two_results_at_once_do_not_chase_each_other() {
         rig.receive(stream, before, &result(method, id));
     }
     world.run(ms(20_000));
-    let kind = ring_codec::andrews::Kind::CoordinatorElection;
+    let kind = Kind::CoordinatorElection;
     let before = world.sum(|rig| rig.machine.counters().sent(kind));
     world.run(ms(20_000));
     assert_eq!(world.sum(|rig| rig.machine.counters().sent(kind)), before);
@@ -327,10 +294,7 @@ fn an_election_that_another_method_s_message_has_ended_is_started_again() {
     assert_eq!(rig.machine.counters().elections_started, 1);
     let stream = rig.predecessor();
     rig.answers = true;
-    rig.base.seat = Seat {
-        id: Some(3),
-        term: 9,
-    };
+    rig.base.seat = seat(3, 9);
     rig.receive(stream, 3, &ring_election(&[3]));
     rig.run(ms(3200));
     assert_eq!(rig.base.seat.id, Some(5));
@@ -343,11 +307,7 @@ fn the_winner_dies_before_it_writes() {
     // 4 wins and dies at once, again and again until somebody else has to.
     world.run(ms(300));
     world.crash(4);
-    assert!(
-        world.until(ms(40_000), |it| it.is_ring() && it.is_led()),
-        "{}",
-        world.show()
-    );
+    world.expect(ms(40_000), |it| it.is_ring() && it.is_led());
 }
 
 #[test]
@@ -379,8 +339,7 @@ fn slow_writers_whose_round_is_longer_than_r_use_one_token() {
 
 #[test]
 fn a_cut_off_member_is_not_proved_by_the_acknowledgement_of_its_own_last_token() {
-    let mut rig = Rig::two();
-    rig.run(ms(100));
+    let mut rig = Rig::two_after(100);
     rig.given(seq(4, 9));
     rig.run(ms(50));
     // Later than the last token, and before the cut.
@@ -399,20 +358,18 @@ fn a_claim_on_rows_that_miss_a_joined_node_keeps_it() {
     let seen = base.seat;
     base.ring.insert(3, 4);
     base.ring.insert(4, 5);
-    let change = Some(crate::andrews::Change::Remove { node: 3, after: 2 });
+    let change = Some(Change::Remove { node: 3, after: 2 });
     assert_eq!(
         base.run(2, &Work::Write(Write::Claim { seen, change })),
         Outcome::Done
     );
     assert_eq!(base.ring[&2], 4);
-    let mut rig = Rig::two();
-    rig.run(ms(100));
+    let mut rig = Rig::two_after(100);
     rig.answers = false;
     let (stream, _) = rig.successor();
     rig.end(stream);
     rig.serve_looks();
-    let (stream, _) = rig.successor();
-    rig.gone(stream, Closed::Refused);
+    rig.refuse_successor();
     rig.run(ms(20));
     rig.serve_looks();
     for _ in 0..8 {
@@ -452,7 +409,7 @@ fn a_token_that_was_outrun_does_not_go_round_for_ever_in_a_ring_without_work() {
 fn one_of_two_tokens_that_were_both_taken_back_leads_once_it_meets_the_coordinator() {
     // Each was taken back once: they are as near to each other as before.
     assert_eq!(rounds(8, 4, 0), None);
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     rig.run(ms(20));
     rig.given(seq(4, 100));
     rig.run(ms(60));

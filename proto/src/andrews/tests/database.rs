@@ -1,9 +1,6 @@
 //! The database: slow, gone, its answers late, never or twice (section 7).
 
-use super::rig::{Rig, ms};
-use super::steps::four;
-use crate::andrews::message::Said;
-use crate::andrews::{Change, DatabaseState, Event, Options, Outcome, Seat, Work, Write};
+use super::prelude::*;
 
 fn state(rig: &Rig) -> DatabaseState {
     rig.machine.snapshot().database
@@ -11,8 +8,7 @@ fn state(rig: &Rig) -> DatabaseState {
 
 #[test]
 fn a_statement_that_is_not_answered_in_time_makes_it_slow_and_an_error_gone() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.answers = false;
+    let mut rig = Rig::unanswered_five();
     rig.hear(7, &Said::Join);
     let job = rig.job();
     rig.run(ms(999));
@@ -20,18 +16,14 @@ fn a_statement_that_is_not_answered_in_time_makes_it_slow_and_an_error_gone() {
     rig.run(ms(1));
     assert_eq!(state(&rig), DatabaseState::Slow);
     let slow = DatabaseState::Slow;
-    assert!(
-        rig.events()
-            .contains(&Event::DatabaseChanged { state: slow })
-    );
+    assert!(rig.tells(&Event::DatabaseChanged { state: slow }));
     rig.done(job.id, Outcome::Failed);
     assert_eq!(state(&rig), DatabaseState::Gone);
 }
 
 #[test]
 fn it_is_tried_again_each_poll_and_nothing_is_written_meanwhile() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.answers = false;
+    let mut rig = Rig::unanswered_five();
     rig.hear(7, &Said::Join);
     let job = rig.job();
     rig.done(job.id, Outcome::Failed);
@@ -56,8 +48,7 @@ fn it_is_tried_again_each_poll_and_nothing_is_written_meanwhile() {
 
 #[test]
 fn an_unknown_outcome_is_learned_by_a_look() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.answers = false;
+    let mut rig = Rig::unanswered_five();
     rig.hear(7, &Said::Join);
     let job = rig.job();
     rig.run(ms(1000));
@@ -80,8 +71,7 @@ fn an_unknown_outcome_is_learned_by_a_look() {
 
 #[test]
 fn answers_that_never_come_leave_a_bounded_number_of_jobs() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.answers = false;
+    let mut rig = Rig::unanswered_five();
     rig.run(ms(120_000));
     assert!(rig.jobs.len() <= 6, "{}", rig.jobs.len());
     rig.answers = true;
@@ -95,17 +85,13 @@ fn answers_that_never_come_leave_a_bounded_number_of_jobs() {
 
 #[test]
 fn an_older_look_that_is_answered_late_is_not_believed() {
-    let mut rig = Rig::two();
-    rig.run(ms(1100));
+    let mut rig = Rig::two_after(1100);
     rig.answers = false;
     rig.run(ms(900));
     let old = rig.job();
     let rows = rig.base.rows();
     rig.run(ms(1000));
-    rig.base.seat = Seat {
-        id: Some(3),
-        term: 5,
-    };
+    rig.base.seat = seat(3, 5);
     rig.answers = true;
     rig.run(ms(1000));
     rig.serve();
@@ -118,8 +104,7 @@ fn an_older_look_that_is_answered_late_is_not_believed() {
 
 #[test]
 fn at_most_one_topology_job_and_one_visit_are_in_hand() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.answers = false;
+    let mut rig = Rig::unanswered_five();
     for node in [6, 7, 8, 9] {
         rig.hear(node, &Said::Join);
     }
@@ -130,13 +115,9 @@ fn at_most_one_topology_job_and_one_visit_are_in_hand() {
 
 #[test]
 fn a_write_under_a_term_that_has_changed_is_refused_and_followed_by_a_look() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.answers = false;
+    let mut rig = Rig::unanswered_five();
     rig.hear(7, &Said::Join);
-    rig.base.seat = Seat {
-        id: Some(3),
-        term: 9,
-    };
+    rig.base.seat = seat(3, 9);
     let job = rig.job();
     assert_eq!(rig.base.run(5, &job.work), Outcome::Refused);
     rig.done(job.id, Outcome::Refused);
@@ -159,22 +140,20 @@ fn rows_that_are_no_cycle_do_no_harm() {
 
 #[test]
 fn a_removal_names_who_has_failed_so_that_a_changed_row_refuses_it() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.answers = false;
+    let mut rig = Rig::unanswered_five();
     rig.hear(1, &Said::SuccessorRequest);
     let job = rig.job();
     let change = Change::Remove { node: 2, after: 1 };
     assert_eq!(job.work, Work::Write(Write::Change { term: 4, change }));
-    rig.base.ring = super::base::Base::ring(&[1, 3, 5], 5, 4).ring;
+    rig.base.ring = Base::ring(&[1, 3, 5], 5, 4).ring;
     assert_eq!(rig.base.run(5, &job.work), Outcome::Refused);
 }
 
 #[test]
 fn when_it_answers_again_nothing_is_decided_on_rows_from_before() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.answers = false;
+    let mut rig = Rig::unanswered_five();
     rig.request(1, true);
-    rig.given(super::rig::seq(4, 9));
+    rig.given(seq(4, 9));
     let visit = rig.job();
     assert!(matches!(visit.work, Work::Serve { .. }));
     rig.run(ms(990));
@@ -190,8 +169,7 @@ fn when_it_answers_again_nothing_is_decided_on_rows_from_before() {
 
 #[test]
 fn after_a_failed_write_only_a_write_makes_it_up() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.answers = false;
+    let mut rig = Rig::unanswered_five();
     rig.hear(7, &Said::Join);
     let job = rig.job();
     rig.done(job.id, Outcome::Failed);
@@ -215,13 +193,12 @@ fn after_a_failed_write_only_a_write_makes_it_up() {
     assert_eq!(state(&rig), DatabaseState::Up);
     rig.serve_looks();
     let up = DatabaseState::Up;
-    assert!(rig.events().contains(&Event::DatabaseChanged { state: up }));
+    assert!(rig.tells(&Event::DatabaseChanged { state: up }));
 }
 
 #[test]
 fn a_write_that_is_not_answered_is_a_failed_one_and_a_failed_one_stays_gone() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.answers = false;
+    let mut rig = Rig::unanswered_five();
     rig.hear(7, &Said::Join);
     let first = rig.job();
     rig.run(ms(1000));

@@ -1,22 +1,13 @@
 //! Elections (section 8): what all methods share, and the rules of each.
 
-use ring_codec::andrews::Method;
-
-use super::base::Base;
-use super::rig::{BULLY, Rig, candidate, ip, list, ms, result, ring_election};
-use super::steps::four;
-use super::world::World;
-use crate::andrews::message::Said;
-use crate::andrews::{Options, Reason, Seat, Write};
+use super::prelude::*;
 
 pub(super) const RING: Method = Method::RingBased;
 pub(super) const CHANG: Method = Method::ChangRoberts;
 
 /// Node 2, 100 ms after its start.
 pub(super) fn two() -> Rig {
-    let mut rig = Rig::two();
-    rig.run(ms(100));
-    rig
+    Rig::two_after(100)
 }
 
 pub(super) fn with(method: Method, id: u32, base: Base) -> Rig {
@@ -128,10 +119,7 @@ fn its_own_result_is_won_whenever_it_is_not_dropped() {
         from_predecessor(&mut rig, &result(RING, 2)),
         [result(RING, 2)]
     );
-    let seen = Seat {
-        id: Some(5),
-        term: 4,
-    };
+    let seen = seat(5, 4);
     assert_eq!(rig.written(), [Write::Elected { seen }]);
     from_predecessor(&mut rig, &result(RING, 2));
     assert_eq!(rig.machine.counters().elections_won, 1);
@@ -151,11 +139,8 @@ fn the_result_is_sent_whether_the_database_answers_or_not_and_written_each_poll(
         rig.run(ms(30));
         rig.serve_looks();
         let job = rig.job();
-        assert!(matches!(
-            job.work,
-            crate::andrews::Work::Write(Write::Elected { .. })
-        ));
-        rig.done(job.id, crate::andrews::Outcome::Failed);
+        assert!(matches!(job.work, Work::Write(Write::Elected { .. })));
+        rig.done(job.id, Outcome::Failed);
         rig.run(ms(1000));
     }
     rig.answers = true;
@@ -176,7 +161,7 @@ fn a_row_that_has_changed_is_written_again_up_to_three_times_unless_a_larger_one
                 rig.run(ms(10));
                 continue;
             };
-            if let crate::andrews::Work::Write(Write::Elected { .. }) = job.work {
+            if let Work::Write(Write::Elected { .. }) = job.work {
                 rig.base.seat = Seat {
                     id: Some(if larger { 5 } else { 1 }),
                     term: rig.base.seat.term + 1,
@@ -201,7 +186,7 @@ fn cost(method: Method, nodes: u32, starter: u32) -> u64 {
     world.form();
     world.run(ms(5000));
     let elections = |world: &World| {
-        let kind = ring_codec::andrews::Kind::CoordinatorElection;
+        let kind = Kind::CoordinatorElection;
         world.sum(|rig| rig.machine.counters().sent(kind))
     };
     let before = elections(&world);

@@ -1,10 +1,6 @@
 //! Connections (section 3).
 
-use super::rig::{Fate, Rig, ip, ms, seq};
-use super::steps::four;
-use crate::Closed;
-use crate::andrews::message::Said;
-use crate::andrews::{Event, Loss, Options, Reason, State};
+use super::prelude::*;
 
 #[test]
 fn the_first_frame_must_be_a_hello_for_this_node() {
@@ -89,7 +85,7 @@ fn a_connection_that_does_not_stand_within_connect_timeout_is_no_way_to_the_succ
     rig.run(ms(1));
     assert_eq!(rig.fate(stream), Fate::Closed);
     let why = Loss::NotConnected;
-    assert!(rig.events().contains(&Event::SuccessorLost { id: 3, why }));
+    assert!(rig.tells(&Event::SuccessorLost { id: 3, why }));
     assert_eq!(rig.state(), State::Recovering);
 }
 
@@ -145,7 +141,7 @@ fn a_change_of_successor_waits_for_the_acknowledgement() {
 #[test]
 fn a_ring_of_one_is_connected_to_itself_and_again_after_100_ms() {
     let options = Options::new(2);
-    let mut rig = Rig::with(options, super::base::Base::default());
+    let mut rig = Rig::with(options, Base::default());
     rig.run(ms(20));
     let (stream, to) = rig.successor();
     assert_eq!(to, 2);
@@ -163,18 +159,18 @@ fn a_ring_of_one_is_connected_to_itself_and_again_after_100_ms() {
 fn a_successor_that_does_not_read_counts_as_ended() {
     let big: Vec<u32> = (10..16_000).collect();
     let options = Options::new(2);
-    let nodes = (1..=16_382).map(|id| (id, super::rig::address(id)));
-    let list = crate::andrews::NodeList::new(nodes).expect("it is one");
+    let nodes = (1..=16_382).map(|id| (id, address(id)));
+    let list = NodeList::new(nodes).expect("it is one");
     let mut rig = Rig::idle(options, list, four());
     rig.begin();
     rig.join_up();
     rig.reads = false;
     let (successor, predecessor) = (rig.successor().0, rig.predecessor());
     for _ in 0..16 {
-        rig.receive(predecessor, 1, &super::rig::ring_election(&big));
+        rig.receive(predecessor, 1, &ring_election(&big));
     }
     assert_eq!(rig.fate(successor), Fate::Open);
-    rig.receive(predecessor, 1, &super::rig::ring_election(&big));
+    rig.receive(predecessor, 1, &ring_election(&big));
     assert_eq!(rig.fate(successor), Fate::Closed, "more than 1 MiB waits");
 }
 

@@ -1,15 +1,10 @@
 //! Start and join (section 5).
 
-use super::base::Base;
-use super::rig::{Rig, ms, seq};
-use super::steps::four;
-use crate::Closed;
-use crate::andrews::message::Said;
-use crate::andrews::{Change, Options, Outcome, Seat, State, Work, Write};
+use super::prelude::*;
 
 #[test]
 fn it_prepares_then_looks() {
-    let mut rig = Rig::idle(Options::new(2), super::rig::list(9), four());
+    let mut rig = Rig::idle(Options::new(2), list(9), four());
     rig.answers = false;
     rig.begin();
     let job = rig.job();
@@ -80,10 +75,7 @@ fn no_coordinator_but_members_it_claims_without_proof() {
 #[test]
 fn a_former_life_that_the_row_names_is_claimed_and_makes_no_token() {
     let mut rig = Rig::new(5, four());
-    let seen = Seat {
-        id: Some(5),
-        term: 4,
-    };
+    let seen = seat(5, 4);
     assert_eq!(rig.written(), [Write::Claim { seen, change: None }]);
     rig.run(ms(20));
     assert!(rig.is_coordinator());
@@ -95,7 +87,7 @@ fn a_former_life_that_the_row_names_is_claimed_and_makes_no_token() {
 
 #[test]
 fn a_late_write_of_a_former_life_does_not_make_it_coordinator() {
-    let mut rig = Rig::idle(Options::new(5), super::rig::list(9), four());
+    let mut rig = Rig::idle(Options::new(5), list(9), four());
     rig.answers = false;
     rig.begin();
     for _ in 0..2 {
@@ -124,7 +116,7 @@ fn a_late_write_of_a_former_life_does_not_make_it_coordinator() {
 fn a_claim_that_came_too_late_leaves_the_node_what_the_row_says() {
     let mut base = four();
     base.seat.id = None;
-    let mut rig = Rig::idle(Options::new(4), super::rig::list(9), base);
+    let mut rig = Rig::idle(Options::new(4), list(9), base);
     rig.answers = false;
     rig.begin();
     for _ in 0..2 {
@@ -132,10 +124,7 @@ fn a_claim_that_came_too_late_leaves_the_node_what_the_row_says() {
         let outcome = rig.base.run(4, &job.work);
         rig.done(job.id, outcome);
     }
-    rig.base.seat = Seat {
-        id: Some(1),
-        term: 5,
-    };
+    rig.base.seat = seat(1, 5);
     rig.serve();
     rig.run(ms(20));
     rig.serve();
@@ -206,10 +195,7 @@ fn after_three_joins_without_effect_it_claims_with_proof() {
 fn a_row_that_changes_counts_the_joins_anew() {
     let mut rig = Rig::new(4, four());
     rig.run(ms(1100));
-    rig.base.seat = Seat {
-        id: Some(3),
-        term: 5,
-    };
+    rig.base.seat = seat(3, 5);
     rig.hear(1, &Said::Successor(3));
     rig.run(ms(1300));
     assert_eq!(rig.written(), []);
@@ -223,8 +209,8 @@ fn a_row_that_changes_counts_the_joins_anew() {
 
 #[test]
 fn the_coordinator_puts_a_node_in_behind_a_member_at_random() {
-    let mut places = std::collections::BTreeSet::new();
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut places = BTreeSet::new();
+    let mut rig = Rig::five();
     for _ in 0..60 {
         rig.hear(7, &Said::Join);
         let after = *rig
@@ -256,7 +242,7 @@ fn the_coordinator_puts_a_node_in_behind_a_member_at_random() {
 
 #[test]
 fn a_member_that_joins_again_is_only_answered() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     rig.hear(2, &Said::Join);
     assert_eq!(rig.said(), [(2, Said::Successor(3))]);
     assert_eq!(rig.written(), []);
@@ -265,8 +251,7 @@ fn a_member_that_joins_again_is_only_answered() {
 #[test]
 fn a_failing_write_answers_nothing() {
     for outcome in [Outcome::Refused, Outcome::Failed, Outcome::Unknown] {
-        let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-        rig.answers = false;
+        let mut rig = Rig::unanswered_five();
         rig.hear(7, &Said::Join);
         let job = rig.job();
         assert!(matches!(
@@ -280,8 +265,7 @@ fn a_failing_write_answers_nothing() {
 
 #[test]
 fn a_coordinator_that_is_no_member_puts_itself_in_first() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.answers = false;
+    let mut rig = Rig::unanswered_five();
     rig.base.ring = Base::ring(&[1, 2, 3], 5, 4).ring;
     rig.hear(7, &Said::Successor(1));
     rig.serve_looks();
@@ -302,7 +286,7 @@ fn a_coordinator_that_is_no_member_puts_itself_in_first() {
 
 #[test]
 fn without_members_it_founds() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     rig.base.ring.clear();
     rig.hear(7, &Said::Successor(1));
     rig.run(ms(100));
@@ -334,8 +318,7 @@ fn a_new_member_that_is_larger_starts_an_election_once_both_connections_are_up()
     rig.base.ring.insert(5, 4);
     rig.base.ring.insert(4, 1);
     rig.run(ms(500));
-    let (stream, _) = rig.successor();
-    rig.connected(stream);
+    rig.connect_successor();
     rig.hello(5);
     assert_eq!(rig.machine.counters().elections_started, 0, "a smaller one");
 }

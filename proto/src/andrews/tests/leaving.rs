@@ -1,12 +1,6 @@
 //! Shutdown (section 6), options and the list (section 1).
 
-use std::time::Duration;
-
-use super::rig::{Rig, address, ms, seq};
-use super::steps::four;
-use super::world::World;
-use crate::andrews::message::Said;
-use crate::andrews::{Answer, Command, Event, ListError, NodeList, Options, OptionsError, Outcome};
+use super::prelude::*;
 
 #[test]
 fn it_passes_a_token_and_waits_for_its_acknowledgement() {
@@ -27,12 +21,8 @@ fn it_passes_a_token_and_waits_for_its_acknowledgement() {
     rig.command(Command::ShutDown);
     rig.acknowledge(seq(4, 10));
     assert!(rig.machine.is_finished());
-    assert!(rig.events().contains(&Event::ShutDown));
-    assert!(
-        rig.streams
-            .values()
-            .all(|it| it.fate == super::rig::Fate::Closed)
-    );
+    assert!(rig.tells(&Event::ShutDown));
+    assert!(rig.streams.values().all(|it| it.fate == Fate::Closed));
     assert_eq!(rig.due_at(), None);
 }
 
@@ -50,16 +40,12 @@ fn it_waits_for_ack_timeout_at_most_and_without_a_token_not_at_all() {
     rig.command(Command::ShutDown);
     assert!(rig.machine.is_finished());
     let answer = Answer::Token;
-    assert!(
-        rig.events()
-            .contains(&Event::Answered { request: 1, answer })
-    );
+    assert!(rig.tells(&Event::Answered { request: 1, answer }));
 }
 
 #[test]
 fn work_in_hand_is_ended_first() {
-    let mut rig = Rig::two();
-    rig.run(ms(100));
+    let mut rig = Rig::two_after(100);
     rig.answers = false;
     rig.request(1, true);
     rig.given(seq(4, 9));
@@ -79,13 +65,13 @@ fn its_predecessor_has_it_removed() {
     world.run(ms(600));
     assert!(world.rig(2).machine.is_finished());
     world.crash(2);
-    assert!(world.until(ms(5000), World::is_ring), "{}", world.show());
+    world.expect(ms(5000), World::is_ring);
     assert_eq!(world.tokens(), 1);
 }
 
 #[test]
 fn defaults_are_those_of_the_page_and_no_period_is_zero() {
-    let list = super::rig::list(9);
+    let list = list(9);
     let options = Options::new(2);
     assert_eq!(options.check(&list), Ok(()));
     assert_eq!(options.hold, ms(50));

@@ -1,16 +1,10 @@
 //! Reading the rows (section 4).
 
-use ring_codec::andrews::Method;
-
-use super::rig::{Rig, ms, result, seq};
-use super::steps::four;
-use crate::andrews::message::Said;
-use crate::andrews::{Event, Options, State, Work};
+use super::prelude::*;
 
 /// A member whose jobs wait, after its first poll.
 fn waiting() -> Rig {
-    let mut rig = Rig::two();
-    rig.run(ms(1100));
+    let mut rig = Rig::two_after(1100);
     rig.answers = false;
     rig
 }
@@ -36,8 +30,7 @@ fn at_once_after_what_may_have_changed_them() {
     let causes: [fn(&mut Rig); 6] = [
         |rig| rig.hear(5, &Said::Successor(3)),
         |rig| {
-            let (stream, _) = rig.successor();
-            rig.end(stream);
+            rig.end_successor();
         },
         |rig| rig.hear(5, &result(Method::Bully, 5)),
         |rig| rig.hear(7, &Said::Join),
@@ -78,8 +71,7 @@ fn one_is_in_flight_one_more_is_remembered_and_starts_are_20_ms_apart() {
 
 #[test]
 fn a_node_without_a_successor_that_was_a_member_was_removed() {
-    let mut rig = Rig::two();
-    rig.run(ms(20));
+    let mut rig = Rig::two_after(20);
     rig.given(seq(4, 9));
     let (predecessor, (successor, _)) = (rig.predecessor(), rig.successor());
     rig.base.ring.remove(&2);
@@ -87,9 +79,9 @@ fn a_node_without_a_successor_that_was_a_member_was_removed() {
     rig.hear(5, &Said::Successor(3));
     assert_eq!(rig.state(), State::Joining);
     assert_eq!(rig.holds(), None);
-    assert_eq!(rig.fate(predecessor), super::rig::Fate::Closed);
-    assert_eq!(rig.fate(successor), super::rig::Fate::Closed);
-    assert!(rig.events().contains(&Event::Removed));
+    assert_eq!(rig.fate(predecessor), Fate::Closed);
+    assert_eq!(rig.fate(successor), Fate::Closed);
+    assert!(rig.tells(&Event::Removed));
     let counters = rig.machine.counters();
     assert_eq!((counters.removed, counters.tokens_lost), (1, 1));
     assert_eq!(rig.said(), [(5, Said::Join)]);
@@ -113,7 +105,7 @@ fn with_the_database_gone_the_token_goes_on_where_it_goes() {
     rig.answers = false;
     rig.run(ms(1100));
     while let Some(job) = rig.jobs.pop_front() {
-        rig.done(job.id, crate::andrews::Outcome::Failed);
+        rig.done(job.id, Outcome::Failed);
     }
     for count in 0..20 {
         rig.given(seq(4, 10 + 4 * count));

@@ -5,6 +5,8 @@ pub(super) mod rig;
 pub(super) mod steps;
 mod world;
 
+mod prelude;
+
 mod bad_input;
 mod bully;
 mod chaos;

@@ -1,10 +1,6 @@
 //! Proof of the network (section 6), and claims for want of a token.
 
-use super::rig::{Fate, Rig, ip, ms, seq};
-use super::steps::four;
-use crate::Closed;
-use crate::andrews::message::Said;
-use crate::andrews::{State, Write};
+use super::prelude::*;
 
 /// Node 3, whose successor 5, the coordinator, was lost without a word: nothing has been heard since.
 fn cut_off() -> Rig {
@@ -114,7 +110,7 @@ fn a_refused_probe_is_proof_and_one_that_fails_is_none() {
 
 #[test]
 fn the_coordinator_s_own_removal_needs_proof_or_alone_timeout_since_the_loss() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     let (stream, _) = rig.successor();
     rig.gone(stream, Closed::TimedOut);
     let (stream, _) = rig.successor();
@@ -142,8 +138,7 @@ fn without_a_token_for_2_r_in_one_term_a_member_claims_and_makes_one() {
 
 #[test]
 fn a_token_or_another_term_begins_the_time_anew() {
-    let mut rig = Rig::two();
-    rig.run(ms(5000));
+    let mut rig = Rig::two_after(5000);
     rig.given(seq(4, 9));
     rig.run(ms(60));
     rig.acknowledge(seq(4, 10));

@@ -1,17 +1,12 @@
 //! Failure and recovery (section 6).
 
-use super::rig::{Fate, Rig, ms, seq};
-use super::steps::four;
-use crate::Closed;
-use crate::andrews::message::Said;
-use crate::andrews::{Change, Event, Loss, Options, Outcome, Seat, State, Work, Write};
+use super::prelude::*;
 
 const REMOVE_3: Change = Change::Remove { node: 3, after: 2 };
 
 /// Node 2, whose successor's connection ends, and whose second try is refused.
 fn lost() -> Rig {
-    let mut rig = Rig::two();
-    rig.run(ms(100));
+    let mut rig = Rig::two_after(100);
     let (stream, _) = rig.successor();
     rig.end(stream);
     let (stream, to) = rig.successor();
@@ -23,8 +18,7 @@ fn lost() -> Rig {
 
 #[test]
 fn an_end_of_stream_is_seen_at_once_and_tried_once_more() {
-    let mut rig = Rig::two();
-    rig.run(ms(100));
+    let mut rig = Rig::two_after(100);
     let (first, _) = rig.successor();
     rig.end(first);
     assert_eq!(rig.fate(first), Fate::Closed);
@@ -40,8 +34,7 @@ fn an_end_of_stream_is_seen_at_once_and_tried_once_more() {
 
 #[test]
 fn at_most_one_second_try_per_ack_timeout() {
-    let mut rig = Rig::two();
-    rig.run(ms(100));
+    let mut rig = Rig::two_after(100);
     for _ in 0..2 {
         assert_eq!(rig.state(), State::Member);
         let (stream, _) = rig.successor();
@@ -63,15 +56,11 @@ fn at_most_one_second_try_per_ack_timeout() {
 #[test]
 fn a_reset_and_the_kernel_s_verdict_count_as_an_end() {
     for why in [Closed::Reset, Closed::TimedOut] {
-        let mut rig = Rig::two();
-        rig.run(ms(100));
+        let mut rig = Rig::two_after(100);
         let (stream, _) = rig.successor();
         rig.gone(stream, why);
         let ended = Loss::Ended;
-        assert!(
-            rig.events()
-                .contains(&Event::SuccessorLost { id: 3, why: ended })
-        );
+        assert!(rig.tells(&Event::SuccessorLost { id: 3, why: ended }));
         assert_eq!(rig.state(), State::Member);
     }
 }
@@ -80,8 +69,7 @@ fn a_reset_and_the_kernel_s_verdict_count_as_an_end() {
 fn a_second_try_that_fails_and_a_connect_that_fails_are_failures() {
     assert_eq!(lost().state(), State::Recovering);
     let mut rig = Rig::new(2, four());
-    let (stream, _) = rig.successor();
-    rig.gone(stream, Closed::Refused);
+    rig.refuse_successor();
     rig.run(ms(20));
     assert_eq!(rig.state(), State::Recovering);
 }
@@ -103,12 +91,10 @@ fn a_missing_acknowledgement_is_a_failure() {
 
 #[test]
 fn a_row_that_names_another_is_followed() {
-    let mut rig = Rig::two();
-    rig.run(ms(100));
+    let mut rig = Rig::two_after(100);
     rig.base.ring.remove(&3);
     rig.base.ring.insert(2, 5);
-    let (stream, _) = rig.successor();
-    rig.end(stream);
+    rig.end_successor();
     assert_eq!(rig.successor().1, 5);
     let mut rig = lost();
     rig.base.ring.remove(&3);
@@ -137,10 +123,7 @@ fn it_asks_the_coordinator_every_ack_timeout_after_a_fresh_look_and_claims_after
     while rig.machine.counters().claims == 0 {
         rig.run(ms(50));
     }
-    let seen = Seat {
-        id: Some(5),
-        term: 4,
-    };
+    let seen = seat(5, 4);
     let change = Some(REMOVE_3);
     assert_eq!(rig.written(), [Write::Claim { seen, change }]);
     rig.run(ms(20));
@@ -177,14 +160,10 @@ fn a_failed_coordinator_is_claimed_from_at_once() {
     assert_eq!(to, 5);
     rig.run(ms(100));
     rig.end(stream);
-    let (stream, _) = rig.successor();
-    rig.gone(stream, Closed::Refused);
+    rig.refuse_successor();
     rig.run(ms(20));
     let change = Some(Change::Remove { node: 5, after: 3 });
-    let seen = Seat {
-        id: Some(5),
-        term: 4,
-    };
+    let seen = seat(5, 4);
     assert_eq!(rig.written(), [Write::Claim { seen, change }]);
     assert_eq!(rig.said(), []);
 }
@@ -197,16 +176,12 @@ fn a_claim_that_fails_is_followed_by_a_look() {
     let (stream, _) = rig.successor();
     rig.end(stream);
     rig.serve_looks();
-    let (stream, _) = rig.successor();
-    rig.gone(stream, Closed::Refused);
+    rig.refuse_successor();
     rig.run(ms(20));
     rig.serve_looks();
     let job = rig.job();
     assert!(matches!(job.work, Work::Write(Write::Claim { .. })));
-    rig.base.seat = Seat {
-        id: Some(2),
-        term: 5,
-    };
+    rig.base.seat = seat(2, 5);
     let outcome = rig.base.run(3, &job.work);
     assert_eq!(outcome, Outcome::Refused);
     rig.done(job.id, outcome);
@@ -216,12 +191,11 @@ fn a_claim_that_fails_is_followed_by_a_look() {
 
 #[test]
 fn the_coordinator_removes_its_own_successor() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     let (stream, to) = rig.successor();
     assert_eq!(to, 1);
     rig.end(stream);
-    let (stream, _) = rig.successor();
-    rig.gone(stream, Closed::Refused);
+    rig.refuse_successor();
     rig.run(ms(20));
     let change = Change::Remove { node: 1, after: 5 };
     assert_eq!(rig.written(), [Write::Change { term: 4, change }]);
@@ -234,8 +208,7 @@ fn a_ring_of_two_becomes_one() {
     let mut rig = Rig::coordinator(2, &[1, 2]);
     let (stream, _) = rig.successor();
     rig.end(stream);
-    let (stream, _) = rig.successor();
-    rig.gone(stream, Closed::Refused);
+    rig.refuse_successor();
     rig.run(ms(20));
     assert_eq!(rig.base.ring[&2], 2);
     assert_eq!(rig.successor().1, 2);
@@ -243,7 +216,7 @@ fn a_ring_of_two_becomes_one() {
 
 #[test]
 fn a_successor_request_removes_and_is_answered() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     rig.hear(1, &Said::SuccessorRequest);
     let change = Change::Remove { node: 2, after: 1 };
     assert_eq!(rig.written(), [Write::Change { term: 4, change }]);
@@ -253,7 +226,7 @@ fn a_successor_request_removes_and_is_answered() {
 
 #[test]
 fn of_a_node_that_is_no_member_it_is_a_join() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     rig.hear(7, &Said::SuccessorRequest);
     assert!(rig.base.ring.contains_key(&7));
 }
@@ -272,8 +245,7 @@ fn a_ring_of_one_is_not_removed() {
 
 #[test]
 fn requests_to_a_node_that_is_not_coordinator_make_it_look_only() {
-    let mut rig = Rig::two();
-    rig.run(ms(100));
+    let mut rig = Rig::two_after(100);
     rig.hear(1, &Said::SuccessorRequest);
     rig.hear(7, &Said::Join);
     assert_eq!(rig.said(), []);
@@ -282,7 +254,7 @@ fn requests_to_a_node_that_is_not_coordinator_make_it_look_only() {
 
 #[test]
 fn an_acting_coordinator_starts_elections_while_the_row_says_so() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     let before = rig.machine.counters().elections_started;
     rig.base.acting = true;
     rig.run(ms(4000));
@@ -298,11 +270,8 @@ fn an_acting_coordinator_starts_elections_while_the_row_says_so() {
 
 #[test]
 fn a_deposed_coordinator_writes_nothing() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.base.seat = Seat {
-        id: Some(3),
-        term: 5,
-    };
+    let mut rig = Rig::five();
+    rig.base.seat = seat(3, 5);
     let before = rig.base.clone();
     rig.hear(7, &Said::Join);
     rig.hear(1, &Said::SuccessorRequest);
@@ -314,7 +283,7 @@ fn a_deposed_coordinator_writes_nothing() {
 
 #[test]
 fn the_coordinator_beats_every_poll() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     let before = rig.base.beat;
     rig.run(ms(4000));
     assert_eq!(rig.base.beat - before, 4);
@@ -328,16 +297,14 @@ fn with_default_options_alone_timeout_leaves_room_for_liveness() {
 
 #[test]
 fn nothing_follows_from_a_loss_before_a_look_that_began_after_it() {
-    let mut rig = Rig::two();
-    rig.run(ms(1100));
+    let mut rig = Rig::two_after(1100);
     rig.answers = false;
     rig.hear(5, &Said::Successor(3));
     let early = rig.job();
     let rows = rig.base.rows();
     rig.run(ms(10));
     rig.opens();
-    let (stream, _) = rig.successor();
-    rig.end(stream);
+    rig.end_successor();
     rig.done(early.id, Outcome::Rows(rows));
     assert_eq!(rig.opens(), [], "its rows are older than the loss");
     rig.base.ring.remove(&3);

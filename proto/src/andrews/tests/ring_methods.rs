@@ -1,10 +1,7 @@
 //! RING_BASED and CHANG_ROBERTS (section 8).
 
-use super::base::Base;
 use super::elections::{CHANG, RING, from_predecessor, two, with};
-use super::rig::{Rig, candidate, ms, result, ring_election};
-use crate::andrews::Reason;
-use crate::andrews::message::Said;
+use super::prelude::*;
 
 #[test]
 fn ring_based_the_starter_sends_itself_and_others_append_themselves() {
@@ -105,8 +102,7 @@ fn chang_roberts_a_result_2_t1_or_a_new_successor_end_participation() {
         |rig| {
             let (stream, _) = rig.successor();
             rig.end(stream);
-            let (stream, _) = rig.successor();
-            rig.connected(stream);
+            rig.connect_successor();
             rig.passed();
         },
     ];

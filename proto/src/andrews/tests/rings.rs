@@ -1,11 +1,6 @@
 //! Whole rings (`docs/board.md`, section 12).
 
-use ring_codec::andrews::Method;
-
-use super::base::Base;
-use super::rig::ms;
-use super::world::World;
-use crate::andrews::Options;
+use super::prelude::*;
 
 fn methods() -> [Method; 3] {
     [Method::RingBased, Method::ChangRoberts, Method::Bully]
@@ -19,7 +14,7 @@ fn with(method: Method) -> impl Fn(u32) -> Options {
 }
 
 /// S, for N nodes with default options.
-fn settled(nodes: u32) -> std::time::Duration {
+fn settled(nodes: u32) -> Duration {
     let options = Options::new(1);
     let silence = options.silence(nodes as usize);
     silence * 3
@@ -60,11 +55,7 @@ fn one_crash_after_the_other_heals_within_the_bounds() {
         for victim in [1, 2, 3, 5, 6] {
             world.restart(victim);
         }
-        assert!(
-            world.until(settled(6) + ms(6000), |it| it.is_ring() && it.is_led()),
-            "{}",
-            world.show()
-        );
+        world.expect(settled(6) + ms(6000), |it| it.is_ring() && it.is_led());
     }
 }
 

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use super::base::Base;
 use super::rig::{Rig, ms};
-use crate::StreamId;
-use crate::andrews::Options;
 use crate::andrews::message::Said;
+use crate::andrews::{Event, Options};
+use crate::{Closed, StreamId};
 
 /// The rows that most tests begin with: 1 → 2 → 3 → 5 → 1, coordinator 5 of term 4.
 pub(crate) fn four() -> Base {
@@ -17,6 +17,25 @@ impl Rig {
     /// Node 2 of [`four`], between 1 and 3.
     pub(crate) fn two() -> Self {
         Self::member(2, four())
+    }
+
+    /// The same after so many milliseconds.
+    pub(crate) fn two_after(time: u64) -> Self {
+        let mut rig = Self::two();
+        rig.run(ms(time));
+        rig
+    }
+
+    /// The coordinator of [`four`].
+    pub(crate) fn five() -> Self {
+        Self::coordinator(5, &[1, 2, 3, 5])
+    }
+
+    /// The same, whose database does not answer any more.
+    pub(crate) fn unanswered_five() -> Self {
+        let mut rig = Self::five();
+        rig.answers = false;
+        rig
     }
 
     /// The coordinator of a ring of these members, in this order: of term 4, not acting.
@@ -30,6 +49,23 @@ impl Rig {
         assert_eq!(rig.base.seat.term, 4);
         rig.forget();
         rig
+    }
+
+    pub(crate) fn end_successor(&mut self) {
+        self.end(self.successor().0);
+    }
+
+    pub(crate) fn refuse_successor(&mut self) {
+        self.gone(self.successor().0, Closed::Refused);
+    }
+
+    pub(crate) fn connect_successor(&mut self) {
+        self.connected(self.successor().0);
+    }
+
+    /// Whether it has told of something since the last time.
+    pub(crate) fn tells(&mut self, event: &Event) -> bool {
+        self.events().contains(event)
     }
 
     /// Its predecessor gives it a token, and what it answers.

@@ -1,10 +1,6 @@
 //! Lists that differ, and a coordinator that lives and does not answer (sections 1 and 6).
 
-use super::rig::{Rig, ip, ms};
-use super::steps::four;
-use crate::Closed;
-use crate::andrews::message::Said;
-use crate::andrews::{Change, Event, State, Write};
+use super::prelude::*;
 
 /// Lets time go by in which the coordinator's beat goes on, and another node is heard.
 fn beat(rig: &mut Rig, polls: u32) {
@@ -77,14 +73,13 @@ fn a_coordinator_whose_process_has_ended_is_claimed_from_unless_it_beats_on() {
         rig.answers = false;
         rig.end(stream);
         rig.serve();
-        let (stream, _) = rig.successor();
-        rig.gone(stream, Closed::Refused);
+        rig.refuse_successor();
         rig.run(ms(20));
         rig.serve_looks();
         if !is_ended {
             // The claim has failed, and the coordinator was there all the while.
             let claim = rig.job();
-            rig.done(claim.id, crate::andrews::Outcome::Failed);
+            rig.done(claim.id, Outcome::Failed);
         }
         rig.answers = true;
         if is_ended {
@@ -99,7 +94,7 @@ fn a_coordinator_whose_process_has_ended_is_claimed_from_unless_it_beats_on() {
 
 #[test]
 fn a_member_that_cannot_reach_the_coordinator_is_taken_out_itself() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     rig.hear(3, &Said::SuccessorRequest);
     let change = Change::Remove { node: 3, after: 2 };
     assert_eq!(rig.written(), [Write::Change { term: 4, change }]);
@@ -109,7 +104,7 @@ fn a_member_that_cannot_reach_the_coordinator_is_taken_out_itself() {
 
 #[test]
 fn a_coordinator_that_has_lost_its_successor_and_hears_nobody_does_not_beat() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     rig.run(ms(3000));
     let (stream, _) = rig.successor();
     rig.gone(stream, Closed::TimedOut);
@@ -127,7 +122,7 @@ fn a_coordinator_that_has_lost_its_successor_and_hears_nobody_does_not_beat() {
 fn rows_and_senders_that_the_list_lacks_are_told_of_once() {
     let mut base = four();
     base.nodes = (1..=10).collect();
-    let mut rig = Rig::with(crate::andrews::Options::new(5), base);
+    let mut rig = Rig::with(Options::new(5), base);
     for _ in 0..3 {
         rig.hear_bytes(ip(12), &Said::Join.encode(12));
         // A node of the list, from where it is not.

@@ -1,10 +1,6 @@
 //! The token (section 9).
 
-use super::rig::{Fate, Rig, ms, seq};
-use super::steps::four;
-use crate::Closed;
-use crate::andrews::message::Said;
-use crate::andrews::{Options, Outcome, Reason, State, Write};
+use super::prelude::*;
 
 #[test]
 fn a_token_is_acknowledged_at_once_and_held() {
@@ -43,15 +39,13 @@ fn a_newer_one_replaces_the_one_that_is_held_or_on_the_way() {
         Some(seq(4, 50)),
         "its acknowledgement counts for nothing"
     );
-    let (stream, _) = rig.successor();
-    rig.end(stream);
+    rig.end_successor();
     assert_eq!(rig.holds(), Some(seq(4, 50)), "nor does its loss");
 }
 
 #[test]
 fn a_token_of_an_unknown_term_is_looked_up_first() {
-    let mut rig = Rig::two();
-    rig.run(ms(1100));
+    let mut rig = Rig::two_after(1100);
     rig.answers = false;
     rig.base.seat.term = 5;
     assert_eq!(rig.given(seq(5, 0)), []);
@@ -63,13 +57,11 @@ fn a_token_of_an_unknown_term_is_looked_up_first() {
 
 #[test]
 fn one_above_the_row_or_that_cannot_be_looked_up_is_not_acknowledged() {
-    let mut rig = Rig::two();
-    rig.run(ms(1100));
+    let mut rig = Rig::two_after(1100);
     assert_eq!(rig.given(seq(5, 0)), []);
     assert_eq!(rig.dropped(Reason::FromFuture), 1);
     for outcome in [Some(Outcome::Failed), None] {
-        let mut rig = Rig::two();
-        rig.run(ms(1100));
+        let mut rig = Rig::two_after(1100);
         rig.answers = false;
         rig.base.seat.term = 5;
         assert_eq!(rig.given(seq(5, 0)), []);
@@ -113,8 +105,7 @@ fn lost_before_the_acknowledgement_it_is_held_again_with_a_jump() {
     let ends: [fn(&mut Rig); 3] = [
         |rig| rig.run(ms(500)),
         |rig| {
-            let (stream, _) = rig.successor();
-            rig.end(stream);
+            rig.end_successor();
         },
         |rig| {
             let (stream, _) = rig.successor();
@@ -122,8 +113,7 @@ fn lost_before_the_acknowledgement_it_is_held_again_with_a_jump() {
         },
     ];
     for end in ends {
-        let mut rig = Rig::two();
-        rig.run(ms(100));
+        let mut rig = Rig::two_after(100);
         rig.given(seq(4, 9));
         rig.run(ms(50));
         end(&mut rig);
@@ -158,13 +148,12 @@ fn a_token_never_leaves_its_term() {
     rig.given(last - 1);
     rig.run(ms(50));
     assert_eq!(rig.passed(), [Said::Token(last)]);
-    let (stream, _) = rig.successor();
-    rig.end(stream);
+    rig.end_successor();
     assert_eq!(rig.holds(), None, "taken back");
     assert_eq!(rig.machine.counters().tokens_lost, 1);
     assert_eq!(rig.machine.counters().passes_failed, 1);
 
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     rig.given(last - 2);
     rig.given(last - 1);
     assert_eq!(rig.holds(), Some(last - 1), "lets one of two lead");
@@ -185,7 +174,7 @@ fn without_a_successor_it_is_kept_and_may_be_used() {
 
 #[test]
 fn the_coordinator_that_has_seen_no_token_for_r_makes_one() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     rig.run(ms(4100));
     assert_eq!(rig.written(), []);
     rig.base.sequence = seq(7, 5);
@@ -202,7 +191,7 @@ fn the_coordinator_that_has_seen_no_token_for_r_makes_one() {
 
 #[test]
 fn a_token_that_comes_keeps_the_coordinator_from_making_one() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     for round in 0..10 {
         rig.run(ms(2000));
         rig.given(seq(4, 9 + 4 * round));
@@ -221,10 +210,9 @@ fn r_grows_with_the_members() {
 
 #[test]
 fn a_ring_of_one_passes_the_token_to_itself() {
-    let mut rig = Rig::with(Options::new(2), super::base::Base::default());
+    let mut rig = Rig::with(Options::new(2), Base::default());
     rig.run(ms(20));
-    let (stream, _) = rig.successor();
-    rig.connected(stream);
+    rig.connect_successor();
     rig.hello(2);
     rig.run(ms(50));
     assert_eq!(rig.passed(), [Said::Successor(2), Said::Token(seq(1, 1))]);
@@ -237,17 +225,13 @@ fn a_ring_of_one_passes_the_token_to_itself() {
 
 #[test]
 fn a_late_commit_of_a_new_token_makes_it() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
-    rig.answers = false;
+    let mut rig = Rig::unanswered_five();
     for _ in 0..7 {
         rig.run(ms(1000));
         rig.serve_looks();
     }
     let job = rig.job();
-    assert!(matches!(
-        job.work,
-        crate::andrews::Work::Write(Write::Token { .. })
-    ));
+    assert!(matches!(job.work, Work::Write(Write::Token { .. })));
     rig.run(ms(1500));
     assert_eq!(rig.machine.snapshot().database.name(), "slow");
     let outcome = rig.base.run(5, &job.work);

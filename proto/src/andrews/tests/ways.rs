@@ -1,10 +1,6 @@
 //! What comes over which way (section 2).
 
-use ring_codec::andrews::Method;
-
-use super::rig::{BULLY, Fate, OK, Rig, candidate, ip, ms, result, ring_election, seq};
-use crate::andrews::Reason;
-use crate::andrews::message::Said;
+use super::prelude::*;
 
 #[test]
 fn over_udp_the_ring_s_messages_are_dropped() {
@@ -62,7 +58,7 @@ fn the_token_goes_forwards_and_its_acknowledgement_backwards() {
 
 #[test]
 fn a_datagram_from_nobody_or_from_another_address_or_from_the_receiver_is_dropped() {
-    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let mut rig = Rig::five();
     rig.hear(77, &Said::Join);
     rig.hear_bytes(ip(8), &Said::Join.encode(7));
     rig.hear_bytes(ip(5), &Said::Join.encode(5));
@@ -95,8 +91,7 @@ fn a_malformed_frame_or_one_of_another_sender_closes_a_connection() {
 
 #[test]
 fn whatever_a_successor_names_the_row_is_obeyed() {
-    let mut rig = Rig::two();
-    rig.run(ms(100));
+    let mut rig = Rig::two_after(100);
     rig.hear(5, &Said::Successor(9));
     assert_eq!(rig.successor().1, 3);
     rig.base.ring.insert(2, 4);

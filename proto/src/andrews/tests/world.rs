@@ -1,13 +1,6 @@
 //! Several machines, joined by datagrams and connections that take no time, and one database.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
-use std::time::Duration;
-
-use super::base::Base;
-use super::rig::{Fate, Rig, address, list, ms};
-use crate::andrews::{Answer, Event, Job, Options, Outcome, State};
-use crate::{Closed, StreamId};
+use super::prelude::*;
 
 /// How the database answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,6 +183,11 @@ impl World {
         self.until(time, |_| false);
     }
 
+    #[track_caller]
+    pub(super) fn expect(&mut self, time: Duration, holds: impl Fn(&Self) -> bool) {
+        assert!(self.until(time, holds), "{}", self.show());
+    }
+
     /// Runs until something is so, or the time is over; whether it was so.
     pub(super) fn until(&mut self, time: Duration, is_so: impl Fn(&Self) -> bool) -> bool {
         let end = self.rigs[0].now + time;
@@ -240,7 +238,7 @@ impl World {
         }
         let posts = &self.base.posts;
         assert!(posts.is_sorted_by_key(|(sequence, ..)| sequence));
-        let apart = |pair: &[super::base::Post]| pair[0].0 != pair[1].0 || pair[0].1 == pair[1].1;
+        let apart = |pair: &[Post]| pair[0].0 != pair[1].0 || pair[0].1 == pair[1].1;
         assert!(posts.windows(2).all(apart), "one sequence, two nodes");
     }
 
