@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::Andrews;
 use crate::andrews::message::Said;
-use crate::andrews::ring::Peer;
+use crate::andrews::ring::{Membership, Peer};
 use crate::andrews::{Event, Loss, Reason};
 use crate::time::Instant;
 use crate::{StreamId, StreamOp};
@@ -102,7 +102,7 @@ impl Andrews {
     /// Closes the way to the successor, without a judgement.
     pub(super) fn close_successor(&mut self) {
         let member = self.role.member_mut();
-        if let Some(stream) = member.and_then(|member| member.close()) {
+        if let Some(stream) = member.and_then(Membership::close) {
             self.out.operate(StreamOp::Close(stream));
         }
     }

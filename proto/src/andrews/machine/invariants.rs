@@ -188,7 +188,7 @@ mod tests {
     /// In the order of the invariants, a machine and how it is spoilt.
     const SPOILT: &[Spoilt] = &[
         (Rig::two, |it| {
-            it.role = Role::Joining(Plea::new(it.now, it.now, Verdict::None))
+            it.role = Role::Joining(Plea::new(it.now, it.now, Verdict::None));
         }),
         (Rig::two, |it| it.office = Some(Office::new(it.now, false))),
         (Rig::two, |it| _ = member(it).close()),
@@ -207,7 +207,7 @@ mod tests {
             it.proof.opened(stream, it.now);
         }),
         (Rig::two, |it| {
-            it.inbound.predecessor_mut().unwrap().set_id(9)
+            it.inbound.predecessor_mut().unwrap().set_id(9);
         }),
         (Rig::two, |it| it.proof.spoil()),
         (Rig::two, |it| _ = it.strangers.note_rows([1].into())),

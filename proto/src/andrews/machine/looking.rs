@@ -120,7 +120,7 @@ impl Andrews {
             (Role::Joining(_), true) => self.enter(Role::Member(Membership::new())),
             (Role::Starting(_), true) => self.enter(Role::Member(Membership::default())),
             (Role::Starting(_), false) => {
-                self.enter(Role::Joining(Plea::new(now, read_at, Verdict::None)))
+                self.enter(Role::Joining(Plea::new(now, read_at, Verdict::None)));
             }
         }
         self.follow_row();

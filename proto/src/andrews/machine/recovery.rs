@@ -58,10 +58,8 @@ impl Andrews {
         let coordinator = view.seat().id.filter(|&id| id != own);
         let count = u32::try_from(view.len()).unwrap_or(u32::MAX);
         let first = self.draw.below(count) as usize;
-        let others = view.members().skip(first).chain(view.members().take(first));
-        let other = others
-            .filter(|&id| id != own && Some(id) != coordinator)
-            .next();
+        let mut others = view.members().skip(first).chain(view.members().take(first));
+        let other = others.find(|&id| id != own && Some(id) != coordinator);
         for id in coordinator.into_iter().chain(other) {
             if self.list.address(id).is_some() {
                 self.proof.want(id);

@@ -27,7 +27,7 @@ impl Andrews {
             id: self.options.id,
             state: self.role.state(),
             coordinator: view.and_then(|view| view.seat().id),
-            acting: view.is_some_and(|view| view.acting()),
+            acting: view.is_some_and(View::acting),
             term: view.map_or(0, |view| view.seat().term),
             members: view.map_or_else(Vec::new, View::in_order),
             successor: self.role.successor().map(Peer::id),

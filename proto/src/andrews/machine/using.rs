@@ -69,7 +69,7 @@ impl Andrews {
 
     /// Whether the rows say that a newer token was used: this one never can be.
     fn is_outrun(&self, sequence: u64) -> bool {
-        let used = self.view.as_ref().map(|view| view.sequence());
+        let used = self.view.as_ref().map(View::sequence);
         used.is_some_and(|used| sequence < used)
     }
 

@@ -24,6 +24,9 @@ struct Stranger {
     reader: FrameReader,
 }
 
+/// The sender and what it says, as soon as it is complete, or why it is refused.
+type FirstFrame = Result<Option<(u32, Said)>, Reason>;
+
 #[derive(Debug, Default)]
 pub(crate) struct Inbound {
     strangers: BTreeMap<StreamId, Stranger>,
@@ -55,14 +58,13 @@ impl Inbound {
         victim
     }
 
-    /// Bytes of a connection that has not said hello, if it is one: where it comes from, and its first frame as soon as that is
-    /// complete.
+    /// Bytes of a connection that has not said hello, if it is one: where it comes from, and its first frame.
     pub(crate) fn first_frame(
         &mut self,
         id: StreamId,
         bytes: &mut &[u8],
         now: Instant,
-    ) -> Option<(IpAddr, Result<Option<(u32, Said)>, Reason>)> {
+    ) -> Option<(IpAddr, FirstFrame)> {
         let stranger = self.strangers.get_mut(&id)?;
         let first = bytes.get(1).copied();
         let frame = stranger.reader.next(bytes, now);

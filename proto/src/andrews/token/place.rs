@@ -69,6 +69,8 @@ pub(crate) enum Use {
 }
 
 /// What decides on the next use of a token.
+// Five questions that have nothing to do with each other.
+#[expect(clippy::struct_excessive_bools)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Demand {
     /// Requests wait.
