@@ -1,4 +1,15 @@
-//! The machine: one place that composes the others.
+//! The machine: it owns the parts, tells each what happens, and does what follows. Only here two parts meet.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `datagrams`, `streams`, `connections`, `outbox` | what comes in and goes out |
+//! | `looking`, `writing`, `outcomes` | the rows: read, decided on, written |
+//! | `succession`, `recovery` | following the own row, and asking for another |
+//! | `using`, `serving` | the token, and the requests that wait for it |
+//! | `coordinating`, `electing` | what a coordinator does, and how it is elected |
+//! | `leaving` | ending |
+//! | `status`, `strangers` | what others see of the machine |
+//! | `invariants` | what must always hold |
 
 mod connections;
 mod coordinating;

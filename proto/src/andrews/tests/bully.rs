@@ -16,7 +16,7 @@ fn bully_asks_all_larger_members_and_wins_without_an_ok() {
         rig.said(),
         [(1, mine.clone()), (3, mine.clone()), (5, mine)]
     );
-    assert_eq!(rig.machine.counters().elections_won, 1);
+    assert_eq!(rig.counters().elections_won, 1);
     rig.run(ms(20));
     assert!(matches!(rig.written()[..], [Write::Elected { .. }]));
 }
@@ -84,7 +84,7 @@ fn bully_a_smaller_winner_is_bullied_once_per_t1() {
     rig.run(ms(1500));
     rig.hear(7, &result(Method::Bully, 7));
     rig.hear(4, &result(Method::Bully, 4));
-    assert!(!rig.machine.snapshot().election.ongoing);
+    assert!(!rig.snapshot().election.ongoing);
 }
 
 #[test]

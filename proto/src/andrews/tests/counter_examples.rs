@@ -8,9 +8,7 @@ fn about_to_write(id: u32, base: &Base) -> Rig {
     rig.answers = false;
     rig.begin();
     for _ in 0..2 {
-        let job = rig.job();
-        let outcome = rig.base.run(id, &job.work);
-        rig.done(job.id, outcome);
+        rig.serve_next();
     }
     rig
 }
@@ -132,7 +130,7 @@ fn a_predecessor_is_accepted_while_the_old_one_is_silent() {
         "{after} and those behind it stay: {}",
         world.show()
     );
-    assert_eq!(world.sum(|rig| rig.machine.counters().removals), 1);
+    assert_eq!(world.sum(|rig| rig.counters().removals), 1);
 }
 
 #[test]
@@ -177,7 +175,7 @@ fn a_coordinator_that_restarts_makes_no_second_token() {
     rig.run(ms(60));
     rig.acknowledge(seq(5, 41));
     rig.run(ms(4000));
-    assert_eq!(rig.machine.counters().tokens_made, 0);
+    assert_eq!(rig.counters().tokens_made, 0);
 }
 
 #[test]
@@ -200,7 +198,7 @@ fn a_node_that_is_cut_off_but_reaches_the_database_does_not_take_the_ring_apart(
         let rest: BTreeSet<u32> = world.base.ring.keys().copied().collect();
         assert_eq!(rest.len(), 4, "{victim}: {}", world.show());
         assert!(!rest.contains(&victim));
-        let removals = world.sum(|rig| rig.machine.counters().removals);
+        let removals = world.sum(|rig| rig.counters().removals);
         assert_eq!(removals, 1, "{victim}");
         world.part[World::at(victim)] = 0;
         world.expect(ms(60_000), |it| it.is_ring() && it.is_led());
@@ -216,9 +214,9 @@ fn an_election_whose_starter_dies_does_not_go_round_for_ever() {
     world.crash(starter);
     world.run(ms(20_000));
     let kind = Kind::CoordinatorElection;
-    let before = world.sum(|rig| rig.machine.counters().sent(kind));
+    let before = world.sum(|rig| rig.counters().sent(kind));
     world.run(ms(20_000));
-    assert_eq!(world.sum(|rig| rig.machine.counters().sent(kind)), before);
+    assert_eq!(world.sum(|rig| rig.counters().sent(kind)), before);
 }
 
 #[test]
@@ -236,9 +234,9 @@ fn two_results_at_once_do_not_chase_each_other() {
     }
     world.run(ms(20_000));
     let kind = Kind::CoordinatorElection;
-    let before = world.sum(|rig| rig.machine.counters().sent(kind));
+    let before = world.sum(|rig| rig.counters().sent(kind));
     world.run(ms(20_000));
-    assert_eq!(world.sum(|rig| rig.machine.counters().sent(kind)), before);
+    assert_eq!(world.sum(|rig| rig.counters().sent(kind)), before);
     assert!(world.is_led());
 }
 
@@ -291,7 +289,7 @@ fn an_election_that_another_method_s_message_has_ended_is_started_again() {
     };
     let mut rig = Rig::member_with(options, base);
     rig.run(ms(2100));
-    assert_eq!(rig.machine.counters().elections_started, 1);
+    assert_eq!(rig.counters().elections_started, 1);
     let stream = rig.predecessor();
     rig.answers = true;
     rig.base.seat = seat(3, 9);
@@ -317,16 +315,16 @@ fn an_idle_round_that_takes_longer_than_the_token_timeout_makes_no_tokens() {
         ..Options::new(id)
     });
     world.form();
-    let before = world.sum(|rig| rig.machine.counters().tokens_made);
+    let before = world.sum(|rig| rig.counters().tokens_made);
     world.run(ms(60_000));
-    assert_eq!(world.sum(|rig| rig.machine.counters().tokens_made), before);
+    assert_eq!(world.sum(|rig| rig.counters().tokens_made), before);
     assert_eq!(world.tokens(), 1);
 }
 
 #[test]
 fn slow_writers_whose_round_is_longer_than_r_use_one_token() {
     let mut world = World::formed(8);
-    let before = world.sum(|rig| rig.machine.counters().tokens_made);
+    let before = world.sum(|rig| rig.counters().tokens_made);
     world.answers = Answers::After(ms(900));
     for number in 0..60 {
         for id in 1..=8 {
@@ -334,7 +332,7 @@ fn slow_writers_whose_round_is_longer_than_r_use_one_token() {
         }
         world.run(ms(1000));
     }
-    assert_eq!(world.sum(|rig| rig.machine.counters().tokens_made), before);
+    assert_eq!(world.sum(|rig| rig.counters().tokens_made), before);
 }
 
 #[test]
@@ -348,7 +346,7 @@ fn a_cut_off_member_is_not_proved_by_the_acknowledgement_of_its_own_last_token()
         rig.base.beat += 1;
         rig.run(ms(1000));
     }
-    assert_eq!(rig.machine.counters().claims, 0);
+    assert_eq!(rig.counters().claims, 0);
 }
 
 #[test]
@@ -396,7 +394,7 @@ fn a_token_that_was_outrun_does_not_go_round_for_ever_in_a_ring_without_work() {
     rig.hear(5, &Said::Successor(5));
     rig.run(ms(30));
     assert_eq!(rig.holds(), None);
-    assert_eq!(rig.machine.counters().tokens_lost, 1);
+    assert_eq!(rig.counters().tokens_lost, 1);
     // Another of that kind is acknowledged, for its giver is not to blame, and goes no further.
     assert_eq!(rig.given(seq(4, 30)), [Said::TokenAck(seq(4, 30))]);
     assert_eq!(rig.holds(), None);

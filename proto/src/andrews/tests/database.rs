@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 fn state(rig: &Rig) -> DatabaseState {
-    rig.machine.snapshot().database
+    rig.snapshot().database
 }
 
 #[test]
@@ -59,12 +59,12 @@ fn an_unknown_outcome_is_learned_by_a_look() {
     rig.answers = true;
     rig.run(ms(100));
     assert_eq!(state(&rig), DatabaseState::Up);
-    assert_eq!(rig.machine.snapshot().members.len(), 5);
+    assert_eq!(rig.snapshot().members.len(), 5);
     rig.done(job.id, outcome.clone());
     rig.done(job.id, outcome);
     rig.done(9999, Outcome::Refused);
     rig.run(ms(100));
-    assert_eq!(rig.machine.snapshot().members.len(), 5);
+    assert_eq!(rig.snapshot().members.len(), 5);
     rig.hear(7, &Said::Join);
     assert_eq!(rig.said().len(), 1, "a repeat is answered");
 }
@@ -96,10 +96,10 @@ fn an_older_look_that_is_answered_late_is_not_believed() {
     rig.run(ms(1000));
     rig.serve();
     rig.run(ms(100));
-    assert_eq!(rig.machine.snapshot().coordinator, Some(3));
+    assert_eq!(rig.snapshot().coordinator, Some(3));
     rig.answers = false;
     rig.done(old.id, Outcome::Rows(rows));
-    assert_eq!(rig.machine.snapshot().coordinator, Some(3));
+    assert_eq!(rig.snapshot().coordinator, Some(3));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn rows_that_are_no_cycle_do_no_harm() {
     for id in 1..=9 {
         let mut rig = Rig::with(Options::new(id), base.clone());
         rig.run(ms(30));
-        let members = rig.machine.snapshot().members;
+        let members = rig.snapshot().members;
         assert_eq!(members.len(), 5, "{members:?}");
     }
 }
@@ -230,9 +230,7 @@ fn a_node_that_only_reads_tries_to_write_when_the_beat_stands_still() {
                 let job = rig.job();
                 rig.done(job.id, Outcome::Failed);
             } else {
-                let job = rig.job();
-                let outcome = rig.base.run(2, &job.work);
-                rig.done(job.id, outcome);
+                rig.serve_next();
             }
         }
     }

@@ -27,7 +27,7 @@ pub(super) fn from_predecessor(rig: &mut Rig, said: &Said) -> Vec<Said> {
 }
 
 fn method(rig: &Rig) -> Method {
-    rig.machine.snapshot().election.method
+    rig.snapshot().election.method
 }
 
 #[test]
@@ -40,9 +40,9 @@ fn a_message_of_another_method_replaces_the_handler() {
     assert_eq!(method(&rig), Method::Bully);
     from_predecessor(&mut rig, &result(RING, 5));
     assert_eq!(method(&rig), RING);
-    assert!(!rig.machine.snapshot().election.ongoing, "timers cancelled");
+    assert!(!rig.snapshot().election.ongoing, "timers cancelled");
     rig.run(ms(3000));
-    assert_eq!(rig.machine.counters().elections_won, 0);
+    assert_eq!(rig.counters().elections_won, 0);
 }
 
 #[test]
@@ -59,17 +59,17 @@ fn the_largest_starts_one_when_the_row_has_named_another_for_2_t1() {
     let base = Base::ring(&[1, 2, 3, 5], 3, 4);
     let mut rig = Rig::member(5, base);
     rig.run(ms(1900));
-    assert_eq!(rig.machine.counters().elections_started, 0);
+    assert_eq!(rig.counters().elections_started, 0);
     rig.run(ms(200));
-    assert_eq!(rig.machine.counters().elections_started, 1);
+    assert_eq!(rig.counters().elections_started, 1);
     rig.run(ms(1800));
     assert_eq!(
-        rig.machine.counters().elections_started,
+        rig.counters().elections_started,
         1,
         "not twice within 2 × T1"
     );
     rig.run(ms(200));
-    assert_eq!(rig.machine.counters().elections_started, 2);
+    assert_eq!(rig.counters().elections_started, 2);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn its_own_result_is_won_whenever_it_is_not_dropped() {
     let seen = seat(5, 4);
     assert_eq!(rig.written(), [Write::Elected { seen }]);
     from_predecessor(&mut rig, &result(RING, 2));
-    assert_eq!(rig.machine.counters().elections_won, 1);
+    assert_eq!(rig.counters().elections_won, 1);
     assert!(!rig.base.acting);
 }
 
@@ -187,7 +187,7 @@ fn cost(method: Method, nodes: u32, starter: u32) -> u64 {
     world.run(ms(5000));
     let elections = |world: &World| {
         let kind = Kind::CoordinatorElection;
-        world.sum(|rig| rig.machine.counters().sent(kind))
+        world.sum(|rig| rig.counters().sent(kind))
     };
     let before = elections(&world);
     world.rig(starter).machine.elect();

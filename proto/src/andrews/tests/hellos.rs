@@ -69,10 +69,10 @@ fn once_connected_it_says_hello_and_waits_for_no_answer() {
     let mut rig = Rig::new(2, four());
     let (stream, to) = rig.successor();
     assert_eq!(to, 3);
-    assert_eq!(rig.machine.snapshot().successor, None);
+    assert_eq!(rig.snapshot().successor, None);
     rig.connected(stream);
     assert_eq!(rig.frames(stream), [Said::Successor(3)]);
-    assert_eq!(rig.machine.snapshot().successor, Some(3));
+    assert_eq!(rig.snapshot().successor, Some(3));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_change_of_successor_waits_for_the_acknowledgement() {
     assert_eq!(rig.successor().1, 3);
     rig.acknowledge(seq(4, 10));
     assert_eq!(rig.successor().1, 4);
-    assert_eq!(rig.machine.counters().passes_failed, 0);
+    assert_eq!(rig.counters().passes_failed, 0);
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn a_node_without_a_successor_that_was_a_member_was_removed() {
     assert_eq!(rig.fate(predecessor), Fate::Closed);
     assert_eq!(rig.fate(successor), Fate::Closed);
     assert!(rig.tells(&Event::Removed));
-    let counters = rig.machine.counters();
+    let counters = rig.counters();
     assert_eq!((counters.removed, counters.tokens_lost), (1, 1));
     assert_eq!(rig.said(), [(5, Said::Join)]);
 }
@@ -114,7 +114,7 @@ fn with_the_database_gone_the_token_goes_on_where_it_goes() {
         rig.acknowledge(seq(4, 11 + 4 * count));
     }
     assert_eq!(rig.state(), State::Member);
-    assert_eq!(rig.machine.snapshot().database.name(), "gone");
+    assert_eq!(rig.snapshot().database.name(), "gone");
 }
 
 #[test]

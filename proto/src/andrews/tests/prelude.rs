@@ -1,7 +1,7 @@
 //! What most tests need.
 
 pub(super) use std::collections::{BTreeMap, BTreeSet, VecDeque};
-pub(super) use std::net::{IpAddr, SocketAddr};
+pub(super) use std::net::SocketAddr;
 pub(super) use std::time::Duration;
 
 pub(super) use ring_codec::andrews::{Kind, MAX_IDS, Method};
@@ -12,11 +12,10 @@ pub(super) use super::rig::{
 };
 pub(super) use super::steps::four;
 pub(super) use super::world::{Answers, World};
-pub(super) use crate::andrews::message::{Ballot, Said};
+pub(super) use crate::andrews::message::Said;
 pub(super) use crate::andrews::{
-    Answer, Change, Command, DatabaseState, Event, Job, ListError, Listening, Loss, NodeList,
-    Options, OptionsError, Outcome, Reason, Request, Rows, Seat, State, Work, Write,
+    Answer, Change, Command, DatabaseState, Event, Job, ListError, Loss, NodeList, Options,
+    OptionsError, Outcome, Reason, Rows, Seat, State, Work, Write,
 };
 pub(super) use crate::draw::Draw;
-pub(super) use crate::time::{Instant, Now};
-pub(super) use crate::{Closed, Machine, StreamEvent, StreamId};
+pub(super) use crate::{Closed, Machine, StreamId};

@@ -115,7 +115,7 @@ fn the_coordinator_s_own_removal_needs_proof_or_alone_timeout_since_the_loss() {
     rig.gone(stream, Closed::TimedOut);
     let (stream, _) = rig.successor();
     rig.gone(stream, Closed::Failed);
-    let removals = |rig: &Rig| rig.machine.counters().removals;
+    let removals = |rig: &Rig| rig.counters().removals;
     rig.run(ms(4900));
     assert_eq!(removals(&rig), 0);
     rig.run(ms(700));
@@ -133,7 +133,7 @@ fn without_a_token_for_2_r_in_one_term_a_member_claims_and_makes_one() {
         rig.written()[..],
         [Write::Claim { change: None, .. }, Write::Token { .. }, ..]
     ));
-    assert_eq!(rig.machine.counters().tokens_made, 1, "at once");
+    assert_eq!(rig.counters().tokens_made, 1, "at once");
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn it_asks_the_coordinator_every_ack_timeout_after_a_fresh_look_and_claims_after
     assert_eq!(rig.written(), []);
     rig.run(ms(501));
     assert_eq!(rig.written(), [], "a beat is late only after two polls");
-    while rig.machine.counters().claims == 0 {
+    while rig.counters().claims == 0 {
         rig.run(ms(50));
     }
     let seen = seat(5, 4);
@@ -129,9 +129,9 @@ fn it_asks_the_coordinator_every_ack_timeout_after_a_fresh_look_and_claims_after
     rig.run(ms(20));
     assert_eq!(rig.successor().1, 5);
     assert!(rig.is_coordinator() && rig.base.acting);
-    assert_eq!(rig.machine.counters().claims, 1);
+    assert_eq!(rig.counters().claims, 1);
     assert_eq!(
-        rig.machine.counters().elections_started,
+        rig.counters().elections_started,
         1,
         "and starts an election"
     );
@@ -221,7 +221,7 @@ fn a_successor_request_removes_and_is_answered() {
     let change = Change::Remove { node: 2, after: 1 };
     assert_eq!(rig.written(), [Write::Change { term: 4, change }]);
     assert_eq!(rig.said(), [(1, Said::Successor(3))]);
-    assert_eq!(rig.machine.counters().removals, 1);
+    assert_eq!(rig.counters().removals, 1);
 }
 
 #[test]
@@ -255,17 +255,14 @@ fn requests_to_a_node_that_is_not_coordinator_make_it_look_only() {
 #[test]
 fn an_acting_coordinator_starts_elections_while_the_row_says_so() {
     let mut rig = Rig::five();
-    let before = rig.machine.counters().elections_started;
+    let before = rig.counters().elections_started;
     rig.base.acting = true;
     rig.run(ms(4000));
-    let started = rig.machine.counters().elections_started - before;
+    let started = rig.counters().elections_started - before;
     assert_eq!(started, 2, "every 2 × T1");
     rig.base.acting = false;
     rig.run(ms(4000));
-    assert_eq!(
-        rig.machine.counters().elections_started - before - started,
-        0
-    );
+    assert_eq!(rig.counters().elections_started - before - started, 0);
 }
 
 #[test]

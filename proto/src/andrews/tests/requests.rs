@@ -54,7 +54,7 @@ fn work_that_waits_is_done_in_one_transaction_and_the_token_is_passed() {
         [(1, done(seq(4, 9))), (2, done(seq(4, 9)))]
     );
     assert_eq!(rig.passed(), [Said::Token(seq(4, 10))]);
-    assert_eq!(rig.machine.counters().posts, 1);
+    assert_eq!(rig.counters().posts, 1);
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn a_visit_answers_64_in_order_and_256_wait() {
         rig.request(id, true);
     }
     assert_eq!(answers(&mut rig), [(256, Answer::Crowded)]);
-    assert_eq!(rig.machine.snapshot().waiting, 256);
+    assert_eq!(rig.snapshot().waiting, 256);
     rig.given(seq(4, 9));
     let ids: Vec<u64> = answers(&mut rig).into_iter().map(|(id, _)| id).collect();
     assert_eq!(ids, (0..64).collect::<Vec<_>>());
     assert_eq!(rig.passed(), [Said::Token(seq(4, 10))]);
-    assert_eq!(rig.machine.snapshot().waiting, 192);
+    assert_eq!(rig.snapshot().waiting, 192);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn after_database_timeout_the_token_goes_on_and_the_outcome_is_unknown() {
     rig.acknowledge(seq(4, 10));
     rig.done(job.id, Outcome::Done);
     assert_eq!(answers(&mut rig), [], "it was answered");
-    assert_eq!(rig.machine.counters().posts, 1);
+    assert_eq!(rig.counters().posts, 1);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_refused_guard_is_no_answer_and_costs_the_token() {
     rig.done(job.id, Outcome::Refused);
     assert_eq!(answers(&mut rig), []);
     assert_eq!(rig.holds(), None);
-    assert_eq!(rig.machine.counters().tokens_lost, 1);
+    assert_eq!(rig.counters().tokens_lost, 1);
     rig.run(ms(20));
     rig.serve();
     rig.answers = true;
@@ -141,7 +141,7 @@ fn a_request_waits_for_the_token_for_request_timeout() {
     assert_eq!(answers(&mut rig), []);
     rig.run(ms(1));
     assert_eq!(answers(&mut rig), [(1, Answer::Token)]);
-    assert_eq!(rig.machine.snapshot().waiting, 0);
+    assert_eq!(rig.snapshot().waiting, 0);
 }
 
 #[test]

@@ -11,8 +11,8 @@ use ring_codec::{StreamState, Streamed};
 use super::base::Base;
 use crate::andrews::message::{Ballot, Said};
 use crate::andrews::{
-    Andrews, Command, Event, Job, Listening, NodeList, Options, Outcome, Reason, Request, State,
-    Work, Write,
+    Andrews, Command, Counters, Event, Job, Listening, NodeList, Options, Outcome, Reason, Request,
+    Snapshot, State, Work, Write,
 };
 use crate::time::{Instant, Now, nanos};
 use crate::{Closed, JobOp, Machine, Sent, StreamEvent, StreamId, StreamOp};
@@ -160,6 +160,14 @@ impl Rig {
         self.machine.standing().is_coordinator
     }
 
+    pub(crate) fn counters(&self) -> &Counters {
+        self.machine.counters()
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.machine.snapshot()
+    }
+
     pub(crate) fn instant(&self) -> Instant {
         Instant::from_nanos(nanos(self.now))
     }
@@ -263,6 +271,13 @@ impl Rig {
         self.jobs.pop_front().expect("there is one")
     }
 
+    /// Has the job done that was started first and waits.
+    pub(crate) fn serve_next(&mut self) {
+        let job = self.job();
+        let outcome = self.base.run(self.id, &job.work);
+        self.done(job.id, outcome);
+    }
+
     /// Has looks and beats done, until a job of another kind waits.
     pub(crate) fn serve_looks(&mut self) {
         while let Some(job) = self.jobs.front() {
@@ -272,9 +287,7 @@ impl Rig {
             ) {
                 return;
             }
-            let job = self.job();
-            let outcome = self.base.run(self.id, &job.work);
-            self.done(job.id, outcome);
+            self.serve_next();
         }
     }
 

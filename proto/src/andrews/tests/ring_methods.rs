@@ -39,7 +39,7 @@ fn ring_based_it_ends_at_the_first_node_that_finds_itself() {
         [result(RING, 2)],
         "of the list"
     );
-    assert_eq!(rig.machine.counters().elections_won, 1);
+    assert_eq!(rig.counters().elections_won, 1);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn chang_roberts_its_own_candidacy_has_won() {
         from_predecessor(&mut rig, &candidate(2)),
         [result(CHANG, 2)]
     );
-    assert_eq!(rig.machine.counters().elections_won, 1);
+    assert_eq!(rig.counters().elections_won, 1);
     assert_eq!(from_predecessor(&mut rig, &candidate(2)), []);
 }
 

@@ -32,7 +32,7 @@ fn all_live_nodes_form_one_ring_with_one_token_and_the_largest_as_coordinator() 
             world.run(ms(20_000));
             assert!(world.is_ring() && world.is_led(), "{}", world.show());
             assert_eq!(world.tokens(), 1, "{}", world.show());
-            assert_eq!(world.sum(|rig| rig.machine.counters().removed), 0);
+            assert_eq!(world.sum(|rig| rig.counters().removed), 0);
         }
     }
 }

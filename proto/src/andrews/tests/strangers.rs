@@ -24,7 +24,7 @@ fn a_newcomer_that_nobody_answers_claims_nothing_while_the_beat_moves() {
     assert_eq!(rig.state(), State::Joining);
     assert!(rig.said().len() > 30, "it asks on");
     assert_eq!(unanswered(&mut rig), 1, "it says so once");
-    assert_eq!(rig.machine.snapshot().unanswered, Some(5));
+    assert_eq!(rig.snapshot().unanswered, Some(5));
     // Two polls and database-timeout, and what a step waits for.
     rig.run(ms(2400));
     assert_eq!(rig.written(), []);
@@ -144,12 +144,12 @@ fn rows_and_senders_that_the_list_lacks_are_told_of_once() {
         let count = told.iter().filter(|it| **it == event).count();
         assert_eq!(count, 1, "{event:?}");
     }
-    let snapshot = rig.machine.snapshot();
+    let snapshot = rig.snapshot();
     assert_eq!(snapshot.unknown_rows, [10]);
     assert_eq!(snapshot.unknown_senders, [(2, ip(13)), (12, ip(12))]);
     rig.base.nodes.remove(&10);
     rig.run(ms(6000));
-    let snapshot = rig.machine.snapshot();
+    let snapshot = rig.snapshot();
     assert!(snapshot.unknown_rows.is_empty() && snapshot.unknown_senders.is_empty());
 }
 

@@ -7,7 +7,7 @@ fn a_token_is_acknowledged_at_once_and_held() {
     let mut rig = Rig::two();
     assert_eq!(rig.given(seq(4, 9)), [Said::TokenAck(seq(4, 9))]);
     assert_eq!(rig.holds(), Some(seq(4, 9)));
-    assert_eq!(rig.machine.snapshot().token.sequence, seq(4, 9));
+    assert_eq!(rig.snapshot().token.sequence, seq(4, 9));
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn a_newer_one_replaces_the_one_that_is_held_or_on_the_way() {
     rig.given(seq(4, 9));
     rig.given(seq(4, 30));
     assert_eq!(rig.holds(), Some(seq(4, 30)));
-    assert_eq!(rig.machine.counters().tokens_lost, 1);
+    assert_eq!(rig.counters().tokens_lost, 1);
     rig.run(ms(50));
     assert_eq!(rig.passed(), [Said::Token(seq(4, 31))]);
     rig.given(seq(4, 50));
@@ -119,7 +119,7 @@ fn lost_before_the_acknowledgement_it_is_held_again_with_a_jump() {
         end(&mut rig);
         let sequence = seq(4, 10) + (1 << 16);
         assert_eq!(rig.holds(), Some(sequence));
-        assert_eq!(rig.machine.snapshot().token.sequence, sequence);
+        assert_eq!(rig.snapshot().token.sequence, sequence);
         rig.base.ring.remove(&3);
         rig.base.ring.insert(2, 5);
         rig.run(ms(1000));
@@ -142,7 +142,7 @@ fn a_token_never_leaves_its_term() {
     assert!(rig.machine.may_use_token());
     rig.run(ms(50));
     assert_eq!((rig.passed(), rig.holds()), (vec![], None), "passed on");
-    assert_eq!(rig.machine.counters().tokens_lost, 1);
+    assert_eq!(rig.counters().tokens_lost, 1);
 
     let mut rig = Rig::two();
     rig.given(last - 1);
@@ -150,8 +150,8 @@ fn a_token_never_leaves_its_term() {
     assert_eq!(rig.passed(), [Said::Token(last)]);
     rig.end_successor();
     assert_eq!(rig.holds(), None, "taken back");
-    assert_eq!(rig.machine.counters().tokens_lost, 1);
-    assert_eq!(rig.machine.counters().passes_failed, 1);
+    assert_eq!(rig.counters().tokens_lost, 1);
+    assert_eq!(rig.counters().passes_failed, 1);
 
     let mut rig = Rig::five();
     rig.given(last - 2);
@@ -198,7 +198,7 @@ fn a_token_that_comes_keeps_the_coordinator_from_making_one() {
         rig.run(ms(50));
         rig.acknowledge(seq(4, 10 + 4 * round));
     }
-    assert_eq!(rig.machine.counters().tokens_made, 0);
+    assert_eq!(rig.counters().tokens_made, 0);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_ring_of_one_passes_the_token_to_itself() {
     assert_eq!(rig.holds(), Some(seq(1, 1)));
     rig.acknowledge(seq(1, 1));
     assert_eq!(rig.holds(), Some(seq(1, 1)));
-    assert_eq!(rig.machine.counters().tokens_lost, 0);
+    assert_eq!(rig.counters().tokens_lost, 0);
 }
 
 #[test]
@@ -233,16 +233,12 @@ fn a_late_commit_of_a_new_token_makes_it() {
     let job = rig.job();
     assert!(matches!(job.work, Work::Write(Write::Token { .. })));
     rig.run(ms(1500));
-    assert_eq!(rig.machine.snapshot().database.name(), "slow");
+    assert_eq!(rig.snapshot().database.name(), "slow");
     let outcome = rig.base.run(5, &job.work);
     rig.done(job.id, outcome.clone());
     assert_eq!(rig.holds(), Some(seq(5, 0)));
     rig.done(job.id, outcome);
-    assert_eq!(
-        rig.machine.counters().tokens_made,
-        1,
-        "a second answer is none"
-    );
+    assert_eq!(rig.counters().tokens_made, 1, "a second answer is none");
 }
 
 #[test]

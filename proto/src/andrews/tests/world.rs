@@ -145,7 +145,7 @@ impl World {
         let live = self.live();
         live.iter().copied().eq(self.base.ring.keys().copied())
             && live.iter().all(|&id| {
-                let snapshot = self.rigs[Self::at(id)].machine.snapshot();
+                let snapshot = self.rigs[Self::at(id)].snapshot();
                 snapshot.state == State::Member && snapshot.successor == Some(self.base.ring[&id])
             })
     }
@@ -170,7 +170,7 @@ impl World {
     }
 
     pub(super) fn show(&self) -> String {
-        let nodes = self.rigs.iter().map(|rig| rig.machine.snapshot());
+        let nodes = self.rigs.iter().map(Rig::snapshot);
         format!(
             "{:?} {:?} {:#?}",
             self.base.ring,
