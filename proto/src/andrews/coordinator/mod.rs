@@ -1,5 +1,5 @@
 //! What a node does as coordinator.
 
-mod office;
+mod duties;
 
-pub(crate) use office::{Office, Petition};
+pub(crate) use duties::{Duties, MemberRequest};

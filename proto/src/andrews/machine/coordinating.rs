@@ -1,13 +1,13 @@
 //! What the coordinator does with what it is asked (`docs/board.md`, sections 5 and 6).
 
 use super::Andrews;
-use crate::andrews::coordinator::Petition;
+use crate::andrews::coordinator::MemberRequest;
 use crate::andrews::message::Said;
 use crate::andrews::{Change, Write};
 
 impl Andrews {
     pub(super) fn on_join(&mut self, from: u32) {
-        let (Some(office), Some(view)) = (&mut self.office, &self.view) else {
+        let (Some(duties), Some(view)) = (&mut self.duties, &self.view) else {
             return self.database.want_look();
         };
         match view.successor(from) {
@@ -15,46 +15,46 @@ impl Andrews {
             Some(successor) => {
                 self.out.send(&self.list, from, &Said::Successor(successor));
             }
-            None => office.ask(from, Petition::Join),
+            None => duties.ask(from, MemberRequest::Join),
         }
     }
 
     pub(super) fn on_successor_request(&mut self, from: u32) {
         let (now, own) = (self.now, self.options.id);
-        let (Some(office), Some(view)) = (&mut self.office, &self.view) else {
+        let (Some(duties), Some(view)) = (&mut self.duties, &self.view) else {
             return self.database.want_look();
         };
         let Some(failed) = view.successor(from) else {
-            return office.ask(from, Petition::Join);
+            return duties.ask(from, MemberRequest::Join);
         };
-        let is_repeat = office.has_removed_for(from, now, self.options.ack_timeout);
+        let is_repeat = duties.has_removed_for(from, now, self.options.ack_timeout);
         if is_repeat || failed == from {
             return self.out.send(&self.list, from, &Said::Successor(failed));
         }
-        office.ask(
+        duties.ask(
             from,
             if failed == own {
-                Petition::Leave
+                MemberRequest::Leave
             } else {
-                Petition::Remove(failed)
+                MemberRequest::Remove(failed)
             },
         );
     }
 
     /// What the coordinator writes for others.
-    pub(super) fn next_petition(&mut self) -> Option<Write> {
+    pub(super) fn next_member_request(&mut self) -> Option<Write> {
         let own = self.options.id;
         loop {
-            let (node, petition) = self.office.as_mut()?.next_petition()?;
+            let (node, request) = self.duties.as_mut()?.next_member_request()?;
             let view = self.view.as_ref()?;
             let (term, successor) = (view.seat().term, view.successor(node));
-            let change = match (petition, successor) {
-                (Petition::Join, None) => self.insertion(node),
-                (Petition::Leave, Some(successor)) if successor == own => {
+            let change = match (request, successor) {
+                (MemberRequest::Join, None) => self.insertion(node),
+                (MemberRequest::Leave, Some(successor)) if successor == own => {
                     let after = view.predecessor(node);
                     after.map(|after| Change::Remove { node, after })
                 }
-                (Petition::Remove(failed), Some(successor)) if failed == successor => {
+                (MemberRequest::Remove(failed), Some(successor)) if failed == successor => {
                     let after = node;
                     Some(Change::Remove {
                         node: failed,
@@ -66,7 +66,7 @@ impl Andrews {
                     self.out.send(&self.list, node, &Said::Successor(successor));
                     None
                 }
-                (Petition::Remove(_) | Petition::Leave, None) => None,
+                (MemberRequest::Remove(_) | MemberRequest::Leave, None) => None,
             };
             if let Some(change) = change {
                 return Some(Write::Change { term, change });

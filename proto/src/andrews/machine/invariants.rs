@@ -47,7 +47,7 @@ const INVARIANTS: &[Invariant] = &[
     ("the node that the row names is coordinator", |it| {
         let named = it.view.as_ref().and_then(|view| view.seat().id);
         let has_decided = !matches!(it.role, Role::Starting(_));
-        it.office.is_some() == (has_decided && named == Some(it.options.id))
+        it.duties.is_some() == (has_decided && named == Some(it.options.id))
     }),
     ("a member has a way to its successor", |it| {
         !it.is_running() || it.role.member().is_none_or(Membership::has_way)
@@ -123,7 +123,7 @@ const INVARIANTS: &[Invariant] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::andrews::coordinator::Office;
+    use crate::andrews::coordinator::Duties;
     use crate::andrews::message::Ballot;
     use crate::andrews::ring::{Plea, Verdict};
     use crate::andrews::tests::base::Base;
@@ -190,7 +190,7 @@ mod tests {
         (Rig::two, |it| {
             it.role = Role::Joining(Plea::new(it.now, it.now, Verdict::None));
         }),
-        (Rig::two, |it| it.office = Some(Office::new(it.now, false))),
+        (Rig::two, |it| it.duties = Some(Duties::new(it.now, false))),
         (Rig::two, |it| _ = member(it).close()),
         (Rig::two, |it| member(it).fail(5)),
         (Rig::two, |it| member(it).rest()),

@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use super::Andrews;
-use crate::andrews::coordinator::Office;
+use crate::andrews::coordinator::Duties;
 use crate::andrews::database::View;
-use crate::andrews::ring::Membership;
-use crate::andrews::ring::Role;
-use crate::andrews::ring::{Plea, Verdict};
+use crate::andrews::ring::{Membership, Plea, Role, Verdict};
 use crate::andrews::{DatabaseState, Event, Reason, Rows};
 use crate::time::Instant;
 
@@ -21,8 +19,8 @@ impl Andrews {
         self.tell_database();
         if self.database.poll(now, options.poll) {
             self.watch.on_poll();
-            if let Some(office) = &mut self.office {
-                office.on_poll();
+            if let Some(duties) = &mut self.duties {
+                duties.on_poll();
             }
         }
     }
@@ -108,10 +106,10 @@ impl Andrews {
         }
         if seat.id == Some(own) {
             let is_overdue = self.watch.take_makes_token();
-            self.office
-                .get_or_insert_with(|| Office::new(now, is_overdue));
+            self.duties
+                .get_or_insert_with(|| Duties::new(now, is_overdue));
         } else {
-            self.office = None;
+            self.duties = None;
         }
         let is_member = view.is_member(own);
         match (&self.role, is_member) {

@@ -37,7 +37,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::andrews::coordinator::Office;
+use crate::andrews::coordinator::Duties;
 use crate::andrews::database::{Database, View, Watch};
 use crate::andrews::diagnostics::Strangers;
 use crate::andrews::election::{Elections, Victory};
@@ -73,7 +73,7 @@ pub struct Andrews {
     watch: Watch,
     strangers: Strangers,
     /// While the row names this node.
-    office: Option<Office>,
+    duties: Option<Duties>,
     token: Token,
     requests: Requests,
     elections: Elections,
@@ -108,7 +108,7 @@ impl Andrews {
             view: None,
             watch: Watch::default(),
             strangers: Strangers::default(),
-            office: None,
+            duties: None,
             token: Token::new(),
             requests: Requests::default(),
             elections: Elections::new(options.election),

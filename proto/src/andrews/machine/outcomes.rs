@@ -119,8 +119,8 @@ impl Andrews {
             Change::Remove { node, after } => {
                 let next = view.successor(after);
                 self.on_node_removed(node);
-                if let Some(office) = &mut self.office {
-                    office.removed_for(after, now, self.options.ack_timeout);
+                if let Some(duties) = &mut self.duties {
+                    duties.removed_for(after, now, self.options.ack_timeout);
                 }
                 if let Some(next) = next.filter(|_| after != own) {
                     self.out.send(&self.list, after, &Said::Successor(next));

@@ -23,7 +23,7 @@ impl Andrews {
             read_at: view.read_at(),
             seat: view.seat(),
             beat: view.beat(),
-            is_coordinator: self.office.is_some(),
+            is_coordinator: self.duties.is_some(),
             failed,
             is_still,
             is_alone,

@@ -13,7 +13,7 @@ impl Andrews {
         Standing {
             state: self.role.state(),
             coordinator: self.view.as_ref().and_then(|view| view.seat().id),
-            is_coordinator: self.office.is_some(),
+            is_coordinator: self.duties.is_some(),
             may_use: self.may_use_token(),
         }
     }

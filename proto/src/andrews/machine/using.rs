@@ -51,7 +51,7 @@ impl Andrews {
             return;
         }
         let members = self.view.as_ref().map_or(0, View::len);
-        let sequence = self.token.taken(sequence, members, self.office.is_some());
+        let sequence = self.token.taken(sequence, members, self.duties.is_some());
         self.hold_token(sequence);
         self.out.event(Event::TokenHeld { sequence });
     }
@@ -62,8 +62,8 @@ impl Andrews {
         if let Some(sequence) = self.token.hold(sequence, until, self.now) {
             self.token_lost(sequence);
         }
-        if let Some(office) = &mut self.office {
-            office.token_seen();
+        if let Some(duties) = &mut self.duties {
+            duties.token_seen();
         }
     }
 

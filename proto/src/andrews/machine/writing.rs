@@ -1,11 +1,9 @@
 //! What is written next (`docs/board.md`, sections 5 to 9).
 
 use super::Andrews;
-use crate::andrews::database::Try;
-use crate::andrews::database::View;
+use crate::andrews::database::{Try, View};
 use crate::andrews::election::Victory;
-use crate::andrews::ring::Membership;
-use crate::andrews::ring::Role;
+use crate::andrews::ring::{Membership, Role};
 use crate::andrews::{Change, Seat, Work, Write};
 use crate::time::Instant;
 
@@ -32,7 +30,7 @@ impl Andrews {
 
     fn next_write(&mut self) -> Option<Write> {
         let seat = self.view.as_ref()?.seat();
-        let is_coordinator = self.office.is_some();
+        let is_coordinator = self.duties.is_some();
         match self.role {
             Role::Starting(_) => return self.entry(),
             Role::Joining(_) if is_coordinator => return self.own_insertion(),
@@ -43,7 +41,7 @@ impl Andrews {
             .or_else(|| self.elected())
             .or_else(|| self.claim_for_silence())
             .or_else(|| self.new_token())
-            .or_else(|| self.next_petition())
+            .or_else(|| self.next_member_request())
             .or_else(|| self.beat())
             .or_else(|| self.try_to_write())
     }
@@ -103,7 +101,7 @@ impl Andrews {
         let removal = failed.map(|node| Change::Remove { node, after: own });
         let view = self.view.as_ref()?;
         let seen = view.seat();
-        if self.office.is_some() {
+        if self.duties.is_some() {
             let term = seen.term;
             return removal.map(|change| Write::Change { term, change });
         }
@@ -141,7 +139,7 @@ impl Andrews {
 
     /// When a member that has seen no token claims.
     fn silence_due(&self) -> Option<Instant> {
-        if self.office.is_some() || self.role.member().is_none() {
+        if self.duties.is_some() || self.role.member().is_none() {
             return None;
         }
         let since = self.watch.seat_since();
@@ -164,12 +162,12 @@ impl Andrews {
 
     /// When the coordinator makes a token.
     fn make_due(&self) -> Option<Instant> {
-        let office = self.office.as_ref()?;
+        let duties = self.duties.as_ref()?;
         if !self.token.is_away() || self.role.member().is_none() {
             return None;
         }
         let seen = self.token.seen(self.now);
-        Some(office.token_due(seen, self.silence()))
+        Some(duties.token_due(seen, self.silence()))
     }
 
     /// A coordinator that has lost its successor and hears no node does not show that it lives: it is to be replaced.
@@ -179,14 +177,14 @@ impl Andrews {
         if lost_at.is_some_and(|since| !self.proof.is_there_since(since)) {
             return None;
         }
-        let is_due = self.office.as_mut()?.take_beat_due();
+        let is_due = self.duties.as_mut()?.take_beat_due();
         is_due.then_some(Write::Beat { term })
     }
 
     /// A node that only reads learns by a beat that stands still that the database may be one that can be read alone.
     fn try_to_write(&mut self) -> Option<Write> {
         let is_still = self.is_beat_still(self.options.still_timeout());
-        let is_due = is_still && self.office.is_none();
+        let is_due = is_still && self.duties.is_none();
         (is_due && self.watch.take_try_due()).then_some(Write::Try)
     }
 

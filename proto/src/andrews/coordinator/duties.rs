@@ -7,7 +7,7 @@ use crate::time::Instant;
 
 /// What a node has asked of the coordinator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Petition {
+pub(crate) enum MemberRequest {
     /// A place in the ring.
     Join,
     /// That its successor be taken out: the one that it had when it asked.
@@ -17,7 +17,7 @@ pub(crate) enum Petition {
 }
 
 #[derive(Debug)]
-pub(crate) struct Office {
+pub(crate) struct Duties {
     /// When this node became coordinator.
     since: Instant,
     /// Whether a token was missed for so long already that one is made at once.
@@ -26,18 +26,18 @@ pub(crate) struct Office {
     /// When somebody was last taken out for a node.
     removals: BTreeMap<u32, Instant>,
     /// One a node.
-    petitions: BTreeMap<u32, Petition>,
+    requests: BTreeMap<u32, MemberRequest>,
     served: u32,
 }
 
-impl Office {
+impl Duties {
     pub(crate) const fn new(since: Instant, is_overdue: bool) -> Self {
         Self {
             since,
             is_overdue,
             is_beat_due: false,
             removals: BTreeMap::new(),
-            petitions: BTreeMap::new(),
+            requests: BTreeMap::new(),
             served: 0,
         }
     }
@@ -50,18 +50,18 @@ impl Office {
         std::mem::replace(&mut self.is_beat_due, false)
     }
 
-    pub(crate) fn ask(&mut self, node: u32, petition: Petition) {
-        self.petitions.insert(node, petition);
+    pub(crate) fn ask(&mut self, node: u32, request: MemberRequest) {
+        self.requests.insert(node, request);
     }
 
     /// The next that was asked, in turns.
-    pub(crate) fn next_petition(&mut self) -> Option<(u32, Petition)> {
-        let after = self.petitions.range(self.served.saturating_add(1)..).next();
+    pub(crate) fn next_member_request(&mut self) -> Option<(u32, MemberRequest)> {
+        let after = self.requests.range(self.served.saturating_add(1)..).next();
         let node = after
-            .or(self.petitions.first_key_value())
+            .or(self.requests.first_key_value())
             .map(|(&id, _)| id)?;
         self.served = node;
-        Some((node, self.petitions.remove(&node)?))
+        Some((node, self.requests.remove(&node)?))
     }
 
     /// Whether somebody was taken out for a node less than `period` ago.
