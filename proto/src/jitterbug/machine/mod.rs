@@ -161,11 +161,43 @@ impl Jitterbug {
         self.tell_use();
     }
 
-    /// What comes after every input.
-    fn end_input(&mut self) {
+    /// Takes an input, which does nothing to a node that has ended.
+    fn input<T: Default>(&mut self, now: Now, act: impl FnOnce(&mut Self) -> T) -> T {
+        self.advance_clock(now);
+        let outcome = if self.is_finished {
+            T::default()
+        } else {
+            act(self)
+        };
         self.settle();
         #[cfg(debug_assertions)]
         self.check_invariants();
+        outcome
+    }
+
+    fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Done { job, outcome } => {
+                let ended = self.data.done(job, outcome, self.options.max_data);
+                self.on_ended(ended);
+            }
+            Command::Work(has_work) => self.has_work = has_work,
+            Command::Yield => {
+                if let Some(turn) = self.role.turn_mut() {
+                    turn.give_up_hold();
+                }
+            }
+            Command::ShutDown => self.shut_down(),
+        }
+    }
+
+    fn on_sent(&mut self, number: u64, sent: Sent) {
+        let restore = self.role.restore_mut();
+        if let Some(restore) = restore.filter(|restore| restore.number() == number)
+            && sent != Sent::Accepted
+        {
+            restore.unsent();
+        }
     }
 
     fn tell_use(&mut self) {
@@ -189,62 +221,27 @@ impl Machine for Jitterbug {
     }
 
     fn handle_lateness(&mut self, now: Now) {
-        self.advance_clock(now);
-        self.end_input();
+        self.input(now, |_| ());
     }
 
     fn handle_message(&mut self, now: Now, from: SocketAddr, message: &[u8], _age: Duration) {
-        self.advance_clock(now);
-        if !self.is_finished {
-            self.on_datagram(from.ip(), message);
-        }
-        self.end_input();
+        self.input(now, |it| it.on_datagram(from.ip(), message));
     }
 
     fn handle_command(&mut self, now: Now, command: Command) {
-        self.advance_clock(now);
-        match command {
-            _ if self.is_finished => {}
-            Command::Done { job, outcome } => {
-                let ended = self.data.done(job, outcome, self.options.max_data);
-                self.on_ended(ended);
-            }
-            Command::Work(has_work) => self.has_work = has_work,
-            Command::Yield => {
-                if let Some(turn) = self.role.turn_mut() {
-                    turn.give_up_hold();
-                }
-            }
-            Command::ShutDown => self.shut_down(),
-        }
-        self.end_input();
+        self.input(now, |it| it.on_command(command));
     }
 
     fn handle_link(&mut self, now: Now, net: Net) {
-        self.advance_clock(now);
-        if !self.is_finished {
-            self.on_link(net);
-        }
-        self.end_input();
+        self.input(now, |it| it.on_link(net));
     }
 
     fn handle_timeout(&mut self, now: Now) {
-        self.advance_clock(now);
-        if !self.is_finished {
-            self.on_time();
-        }
-        self.end_input();
+        self.input(now, Self::on_time);
     }
 
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
-        self.advance_clock(now);
-        let restore = self.role.restore_mut();
-        if let Some(restore) = restore.filter(|restore| restore.number() == ticket.id())
-            && sent != Sent::Accepted
-        {
-            restore.unsent();
-        }
-        self.end_input();
+        self.input(now, |it| it.on_sent(ticket.id(), sent));
     }
 
     fn handle_stream(
@@ -253,14 +250,7 @@ impl Machine for Jitterbug {
         id: StreamId,
         event: StreamEvent<'_, SocketAddr>,
     ) -> usize {
-        self.advance_clock(now);
-        let used = if self.is_finished {
-            0
-        } else {
-            self.on_stream(id, event)
-        };
-        self.end_input();
-        used
+        self.input(now, |it| it.on_stream(id, event))
     }
 
     fn handle_stored(&mut self, now: Now, _stored: Stored) {

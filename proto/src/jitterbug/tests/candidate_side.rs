@@ -2,10 +2,8 @@
 
 use super::prelude::*;
 
-const LIST: [u8; 2] = [2, 1];
-
 fn list() -> [Node; 2] {
-    LIST.map(node)
+    [2, 1].map(node)
 }
 
 #[test]

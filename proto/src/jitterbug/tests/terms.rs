@@ -322,10 +322,13 @@ fn a_token_of_another_ring_is_refused_and_its_giver_named() {
     let stream = give(&mut rig, 2, 9, &[node(2)], other);
     assert_eq!(rig.fate(stream), Fate::Reset);
     assert_eq!(rig.dropped(Reason::Policy), 1);
-    assert_eq!(
-        rig.machine.snapshot().differing,
-        [(host(2), Difference::Policy)]
-    );
+    let differing = [(host(2), Difference::Policy)];
+    assert_eq!(rig.machine.snapshot().differing, differing);
+    // One that breaks before its terms says nothing of its ring.
+    let broken = rig.accept(2);
+    rig.receive(broken, &[0x22]);
+    assert_eq!(rig.fate(broken), Fate::Reset);
+    assert_eq!(rig.machine.snapshot().differing, differing);
 }
 
 /// So many nodes that nobody has heard were connected to one after the other, half a second each.
