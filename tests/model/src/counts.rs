@@ -10,7 +10,7 @@ macro_rules! counts {
         }
 
         impl $name {
-            /// Nothing of it.
+            /// No count above zero.
             pub const NONE: Self = Self { $($field: 0,)* };
 
             $(

@@ -12,15 +12,9 @@ impl World {
     pub fn act(&mut self, fault: &Fault) {
         let now = self.now;
         self.system.trace.note(now, || format!("{fault:?}"));
-        if let Some(fault) = self.act_on_any(fault) {
-            self.act_on_node(fault);
-            self.act_on_host(fault);
-            self.act_as_stranger(fault);
-            self.act_as_client(fault);
-        }
-    }
-
-    fn act_on_node(&mut self, fault: &WorldFault) {
+        let Some(fault) = self.act_on_any(fault) else {
+            return;
+        };
         match *fault {
             WorldFault::End { node } if self.nodes[node].driver.is_some() => {
                 self.die(node);
@@ -50,12 +44,6 @@ impl World {
                 self.tell(node, Told::Asked(Command::ShutDown));
                 self.system.met(FaultKind::Leave);
             }
-            _ => {}
-        }
-    }
-
-    fn act_on_host(&mut self, fault: &WorldFault) {
-        match *fault {
             WorldFault::Link { node, up } if self.nodes[node].driver.is_some() => {
                 let now = self.now;
                 let own = &mut self.nodes[node].own;
@@ -69,12 +57,6 @@ impl World {
                     node.own.mood = mood;
                 }
             }
-            _ => {}
-        }
-    }
-
-    fn act_as_stranger(&mut self, fault: &WorldFault) {
-        match *fault {
             WorldFault::Stranger { node, count } => {
                 self.system.met(FaultKind::Stranger);
                 for _ in 0..count {
@@ -94,12 +76,6 @@ impl World {
                     self.forge(node);
                 }
             }
-            _ => {}
-        }
-    }
-
-    fn act_as_client(&mut self, fault: &WorldFault) {
-        match *fault {
             WorldFault::Post { node, count } => {
                 self.system.met(FaultKind::Post);
                 self.ask_often(node, count);

@@ -21,7 +21,7 @@ pub struct Own {
     pub mood: Mood,
     /// The node that its list lacks.
     pub lacks: Option<usize>,
-    /// What ends with its process.
+    /// Its process, or the next one while it is dead.
     pub process: Process,
 }
 

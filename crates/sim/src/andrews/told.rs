@@ -50,7 +50,7 @@ impl Circle {
             Event::ElectionStarted { .. } => counters.elections_started += 1,
             Event::ElectionWon { .. } => counters.elections_won += 1,
             Event::Answered { request, answer } => {
-                own.process.input.answers.push((request, answer))
+                own.process.input.answers.push((request, answer));
             }
             Event::Dropped { .. } => self.stats.dropped += 1,
             Event::ShutDown => own.process.left = true,

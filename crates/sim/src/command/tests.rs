@@ -12,7 +12,7 @@ use crate::lab2::{Action, Fault, Outcome, Rule, Schedule, Stats, Violation};
 /// Rings of the machine that ships.
 type Lab2 = lab2::Lab2<ring_proto::lab2::Lab2>;
 
-/// The same, but a rule is broken as soon as a node gets another address.
+/// The same rings, but a schedule that changes a node's address breaks a rule.
 struct Spoilt;
 
 impl Simulation for Spoilt {

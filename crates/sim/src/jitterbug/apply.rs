@@ -12,14 +12,9 @@ impl World {
     pub fn act(&mut self, fault: &Fault) {
         let now = self.now;
         self.system.trace.note(now, || format!("{fault:?}"));
-        if let Some(fault) = self.act_on_any(fault) {
-            self.act_on_node(fault);
-            self.act_on_host(fault);
-            self.act_as_stranger(fault);
-        }
-    }
-
-    fn act_on_node(&mut self, fault: &WorldFault) {
+        let Some(fault) = self.act_on_any(fault) else {
+            return;
+        };
         match *fault {
             WorldFault::End { node } if self.nodes[node].driver.is_some() => {
                 self.die(node);
@@ -46,12 +41,6 @@ impl World {
                 self.tell(node, Told::Asked(Command::ShutDown));
                 self.system.met(FaultKind::Leave);
             }
-            _ => {}
-        }
-    }
-
-    fn act_on_host(&mut self, fault: &WorldFault) {
-        match *fault {
             WorldFault::Unreached { node, unreached } => {
                 self.nodes[node].broadcasts_lost = unreached;
             }
@@ -69,12 +58,6 @@ impl World {
                 self.system.met(FaultKind::Address);
                 self.move_to_another_address(node);
             }
-            _ => {}
-        }
-    }
-
-    fn act_as_stranger(&mut self, fault: &WorldFault) {
-        match *fault {
             WorldFault::Stranger { node, count } => {
                 for _ in 0..count {
                     self.system.met(FaultKind::Stranger);

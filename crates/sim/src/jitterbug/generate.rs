@@ -208,38 +208,7 @@ impl Draw {
                 let rate = self.rng.pick(&[100, 500]);
                 self.streams(at, StreamFault::Unanswered { rate });
             }
-            FaultKind::Stranger | FaultKind::Flood | FaultKind::Forge => self.strange(at, kind),
             _ => self.node_episode(at, kind),
-        }
-    }
-
-    fn strange(&mut self, at: u64, kind: FaultKind) {
-        let node = self.node();
-        match kind {
-            FaultKind::Stranger => {
-                let count = self.rng.pick(&[1, 5, 20]);
-                self.once(at, WorldFault::Stranger { node, count });
-            }
-            FaultKind::Flood => {
-                let count = self.rng.pick(&[20, 200]);
-                self.once(at, WorldFault::Flood { node, count });
-            }
-            _ => {
-                let claim = self.rng.pick(&[
-                    Claim::Same,
-                    Claim::Below,
-                    Claim::Below,
-                    Claim::Above,
-                    Claim::Above,
-                    Claim::Largest,
-                ]);
-                let fault = if self.rng.chance(600) {
-                    WorldFault::Announce { claim }
-                } else {
-                    WorldFault::Give { node, claim }
-                };
-                self.once(at, fault);
-            }
         }
     }
 
@@ -271,6 +240,30 @@ impl Draw {
                 self.once(at + lasts, WorldFault::Work { node, wants: false });
             }
             FaultKind::Yield => self.once(at, WorldFault::Yield { node }),
+            FaultKind::Stranger => {
+                let count = self.rng.pick(&[1, 5, 20]);
+                self.once(at, WorldFault::Stranger { node, count });
+            }
+            FaultKind::Flood => {
+                let count = self.rng.pick(&[20, 200]);
+                self.once(at, WorldFault::Flood { node, count });
+            }
+            FaultKind::Forge => {
+                let claim = self.rng.pick(&[
+                    Claim::Same,
+                    Claim::Below,
+                    Claim::Below,
+                    Claim::Above,
+                    Claim::Above,
+                    Claim::Largest,
+                ]);
+                let fault = if self.rng.chance(600) {
+                    WorldFault::Announce { claim }
+                } else {
+                    WorldFault::Give { node, claim }
+                };
+                self.once(at, fault);
+            }
             _ => {}
         }
     }

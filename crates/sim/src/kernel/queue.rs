@@ -64,7 +64,7 @@ pub enum Event<E, P, A> {
     Act(u32),
     /// Something of the system's own.
     Own(E),
-    /// Something of the system's own, unless the node's process is of another life by then.
+    /// Something of the system's own for a node's process in one of its lives.
     Life { node: u32, life: u32, event: E },
 }
 

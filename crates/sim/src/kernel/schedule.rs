@@ -27,7 +27,8 @@ pub trait Fault: Clone {
     /// The groups that it names, one for each node.
     fn groups_mut(&mut self) -> Option<&mut Vec<u8>>;
 
-    /// What ends it, if something does.
+    /// Returns the fault that ends this one.
+    #[must_use]
     fn end(&self) -> Self;
 
     /// Takes a node out; those above it are numbered anew. `false`: the fault names it, and goes with it.
@@ -46,8 +47,8 @@ pub trait Fault: Clone {
 }
 
 /// Declares faults. Brackets have the fields that name nodes, numbers unless a type says otherwise; `groups` is before a
-/// field that has the group of each node; braces have the other fields. An arrow leads to what ends the fault; otherwise that
-/// is the fault of the same nodes with all other fields at zero.
+/// field that has the group of each node; braces have the other fields. An arrow leads to the fault
+/// that ends this one; without an arrow the same fault ends it, with all fields at zero that name no nodes.
 macro_rules! declare_faults {
     (@node) => { usize };
     (@node $ty:ty) => { $ty };

@@ -90,12 +90,13 @@ impl<S: System> World<S> {
         self.actions = actions;
     }
 
-    /// Something of the system's own happens at a time.
+    /// Schedules an event of the system's own.
     pub fn later(&mut self, at: u64, event: S::Event) {
         self.queue.push(at, Event::Own(event));
     }
 
-    /// Something of the system's own happens at a time to a node's process, if that lives on until then.
+    /// Schedules an event of the system's own for a node's process. It is dropped if the process is dead by then and another
+    /// one runs.
     pub fn later_in_life(&mut self, node: usize, at: u64, event: S::Event) {
         let life = self.nodes[node].life;
         let node = id(node);

@@ -61,7 +61,7 @@ impl<M: Subject> World<M> {
             self.system.checks.broken(now, Some(at), Rule::Lease, what);
         }
     }
-    /// Another node whose application was told something that still counts, by that node's clock.
+    /// Returns another node whose application may still rely on what it was told, by that node's clock.
     pub(super) fn rival(
         &self,
         at: usize,

@@ -34,7 +34,7 @@ impl<M: Subject> World<M> {
         }
     }
 
-    /// A station that is no node says something to all, in valid form.
+    /// Sends a valid frame to all from a station that is no node.
     pub(super) fn hear_station(&mut self, author: MacAddr, message: Message<'_>) {
         let ethertype = self.system.constants.ethertype;
         let bytes = encode(ethertype, author, MacAddr::BROADCAST, message);
