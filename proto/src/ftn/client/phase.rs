@@ -1,9 +1,9 @@
 //! What a client is doing, with what belongs to it.
 
+use super::Options;
 use super::login::Login;
 use super::logout::Logout;
 use super::session::Session;
-use super::{Options, Standing};
 use crate::time::Instant;
 
 /// What a client is doing. To enter a phase is to forget the one before.
@@ -26,26 +26,6 @@ impl Phase {
         match self {
             Self::Session(session) => Some(session),
             _ => None,
-        }
-    }
-
-    pub(super) fn standing(&self) -> Standing {
-        match self {
-            Self::NoSocket { .. } => Standing::NoSocket,
-            Self::Login(login) => Standing::Login {
-                answered: login.answered(),
-                other_list: login.other_list(),
-            },
-            Self::Session(session) => {
-                let (id, is_live) = (session.id, session.is_live());
-                if is_live {
-                    Standing::Live { session: id }
-                } else {
-                    Standing::Proving { session: id }
-                }
-            }
-            Self::Logout(_) => Standing::LoggingOut,
-            Self::Ended => Standing::Ended,
         }
     }
 

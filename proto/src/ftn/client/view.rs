@@ -4,6 +4,7 @@ use ring_codec::ftn::Access;
 
 use super::Client;
 use super::holding::Token;
+use super::phase::Phase;
 use crate::ftn::Configuration;
 use crate::time::Instant;
 
@@ -50,7 +51,23 @@ impl Client {
     /// What it is doing.
     #[must_use]
     pub fn standing(&self) -> Standing {
-        self.phase.standing()
+        match &self.phase {
+            Phase::NoSocket { .. } => Standing::NoSocket,
+            Phase::Login(login) => Standing::Login {
+                answered: login.answered(),
+                other_list: login.other_list(),
+            },
+            Phase::Session(session) => {
+                let (id, is_live) = (session.id, session.is_live());
+                if is_live {
+                    Standing::Live { session: id }
+                } else {
+                    Standing::Proving { session: id }
+                }
+            }
+            Phase::Logout(_) => Standing::LoggingOut,
+            Phase::Ended => Standing::Ended,
+        }
     }
 
     /// Until when the session is live unless another renewal is confirmed: ¾ CT after the sending of the last

@@ -192,11 +192,7 @@ impl Rig {
         to: i32,
         message: Message<'_>,
     ) -> Vec<String> {
-        let header = Header {
-            from: i32::try_from(from).unwrap(),
-            to,
-            ssig: servers().signature(),
-        };
+        let header = header(from, to);
         self.hear_bytes(address, &encode(header, message))
     }
 
@@ -232,11 +228,7 @@ impl Rig {
         states: [ServerState; 3],
         timeout_ms: i64,
     ) -> Vec<String> {
-        let header = Header {
-            from: i32::try_from(from).unwrap(),
-            to,
-            ssig: servers().signature(),
-        };
+        let header = header(from, to);
         let message = Message::Config {
             leader: c,
             sstates: states[..].into(),
@@ -390,6 +382,15 @@ impl Rig {
             self.events.push(event);
         }
         said
+    }
+}
+
+/// What a server's datagram to a session begins with.
+fn header(from: usize, to: i32) -> Header {
+    Header {
+        from: i32::try_from(from).unwrap(),
+        to,
+        ssig: servers().signature(),
     }
 }
 

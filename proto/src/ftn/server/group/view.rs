@@ -1,5 +1,7 @@
 //! What the server knows of the group: the configuration and how fresh it is.
 
+use std::time::Duration;
+
 use ring_codec::ftn::ServerState;
 
 use crate::ftn::{Configuration, MAX_NUMBER};
@@ -15,12 +17,12 @@ const TELLS: i128 = 1 << 30;
 const PROVEN: i128 = 1 << 31;
 
 /// The seq from which rounds go on that say that no quorum is known to have acknowledged the configuration.
-pub(crate) const fn unproven(seq: i128) -> i128 {
+const fn unproven(seq: i128) -> i128 {
     seq | TELLS
 }
 
 /// The seq from which rounds go on that say that one has.
-pub(crate) const fn proven(seq: i128) -> i128 {
+const fn proven(seq: i128) -> i128 {
     (seq & !TELLS) | PROVEN
 }
 
@@ -49,13 +51,13 @@ pub(crate) fn configuration_of(seq: i128) -> Option<u64> {
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct View {
     /// Its seq; 0 if there was none.
-    pub(crate) seq: i128,
+    seq: i128,
     /// When it was sent or received.
-    pub(crate) at: Instant,
+    at: Instant,
     /// What ELECT says in its place: of a leader that has given up, what a quorum had acknowledged.
-    pub(crate) proven: Option<i128>,
+    proven: Option<i128>,
     /// What it said.
-    pub(crate) configuration: Option<Configuration>,
+    configuration: Option<Configuration>,
 }
 
 impl View {
@@ -66,6 +68,60 @@ impl View {
             proven: None,
             configuration: None,
         }
+    }
+
+    /// The seq of the last STATE that was sent or followed, 0 if there was none.
+    pub(crate) const fn seq(&self) -> i128 {
+        self.seq
+    }
+
+    /// What ELECT says that is known.
+    pub(crate) fn elect_seq(&self) -> i128 {
+        self.proven.unwrap_or(self.seq)
+    }
+
+    /// Whether there was a STATE, not longer ago than this.
+    pub(crate) fn is_warm(&self, now: Instant, warmth: Duration) -> bool {
+        self.seq > 0 && now.since(self.at) <= warmth
+    }
+
+    /// The configuration; `None`: none is known.
+    pub(crate) const fn configuration(&self) -> Option<&Configuration> {
+        self.configuration.as_ref()
+    }
+
+    /// A STATE of another server is followed.
+    pub(crate) fn follow(&mut self, seq: i128, configuration: Configuration, at: Instant) {
+        *self = Self {
+            seq,
+            at,
+            proven: None,
+            configuration: Some(configuration),
+        };
+    }
+
+    /// This server puts a configuration of its own into force. No round has told of it yet.
+    pub(crate) fn install(&mut self, configuration: Configuration) {
+        self.seq = seq_of(configuration.number());
+        self.proven = None;
+        self.configuration = Some(configuration);
+    }
+
+    /// A round is sent now, which says whether a quorum has acknowledged the configuration. `None`: it does not say.
+    pub(crate) fn begin_round(&mut self, now: Instant, is_proven: Option<bool>) -> i128 {
+        self.seq = match is_proven {
+            Some(true) => proven(self.seq),
+            Some(false) => unproven(self.seq),
+            None => self.seq,
+        } + 1;
+        self.at = now;
+        self.seq
+    }
+
+    /// A leader gives up that had authority until then. It knows no more than what a quorum has acknowledged.
+    pub(crate) const fn give_up(&mut self, proven: i128, since: Instant) {
+        self.proven = Some(proven);
+        self.at = since;
     }
 
     /// The configuration's number; 0: none is known.

@@ -105,7 +105,7 @@ impl Server {
 
     /// Whether this server is responsible for a token that it does not know.
     fn is_gained(&self, name: &[u8]) -> bool {
-        let configuration = self.view.configuration.as_ref();
+        let configuration = self.view.configuration();
         let responsible = configuration.and_then(|c| self.servers.responsible(name, c));
         responsible == Some(self.index) && !self.knows(name)
     }

@@ -34,7 +34,7 @@ impl Server {
     pub fn leader(&self) -> Option<usize> {
         match &self.role {
             Role::Electing(_) => None,
-            Role::Follower(following) => Some(following.leader),
+            Role::Follower(following) => Some(following.leader()),
             Role::Leader(_) => Some(self.index),
         }
     }
@@ -42,16 +42,15 @@ impl Server {
     /// Whether what this server knows is worth something: it has a seq, is not DOWN in it nor by its own word,
     /// and has had it for 3 ST at most.
     pub(super) fn is_warm(&self, now: Instant) -> bool {
-        self.view.seq > 0
+        self.view.is_warm(now, self.options.warmth())
             && self.own != ServerState::Down
             && self.view.state(self.index) != ServerState::Down
-            && now.since(self.view.at) <= self.options.warmth()
     }
 
     /// The seq that ELECT says: 0 if what is known is worth nothing.
     fn elect_seq(&self, now: Instant) -> i128 {
         if self.is_warm(now) {
-            self.view.proven.unwrap_or(self.view.seq)
+            self.view.elect_seq()
         } else {
             0
         }
@@ -133,10 +132,10 @@ impl Server {
                 }
             }
             Role::Follower(following) => {
-                let leader = following.leader;
-                let heard = now.monotonic.since(following.heard) < self.options.server_timeout;
+                let leader = following.leader();
+                let heard = following.has_heard(now.monotonic, self.options.server_timeout);
                 // Two followers would answer each other without end if they answered what they agree on.
-                let is_news = usize::try_from(vote) != Ok(leader) || seq < self.view.seq;
+                let is_news = usize::try_from(vote) != Ok(leader) || seq < self.view.seq();
                 if heard && is_news && self.may_answer(now.monotonic, server) {
                     let seq = self.elect_seq(now.monotonic);
                     // An index is below 32.

@@ -53,21 +53,21 @@ impl Server {
                     return self.drop_from_server(server, Reason::OtherLeader);
                 }
             }
-            Role::Follower(Following { leader, heard, .. }) => {
-                let is_other = *leader != server;
-                if is_other && at.since(*heard) < self.options.server_timeout {
+            Role::Follower(following) => {
+                let is_other = following.leader() != server;
+                if is_other && following.has_heard(at, self.options.server_timeout) {
                     return self.drop_from_server(server, Reason::OtherLeader);
                 }
             }
             Role::Electing(_) => {}
         }
-        if state.seq <= self.view.seq {
+        if state.seq <= self.view.seq() {
             // Who is electing has no better leader: this one is to become newer than what it knows. One that has lost
             // its state file may have the same number once more.
-            let is_lower = state.seq < self.view.seq && matches!(self.role, Role::Electing(_));
+            let is_lower = state.seq < self.view.seq() && matches!(self.role, Role::Electing(_));
             if is_lower && self.may_speak(at) && self.may_answer(at, server) {
                 let message = Message::Heartbeat {
-                    seq: self.view.seq,
+                    seq: self.view.seq(),
                     sstate: self.own,
                 };
                 self.send_server(server, message);
@@ -75,7 +75,7 @@ impl Server {
             return self.drop_from_server(server, Reason::Late);
         }
         let seen = self.storage.seen();
-        if self.view.seq == 0 && number < seen {
+        if self.view.seq() == 0 && number < seen {
             // It has led or followed a later one in a former life.
             if self.may_speak(at) {
                 let seq = seq_of(seen);
@@ -117,15 +117,10 @@ impl Server {
         let has_handed_over = self.has_handed_over();
         let was = self.view.state(self.index);
         let shown = configuration.state(self.index);
-        self.view.seq = seq;
-        self.view.proven = None;
-        self.view.at = arrived;
-        self.view.configuration = Some(configuration);
-        self.set_role(Role::Follower(Following {
-            leader,
-            heard: arrived,
-            heartbeat: at + self.options.heartbeat,
-        }));
+        self.view.follow(seq, configuration, arrived);
+        let heartbeat = at + self.options.heartbeat;
+        let following = Following::new(leader, arrived, heartbeat);
+        self.set_role(Role::Follower(following));
         let gone = self.sessions.missing_in(&clients);
         for (id, address) in clients {
             let known = self.sessions.get(id);
@@ -166,14 +161,14 @@ impl Server {
         if !self.may_speak(now) {
             return;
         }
-        let seq = self.view.seq;
+        let seq = self.view.seq();
         let sstate = if self.has_handed_over() {
             ServerState::Down
         } else {
             self.own
         };
-        if let Role::Follower(Following { leader, .. }) = self.role {
-            self.send_server(leader, Message::Heartbeat { seq, sstate });
+        if let Role::Follower(following) = self.role {
+            self.send_server(following.leader(), Message::Heartbeat { seq, sstate });
         }
     }
 
@@ -183,12 +178,11 @@ impl Server {
         let Role::Follower(following) = &mut self.role else {
             return;
         };
-        if at.since(following.heard) >= self.options.server_timeout {
-            let heard = following.heard;
+        if !following.has_heard(at, self.options.server_timeout) {
+            let heard = following.heard();
             return self.elect(now, heard, false);
         }
-        if following.heartbeat <= at {
-            following.heartbeat = at + self.options.heartbeat;
+        if following.take_heartbeat(at, self.options.heartbeat) {
             self.heartbeat(at);
         }
     }

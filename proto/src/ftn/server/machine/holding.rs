@@ -1,8 +1,7 @@
 //! Events that tell people who holds a token. No rule depends on them.
 
 use super::Server;
-use crate::ftn::server::Event;
-use crate::ftn::server::Holding;
+use crate::ftn::server::{Event, Holding};
 
 impl Server {
     /// Returns a session's hold of a token; `None`: it does not hold it.

@@ -5,7 +5,7 @@ use ring_codec::ftn::ServerState::{Booting, Down};
 
 use super::Server;
 use crate::ftn::Configuration;
-use crate::ftn::server::group::configuration_of;
+use crate::ftn::server::group::{Leadership, configuration_of};
 use crate::ftn::server::knowledge::{Knowledge, Survey};
 
 impl Server {
@@ -23,7 +23,11 @@ impl Server {
     }
 
     fn configuration_has(&self, holds: impl FnOnce(&Configuration) -> bool) -> bool {
-        self.view.configuration.as_ref().is_none_or(holds)
+        self.view.configuration().is_none_or(holds)
+    }
+
+    fn leadership_is(&self, holds: impl FnOnce(&Leadership) -> bool) -> bool {
+        self.role.as_leader().is_none_or(holds)
     }
 
     /// Whether the configuration has this server DOWN.
@@ -57,7 +61,7 @@ const INVARIANTS: &[Invariant] = &[
         |it| !it.has_left || it.own == Down && it.leaving.is_none(),
     ),
     ("a server knows its leader by the configuration", |it| {
-        let named = it.view.configuration.as_ref().map(Configuration::leader);
+        let named = it.view.configuration().map(Configuration::leader);
         it.leader().is_none() || it.leader() == named
     }),
     ("only a leader leads itself", |it| {
@@ -67,7 +71,7 @@ const INVARIANTS: &[Invariant] = &[
         it.configuration_has(|known| known.states().len() == it.servers.len())
     }),
     ("a seq belongs to the configuration", |it| {
-        configuration_of(it.view.seq) == Some(it.view.number())
+        configuration_of(it.view.seq()) == Some(it.view.number())
     }),
     ("a configuration is stored before it is used", |it| {
         it.view.number() <= it.storage.seen()
@@ -76,26 +80,27 @@ const INVARIANTS: &[Invariant] = &[
         it.storage.due().is_none() || it.out.is_mute
     }),
     ("a leader is not DOWN in its configuration", |it| {
-        it.role.as_leader().is_none() || !it.is_shown_down()
-    }),
-    ("a leader has sent the round that its view has", |it| {
-        let sent = it.role.as_leader().and_then(|it| it.sent.back());
-        it.role.as_leader().is_none() || sent.is_some_and(|(seq, _)| *seq == it.view.seq)
+        it.leadership_is(|_| !it.is_shown_down())
     }),
     ("servers acknowledge only rounds that were sent", |it| {
-        let mut peers = it.role.as_leader().into_iter().flat_map(|it| &it.peers);
-        peers.all(|peer| peer.acked <= it.view.seq)
+        it.leadership_is(|leader| {
+            it.others()
+                .all(|server| leader.acked(server) <= it.view.seq())
+        })
+    }),
+    ("a leader has sent the round that its view has", |it| {
+        it.leadership_is(|leader| leader.last_round() == Some(it.view.seq()))
     }),
     ("a leader looks whether each session is silent", |it| {
-        (it.role.as_leader()).is_none_or(|leader| leader.expiry.len() == it.sessions.len())
+        it.leadership_is(|leader| leader.watched() == it.sessions.len())
     }),
     ("a leader confirms renewals of sessions only", |it| {
-        let mut renewed = (it.role.as_leader().into_iter()).flat_map(|it| it.confirmations.keys());
-        renewed.all(|id| it.sessions.get(*id).is_some())
+        let is_session = |id| it.sessions.get(id).is_some();
+        it.leadership_is(|leader| leader.renewals().all(|(id, _)| is_session(id)))
     }),
     (
         "only a server that knows a configuration is not DOWN",
-        |it| it.own == Down || it.view.configuration.is_some(),
+        |it| it.own == Down || it.view.configuration().is_some(),
     ),
     ("a server that is DOWN is settled for nothing", |it| {
         let is_down = it.own == Down || it.is_shown_down();
@@ -148,9 +153,9 @@ mod tests {
     use ring_codec::ftn::ServerState::Ready;
 
     use super::*;
-    use crate::ftn::server::group::{Following, Leadership, Role, Storage};
+    use crate::ftn::server::group::{Following, Role, Storage, View};
     use crate::ftn::server::knowledge::{Gained, Outgoing};
-    use crate::ftn::server::tests::rig::{R, Rig, ST, client, options, servers};
+    use crate::ftn::server::tests::rig::{R, Rig, ST, client, options, seq, servers};
     use crate::ftn::server::{Command, Durable};
     use crate::time::Instant;
 
@@ -196,7 +201,15 @@ mod tests {
     }
 
     fn shows(it: &mut Server, number: u64, states: &[ring_codec::ftn::ServerState]) {
-        it.view.configuration = Some(Configuration::new(number, states));
+        let configuration = Configuration::new(number, states);
+        it.view
+            .follow(it.view.seq(), configuration, Instant::default());
+    }
+
+    fn shows_a_seq_of_another(it: &mut Server) {
+        let configuration = Configuration::new(9, [Ready; 3]);
+        it.view
+            .follow(seq(10, 1), configuration, Instant::default());
     }
 
     type Spoilt = (fn() -> Server, fn(&mut Server));
@@ -210,25 +223,30 @@ mod tests {
         (follower, |it| shows(it, 10, &[Ready; 3])),
         (follower, |it| {
             shows(it, 10, &[Ready; 3]);
-            it.role = Role::Follower(Following {
-                leader: 1,
-                heard: Instant::default(),
-                heartbeat: Instant::default(),
-            });
+            it.role = Role::Follower(Following::new(1, Instant::default(), Instant::default()));
         }),
         (follower, |it| shows(it, 9, &[Ready])),
-        (follower, |it| it.view.seq += 1 << 32),
+        (follower, shows_a_seq_of_another),
         (follower, |it| it.storage = Storage::new(Durable::default())),
         (with_a_full_disk, |it| it.out.is_mute = false),
         (leader, |it| {
             shows(it, it.view.number(), &[Down, Ready, Ready])
         }),
-        (leader, |it| it.view.seq += 1),
-        (leader, |it| leadership(it).peers[1].acked = it.view.seq + 1),
-        (leader, |it| leadership(it).expiry.clear()),
-        (leader, |it| _ = leadership(it).confirmations.insert(5, 1)),
+        (leader, |it| {
+            let seq = it.view.seq() + 1;
+            leadership(it).begin_round(seq, Instant::default(), ST);
+            leadership(it).acknowledge(1, seq);
+        }),
+        (leader, |it| {
+            _ = it.view.begin_round(Instant::default(), None)
+        }),
+        (leader, |it| {
+            let is_late = Instant::from_nanos(u64::MAX);
+            leadership(it).take_expired(is_late);
+        }),
+        (leader, |it| leadership(it).renew(5, 1)),
         (without_a_leader, |it| {
-            (it.view.configuration, it.view.seq) = (None, 0);
+            it.view = View::new();
         }),
         (follower, |it| it.own = Down),
         (follower, |it| it.knowledge.settled = None),
@@ -264,7 +282,7 @@ mod tests {
     #[should_panic(expected = "a seq belongs to the configuration")]
     fn an_input_that_leaves_one_broken_panics() {
         let mut rig = Rig::follower(2);
-        rig.server.view.seq += 1 << 32;
+        shows_a_seq_of_another(&mut rig.server);
         rig.command(Command::Addresses(Box::new([])));
     }
 }

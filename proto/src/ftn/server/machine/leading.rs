@@ -32,7 +32,7 @@ impl Server {
         let doubts = self.doubts_view(seen);
         let is_grace = !warm || doubts || !(0..servers).any(is_ready);
         if warm {
-            let known = self.view.configuration.as_ref();
+            let known = self.view.configuration();
             let former = known.map(Configuration::leader);
             for (server, state) in states.iter_mut().enumerate() {
                 *state = self.view.state(server);
@@ -78,9 +78,7 @@ impl Server {
     fn install(&mut self, now: Instant, configuration: Configuration) {
         let number = configuration.number();
         self.storage.see(number);
-        self.view.seq = seq_of(number);
-        self.view.proven = None;
-        self.view.configuration = Some(configuration);
+        self.view.install(configuration);
         self.round(now, None);
         self.on_configuration(now);
     }
@@ -90,7 +88,7 @@ impl Server {
         if !self.is_in_force(now) {
             return false;
         }
-        let Some(configuration) = &self.view.configuration else {
+        let Some(configuration) = self.view.configuration() else {
             return false;
         };
         let mut states = configuration.states().to_vec();
@@ -103,7 +101,7 @@ impl Server {
         };
         for &(server, state) in changes {
             states[server] = state;
-            leadership.peers[server].began = seq_of(number);
+            leadership.begin_state(server, seq_of(number));
         }
         self.install(now, Configuration::new(number, states));
         true
@@ -118,7 +116,7 @@ impl Server {
         let Some(next) = next_number(self.storage.seen(), self.index, servers) else {
             return self.out.event(Event::NumbersExhausted);
         };
-        let Some(known) = &self.view.configuration else {
+        let Some(known) = self.view.configuration() else {
             return;
         };
         let mut states = known.states().to_vec();
@@ -141,7 +139,7 @@ impl Server {
     /// Whether a quorum may have agreed on other states than this server's view has, of which it has seen no more than a
     /// number: one that is larger, or smaller than that of a view on which no quorum is known to have agreed.
     fn doubts_view(&self, seen: u64) -> bool {
-        self.needs_majority() && (seen > self.view.number() || is_unproven(self.view.seq))
+        self.needs_majority() && (seen > self.view.number() || is_unproven(self.view.seq()))
     }
 
     /// HEARTBEAT of another server.
@@ -156,13 +154,12 @@ impl Server {
         let Some(number) = configuration_of(seq) else {
             return self.drop_from_server(server, Reason::Malformed);
         };
-        let newest = self.view.seq;
+        let newest = self.view.seq();
         let Role::Leader(leadership) = &mut self.role else {
             return self.drop_from_server(server, Reason::NotLeader);
         };
-        let peer = &mut leadership.peers[server];
         if seq > newest {
-            peer.heard = peer.heard.max(arrived);
+            leadership.note_heard(server, arrived);
             let reach = self.reach(server, number);
             if reach < number {
                 self.drop_from_server(server, Reason::Ahead);
@@ -172,18 +169,11 @@ impl Server {
             }
             return;
         }
-        if seq < peer.began {
+        if leadership.is_late(server, seq) {
             return self.drop_from_server(server, Reason::Late);
         }
-        peer.heard = peer.heard.max(arrived);
-        // What it names may be from its state file, and no STATE of this leader.
-        let sent = leadership.sent.binary_search_by_key(&seq, |(seq, _)| *seq);
-        if let Some((_, sent)) = sent.ok().and_then(|at| leadership.sent.get(at))
-            && seq > peer.acked
-        {
-            peer.acked = seq;
-            peer.acked_sent = Some(*sent);
-        }
+        leadership.note_heard(server, arrived);
+        leadership.acknowledge(server, seq);
         self.note_authority(now);
         self.tell_proven(now);
         // Under an earlier configuration it may have been responsible for less, and others still hand it the rest over.
@@ -214,8 +204,7 @@ impl Server {
         let Role::Leader(leadership) = &mut self.role else {
             return;
         };
-        if leadership.grace.is_some_and(|end| end <= now) {
-            leadership.grace = None;
+        if leadership.end_grace(now) {
             self.out.event(Event::GraceEnded);
             self.try_end_survey(now);
         }
@@ -223,7 +212,7 @@ impl Server {
         self.end_silent_sessions(now);
         self.on_urgent_due(now);
         if let Role::Leader(leadership) = &self.role
-            && leadership.regular <= now
+            && leadership.is_round_due(now)
         {
             self.round(now, None);
         }
@@ -237,7 +226,7 @@ impl Server {
         let silent: Vec<(usize, ServerState)> = self
             .others()
             .filter(|&server| self.view.state(server) != ServerState::Down)
-            .filter(|&server| now.since(leadership.peers[server].heard) >= timeout)
+            .filter(|&server| now.since(leadership.heard(server)) >= timeout)
             .map(|server| (server, ServerState::Down))
             .collect();
         if !silent.is_empty() {
@@ -254,17 +243,16 @@ impl Server {
             let Role::Leader(leadership) = &mut self.role else {
                 return;
             };
-            let Some(&(due, id)) = leadership.expiry.first().filter(|(due, _)| *due <= now) else {
+            let Some(id) = leadership.take_expired(now) else {
                 return;
             };
-            leadership.expiry.remove(&(due, id));
             let Some(session) = self.sessions.get_mut(id) else {
                 continue;
             };
             let end = session.heard + timeout;
             if end > now {
                 session.due = end;
-                leadership.expiry.insert((end, id));
+                leadership.look_again(id, end);
                 continue;
             }
             let address = session.address;
@@ -276,22 +264,20 @@ impl Server {
 
     /// When a leader has something to do. What it has no authority for waits for the HEARTBEAT that gives it.
     pub(super) fn leader_due(&self, now: Instant, leadership: &Leadership) -> Instant {
-        let mut due = leadership.regular;
+        let mut due = leadership.due();
         let mut consider = |at: Option<Instant>| due = at.map_or(due, |at| due.min(at));
-        consider(leadership.urgent);
-        consider(leadership.grace);
         consider(self.gives_up_at(leadership));
         let until = self
             .authority_until(leadership)
             .filter(|until| now < *until);
         if let Some(until) = until {
             consider(Some(until));
-            consider(leadership.expiry.first().map(|(due, _)| *due));
+            consider(leadership.expiry_due());
             let timeout = self.options.server_timeout;
             let working = self
                 .others()
                 .filter(|&server| self.view.state(server) != ServerState::Down);
-            consider(working.map(|s| leadership.peers[s].heard + timeout).min());
+            consider(working.map(|s| leadership.heard(s) + timeout).min());
         }
         due
     }

@@ -70,7 +70,7 @@ impl Server {
 
     /// Looks which tokens go where under the present configuration, if that was not done.
     fn begin_handover(&mut self) {
-        let (Some(leaving), Some(present)) = (&self.leaving, &self.view.configuration) else {
+        let (Some(leaving), Some(present)) = (&self.leaving, self.view.configuration()) else {
             return;
         };
         let number = present.number();

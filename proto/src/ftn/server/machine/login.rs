@@ -18,7 +18,7 @@ pub(super) const NO_ONE: i32 = 0;
 impl Server {
     /// Sends CONFIG; `to` is a session or 0.
     pub(super) fn send_config(&mut self, at: SocketAddr, to: i32) {
-        let Some(configuration) = &self.view.configuration else {
+        let Some(configuration) = self.view.configuration() else {
             return;
         };
         let message = Message::Config {
@@ -49,8 +49,8 @@ impl Server {
             return self.drop(from, Reason::Login);
         }
         let pending = self.role.leader_mut().map(|leadership| {
-            leadership.pending.expire(now);
-            leadership.pending.len()
+            leadership.pending().expire(now);
+            leadership.pending().len()
         });
         let pending = pending.unwrap_or_default();
         let is_known = self.sessions.at(from).is_some();
@@ -64,7 +64,7 @@ impl Server {
         let known = self
             .sessions
             .at(from)
-            .or_else(|| leadership.pending.at(from));
+            .or_else(|| leadership.pending().at(from));
         let id = if let Some(id) = known {
             id
         } else {
@@ -74,8 +74,8 @@ impl Server {
             }
             loop {
                 let id = self.draw.session();
-                if self.sessions.get(id).is_none() && !leadership.pending.has(id) {
-                    leadership.pending.insert(id, from, now);
+                if self.sessions.get(id).is_none() && !leadership.pending().has(id) {
+                    leadership.pending().insert(id, from, now);
                     break id;
                 }
             }
@@ -100,8 +100,8 @@ impl Server {
         let Role::Leader(leadership) = &mut self.role else {
             return false;
         };
-        leadership.pending.expire(now);
-        if leadership.pending.take(id, from) {
+        leadership.pending().expire(now);
+        if leadership.pending().take(id, from) {
             self.out.counters.sessions_begun += 1;
             self.out.event(Event::SessionBegun { id, address: from });
             self.begin_session(now, id, from);
@@ -109,7 +109,7 @@ impl Server {
         }
         let is_free = self.sessions.get(id).is_none()
             && self.sessions.at(from).is_none()
-            && !leadership.pending.has(id);
+            && !leadership.pending().has(id);
         let hears = renews.is_some_and(|number| number <= self.view.number());
         let adopts = leadership.is_in_grace() && hears && id >= MIN_SESSION && is_free;
         if !adopts || !self.has_room_for_session(0) {
@@ -158,8 +158,7 @@ impl Server {
             return self.drop(from, Reason::Ahead);
         }
         if let Some(leadership) = self.role.leader_mut() {
-            let waiting = leadership.confirmations.entry(id).or_insert(msgnum);
-            *waiting = msgnum.max(*waiting);
+            leadership.renew(id, msgnum);
         }
         self.confirm(now);
     }

@@ -45,14 +45,13 @@ use ring_codec::ftn::{Kind, ServerState};
 
 use crate::ftn::Servers;
 use crate::ftn::server::group::{
-    Announced, Election, Following, Leadership, Role, Steps, Storage, View, terms_of,
+    Announced, Election, Leadership, Role, Steps, Storage, View, terms_of,
 };
 use crate::ftn::server::knowledge::{Knowledge, Leaving, Outgoing, Survey};
 use crate::ftn::server::output::Output;
 use crate::ftn::server::sessions::{Draw, Sessions};
 use crate::ftn::server::tokens::Tokens;
-use crate::ftn::server::{Command, Durable, Event, Net};
-use crate::ftn::server::{Options, OptionsError};
+use crate::ftn::server::{Command, Durable, Event, Net, Options, OptionsError};
 use crate::throttle::Throttle;
 use crate::time::{Instant, Now};
 use crate::{Machine, Sent, Stored, Ticket, Transmit};
@@ -177,7 +176,7 @@ impl Server {
             state: self.own,
             leader: self.leader(),
             configuration: self.view.number(),
-            seq: self.view.seq,
+            seq: self.view.seq(),
             authority: self.is_in_force(now),
             grace: grace.map_or(Duration::ZERO, |end| end.since(now)),
             survey: survey.map(|survey| survey.awaited().collect()),
@@ -319,9 +318,7 @@ impl Machine for Server {
         }
         let role = match &self.role {
             Role::Electing(election) => election.due(),
-            Role::Follower(Following {
-                heard, heartbeat, ..
-            }) => (*heard + self.options.server_timeout).min(*heartbeat),
+            Role::Follower(following) => following.due(self.options.server_timeout),
             Role::Leader(leadership) => self.leader_due(self.now.monotonic, leadership),
         };
         let knowledge = &self.knowledge;

@@ -4,9 +4,7 @@
 use ring_codec::ftn::{Client, Message, ServerState};
 
 use super::Server;
-use crate::ftn::server::group::{
-    Leadership, Role, is_proven, is_unproven, proven, seq_of, unproven,
-};
+use crate::ftn::server::group::{Leadership, Role, Urgent, is_proven, is_unproven, seq_of};
 use crate::ftn::server::{Event, majority};
 use crate::time::{Instant, Now};
 
@@ -15,42 +13,26 @@ impl Server {
     pub(super) fn round(&mut self, now: Instant, behind: Option<i128>) {
         let lease = self.options.server_lease();
         let others: Vec<usize> = self.others().collect();
-        if self.quorum() > 1 {
-            let says = if self.is_proven() { proven } else { unproven };
-            self.view.seq = says(self.view.seq);
-        }
+        let is_proven = (self.quorum() > 1).then(|| self.is_proven());
         let Role::Leader(leadership) = &mut self.role else {
             return;
         };
-        self.view.seq += 1;
-        self.view.at = now;
-        let seq = self.view.seq;
-        for id in leadership.unlisted.drain(..) {
+        let seq = self.view.begin_round(now, is_proven);
+        for id in leadership.begin_round(seq, now, lease) {
             if let Some(session) = self.sessions.get_mut(id) {
                 session.listed = seq;
             }
         }
-        leadership.list_changed = false;
-        leadership.last = now;
-        while leadership
-            .sent
-            .front()
-            .is_some_and(|(_, at)| now.since(*at) > lease)
-        {
-            leadership.sent.pop_front();
-        }
-        leadership.sent.push_back((seq, now));
         let to = match behind {
             None => {
-                leadership.regular = now + self.options.heartbeat;
+                leadership.plan_round(now + self.options.heartbeat);
                 others
             }
             Some(behind) => {
-                let is_behind = |server: &usize| leadership.peers[*server].acked < behind;
+                let is_behind = |server: &usize| leadership.acked(*server) < behind;
                 others.into_iter().filter(is_behind).collect()
             }
         };
-        leadership.urgent = None;
         self.send_state(&to);
         self.confirm(now);
     }
@@ -62,7 +44,7 @@ impl Server {
             return Some(Instant::from_nanos(u64::MAX));
         }
         let until = self.others().map(|server| {
-            let sent = leadership.peers[server].acked_sent;
+            let sent = leadership.acked_sent(server);
             sent.map(|sent| sent + self.lease_with(server))
         });
         let mut until: Vec<Option<Instant>> = until.collect();
@@ -83,9 +65,9 @@ impl Server {
         let until = self.authority_until(leadership);
         Some(match until {
             Some(until) => {
-                (until.before(self.options.server_lease()) + timeout).max(leadership.since)
+                (until.before(self.options.server_lease()) + timeout).max(leadership.since())
             }
-            None => leadership.since + 2 * timeout,
+            None => leadership.since() + 2 * timeout,
         })
     }
 
@@ -96,9 +78,9 @@ impl Server {
         };
         let lease = self.options.server_lease();
         let since = self.authority_until(leadership);
-        let since = since.map_or(leadership.since, |until| until.before(lease));
-        self.view.proven = Some(self.acknowledged_by_quorum(leadership));
-        self.view.at = since;
+        let since = since.map_or(leadership.since(), |until| until.before(lease));
+        let acknowledged = self.acknowledged_by_quorum(leadership);
+        self.view.give_up(acknowledged, since);
         self.elect(now, since, false);
     }
 
@@ -122,20 +104,20 @@ impl Server {
                 self.acknowledged_by_quorum(leadership) > seq_of(self.view.number())
             }
             // A leader that does not say is taken at its word, as one of Q = 1 is.
-            _ => self.quorum() == 1 || !is_unproven(self.view.seq),
+            _ => self.quorum() == 1 || !is_unproven(self.view.seq()),
         }
     }
 
     /// Tells the others at once that a quorum knows the configuration: their surveys wait for that.
     pub(super) fn tell_proven(&mut self, now: Instant) {
-        if self.quorum() > 1 && self.is_proven() && !is_proven(self.view.seq) {
+        if self.quorum() > 1 && self.is_proven() && !is_proven(self.view.seq()) {
             self.round(now, None);
         }
     }
 
     /// The newest seq that Q servers have acknowledged.
     fn acknowledged_by_quorum(&self, leadership: &Leadership) -> i128 {
-        let mut acked: Vec<i128> = self.others().map(|i| leadership.peers[i].acked).collect();
+        let mut acked: Vec<i128> = self.others().map(|it| leadership.acked(it)).collect();
         acked.sort_unstable();
         match self.quorum() - 1 {
             0 => i128::MAX,
@@ -149,7 +131,7 @@ impl Server {
         let working = self
             .others()
             .filter(|&server| self.view.state(server) != ServerState::Down)
-            .map(|server| leadership.peers[server].acked);
+            .map(|server| leadership.acked(server));
         working.fold(quorum, i128::min)
     }
 
@@ -158,27 +140,26 @@ impl Server {
         let Role::Leader(leadership) = &self.role else {
             return;
         };
-        if leadership.confirmations.is_empty() {
+        if leadership.renewals().next().is_none() {
             return;
         }
         let acknowledged = self.acknowledged(leadership);
         let may = self.has_authority(now, leadership);
-        let waiting = leadership.confirmations.iter();
+        let waiting = leadership.renewals();
         let ripe: Vec<(i32, i64)> = waiting
             .filter(|(id, _)| {
-                let session = self.sessions.get(**id);
+                let session = self.sessions.get(*id);
                 may && session.is_some_and(|s| s.listed > 0 && s.listed <= acknowledged)
             })
-            .map(|(&id, &msgnum)| (id, msgnum))
             .collect();
         for (id, msgnum) in ripe {
             self.send_confirm(id, msgnum);
             if let Role::Leader(leadership) = &mut self.role {
-                leadership.confirmations.remove(&id);
+                leadership.on_confirmed(id);
             }
         }
         if let Role::Leader(leadership) = &mut self.role
-            && !leadership.confirmations.is_empty()
+            && leadership.renewals().next().is_some()
         {
             leadership.hasten(now);
         }
@@ -191,9 +172,8 @@ impl Server {
         };
         let has = self.has_authority(now, leadership);
         if let Role::Leader(leadership) = &mut self.role
-            && leadership.had_authority != has
+            && leadership.note_authority(has)
         {
-            leadership.had_authority = has;
             self.out.event(Event::AuthorityChanged { has });
         }
     }
@@ -203,19 +183,14 @@ impl Server {
         let Role::Leader(leadership) = &mut self.role else {
             return;
         };
-        if leadership.list_changed && leadership.urgent.is_none() {
-            leadership.hasten(now);
+        match leadership.take_urgent(now) {
+            None => return,
+            Some(Urgent::List) => return self.round(now, None),
+            Some(Urgent::Renewals) => {}
         }
-        if leadership.urgent.is_none_or(|due| due > now) {
-            return;
-        }
-        leadership.urgent = None;
-        if leadership.list_changed {
-            return self.round(now, None);
-        }
-        let waiting = leadership.confirmations.keys();
+        let waiting = leadership.renewals();
         let listed = waiting
-            .filter_map(|id| self.sessions.get(*id))
+            .filter_map(|(id, _)| self.sessions.get(id))
             .map(|s| s.listed);
         if let Some(needed) = listed.max() {
             // One that has acknowledged all of it may still be needed for authority.
@@ -230,13 +205,13 @@ impl Server {
 
     /// Sends the present STATE to other servers.
     pub(super) fn send_state(&mut self, to: &[usize]) {
-        let Some(configuration) = &self.view.configuration else {
+        let Some(configuration) = self.view.configuration() else {
             return;
         };
         let states: Box<[ServerState]> = configuration.states().into();
         // It is a number of a configuration, which fits.
         let leader = i64::try_from(configuration.number()).unwrap_or(i64::MAX);
-        let seq = self.view.seq;
+        let seq = self.view.seq();
         let addresses: Vec<(i32, String)> = self
             .sessions
             .iter()

@@ -4,7 +4,6 @@
 use ring_codec::ftn::ServerState;
 
 use super::Server;
-use crate::ftn::Configuration;
 use crate::ftn::server::Event;
 use crate::ftn::server::group::Role;
 use crate::ftn::server::knowledge::Outgoing;
@@ -26,7 +25,7 @@ pub(super) enum Serves {
 impl Server {
     /// Whether this server may serve a token: the one place where that is decided.
     pub(super) fn serves(&self, now: Instant, name: &[u8]) -> Serves {
-        let (Some(configuration), Some(_)) = (&self.view.configuration, self.leader()) else {
+        let (Some(configuration), Some(_)) = (self.view.configuration(), self.leader()) else {
             return Serves::NotNow;
         };
         match self.servers.responsible(name, configuration) {
@@ -50,7 +49,7 @@ impl Server {
         match &self.role {
             Role::Electing(_) => false,
             Role::Follower(following) => {
-                now.since(following.heard) < self.lease_with(following.leader)
+                following.has_heard(now, self.lease_with(following.leader()))
             }
             Role::Leader(leadership) => self.has_authority(now, leadership),
         }
@@ -72,7 +71,7 @@ impl Server {
         self.knowledge.outgoing.clear();
         self.knowledge.sweep = None;
         self.grants = 0;
-        let Some(configuration) = self.view.configuration.clone() else {
+        let Some(configuration) = self.view.configuration().cloned() else {
             return;
         };
         self.out.event(Event::ConfigurationChanged {
@@ -88,13 +87,13 @@ impl Server {
             self.set_own(ServerState::Booting);
             self.knowledge.settled = None;
         }
-        self.hand_on(&configuration);
+        self.knowledge.hand_on(&configuration);
         let booting = (0..self.servers.len())
             .filter(|&server| configuration.state(server) == ServerState::Booting)
             .filter(|&server| server != self.index);
         let number = configuration.number();
         self.knowledge.outgoing = booting.map(|to| Outgoing::new(to, number)).collect();
-        if self.gains(&configuration) {
+        if self.knowledge.gains(&configuration) {
             self.begin_survey(now, &configuration);
         } else {
             self.knowledge.settled = Some(configuration);
@@ -104,33 +103,11 @@ impl Server {
         self.try_end_survey(now);
     }
 
-    /// What goes to a server that is back is no longer known here, even if that server is DOWN again before this
-    /// one is settled anew.
-    fn hand_on(&mut self, configuration: &Configuration) {
-        let Some(settled) = &mut self.knowledge.settled else {
-            return;
-        };
-        let states = settled.states().iter().zip(configuration.states());
-        let states = states.map(|(settled, now)| match settled {
-            ServerState::Down => *now,
-            known => *known,
-        });
-        *settled = Configuration::new(settled.number(), states.collect::<Vec<_>>());
-    }
-
-    /// Whether a configuration makes this server responsible for tokens that it does not know.
-    fn gains(&self, configuration: &Configuration) -> bool {
-        self.knowledge.settled.as_ref().is_none_or(|settled| {
-            (0..self.servers.len())
-                .any(|server| !settled.is_down(server) && configuration.is_down(server))
-        })
-    }
-
     /// Looks at the next tokens for the present configuration: what is another's goes there or is deleted, what
     /// was another's waits for the survey.
     pub(super) fn sweep(&mut self, now: Instant) {
         let (Some(next), Some(configuration)) =
-            (self.knowledge.sweep, self.view.configuration.clone())
+            (self.knowledge.sweep, self.view.configuration().cloned())
         else {
             return;
         };

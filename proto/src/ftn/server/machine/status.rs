@@ -6,9 +6,8 @@ use std::time::Duration;
 use ring_codec::ftn::ServerState;
 
 use super::Server;
-use crate::ftn::server::Standing;
 use crate::ftn::server::tokens::Token;
-use crate::ftn::server::{Counters, RoleKind};
+use crate::ftn::server::{Counters, RoleKind, Standing};
 
 /// What `ringctl status` shows of a server, but for the names of the servers and the counters
 /// ([`Server::counters`]).

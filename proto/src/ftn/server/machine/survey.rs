@@ -90,7 +90,7 @@ impl Server {
     fn end_survey(&mut self, now: Instant, survey: Survey) {
         let configuration = survey.configuration();
         self.install_gained(now, survey.into_gained());
-        self.knowledge.settled = self.view.configuration.clone();
+        self.knowledge.settled = self.view.configuration().cloned();
         self.out.event(Event::SurveyEnded { configuration });
         // The leader may have heard of an earlier survey's end before it changed the configuration: then this
         // server is READY there, and BOOTING by its own word.

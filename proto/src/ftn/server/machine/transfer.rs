@@ -4,13 +4,12 @@ use ring_codec::List;
 use ring_codec::ftn::{Assignment, Holders, Message, Token as Entry};
 
 use super::Server;
-use crate::ftn::Servers;
 use crate::ftn::server::knowledge::{HOLDERS, Leaving, Outgoing, Part, msgnum_of};
 use crate::ftn::server::options::{GAINED_BYTES, TOKEN_BYTES};
 use crate::ftn::server::output::Output;
 use crate::ftn::server::tokens::{Token, Tokens};
 use crate::ftn::server::{Event, Reason};
-use crate::ftn::{Configuration, MAX_DATA, MAX_NAME};
+use crate::ftn::{Configuration, MAX_DATA, MAX_NAME, Servers};
 use crate::time::Instant;
 
 impl Server {
@@ -148,7 +147,7 @@ impl Server {
             && self.knowledge.sweep.is_none()
             // Two that leave would count on each other.
             && self.leaving.is_none();
-        let Some(present) = self.view.configuration.clone().filter(|_| takes) else {
+        let Some(present) = self.view.configuration().cloned().filter(|_| takes) else {
             return self.drop_from_server(server, Reason::Late);
         };
         if !assignments.iter().all(|assignment| is_legal(&assignment)) {

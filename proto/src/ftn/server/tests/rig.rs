@@ -446,12 +446,7 @@ impl Rig {
 
     pub(crate) fn renew(&mut self, k: u16, msgnum: i64) -> Vec<String> {
         let c = self.snapshot().configuration.to_string();
-        let message = Message::Return {
-            msgnum,
-            token: token("", &c),
-            flags: Flags::Deassign,
-        };
-        self.say(k, message)
+        self.give(k, msgnum, ("", &c), Flags::Deassign)
     }
 
     pub(crate) fn request(
@@ -464,9 +459,14 @@ impl Rig {
         self.say(k, request(msgnum, name, access))
     }
 
-    pub(crate) fn update(&mut self, k: u16, msgnum: i64, name: &str, data: &str) -> Vec<String> {
+    fn give(
+        &mut self,
+        k: u16,
+        msgnum: i64,
+        (name, data): (&str, &str),
+        flags: Flags,
+    ) -> Vec<String> {
         let token = token(name, data);
-        let flags = Flags::Update;
         self.say(
             k,
             Message::Return {
@@ -477,17 +477,12 @@ impl Rig {
         )
     }
 
+    pub(crate) fn update(&mut self, k: u16, msgnum: i64, name: &str, data: &str) -> Vec<String> {
+        self.give(k, msgnum, (name, data), Flags::Update)
+    }
+
     pub(crate) fn deassign(&mut self, k: u16, msgnum: i64, name: &str) -> Vec<String> {
-        let token = token(name, "");
-        let flags = Flags::Deassign;
-        self.say(
-            k,
-            Message::Return {
-                msgnum,
-                token,
-                flags,
-            },
-        )
+        self.give(k, msgnum, (name, ""), Flags::Deassign)
     }
 
     pub(crate) fn update_and_deassign(
@@ -497,41 +492,12 @@ impl Rig {
         name: &str,
         data: &str,
     ) -> Vec<String> {
-        let token = token(name, data);
-        let flags = Flags::Both;
-        self.say(
-            k,
-            Message::Return {
-                msgnum,
-                token,
-                flags,
-            },
-        )
+        self.give(k, msgnum, (name, data), Flags::Both)
     }
 
-    /// A client says what it is.
-    pub(crate) fn introduce(&mut self, k: u16, text: &str) -> Vec<String> {
-        let token = Token {
-            name: b"",
-            data: text.as_bytes(),
-        };
-        self.say(
-            k,
-            Message::Request {
-                msgnum: 0,
-                token,
-                access: Access::Exclusive,
-            },
-        )
-    }
-
-    /// The page of the listing after a name.
-    pub(crate) fn list(&mut self, k: u16, msgnum: i64, after: &[u8]) -> Vec<String> {
-        let token = Token {
-            name: b"",
-            data: after,
-        };
-        let access = Access::Shared;
+    /// A REQUEST for the empty name.
+    fn ask(&mut self, k: u16, msgnum: i64, data: &[u8], access: Access) -> Vec<String> {
+        let token = Token { name: b"", data };
         self.say(
             k,
             Message::Request {
@@ -540,6 +506,16 @@ impl Rig {
                 access,
             },
         )
+    }
+
+    /// A client says what it is.
+    pub(crate) fn introduce(&mut self, k: u16, text: &str) -> Vec<String> {
+        self.ask(k, 0, text.as_bytes(), Access::Exclusive)
+    }
+
+    /// The page of the listing after a name.
+    pub(crate) fn list(&mut self, k: u16, msgnum: i64, after: &[u8]) -> Vec<String> {
+        self.ask(k, msgnum, after, Access::Shared)
     }
 }
 
