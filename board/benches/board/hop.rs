@@ -56,7 +56,9 @@ fn echo() -> Result<Duration> {
     let fabric = Fabric::new(Wire::Pair, 2)?;
     for (at, place) in fabric.places.iter().enumerate() {
         let ip = address(at);
-        place.ns.ip(&format!("addr add {ip}/24 brd + dev eth0\n"))?;
+        place
+            .ns()
+            .ip(&format!("addr add {ip}/24 brd + dev eth0\n"))?;
     }
     let length = Frame {
         src_id: 1,
@@ -64,7 +66,7 @@ fn echo() -> Result<Duration> {
     }
     .encoded_len();
     let listener = fabric.places[1]
-        .ns
+        .ns()
         .run(|| TcpListener::bind((address(1), 0)))??;
     let to = listener.local_addr()?;
     // As urgent as nodes: on a busy machine the floor would else be what others leave.
@@ -79,7 +81,7 @@ fn echo() -> Result<Duration> {
         }
         Ok(())
     });
-    let mut stream = fabric.places[0].ns.run(|| TcpStream::connect(to))??;
+    let mut stream = fabric.places[0].ns().run(|| TcpStream::connect(to))??;
     stream.set_nodelay(true)?;
     let asks = thread::spawn(move || -> Result<Duration> {
         nice::at_most(nice::URGENT)?;

@@ -66,7 +66,7 @@ impl Ring {
         for (at, place) in fabric.places.iter().enumerate() {
             let (id, ip) = (at + 1, address(at));
             writeln!(list, "{id},{ip},{PORT},{HTTP}")?;
-            place.ns.ip(&format!(
+            place.ns().ip(&format!(
                 "addr add {ip}/24 brd + dev eth0\nlink set lo up\n"
             ))?;
         }
@@ -116,7 +116,7 @@ impl Ring {
     }
 
     pub(crate) fn client(&self, at: usize) -> Result<Client> {
-        Client::connect(&self.fabric.places[at].ns, address(at))
+        Client::connect(self.fabric.places[at].ns(), address(at))
     }
 
     /// Kills a node.
