@@ -127,7 +127,7 @@ mod tests {
     use crate::andrews::message::Ballot;
     use crate::andrews::ring::{Plea, Verdict};
     use crate::andrews::tests::base::Base;
-    use crate::andrews::tests::rig::{Rig, list, ms, seq};
+    use crate::andrews::tests::rig::{Rig, ms, seq};
     use crate::andrews::tests::steps::four;
     use crate::andrews::{Command, Options};
 
@@ -167,10 +167,7 @@ mod tests {
 
     /// Node 2, whose first job is not done.
     fn starter() -> Rig {
-        let mut rig = Rig::idle(Options::new(2), list(9), Base::default());
-        rig.answers = false;
-        rig.begin();
-        rig
+        Rig::unanswered(Options::new(2), Base::default())
     }
 
     fn ended() -> Rig {

@@ -4,9 +4,7 @@ use super::prelude::*;
 
 /// A node that has looked and waits for what it writes.
 fn about_to_write(id: u32, base: &Base) -> Rig {
-    let mut rig = Rig::idle(Options::new(id), list(9), base.clone());
-    rig.answers = false;
-    rig.begin();
+    let mut rig = Rig::unanswered(Options::new(id), base.clone());
     for _ in 0..2 {
         rig.serve_next();
     }

@@ -4,9 +4,7 @@ use super::prelude::*;
 
 #[test]
 fn it_prepares_then_looks() {
-    let mut rig = Rig::idle(Options::new(2), list(9), four());
-    rig.answers = false;
-    rig.begin();
+    let mut rig = Rig::unanswered(Options::new(2), four());
     let job = rig.job();
     assert_eq!(job.work, Work::Prepare { drop: false });
     assert!(rig.jobs.is_empty());
@@ -87,9 +85,7 @@ fn a_former_life_that_the_row_names_is_claimed_and_makes_no_token() {
 
 #[test]
 fn a_late_write_of_a_former_life_does_not_make_it_coordinator() {
-    let mut rig = Rig::idle(Options::new(5), list(9), four());
-    rig.answers = false;
-    rig.begin();
+    let mut rig = Rig::unanswered(Options::new(5), four());
     for _ in 0..2 {
         rig.serve_next();
     }
@@ -114,9 +110,7 @@ fn a_late_write_of_a_former_life_does_not_make_it_coordinator() {
 fn a_claim_that_came_too_late_leaves_the_node_what_the_row_says() {
     let mut base = four();
     base.seat.id = None;
-    let mut rig = Rig::idle(Options::new(4), list(9), base);
-    rig.answers = false;
-    rig.begin();
+    let mut rig = Rig::unanswered(Options::new(4), base);
     for _ in 0..2 {
         rig.serve_next();
     }

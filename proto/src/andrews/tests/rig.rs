@@ -112,6 +112,14 @@ impl Rig {
         }
     }
 
+    /// A node of a list of nine whose database answers only what a test has done.
+    pub(crate) fn unanswered(options: Options, base: Base) -> Self {
+        let mut rig = Self::idle(options, list(9), base);
+        rig.answers = false;
+        rig.begin();
+        rig
+    }
+
     pub(crate) fn with(options: Options, base: Base) -> Self {
         let mut rig = Self::idle(options, list(9), base);
         rig.begin();
