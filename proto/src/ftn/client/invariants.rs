@@ -153,15 +153,15 @@ mod tests {
         (live, |it| it.own_timeout = Duration::ZERO),
         (live, |it| it.former.push_back(ME)),
         (live, |it| {
-            session(it).configuration = Configuration::new(7, [Ready])
+            session(it).configuration = Configuration::new(7, [Ready]);
         }),
         (live, |it| it.now = Instant::default()),
         (holding, |it| {
-            session(it).renewal = Renewal::new(Instant::default())
+            session(it).renewal = Renewal::new(Instant::default());
         }),
         (waiting, |it| session(it).tokens.outstanding.spoil()),
         (waiting, |it| {
-            session(it).tokens.outstanding = Outstanding::default()
+            session(it).tokens.outstanding = Outstanding::default();
         }),
         (live, |it| _ = session(it).tokens.listings.insert(1, 5)),
         (live, |it| {

@@ -167,8 +167,8 @@ impl Election {
             Vote::Nobody if best != voter.index => Verdict::Vote(best),
             Vote::Nobody if unopposed => Verdict::Vote(voter.index),
             Vote::For { server, .. } if server == voter.index && best == server && unopposed => {
-                let votes = fresh.iter().filter(|(_, entry)| entry.names(server));
-                if votes.count() + 1 >= voter.quorum {
+                let followers = fresh.iter().filter(|(_, entry)| entry.names(server));
+                if followers.count() + 1 >= voter.quorum {
                     Verdict::Lead
                 } else {
                     Verdict::Wait

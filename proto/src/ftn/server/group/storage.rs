@@ -36,7 +36,7 @@ impl Storage {
     }
 
     /// What is to be stored before the next datagram leaves.
-    pub(crate) fn to_store(&self) -> Option<Durable> {
+    pub(crate) fn unstored(&self) -> Option<Durable> {
         let Self {
             seen,
             stored,

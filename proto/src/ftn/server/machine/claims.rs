@@ -38,7 +38,7 @@ impl Server {
         if !holdings.iter().all(|entry| is_legal(&entry)) {
             return self.drop(from, Reason::TooLong);
         }
-        let Some(survey) = &self.knowledge.survey else {
+        let Some(survey) = self.knowledge.survey() else {
             return self.drop(from, Reason::Late);
         };
         let answers = marker.is_none_or(|marker| marker.configuration == survey.configuration());
@@ -50,7 +50,7 @@ impl Server {
         if !self.has_room_in_survey(PART_BYTES + bytes.sum::<usize>()) {
             return self.drop(from, Reason::Memory);
         }
-        let survey = self.knowledge.survey.as_mut();
+        let survey = self.knowledge.survey_mut();
         let Some(survey) = survey else {
             return self.drop(from, Reason::Late);
         };
@@ -111,7 +111,7 @@ impl Server {
     }
 
     fn gained(&mut self, id: u32) -> Option<&mut Gained> {
-        self.knowledge.survey.as_mut()?.gained_mut(id)
+        self.knowledge.survey_mut()?.gained_mut(id)
     }
 
     /// The token of this name among those that the survey is about.
@@ -121,7 +121,7 @@ impl Server {
             id
         } else {
             let id = self.tokens.add(name);
-            if let Some(survey) = &mut self.knowledge.survey {
+            if let Some(survey) = self.knowledge.survey_mut() {
                 survey.gain(id, Gained::default());
             }
             id
@@ -132,14 +132,13 @@ impl Server {
 
     /// The survey is to say who holds a token that is here already.
     pub(super) fn retain_for_survey(&mut self, now: Instant, id: u32) {
-        let Some(survey) = &mut self.knowledge.survey else {
-            return;
-        };
-        if survey.has(id) {
+        if self.knowledge.survey().is_none_or(|survey| survey.has(id)) {
             return;
         }
-        let gained = Gained::retained(self.knowledge.left.remove(&id).flatten());
-        survey.gain(id, gained);
+        let gained = Gained::retained(self.knowledge.take_left(id));
+        if let Some(survey) = self.knowledge.survey_mut() {
+            survey.gain(id, gained);
+        }
         self.tokens.part_all(now, id);
         self.put_aside(now, id);
     }
@@ -185,7 +184,7 @@ impl Server {
                 continue;
             };
             if verdict.is_some() {
-                let settled = self.knowledge.settled.as_ref();
+                let settled = self.knowledge.settled();
                 let from = settled.and_then(|c| self.servers.responsible(token.name(), c));
                 *held.entry(from).or_default() += 1;
             }
@@ -206,7 +205,7 @@ impl Server {
                     self.reclaim(now, id, session, verdict.access);
                 }
             }
-            self.tokens.change(now, id, |token| token.is_aside = false);
+            self.tokens.change(now, id, |token| token.set_aside(false));
         }
         for (server, held) in held {
             self.out.event(Event::TookOverTokens { server, held });

@@ -7,6 +7,7 @@ use super::Server;
 use crate::ftn::Configuration;
 use crate::ftn::server::group::{Leadership, configuration_of};
 use crate::ftn::server::knowledge::{Knowledge, Survey};
+use crate::ftn::server::tokens::Token;
 
 impl Server {
     /// # Panics
@@ -41,11 +42,11 @@ impl Server {
     }
 
     fn survey_is(&self, holds: impl FnOnce(&Survey) -> bool) -> bool {
-        self.knowledge_is(|knowledge| knowledge.survey.as_ref().is_none_or(holds))
+        self.knowledge_is(|knowledge| knowledge.survey().is_none_or(holds))
     }
 
     fn is_aside(&self, id: u32) -> bool {
-        self.tokens.get(id).is_some_and(|token| token.is_aside)
+        self.tokens.get(id).is_some_and(Token::is_aside)
     }
 }
 
@@ -77,7 +78,7 @@ const INVARIANTS: &[Invariant] = &[
         it.view.number() <= it.storage.seen()
     }),
     ("a server that cannot store is mute", |it| {
-        it.storage.due().is_none() || it.out.is_mute
+        it.storage.due().is_none() || it.out.is_mute()
     }),
     ("a leader is not DOWN in its configuration", |it| {
         it.leadership_is(|_| !it.is_shown_down())
@@ -104,13 +105,15 @@ const INVARIANTS: &[Invariant] = &[
     ),
     ("a server that is DOWN is settled for nothing", |it| {
         let is_down = it.own == Down || it.is_shown_down();
-        it.knowledge_is(|knowledge| !is_down || knowledge.settled.is_none())
+        it.knowledge_is(|knowledge| !is_down || knowledge.settled().is_none())
     }),
     (
         "a server that is not DOWN is settled, or has a survey",
         |it| {
             let is_down = it.own == Down || it.is_shown_down();
-            it.knowledge_is(|known| is_down || known.settled.is_some() || known.survey.is_some())
+            it.knowledge_is(|known| {
+                is_down || known.settled().is_some() || known.survey().is_some()
+            })
         },
     ),
     ("a survey is for the present configuration", |it| {
@@ -124,7 +127,7 @@ const INVARIANTS: &[Invariant] = &[
         let is_booting = |to| to != it.index && it.view.state(to) == Booting;
         it.knowledge_is(|knowledge| {
             knowledge
-                .outgoing
+                .outgoing()
                 .iter()
                 .all(|outgoing| is_booting(outgoing.to()))
         })
@@ -135,11 +138,11 @@ const INVARIANTS: &[Invariant] = &[
     ("tokens of a server that leaves are not served", |it| {
         // A sweep under a new configuration has not come to all of them yet.
         it.knowledge_is(|knowledge| {
-            knowledge.sweep.is_some() || knowledge.left.keys().all(|id| it.is_aside(*id))
+            knowledge.sweep().is_some() || knowledge.left().all(|id| it.is_aside(id))
         })
     }),
     ("only a settled server grants", |it| {
-        it.grants == 0 || it.knowledge.settled.is_some()
+        it.grants == 0 || it.knowledge.settled().is_some()
     }),
     (
         "the indexes of tokens have the tokens that there are",
@@ -228,9 +231,9 @@ mod tests {
         (follower, |it| shows(it, 9, &[Ready])),
         (follower, shows_a_seq_of_another),
         (follower, |it| it.storage = Storage::new(Durable::default())),
-        (with_a_full_disk, |it| it.out.is_mute = false),
+        (with_a_full_disk, |it| _ = it.out.set_mute(false)),
         (leader, |it| {
-            shows(it, it.view.number(), &[Down, Ready, Ready])
+            shows(it, it.view.number(), &[Down, Ready, Ready]);
         }),
         (leader, |it| {
             let seq = it.view.seq() + 1;
@@ -238,7 +241,7 @@ mod tests {
             leadership(it).acknowledge(1, seq);
         }),
         (leader, |it| {
-            _ = it.view.begin_round(Instant::default(), None)
+            _ = it.view.begin_round(Instant::default(), None);
         }),
         (leader, |it| {
             let is_late = Instant::from_nanos(u64::MAX);
@@ -249,19 +252,20 @@ mod tests {
             it.view = View::new();
         }),
         (follower, |it| it.own = Down),
-        (follower, |it| it.knowledge.settled = None),
+        (follower, |it| it.knowledge.settle(None)),
         (booting, |it| {
-            it.knowledge.survey = Some(Survey::new(7, true, [0].into_iter()));
+            it.knowledge
+                .begin_survey(Survey::new(7, true, [0].into_iter()));
         }),
         (booting, |it| shows(it, 6, &[Ready; 3])),
         (follower, |it| {
-            it.knowledge.outgoing.push(Outgoing::new(2, 9))
+            it.knowledge.hand_over(vec![Outgoing::new(2, 9)]);
         }),
         (booting, |it| {
-            let survey = it.knowledge.survey.as_mut().unwrap();
+            let survey = it.knowledge.survey_mut().unwrap();
             survey.gain(7, Gained::default());
         }),
-        (follower, |it| _ = it.knowledge.left.insert(7, None)),
+        (follower, |it| it.knowledge.keep_left(7, None)),
         (booting, |it| it.grants = 1),
         (follower, |it| it.tokens.spoil()),
         (follower, |it| it.sessions.spoil()),

@@ -30,10 +30,7 @@ impl Server {
     #[must_use]
     pub fn has_handed_over(&self) -> bool {
         let mut leaving = self.leaving.iter();
-        leaving.any(|it| it.has_handed_over(self.view.number()))
-            && self.knowledge.outgoing.is_empty()
-            && self.knowledge.sweep.is_none()
-            && self.knowledge.left.is_empty()
+        leaving.any(|it| it.has_handed_over(self.view.number())) && self.knowledge.is_at_rest()
     }
 
     /// Does what is due of a shutdown.
@@ -45,7 +42,7 @@ impl Server {
             let has_handed_over = self.has_handed_over();
             return self.depart(now, has_handed_over);
         }
-        if !self.is_in_force(now) || self.knowledge.sweep.is_some() {
+        if !self.is_in_force(now) || self.knowledge.sweep().is_some() {
             // Nobody knows yet which servers are responsible without this one.
             if let Some(leaving) = &mut self.leaving {
                 leaving.pause();
@@ -106,7 +103,7 @@ impl Server {
 
     /// Those that this server has learned of from clients in a survey: they will say it again.
     fn is_known_by_clients_only(&self, id: u32) -> bool {
-        let survey = self.knowledge.survey.as_ref();
+        let survey = self.knowledge.survey();
         survey.is_some_and(|survey| survey.is_known_by_clients_only(id))
     }
 
@@ -142,10 +139,7 @@ impl Server {
         let leaving = self.leaving.as_ref();
         let is_taken = |id: &u32| leaving.is_some_and(|it| it.has_taken(self.view.number(), *id));
         // Clients that hold a token which is kept for another server have its data.
-        let is_held = |id: &u32| {
-            let held = self.knowledge.left.get(id).and_then(Option::as_ref);
-            held.is_some_and(|held| !held.is_empty())
-        };
+        let is_held = |id: &u32| self.knowledge.has_left_held(*id);
         let ids = (0..self.tokens.end()).filter(|id| !is_taken(id) && !is_held(id));
         let tokens = ids.filter_map(|id| self.tokens.get(id));
         let unheld = tokens.filter(|token| !token.is_held() && !token.data().is_empty());

@@ -79,14 +79,13 @@ impl Server {
 impl Server {
     /// A token as an object of JSON.
     fn entry(&self, token: &Token) -> String {
-        let waiting = token.queue.iter().flat_map(|queue| queue.sessions());
         let mut entry = format!(
             "{{\"name\":\"{}\",\"access\":{}",
             hex(token.name()),
             token.access()
         );
         list(&mut entry, "holders", token.holding());
-        list(&mut entry, "waiting", waiting);
+        list(&mut entry, "waiting", token.sessions_waiting());
         let holding = token.holding().take(NAMED);
         let programs: Vec<String> = holding.filter_map(|id| self.program(id)).collect();
         // Writing to a string does not fail.

@@ -188,11 +188,11 @@ impl Server {
                     leadership.remove(id, session.due);
                 }
             }
-            if let Some(survey) = &mut self.knowledge.survey {
+            if let Some(survey) = self.knowledge.survey_mut() {
                 survey.remove(id);
             }
             for token in self.tokens.of_session(id) {
-                let survey = self.knowledge.survey.as_mut();
+                let survey = self.knowledge.survey_mut();
                 if let Some(gained) = survey.and_then(|survey| survey.gained_mut(token)) {
                     gained.remove(id);
                 }

@@ -15,9 +15,9 @@ const FORGOTTEN: usize = 1_024;
 impl Server {
     /// What clients have made this server take, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
-        let survey = self.knowledge.survey.as_ref();
+        let survey = self.knowledge.survey();
         let survey = survey.map_or(0, Survey::bytes);
-        let left = self.knowledge.left.len() * GAINED_BYTES;
+        let left = self.knowledge.left().len() * GAINED_BYTES;
         let sessions = self.sessions.len() * session_bytes(self.servers.len());
         self.tokens.bytes() + sessions + survey + left
     }
@@ -69,10 +69,7 @@ impl Server {
         };
         let is_new = token.party(session).is_none() && !token.parties().is_empty();
         let party = usize::from(is_new) * (PARTY_BYTES + token.name().len());
-        let is_waiting = token
-            .queue
-            .as_ref()
-            .is_some_and(|it| it.get(session).is_some());
+        let is_waiting = token.wait_of(session).is_some();
         let queue = usize::from(!token.is_awaited()) * QUEUE_BYTES + WAIT_BYTES;
         let bytes = party + usize::from(waits && !is_waiting) * queue;
         let may = bytes == 0 || self.has_room(bytes, Some(id));

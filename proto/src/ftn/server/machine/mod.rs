@@ -165,7 +165,7 @@ impl Server {
     #[must_use]
     pub fn snapshot(&self, now: Instant) -> Snapshot {
         let grace = self.role.as_leader().and_then(Leadership::grace);
-        let survey = self.knowledge.survey.as_ref();
+        let survey = self.knowledge.survey();
         Snapshot {
             index: self.index,
             states: (0..self.servers.len())
@@ -195,7 +195,7 @@ impl Server {
             monotonic: self.now.monotonic.max(now.monotonic),
             wall: now.wall,
         };
-        self.out.now = self.now.monotonic;
+        self.out.advance(self.now.monotonic);
         self.now
     }
 
@@ -296,7 +296,7 @@ impl Machine for Server {
     }
 
     fn poll_durable(&mut self) -> Option<Durable> {
-        self.storage.to_store()
+        self.storage.unstored()
     }
 
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<SocketAddr>> {
@@ -322,11 +322,11 @@ impl Machine for Server {
             Role::Leader(leadership) => self.leader_due(self.now.monotonic, leadership),
         };
         let knowledge = &self.knowledge;
-        let transfers = knowledge.outgoing.iter().filter_map(Outgoing::due);
+        let transfers = knowledge.outgoing().iter().filter_map(Outgoing::due);
         let others = [
             self.storage.due(),
-            knowledge.sweep.map(|_| self.now.monotonic),
-            knowledge.survey.as_ref().and_then(Survey::due),
+            knowledge.sweep().map(|_| self.now.monotonic),
+            knowledge.survey().and_then(Survey::due),
             transfers.min(),
             self.tokens.next_revoke().map(|(due, _)| due),
             self.memory_due(),

@@ -7,6 +7,7 @@ use ring_codec::ftn::{Access, Message, Token as Entry};
 use super::Server;
 use super::serving::Serves;
 use crate::backoff::Backoff;
+use crate::ftn::server::tokens::Token;
 use crate::ftn::server::{Event, Reason};
 use crate::ftn::{RETRY, RETRY_MAX};
 use crate::time::Instant;
@@ -80,11 +81,7 @@ impl Server {
                 let fenced = wanted.data == FENCE;
                 self.tokens.relate(session, id);
                 let is_repeated = self.tokens.change(now, id, |token| {
-                    token.party_mut(session);
-                    let queue = token.queue.get_or_insert_default();
-                    let is_repeated = queue.get(session).is_some_and(|w| w.msgnum == msgnum);
-                    queue.put(session, msgnum, access, fenced);
-                    is_repeated
+                    token.enqueue(session, msgnum, access, fenced)
                 });
                 if is_repeated == Some(true) {
                     self.out.counters.duplicates += 1;
@@ -121,7 +118,7 @@ impl Server {
         if party.is_some_and(|party| party.held.is_none() && msgnum <= party.returned) {
             return Answer::Late;
         }
-        let queued = token.queue.as_ref().and_then(|queue| queue.get(session));
+        let queued = token.wait_of(session);
         if queued.is_some_and(|wait| msgnum < wait.msgnum) {
             return Answer::Late;
         }
@@ -161,9 +158,7 @@ impl Server {
         self.grants += 1;
         let fence = (u128::from(self.view.number()) << 31) + u128::from(self.grants);
         let is_new = self.tokens.change(now, id, |token| {
-            if let Some(queue) = &mut token.queue {
-                queue.remove(session);
-            }
+            token.dequeue(session);
             let (party, is_new) = token.party_mut(session);
             party.granted = msgnum;
             party.set_fence(fence);
@@ -208,10 +203,10 @@ impl Server {
             let Some(token) = self.tokens.get(id) else {
                 return;
             };
-            let Some((place, session, wait)) = token.queue.as_ref().and_then(|q| q.head()) else {
+            let Some((place, session, wait)) = token.head() else {
                 return;
             };
-            let revoked = token.queue.as_ref().and_then(|queue| queue.revoke);
+            let revoked = token.revoke();
             let is_free = token.is_free_for(session, wait.access);
             if self.serves(now, token.name()) != Serves::Yes {
                 return;
@@ -252,9 +247,8 @@ impl Server {
             let Some((due, id)) = self.tokens.next_revoke() else {
                 return;
             };
-            let queue = self.tokens.get(id).and_then(|token| token.queue.as_ref());
-            let head = queue.and_then(|queue| queue.head());
-            let revoke = queue.and_then(|queue| queue.revoke);
+            let token = self.tokens.get(id);
+            let (head, revoke) = (token.and_then(Token::head), token.and_then(Token::revoke));
             let (Some((_, session, _)), Some((place, mut backoff))) = (head, revoke) else {
                 return;
             };

@@ -67,10 +67,8 @@ impl Server {
                     token.set_held(session, None);
                 }
                 let cancels = deassigns
-                    && token.queue.as_mut().is_some_and(|queue| {
-                        let is_earlier = queue.get(session).is_some_and(|w| w.msgnum < msgnum);
-                        is_earlier && queue.remove(session)
-                    });
+                    && token.wait_of(session).is_some_and(|it| it.msgnum < msgnum)
+                    && token.dequeue(session);
                 let (party, _) = token.party_mut(session);
                 if acts || cancels {
                     party.returned = party.returned.max(msgnum);

@@ -57,19 +57,18 @@ impl Server {
 
     /// Whether it is settled for a token that it is responsible for.
     pub(super) fn knows(&self, name: &[u8]) -> bool {
-        let Some(settled) = &self.knowledge.settled else {
+        let Some(settled) = self.knowledge.settled() else {
             return false;
         };
         // Without a survey nothing was gained.
-        self.knowledge.survey.is_none()
+        self.knowledge.survey().is_none()
             || self.servers.responsible(name, settled) == Some(self.index)
     }
 
     /// A new configuration is in force.
     pub(super) fn on_configuration(&mut self, now: Instant) {
         self.abort_survey();
-        self.knowledge.outgoing.clear();
-        self.knowledge.sweep = None;
+        self.knowledge.stop();
         self.grants = 0;
         let Some(configuration) = self.view.configuration().cloned() else {
             return;
@@ -80,25 +79,25 @@ impl Server {
         });
         let shown = configuration.state(self.index);
         if self.own == ServerState::Down || shown == ServerState::Down {
-            self.knowledge.settled = None;
+            self.knowledge.settle(None);
             return;
         }
         if shown == ServerState::Booting {
             self.set_own(ServerState::Booting);
-            self.knowledge.settled = None;
+            self.knowledge.settle(None);
         }
         self.knowledge.hand_on(&configuration);
         let booting = (0..self.servers.len())
             .filter(|&server| configuration.state(server) == ServerState::Booting)
             .filter(|&server| server != self.index);
         let number = configuration.number();
-        self.knowledge.outgoing = booting.map(|to| Outgoing::new(to, number)).collect();
+        let outgoing = booting.map(|to| Outgoing::new(to, number)).collect();
+        self.knowledge.hand_over(outgoing);
         if self.knowledge.gains(&configuration) {
             self.begin_survey(now, &configuration);
         } else {
-            self.knowledge.settled = Some(configuration);
+            self.knowledge.settle(Some(configuration));
         }
-        self.knowledge.sweep = Some(0);
         self.sweep(now);
         self.try_end_survey(now);
     }
@@ -107,7 +106,7 @@ impl Server {
     /// was another's waits for the survey.
     pub(super) fn sweep(&mut self, now: Instant) {
         let (Some(next), Some(configuration)) =
-            (self.knowledge.sweep, self.view.configuration().cloned())
+            (self.knowledge.sweep(), self.view.configuration().cloned())
         else {
             return;
         };
@@ -126,8 +125,7 @@ impl Server {
                 }
                 Some(server) if configuration.state(server) == ServerState::Booting => {
                     self.put_aside(now, id);
-                    let out = &mut self.knowledge.outgoing;
-                    if let Some(outgoing) = out.iter_mut().find(|o| o.to() == server)
+                    if let Some(outgoing) = self.knowledge.outgoing_to(server)
                         && let Some(token) = self.tokens.get(id)
                     {
                         outgoing.add(id, token.len(), token.holding().count());
@@ -137,12 +135,11 @@ impl Server {
             }
         }
         if stop < end {
-            self.knowledge.sweep = Some(stop);
+            self.knowledge.go_on(Some(stop));
             return;
         }
-        self.knowledge.sweep = None;
-        self.knowledge.left.clear();
-        for at in 0..self.knowledge.outgoing.len() {
+        self.knowledge.go_on(None);
+        for at in 0..self.knowledge.outgoing().len() {
             self.send_parts(now, at);
         }
         self.try_end_survey(now);
@@ -150,7 +147,7 @@ impl Server {
 
     /// Goes on looking.
     pub(super) fn on_sweep_due(&mut self, now: Instant) {
-        if self.knowledge.sweep.is_some() {
+        if self.knowledge.sweep().is_some() {
             self.sweep(now);
         }
     }
@@ -158,6 +155,6 @@ impl Server {
     /// A token is not served for now: it goes nowhere for want of memory, and nobody waits for it.
     pub(super) fn put_aside(&mut self, now: Instant, id: u32) {
         self.tokens.drop_queue(now, id);
-        self.tokens.change(now, id, |token| token.is_aside = true);
+        self.tokens.change(now, id, |token| token.set_aside(true));
     }
 }

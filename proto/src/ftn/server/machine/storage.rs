@@ -30,8 +30,7 @@ impl Server {
         } else {
             self.storage.on_stored();
         }
-        if failed != self.out.is_mute {
-            self.out.is_mute = failed;
+        if self.out.set_mute(failed) {
             self.out.event(Event::StorageChanged { failed });
         }
     }

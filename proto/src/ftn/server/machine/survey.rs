@@ -28,13 +28,13 @@ impl Server {
             configuration: survey.configuration(),
             sessions: survey.awaited().count(),
         });
-        self.knowledge.survey = Some(survey);
+        self.knowledge.begin_survey(survey);
         self.on_survey_due(now);
     }
 
     /// A session is new in the list while a survey is under way.
     pub(super) fn survey_also(&mut self, now: Instant, id: i32, address: SocketAddr) {
-        if let Some(survey) = &mut self.knowledge.survey {
+        if let Some(survey) = self.knowledge.survey_mut() {
             survey.add(now, id, address);
             self.on_survey_due(now);
         }
@@ -43,7 +43,7 @@ impl Server {
     /// Asks those that are to be asked.
     pub(super) fn on_survey_due(&mut self, now: Instant) {
         for _ in 0..ASKED {
-            let Some(survey) = &mut self.knowledge.survey else {
+            let Some(survey) = self.knowledge.survey_mut() else {
                 return;
             };
             let Some((id, address)) = survey.next(now) else {
@@ -55,7 +55,7 @@ impl Server {
 
     /// Gives a survey up. What it has learnt from clients alone they will say again.
     pub(super) fn abort_survey(&mut self) {
-        let Some(survey) = self.knowledge.survey.take() else {
+        let Some(survey) = self.knowledge.take_survey() else {
             return;
         };
         let configuration = survey.configuration();
@@ -69,7 +69,7 @@ impl Server {
 
     /// Ends the survey if all that it waits for has come.
     pub(super) fn try_end_survey(&mut self, now: Instant) {
-        let Some(survey) = &self.knowledge.survey else {
+        let Some(survey) = self.knowledge.survey() else {
             return;
         };
         let leads = self.leader() == Some(self.index);
@@ -78,11 +78,11 @@ impl Server {
             && survey.is_whole()
             && (!survey.is_booting() || leads || leader == Some(ServerState::Ready))
             && !self.is_in_grace()
-            && self.knowledge.sweep.is_none()
+            && self.knowledge.sweep().is_none()
             && self.own != ServerState::Down
             && self.is_proven()
             && self.is_in_force(now);
-        if is_over && let Some(survey) = self.knowledge.survey.take() {
+        if is_over && let Some(survey) = self.knowledge.take_survey() {
             self.end_survey(now, survey);
         }
     }
@@ -90,7 +90,7 @@ impl Server {
     fn end_survey(&mut self, now: Instant, survey: Survey) {
         let configuration = survey.configuration();
         self.install_gained(now, survey.into_gained());
-        self.knowledge.settled = self.view.configuration().cloned();
+        self.knowledge.settle(self.view.configuration().cloned());
         self.out.event(Event::SurveyEnded { configuration });
         // The leader may have heard of an earlier survey's end before it changed the configuration: then this
         // server is READY there, and BOOTING by its own word.

@@ -15,15 +15,15 @@ use crate::time::Instant;
 impl Server {
     /// Sends what is due of the tokens that go to the server `at` among those that some go to.
     pub(super) fn send_parts(&mut self, now: Instant, at: usize) {
-        if let Some(outgoing) = self.knowledge.outgoing.get_mut(at) {
+        if let Some(outgoing) = self.knowledge.outgoing_mut().get_mut(at) {
             send_due_parts((&self.servers, &self.tokens, &mut self.out), now, outgoing);
         }
     }
 
     /// Repeats what was not acknowledged.
     pub(super) fn on_transfer_due(&mut self, now: Instant) {
-        for at in 0..self.knowledge.outgoing.len() {
-            if self.knowledge.outgoing[at]
+        for at in 0..self.knowledge.outgoing().len() {
+            if self.knowledge.outgoing()[at]
                 .due()
                 .is_some_and(|due| due <= now)
             {
@@ -41,7 +41,7 @@ impl Server {
         part: i32,
     ) -> Option<(Vec<u32>, bool, bool, usize)> {
         let leaving = self.leaving.iter_mut().flat_map(Leaving::outgoing_mut);
-        let mut all = self.knowledge.outgoing.iter_mut().chain(leaving);
+        let mut all = self.knowledge.outgoing_mut().iter_mut().chain(leaving);
         let outgoing = all.find(|it| it.to() == server && it.msgnum() == msgnum)?;
         let ids = outgoing.acknowledge(usize::try_from(part).ok()?)?;
         let is_over = outgoing.is_over();
@@ -62,21 +62,17 @@ impl Server {
         } else {
             for id in ids {
                 // The other server may have handed it back meanwhile, as it leaves.
-                if !self.knowledge.left.contains_key(&id) {
+                if !self.knowledge.has_left(id) {
                     self.tokens.remove(id);
                 }
             }
-            let at = self
-                .knowledge
-                .outgoing
-                .iter()
-                .position(|it| it.to() == server);
-            if let Some(at) = at {
+            let mut outgoing = self.knowledge.outgoing().iter();
+            if let Some(at) = outgoing.position(|it| it.to() == server) {
                 self.send_parts(now, at);
             }
         }
         if is_over {
-            self.knowledge.outgoing.retain(|it| !it.is_over());
+            self.knowledge.drop_finished();
             if let Some(leaving) = &mut self.leaving {
                 leaving.drop_finished();
             }
@@ -112,7 +108,7 @@ impl Server {
         let (Ok(number), Ok(of)) = (u32::try_from(part), u32::try_from(parts)) else {
             return self.drop_from_server(server, Reason::Malformed);
         };
-        let survey = self.knowledge.survey.as_mut();
+        let survey = self.knowledge.survey_mut();
         // After the survey this server has all parts: the answer to one of them was lost.
         let took = survey.map_or(Part::Duplicate, |it| it.take_transfer(server, number, of));
         match took {
@@ -144,7 +140,7 @@ impl Server {
             && self.view.state(server) != Down
             && self.own != Down
             && self.leader().is_some()
-            && self.knowledge.sweep.is_none()
+            && self.knowledge.sweep().is_none()
             // Two that leave would count on each other.
             && self.leaving.is_none();
         let Some(present) = self.view.configuration().cloned().filter(|_| takes) else {
@@ -190,7 +186,7 @@ impl Server {
         let id = known.unwrap_or_else(|| self.tokens.add(name));
         self.tokens.change(now, id, |token| token.set_data(data));
         self.put_aside(now, id);
-        self.knowledge.left.insert(id, held);
+        self.knowledge.keep_left(id, held);
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct Output {
     client_terms: Terms,
     outbox: Outbox,
     /// The latest time that the machine was told.
-    pub(crate) now: Instant,
+    now: Instant,
     /// Messages in parts from and to servers. They have room of their own: no client is to crowd out a list of sessions.
     servers: Carrier,
     /// Those from and to clients, which may make them take a share of the memory.
@@ -56,7 +56,7 @@ pub(crate) struct Output {
     events: VecDeque<Event>,
     pub(crate) counters: Counters,
     /// Nothing leaves: what it would tell of is not stored, or the server has left.
-    pub(crate) is_mute: bool,
+    is_mute: bool,
 }
 
 // Counters and events are for people: nothing follows from them.
@@ -100,6 +100,23 @@ impl Output {
             counters: Counters::new(),
             is_mute: false,
         }
+    }
+
+    /// Time has passed.
+    pub(crate) const fn advance(&mut self, now: Instant) {
+        self.now = now;
+    }
+
+    #[cfg(debug_assertions)]
+    pub(crate) const fn is_mute(&self) -> bool {
+        self.is_mute
+    }
+
+    /// Nothing leaves from now on, or it does again. Returns whether that is news.
+    pub(crate) const fn set_mute(&mut self, is_mute: bool) -> bool {
+        let is_news = self.is_mute != is_mute;
+        self.is_mute = is_mute;
+        is_news
     }
 
     /// Queues a datagram for the address `at`; `to` is the header's.

@@ -160,7 +160,7 @@ impl Tokens {
         for party in token.parties() {
             self.by_session.remove(&(party.session, id));
         }
-        if let Some((_, backoff)) = token.queue.as_ref().and_then(|queue| queue.revoke) {
+        if let Some((_, backoff)) = token.revoke() {
             self.revokes.remove(&(backoff.due(), id));
         }
     }
@@ -200,9 +200,7 @@ impl Tokens {
         self.by_session.remove(&(session, id));
         self.change(now, id, |token| {
             token.remove_party(session);
-            if let Some(queue) = &mut token.queue {
-                queue.remove(session);
-            }
+            token.dequeue(session);
         });
     }
 
@@ -224,11 +222,9 @@ impl Tokens {
     /// Nobody waits for a token any longer.
     pub(crate) fn drop_queue(&mut self, now: Instant, id: Id) {
         self.change(now, id, |token| {
-            let sessions: Vec<i32> = token.queue.iter().flat_map(|q| q.sessions()).collect();
+            let sessions: Vec<i32> = token.sessions_waiting().collect();
             for session in sessions {
-                if let Some(queue) = &mut token.queue {
-                    queue.remove(session);
-                }
+                token.dequeue(session);
             }
         });
     }

@@ -18,13 +18,13 @@ pub(crate) struct Token {
     /// Sessions that hold it, wait for it, or have returned it, by id.
     parties: Parties,
     /// There if somebody waits.
-    pub(crate) queue: Option<Box<Queue>>,
+    pub(super) queue: Option<Box<Queue>>,
     /// How many sessions hold it.
     holders: u32,
     /// Whether the one that does holds it alone.
     exclusive: bool,
     /// It waits for the end of a survey, or goes to another server.
-    pub(crate) is_aside: bool,
+    is_aside: bool,
     /// Since when it is neither held nor awaited; [`IN_USE`]: it is. An `Option` would take 8 bytes more.
     idle: Instant,
 }
@@ -34,12 +34,12 @@ const IN_USE: Instant = Instant::from_nanos(u64::MAX);
 
 /// Who waits for a token, in order, and the REVOKE for the first.
 #[derive(Debug, Clone, Hash, Default)]
-pub(crate) struct Queue {
+pub(super) struct Queue {
     waiting: BTreeMap<i32, Wait>,
     order: BTreeMap<u32, i32>,
     next_place: u32,
     /// The place of who is first, and when to repeat REVOKE for it.
-    pub(crate) revoke: Option<(u32, Backoff)>,
+    pub(super) revoke: Option<(u32, Backoff)>,
 }
 
 /// A REQUEST that waits.
@@ -212,6 +212,57 @@ impl Token {
             self.set_held(session, None);
         }
         self.parties.remove(session);
+    }
+
+    /// The first that waits, and its place.
+    pub(crate) fn head(&self) -> Option<(u32, i32, Wait)> {
+        self.queue.as_ref()?.head()
+    }
+
+    /// The sessions that wait, in order.
+    pub(crate) fn sessions_waiting(&self) -> impl Iterator<Item = i32> {
+        self.queue.iter().flat_map(|queue| queue.sessions())
+    }
+
+    /// The REQUEST by which a session waits.
+    pub(crate) fn wait_of(&self, session: i32) -> Option<Wait> {
+        self.queue.as_ref()?.get(session)
+    }
+
+    /// The place for which REVOKE is sent, and when it is to be repeated.
+    pub(crate) fn revoke(&self) -> Option<(u32, Backoff)> {
+        self.queue.as_ref()?.revoke
+    }
+
+    /// A session waits from now on, by this REQUEST. Returns whether it did by the same one.
+    pub(crate) fn enqueue(
+        &mut self,
+        session: i32,
+        msgnum: i64,
+        access: Access,
+        fenced: bool,
+    ) -> bool {
+        self.party_mut(session);
+        let queue = self.queue.get_or_insert_default();
+        let is_repeated = queue.get(session).is_some_and(|it| it.msgnum == msgnum);
+        queue.put(session, msgnum, access, fenced);
+        is_repeated
+    }
+
+    /// A session does not wait any longer. Returns whether it did.
+    pub(crate) fn dequeue(&mut self, session: i32) -> bool {
+        let queue = self.queue.as_mut();
+        queue.is_some_and(|queue| queue.remove(session))
+    }
+
+    /// It is served by nobody here for now, or it is again.
+    pub(crate) const fn set_aside(&mut self, is_aside: bool) {
+        self.is_aside = is_aside;
+    }
+
+    #[cfg(debug_assertions)]
+    pub(crate) const fn is_aside(&self) -> bool {
+        self.is_aside
     }
 
     pub(crate) fn is_awaited(&self) -> bool {
