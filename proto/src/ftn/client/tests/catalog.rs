@@ -1,10 +1,6 @@
 //! Sections 2 and 5: the CATALOG that answers a CONFIG to the session.
 
-use ring_codec::ftn::Access::{self, Exclusive, Shared};
-use ring_codec::ftn::ServerState::{Booting, Down, Ready};
-use ring_codec::ftn::{Datagram, Message};
-
-use super::rig::{ALL, C, ME, Rig, ms, name_of};
+use super::rig::*;
 use crate::ftn::{PART, WINDOW};
 
 fn grant_next(rig: &mut Rig, server: usize, name: &str, access: Access, data: &str) {

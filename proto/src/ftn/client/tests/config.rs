@@ -1,10 +1,6 @@
 //! Section 5, CONFIG in a session.
 
-use ring_codec::ftn::Access::{Exclusive, Shared};
-use ring_codec::ftn::ServerState::{Booting, Down, Ready};
-
-use super::rig::{ALL, C, LEASE, ME, Rig, ms, name_of};
-use crate::ftn::client::{Reason, Standing};
+use super::rig::*;
 
 #[test]
 fn a_lower_configuration_is_late_and_dropped() {

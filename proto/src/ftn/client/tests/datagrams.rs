@@ -1,10 +1,6 @@
 //! Section 3: what a client drops. It changes nothing, and is never answered.
 
-use ring_codec::ftn::Access::Exclusive;
-use ring_codec::ftn::{Header, Message, Token};
-
-use super::rig::{ALL, C, ME, Rig, address, base, encode, name_of, servers};
-use crate::ftn::client::{Reason, Standing};
+use super::rig::*;
 
 fn awaiting() -> (Rig, String) {
     let name = name_of(0, 0);
@@ -83,7 +79,7 @@ fn senders_with_another_list_are_told_of_up_to_1024() {
             other_list: true
         }
     );
-    rig.pass(super::rig::ms(2_000));
+    rig.pass(ms(2_000));
     assert_eq!(rig.told(), ["login failed: OtherList"]);
 }
 
@@ -202,7 +198,7 @@ fn longer_names_and_data_than_allowed_are_dropped() {
 #[test]
 fn a_configuration_of_another_number_of_servers_or_a_negative_one_is_dropped() {
     for mut rig in [Rig::login(), Rig::live()] {
-        let four = [ring_codec::ftn::ServerState::Ready; 4];
+        let four = [Ready; 4];
         for (leader, sstates) in [(8, &four[..]), (8, &four[..2]), (8, &[]), (-1, &four[..3])] {
             let sstates = sstates.into();
             assert!(

@@ -1,10 +1,7 @@
 //! Section 5, renewal and lease.
 
-use ring_codec::ftn::Access::Exclusive;
-
-use super::rig::{ALL, C, CT, LEASE, ME, Rig, address, ms, name_of, renewal};
+use super::rig::*;
 use crate::Machine as _;
-use crate::ftn::client::{Command, Reason, Standing};
 
 #[test]
 fn the_first_confirmed_renewal_makes_the_session_live_for_three_quarters_of_ct_after_its_sending() {
@@ -51,7 +48,7 @@ fn repeated_renewals_are_at_most_ct_eighths_apart() {
     rig.client = {
         let mut options = rig.client.options().clone();
         options.client_timeout = ms(2_000);
-        crate::ftn::client::Client::new(options)
+        Client::new(options)
     };
     rig.up(4000);
     rig.config_to(1, ME, C, ALL);

@@ -1,9 +1,6 @@
 //! Sections 2 and 6: pages of a server's tokens.
 
-use ring_codec::ftn::ServerState::{Down, Ready};
-
-use super::rig::{ALL, C, Rig, ms, name_of};
-use crate::ftn::client::{Command, Reason};
+use super::rig::*;
 
 fn list(rig: &mut Rig, server: usize, after: &str) -> Vec<String> {
     let after = after.as_bytes().into();

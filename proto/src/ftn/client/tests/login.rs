@@ -1,9 +1,6 @@
 //! Section 5, login: whose answer counts.
 
-use ring_codec::ftn::ServerState::{Booting, Down, Ready};
-
-use super::rig::{ALL, C, CT, ME, Rig, ms};
-use crate::ftn::client::{Command, Event, Net, Reason, Standing};
+use super::rig::*;
 
 const TO_ALL: [&str; 3] = ["LOGIN :4000 > 0", "LOGIN :4000 > 1", "LOGIN :4000 > 2"];
 const FIRST: [&str; 2] = ["ALIVE > 1", "RENEWAL 7 #0 > 1"];

@@ -1,9 +1,6 @@
 //! Section 5: LOGOUT.
 
-use ring_codec::ftn::Access::Exclusive;
-
-use super::rig::{ALL, C, ME, Rig, ms, name_of};
-use crate::ftn::client::{Command, Reason, Standing};
+use super::rig::*;
 
 #[test]
 fn logout_goes_to_the_leader_and_config_to_zero_from_it_ends_it() {
@@ -35,7 +32,7 @@ fn other_answers_do_not_end_it() {
     rig.command(Command::Logout);
     rig.config_to(1, 0, C - 3, ALL);
     rig.config_to(1, ME, C, ALL);
-    rig.hear(1, ME, ring_codec::ftn::Message::Revoke { name: b"t" });
+    rig.hear(1, ME, Message::Revoke { name: b"t" });
     assert_eq!(
         rig.dropped(),
         [Reason::Late, Reason::NoSession, Reason::NoSession]

@@ -1,8 +1,6 @@
 //! Section 1: RETRY, and section 2: numbers.
 
-use ring_codec::ftn::Access::{Exclusive, Shared};
-
-use super::rig::{Rig, ms, name_of};
+use super::rig::*;
 use crate::Machine as _;
 
 #[test]

@@ -1,10 +1,6 @@
 //! Section 6: REQUEST, GRANT and giving up.
 
-use ring_codec::ftn::Access::{Exclusive, Shared};
-use ring_codec::ftn::ServerState::{Down, Ready};
-
-use super::rig::{Rig, ms, name_of};
-use crate::ftn::client::{Command, Reason};
+use super::rig::*;
 
 #[test]
 fn a_request_goes_to_the_responsible_server_and_its_grant_is_taken() {
@@ -48,7 +44,7 @@ fn with_fence_the_grants_data_begin_with_the_fencing_number() {
         (Some(15_032_385_543), &b"a b"[..])
     );
     // Catalogs and updates speak of the data alone.
-    let said = rig.config(0, 7, super::rig::ALL);
+    let said = rig.config(0, 7, ALL);
     assert_eq!(said, [format!("CATALOG 7 0/1 #2 x {name}=a b > 0")]);
 }
 

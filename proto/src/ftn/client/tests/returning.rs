@@ -1,9 +1,6 @@
 //! Section 6: RETURN and CONFIRM.
 
-use ring_codec::ftn::Access::{Exclusive, Shared};
-
-use super::rig::{Rig, ms, name_of};
-use crate::ftn::client::{Command, Reason};
+use super::rig::*;
 
 fn set(rig: &mut Rig, name: &str, data: &str) -> Vec<String> {
     let (name, data) = (name.as_bytes().into(), data.as_bytes().into());

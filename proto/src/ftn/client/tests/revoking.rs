@@ -1,9 +1,6 @@
 //! Section 6: REVOKE.
 
-use ring_codec::ftn::Access::{Exclusive, Shared};
-
-use super::rig::{Rig, ms, name_of};
-use crate::ftn::client::Reason;
+use super::rig::*;
 
 #[test]
 fn a_holder_is_told_once_a_grant_and_returns_when_it_likes() {

@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ring_codec::ftn::ServerState::{self, Ready};
-use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Terms, Token};
+pub(crate) use ring_codec::ftn::Access::{self, Exclusive, Shared};
+pub(crate) use ring_codec::ftn::ServerState::{self, Booting, Down, Ready};
+pub(crate) use ring_codec::ftn::{Datagram, Flags, Header, Message, Terms, Token};
 
 use crate::ftn::carrier::far_side::FarSide;
 use crate::ftn::catalog::{Holding, Marker};
-use crate::ftn::client::{Client, Command, Event, Loss, Net, Options, Reason};
+pub(crate) use crate::ftn::client::{Client, Command, Event, Loss, Net, Options, Reason, Standing};
 use crate::ftn::{Configuration, LONGEST, Servers};
 use crate::time::{Instant, Now};
 use crate::{Machine, Sent};
@@ -435,7 +436,7 @@ pub(crate) fn line(bytes: &[u8]) -> String {
             token: Token { name: b"", data },
             access,
         } => {
-            if access == Access::Exclusive {
+            if access == Exclusive {
                 assert_eq!(msgnum, 0);
                 format!("INTRODUCTION '{}'", text(data))
             } else {
@@ -448,8 +449,8 @@ pub(crate) fn line(bytes: &[u8]) -> String {
             access,
         } => {
             let kind = match access {
-                Access::Shared => "s",
-                Access::Exclusive => "x",
+                Shared => "s",
+                Exclusive => "x",
             };
             let data = text(token.data);
             let name = text(token.name);

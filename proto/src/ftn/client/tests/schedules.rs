@@ -1,10 +1,6 @@
 //! Section 10: the schedules of the counter-examples, as far as a client decides them.
 
-use ring_codec::ftn::Access::{Exclusive, Shared};
-use ring_codec::ftn::ServerState::{Booting, Down, Ready};
-
-use super::rig::{ALL, C, LEASE, ME, Rig, ms, name_of};
-use crate::ftn::client::{Reason, Standing};
+use super::rig::*;
 
 /// Row "clients follow CONFIG messages".
 #[test]
@@ -96,7 +92,7 @@ fn an_heir_is_told_that_a_return_is_under_way_and_then_gets_it() {
     let name = name_of(2, 0);
     let mut rig = Rig::holding(&name, Exclusive, "old");
     // It is applied, the CONFIRM is lost, the server dies.
-    let command = crate::ftn::client::Command::UpdateAndRelease {
+    let command = Command::UpdateAndRelease {
         name: name.as_bytes().into(),
         data: b"new"[..].into(),
     };

@@ -4,10 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use ring_codec::ftn::ServerState::Ready;
-use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
-
-use super::rig::{CT, encode};
+use super::rig::*;
 use crate::ftn::Servers;
 use crate::ftn::catalog::Holding::{
     self, Exclusive, ReturningExclusive, ReturningShared, Shared, Updated,

@@ -3,14 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use ring_codec::ftn::ServerState::{self, Booting, Down, Ready};
-use ring_codec::ftn::{Access, Message, Token};
 
-use super::rig::{ME, Rig, address, base, ms, name_of, renewal};
+use super::rig::*;
 use crate::Machine as _;
 use crate::ftn::Configuration;
 use crate::ftn::client::holding::Token as HeldOrAwaited;
-use crate::ftn::client::{Command, Standing};
 
 /// What happens to the client next.
 #[derive(Debug, Clone)]
@@ -82,8 +79,8 @@ fn carry_out(rig: &mut Rig, heard: &Heard, step: Step) -> Vec<String> {
                 fence,
             };
             rig.command(match kind {
-                0 => request(Access::Exclusive, false),
-                1 => request(Access::Shared, true),
+                0 => request(Exclusive, false),
+                1 => request(Shared, true),
                 2 => Command::Update { name, data },
                 3 => Command::Release { name },
                 4 => Command::UpdateAndRelease { name, data },
@@ -172,7 +169,7 @@ fn look(rig: &Rig, heard: &mut Heard, said: &[String], meaning: &mut BTreeMap<i6
         assert_eq!(awaited, outstanding.collect::<BTreeSet<i64>>());
     }
     // The lease is never longer than its length from now.
-    let longest = rig.now.monotonic + super::rig::LEASE;
+    let longest = rig.now.monotonic + LEASE;
     assert!(rig.client.lease().is_none_or(|lease| lease <= longest));
 }
 

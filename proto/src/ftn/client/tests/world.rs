@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ring_codec::ftn::Access;
-
-use super::rig::{CT, ms};
+use super::rig::*;
 use super::server::{Server, server, servers};
 use crate::ftn::LONGEST;
-use crate::ftn::client::{Client, Command, Event, Net, Options, Standing};
 use crate::time::{Instant, Now};
 use crate::{Machine, Sent};
 
@@ -143,8 +140,8 @@ impl World {
         };
         let kind = if is_end { 6 } else { self.chance.below(10) };
         let command = match kind {
-            0 | 1 => request(Access::Exclusive),
-            2 | 3 => request(Access::Shared),
+            0 | 1 => request(Exclusive),
+            2 | 3 => request(Shared),
             4 => Command::Update {
                 name: bytes,
                 data: (*b"d").into(),
@@ -164,7 +161,7 @@ impl World {
                 Some(holding.access)
             });
             let held: Vec<Access> = holdings.collect();
-            let is_exclusive = held.contains(&Access::Exclusive);
+            let is_exclusive = held.contains(&Exclusive);
             assert!(
                 !is_exclusive || held.len() == 1,
                 "seed {seed}: {name} {held:?}"

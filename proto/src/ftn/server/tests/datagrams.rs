@@ -6,7 +6,6 @@ use ring_codec::ftn::{Flags, Header, Message};
 
 use super::rig::*;
 use crate::Machine;
-use crate::ftn::server::{Event, Options, Reason};
 
 #[test]
 fn what_does_not_decode_wholly_is_dropped_and_counted() {

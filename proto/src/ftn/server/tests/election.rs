@@ -3,14 +3,7 @@
 use std::time::Duration;
 
 use super::rig::*;
-use crate::ftn::server::{Command, Durable, Event, Options, OptionsError, RoleKind, Server};
-
-fn quorum(quorum: usize) -> Options {
-    Options {
-        quorum,
-        ..options()
-    }
-}
+use crate::ftn::server::OptionsError;
 
 #[test]
 fn options_that_cannot_work_are_refused() {

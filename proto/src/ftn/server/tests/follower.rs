@@ -3,7 +3,6 @@
 use ring_codec::ftn::{Client, Message};
 
 use super::rig::*;
-use crate::ftn::server::{Durable, Event, Reason, RoleKind};
 
 /// It follows, takes over session list and configuration, and answers with HEARTBEAT at once; one every HB.
 #[test]

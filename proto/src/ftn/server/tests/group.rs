@@ -5,15 +5,12 @@ use std::time::Duration;
 use ring_codec::ftn::Message;
 
 use super::notation::*;
-use super::rig::{CT, HB, MS, ST, options};
+use super::rig::{CT, HB, MS, ST, options, quorum};
 use super::world::World;
 use crate::ftn::server::{Options, majority};
 
 fn with_majority(count: usize) -> Options {
-    Options {
-        quorum: majority(count),
-        ..options()
-    }
+    quorum(majority(count))
 }
 
 /// Three servers that are READY, and clients 1 to 3 with live sessions.

@@ -3,7 +3,7 @@
 use ring_codec::ftn::Message;
 
 use super::rig::*;
-use crate::ftn::server::{Event, Holding};
+use crate::ftn::server::Holding;
 
 /// Takes what was told of holders since the last call.
 fn told(rig: &mut Rig) -> Vec<(&'static str, Holding)> {

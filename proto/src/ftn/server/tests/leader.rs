@@ -1,14 +1,9 @@
 //! Section 4: the leader, its authority, HEARTBEAT.
 
 use super::rig::*;
-use crate::ftn::server::{Durable, Event, Options, Reason, RoleKind};
 
 fn with_quorum() -> Rig {
-    let options = Options {
-        quorum: 2,
-        ..options()
-    };
-    Rig::leader_with(3, options)
+    Rig::leader_with(3, quorum(2))
 }
 
 /// STATE to all others every HB.
@@ -152,11 +147,7 @@ fn a_leader_without_authority_exceeds_a_larger_number_in_doubt() {
 /// A doubting leader was cut off, as a rule: that nobody was heard meanwhile says nothing of the others.
 #[test]
 fn in_doubt_servers_and_sessions_have_their_full_time() {
-    let options = Options {
-        quorum: 2,
-        ..options()
-    };
-    let mut rig = Rig::leader_with(3, options);
+    let mut rig = Rig::leader_with(3, quorum(2));
     for other in [1, 2] {
         rig.raise(other);
     }
@@ -200,13 +191,7 @@ fn a_doubt_begins_a_grace() {
 /// Where both sides of a cut may have a leader there is no such word to heed.
 #[test]
 fn a_leader_that_needs_no_majority_exceeds_a_larger_number_as_it_is() {
-    let mut rig = Rig::leader_with(
-        4,
-        Options {
-            quorum: 2,
-            ..options()
-        },
-    );
+    let mut rig = Rig::leader_with(4, quorum(2));
     rig.pass(ST);
     assert!(!rig.snapshot().authority);
     let before = rig.states();

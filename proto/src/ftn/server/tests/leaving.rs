@@ -5,7 +5,7 @@ use ring_codec::ftn::{Assignment, Flags, Holders, Message};
 use super::rig::*;
 use super::world::World;
 use crate::ftn::Configuration;
-use crate::ftn::server::{Command, Durable, Event, LEAVING_MAX, Options, Reason, majority};
+use crate::ftn::server::LEAVING_MAX;
 
 /// Server 2's `t`, with data that nobody holds, at a leader 0 of three READY servers that is to leave.
 fn with_free_data() -> (Rig, String) {

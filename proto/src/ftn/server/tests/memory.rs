@@ -3,9 +3,7 @@
 use ring_codec::ftn::Message;
 
 use super::rig::*;
-use crate::ftn::server::{
-    Durable, Options, PARTY_BYTES, QUEUE_BYTES, Reason, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES,
-};
+use crate::ftn::server::{PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES};
 
 fn with_memory(max_memory: usize) -> Rig {
     Rig::alone_with(Options {

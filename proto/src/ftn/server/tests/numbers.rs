@@ -4,7 +4,6 @@ use ring_codec::ftn::{Flags, Message, ServerState};
 
 use super::rig::*;
 use crate::ftn::MAX_NUMBER;
-use crate::ftn::server::{Durable, Event, Reason, RoleKind};
 
 /// What others may move the number by in an HB, for three servers.
 const STEP: u64 = 3 * (162_000 + 1_024);

@@ -7,7 +7,6 @@ use ring_codec::ftn::{Flags, Header, Message};
 
 use super::rig::*;
 use crate::Machine;
-use crate::ftn::server::{Command, Durable, Options, Reason, RoleKind};
 use crate::ftn::{LONGEST, MAX_DATA};
 
 fn header(rig: &Rig, from: i32) -> Header {
@@ -86,10 +85,7 @@ fn the_parts_of_a_session_end_with_it() {
 /// With 75 clients the servers lost the list. Here they have 600, and no datagram is too long.
 #[test]
 fn a_list_of_many_sessions_comes_in_parts() {
-    let options = Options {
-        quorum: 1,
-        ..options()
-    };
+    let options = quorum(1);
     let mut leader = Rig::start(2, 0, options, Durable::default());
     leader.pass(ST);
     let mut follower = Rig::start(2, 1, options, Durable::default());

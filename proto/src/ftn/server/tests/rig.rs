@@ -13,9 +13,10 @@ pub(crate) use super::notation::*;
 use crate::ftn::carrier::far_side::FarSide;
 use crate::ftn::carrier::{Outgoing, Part};
 use crate::ftn::catalog::{Holding, Marker};
-use crate::ftn::server::{
-    Command, Durable, Event, Net, Options, Reason, RoleKind, Server, Snapshot,
+pub(crate) use crate::ftn::server::{
+    Command, Durable, Event, Options, Reason, RoleKind, Server, majority,
 };
+use crate::ftn::server::{Net, Snapshot};
 use crate::time::{Instant, Now};
 use crate::{Machine, Sent, Stored};
 
@@ -52,6 +53,14 @@ pub(crate) fn options() -> Options {
     Options {
         grace: Duration::ZERO,
         ..Options::default()
+    }
+}
+
+/// The same with a quorum.
+pub(crate) fn quorum(quorum: usize) -> Options {
+    Options {
+        quorum,
+        ..options()
     }
 }
 

@@ -6,7 +6,6 @@ use ring_codec::ftn::{Flags, Message};
 
 use super::rig::*;
 use crate::ftn::MIN_SESSION;
-use crate::ftn::server::{Durable, Event, Options, Reason};
 
 /// A follower answers LOGIN with CONFIG(`to` 0), the leader with CONFIG(`to` = id), an electing server not at all.
 #[test]
@@ -133,11 +132,7 @@ fn state_goes_every_retry_to_those_that_a_confirmation_waits_for() {
 /// Q in all: DOWN servers count where the others are not enough.
 #[test]
 fn a_renewal_needs_the_acknowledgement_of_a_quorum() {
-    let options = Options {
-        quorum: 2,
-        ..options()
-    };
-    let mut rig = Rig::leader_with(3, options);
+    let mut rig = Rig::leader_with(3, quorum(2));
     rig.login(1);
     assert!(only(&rig.renew(1, 7), "CONFIRM").is_empty());
     rig.pass(RETRY);

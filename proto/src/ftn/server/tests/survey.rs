@@ -6,7 +6,6 @@ use super::rig::*;
 use crate::ftn::catalog::Holding::{
     Exclusive, ReturningExclusive, ReturningShared, Shared, Updated,
 };
-use crate::ftn::server::{Durable, Event, Options, Reason};
 
 /// Server 1 of 3 while server 2 has just become DOWN: configuration 12.
 fn heir(clients: u16) -> (Rig, String) {
@@ -321,11 +320,7 @@ const UNPROVEN: u32 = 1 << 30;
 /// A follower learns from the round that a quorum knows the configuration: its survey waits for that.
 #[test]
 fn with_a_quorum_a_survey_waits_for_a_round_that_says_so() {
-    let options = Options {
-        quorum: 2,
-        ..options()
-    };
-    let mut rig = Rig::start(3, 1, options, Durable::default());
+    let mut rig = Rig::start(3, 1, quorum(2), Durable::default());
     rig.state(3, UNPROVEN + 1, &[R, D, R], 0);
     rig.state(6, UNPROVEN + 1, &[R, B, R], 0);
     for other in [0, 2] {
@@ -340,11 +335,7 @@ fn with_a_quorum_a_survey_waits_for_a_round_that_says_so() {
 /// A leader that counts its rounds from 1 says nothing of that: it is taken at its word.
 #[test]
 fn a_leader_that_does_not_say_what_a_quorum_knows_is_not_waited_for() {
-    let options = Options {
-        quorum: 2,
-        ..options()
-    };
-    let mut rig = Rig::start(3, 1, options, Durable::default());
+    let mut rig = Rig::start(3, 1, quorum(2), Durable::default());
     rig.state(3, 1, &[R, D, R], 0);
     rig.state(6, 1, &[R, B, R], 0);
     for other in [0, 2] {

@@ -5,7 +5,7 @@ use ring_codec::ftn::{Datagram, Message, Pace, Terms};
 use super::rig::*;
 use super::world::World;
 use crate::ftn::carrier::{PARTS_MAX, TOTAL_MAX};
-use crate::ftn::server::{Event, Options, Reason, Setting, majority, most_clients};
+use crate::ftn::server::{Setting, most_clients};
 use crate::ftn::{MIN_CLIENT_TIMEOUT, PART};
 
 const MICROS: i64 = 1_000_000;
@@ -202,10 +202,7 @@ fn a_server_with_a_smaller_quorum_needs_as_many_as_the_others_up_to_a_majority()
 #[test]
 fn one_server_with_a_smaller_quorum_does_not_serve_in_a_cut() {
     for odd in 0..3 {
-        let usual = Options {
-            quorum: majority(3),
-            ..options()
-        };
+        let usual = quorum(majority(3));
         let mut world = World::new(3, usual);
         world.crash(odd);
         world.odd = Some((odd, options()));

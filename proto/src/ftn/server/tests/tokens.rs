@@ -3,9 +3,7 @@
 use ring_codec::ftn::{Access, Message, Token};
 
 use super::rig::*;
-use crate::ftn::server::{
-    Durable, Options, PARTY_BYTES, QUEUE_BYTES, Reason, SESSION_BYTES, WAIT_BYTES,
-};
+use crate::ftn::server::{PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, WAIT_BYTES};
 
 /// The only server with sessions k1 to k5.
 fn rig() -> Rig {

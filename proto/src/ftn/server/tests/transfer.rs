@@ -4,7 +4,6 @@ use ring_codec::ftn::{Assignment, Holders, Message};
 
 use super::rig::*;
 use crate::ftn::catalog::Holding::{Exclusive, ReturningExclusive, ReturningShared, Shared};
-use crate::ftn::server::{Durable, Reason};
 
 /// Some other server X BOOTING: it stops serving what is X's, and sends X TRANSFER(c) with all those tokens, each
 /// part repeated until TRANSFERRED; then deletes them.
