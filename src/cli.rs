@@ -21,7 +21,6 @@ pub enum Invocation {
 
 /// The declaration of all options. Commands come first: an interface of the same name is reached
 /// behind `--`.
-#[must_use]
 pub fn command() -> Command {
     lab2::Options::command()
         .subcommand(declared_late::<ftn::Options>(
@@ -46,7 +45,6 @@ fn declared_late<O: Args>(name: &'static str, about: &'static str) -> Command {
 impl Invocation {
     /// What the command line of this process says. Ends the process if that is wrong, or help is
     /// asked for.
-    #[must_use]
     pub fn parse() -> Self {
         let given: Vec<_> = env::args_os().collect();
         let read = command().try_get_matches_from(&given);

@@ -110,19 +110,16 @@ impl List {
     }
 
     /// The lines, in their order.
-    #[must_use]
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
     /// The line of a node.
-    #[must_use]
     pub fn line(&self, id: u32) -> Option<&Line> {
         self.lines.iter().find(|line| line.id == id)
     }
 
     /// As the machine knows it.
-    #[must_use]
     pub const fn nodes(&self) -> &NodeList {
         &self.nodes
     }

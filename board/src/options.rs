@@ -207,7 +207,6 @@ impl From<Election> for Method {
 
 impl Options {
     /// What the machine is told.
-    #[must_use]
     pub fn of_machine(&self) -> andrews::Options {
         andrews::Options {
             id: self.id,
@@ -227,7 +226,6 @@ impl Options {
     }
 
     /// The control socket's path.
-    #[must_use]
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),

@@ -89,7 +89,6 @@ impl Desk {
     }
 
     /// What a request stands for; `None`: nobody waits for it any longer.
-    #[must_use]
     pub fn wanted(&self, id: u64) -> Option<Wanted> {
         self.entries().get(&id).map(|entry| entry.wanted.clone())
     }

@@ -25,7 +25,6 @@ impl DecodeError {
     }
 
     /// Whether nothing is wrong but that the input ends too soon.
-    #[must_use]
     pub const fn is_truncated(&self) -> bool {
         matches!(self.problem, Problem::Truncated { .. })
     }

@@ -13,7 +13,6 @@ macro_rules! fields {
 
         impl Field {
             /// Returns the name as the format's document spells it.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$field => $name,)*

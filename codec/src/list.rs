@@ -40,7 +40,6 @@ enum Source<'a, T> {
 
 impl<T> List<'_, T> {
     /// How many entries there are.
-    #[must_use]
     pub const fn len(&self) -> usize {
         match self.source {
             Source::Given(entries) => entries.len(),
@@ -49,7 +48,6 @@ impl<T> List<'_, T> {
     }
 
     /// Whether there are none.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -57,7 +55,6 @@ impl<T> List<'_, T> {
 
 impl<'a, T: Item<'a>> List<'a, T> {
     /// Goes through the entries in order.
-    #[must_use]
     pub fn iter(&self) -> Iter<'a, T> {
         Iter {
             source: self.source,

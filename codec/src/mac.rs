@@ -27,7 +27,6 @@ impl MacAddr {
 
     /// Whether this is the address of one station: neither all zero nor a group address
     /// (broadcast included).
-    #[must_use]
     #[inline]
     pub const fn is_station(self) -> bool {
         // The lowest bit of the first byte marks a group.

@@ -29,7 +29,6 @@ macro_rules! messages {
 
             /// The kind with this number on the wire.
             #[inline]
-            #[must_use]
             pub const fn from_wire(kind: u8) -> Option<Self> {
                 match kind {
                     $($number => Some(Self::$variant),)*
@@ -38,7 +37,6 @@ macro_rules! messages {
             }
 
             /// The name as the format's document spells it.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -64,7 +62,6 @@ macro_rules! messages {
         impl<'a> $message<'a> {
             /// The message's kind.
             #[inline]
-            #[must_use]
             pub const fn kind(&self) -> $kind {
                 match self {
                     $(Self::$variant { .. } => $kind::$variant,)*

@@ -14,7 +14,6 @@ pub struct Backoff {
 
 impl Backoff {
     /// It was done for the first time `now`.
-    #[must_use]
     pub fn new(now: Instant, first: Duration) -> Self {
         Self {
             due: now + first,
@@ -23,13 +22,11 @@ impl Backoff {
     }
 
     /// When it is to be done again.
-    #[must_use]
     pub const fn due(&self) -> Instant {
         self.due
     }
 
     /// Whether it is to be done again now.
-    #[must_use]
     pub fn is_due(&self, now: Instant) -> bool {
         self.due <= now
     }

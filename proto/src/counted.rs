@@ -15,7 +15,6 @@ macro_rules! reasons {
             pub const ALL: [Self; [$($key),*].len()] = [$(Self::$variant),*];
 
             /// The name in `dropped`.
-            #[must_use]
             pub const fn key(self) -> &'static str {
                 match self {
                     $(Self::$variant => $key,)*
@@ -23,7 +22,6 @@ macro_rules! reasons {
             }
 
             /// What happened, for people.
-            #[must_use]
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)*

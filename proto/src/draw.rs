@@ -11,7 +11,6 @@ pub struct Draw {
 
 impl Draw {
     /// The sequence of a seed.
-    #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self { seed, drawn: 0 }
     }

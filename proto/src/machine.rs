@@ -30,7 +30,6 @@ impl Ticket {
     }
 
     /// What the machine knows the message as.
-    #[must_use]
     pub const fn id(&self) -> u64 {
         self.0
     }

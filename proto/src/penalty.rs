@@ -52,13 +52,11 @@ impl Penalty {
     }
 
     /// For how many more turns the member is passed over.
-    #[must_use]
     pub const fn turns(&self) -> u32 {
         self.turns as u32
     }
 
     /// How many hand-overs have failed in a row.
-    #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures as u32
     }

@@ -22,7 +22,6 @@ impl Throttle {
     }
 
     /// Whether it may be done now, a `period` or more after the last time.
-    #[must_use]
     pub fn is_open(&self, now: Instant, period: Duration) -> bool {
         self.last.is_none_or(|last| now.since(last) >= period)
     }
@@ -38,7 +37,6 @@ impl Throttle {
     }
 
     /// When it was done last, as far as that still holds anything back.
-    #[must_use]
     pub const fn last(&self) -> Option<Instant> {
         self.last
     }

@@ -9,25 +9,21 @@ pub struct Instant(u64);
 
 impl Instant {
     /// The point `nanos` nanoseconds after the epoch.
-    #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
     /// Nanoseconds since the epoch.
-    #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// How long ago `earlier` was; zero if it is later than `self`.
-    #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
     /// The point `by` before this one; the epoch if there is none.
-    #[must_use]
     pub fn before(self, by: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(by)))
     }
@@ -43,7 +39,6 @@ impl Add<Duration> for Instant {
 }
 
 /// A duration in whole nanoseconds, saturating.
-#[must_use]
 pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

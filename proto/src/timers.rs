@@ -23,7 +23,6 @@ pub struct Timers<const N: usize> {
 
 impl<const N: usize> Timers<N> {
     /// No timer is set.
-    #[must_use]
     pub const fn new() -> Self {
         Self { due: [NEVER; N] }
     }
@@ -53,13 +52,11 @@ impl<const N: usize> Timers<N> {
     }
 
     /// Whether a timer is set.
-    #[must_use]
     pub fn is_set<K: TimerKind>(&self, timer: K) -> bool {
         self.due[timer.index()] != NEVER
     }
 
     /// When a timer is due; `None`: it is not set.
-    #[must_use]
     pub fn due<K: TimerKind>(&self, timer: K) -> Option<Instant> {
         instant(self.due[timer.index()])
     }
@@ -75,7 +72,6 @@ impl<const N: usize> Timers<N> {
     }
 
     /// When the next timer is due.
-    #[must_use]
     pub fn next(&self) -> Option<Instant> {
         instant(self.due.iter().copied().min().unwrap_or(NEVER))
     }

@@ -136,7 +136,6 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     }
 
     /// Its path.
-    #[must_use]
     pub(super) fn path(&self) -> &Path {
         self.file.path()
     }
@@ -186,7 +185,6 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     }
 
     /// Why nothing can be stored in it, as a sentence, if it is not in its place.
-    #[must_use]
     pub(super) fn trouble(&self) -> Option<&str> {
         self.file.trouble()
     }

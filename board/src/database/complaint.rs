@@ -15,7 +15,6 @@ struct Fault {
 
 impl Complaint {
     /// The fault in words, if there is one.
-    #[must_use]
     pub fn text(&self) -> Option<String> {
         let fault = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         fault.as_ref().map(|fault| fault.text.clone())

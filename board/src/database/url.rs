@@ -109,7 +109,6 @@ impl fmt::Debug for Url {
 
 impl Url {
     /// Whether it has a password, which everybody sees who sees the URL.
-    #[must_use]
     pub fn has_password(&self) -> bool {
         matches!(self, Self::PostgreSql(server) if server.config.get_password().is_some())
     }

@@ -41,7 +41,6 @@ pub struct Worker {
 
 impl Worker {
     /// A worker that has not connected yet.
-    #[must_use]
     pub fn new(setting: Setting) -> Self {
         Self {
             setting,

@@ -57,7 +57,6 @@ impl Method {
 
 impl Election<'_> {
     /// The election's method.
-    #[must_use]
     pub const fn method(&self) -> Method {
         match self {
             Self::RingBased { .. } => Method::RingBased,

@@ -28,7 +28,6 @@ pub struct Datagram<'a> {
 
 impl<'a> Datagram<'a> {
     /// A datagram that encodes to the shortest form of these values.
-    #[must_use]
     pub const fn new(header: Header, message: Message<'a>) -> Self {
         Self {
             header,
@@ -39,7 +38,6 @@ impl<'a> Datagram<'a> {
     }
 
     /// The same with its sender's options behind it, if a message of its type has room for them.
-    #[must_use]
     pub const fn with_terms(self, terms: Terms) -> Self {
         Self {
             terms: terms.behind(self.message.kind()),
@@ -73,31 +71,26 @@ impl<'a> Datagram<'a> {
     }
 
     /// Who it is from and to.
-    #[must_use]
     pub const fn header(&self) -> Header {
         self.header
     }
 
     /// What it says.
-    #[must_use]
     pub const fn message(&self) -> Message<'a> {
         self.message
     }
 
     /// Its sender's options, if it says them.
-    #[must_use]
     pub const fn terms(&self) -> Option<Terms> {
         self.terms
     }
 
     /// Whether every integer of it is in the shortest form, lengths and counts included.
-    #[must_use]
     pub fn is_shortest(&self) -> bool {
         self.encoded_len() == writer::measure(|w| self.write_shortest(w))
     }
 
     /// How many bytes [`encode`](Self::encode) writes.
-    #[must_use]
     pub fn encoded_len(&self) -> usize {
         writer::measure(|w| self.write(w))
     }

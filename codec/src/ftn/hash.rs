@@ -11,7 +11,6 @@ const MASK: u32 = 0x7fff_ffff;
 /// // (37 * 'a' + 'b') * 37 + 'c'
 /// assert_eq!(ring_codec::ftn::hash(b"abc"), (37 * 97 + 98) * 37 + 99);
 /// ```
-#[must_use]
 pub fn hash(string: &[u8]) -> u32 {
     let sum = string.iter().fold(0_u32, |h, byte| {
         h.wrapping_mul(37).wrapping_add((*byte).into())
@@ -25,7 +24,6 @@ pub fn hash(string: &[u8]) -> u32 {
 /// assert_eq!(ring_codec::ftn::rehash(0), 453_816_707);
 /// assert_eq!(ring_codec::ftn::rehash(1), 314_159_261 + 453_816_707);
 /// ```
-#[must_use]
 pub const fn rehash(hash: u32) -> u32 {
     314_159_261_u32.wrapping_mul(hash).wrapping_add(453_816_707) & MASK
 }
@@ -39,7 +37,6 @@ pub const fn rehash(hash: u32) -> u32 {
 /// let expected = (39 * u64::from(hash(b"a:1")) + u64::from(hash(b"b:2"))) & 0x1fff;
 /// assert_eq!(u64::from(server_signature(servers).unsigned_abs()), expected);
 /// ```
-#[must_use]
 pub fn server_signature<'a>(servers: impl IntoIterator<Item = &'a [u8]>) -> i32 {
     let sum = servers.into_iter().fold(0_u32, |h, server| {
         h.wrapping_mul(39).wrapping_add(hash(server))

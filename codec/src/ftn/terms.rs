@@ -71,7 +71,6 @@ const fn has_pace(kind: Kind) -> Option<bool> {
 
 impl Terms {
     /// Returns the part of it that belongs behind a message of this type; `None`: none does.
-    #[must_use]
     pub const fn behind(self, kind: Kind) -> Option<Self> {
         match has_pace(kind) {
             None => None,

@@ -22,7 +22,6 @@ macro_rules! int_enum {
 
         impl $name {
             /// The value with this number on the wire.
-            #[must_use]
             pub const fn from_wire(value: i32) -> Option<Self> {
                 match value {
                     $($value => Some(Self::$variant),)*

@@ -69,7 +69,6 @@ messages! {
 
 impl Kind {
     /// Whether the message travels in a datagram; the others travel on a stream.
-    #[must_use]
     pub const fn is_datagram(self) -> bool {
         matches!(self, Self::Tr1 | Self::Tr2)
     }
@@ -138,7 +137,6 @@ impl<'a> Message<'a> {
     }
 
     /// How many bytes [`encode`](Self::encode) writes.
-    #[must_use]
     pub fn encoded_len(&self) -> usize {
         writer::measure(|w| self.write_whole(w))
     }

@@ -120,7 +120,6 @@ pub(super) fn count_on_wire(nodes: &List<'_, Node>) -> [u8; 4] {
 /// let hash = bytes.iter().fold(0_i32, |h, b| h.wrapping_mul(577).wrapping_add(*b));
 /// assert_eq!(node_list_hash(&nodes[..].into()), hash);
 /// ```
-#[must_use]
 pub fn node_list_hash(nodes: &List<'_, Node>) -> i32 {
     nodes
         .iter()

@@ -13,7 +13,6 @@ pub struct TokenId(i32);
 
 impl TokenId {
     /// The id with this random part. `None` if the part is 0 or has more than 31 bits.
-    #[must_use]
     pub const fn new(random: u32, leader: bool) -> Option<Self> {
         match random.cast_signed() {
             part @ 1.. if leader => Some(Self(part)),
@@ -23,7 +22,6 @@ impl TokenId {
     }
 
     /// The id as it lies on the wire. `None` if its random part is 0 or does not fit 31 bits.
-    #[must_use]
     pub const fn from_wire(value: i32) -> Option<Self> {
         match value {
             0 | i32::MIN => None,
@@ -32,25 +30,21 @@ impl TokenId {
     }
 
     /// The id as it lies on the wire: positive from a leader, negative from anybody else.
-    #[must_use]
     pub const fn to_wire(self) -> i32 {
         self.0
     }
 
     /// The random part, 1 to 2^31 - 1.
-    #[must_use]
     pub const fn random(self) -> u32 {
         self.0.unsigned_abs()
     }
 
     /// Whether the sender holds the token.
-    #[must_use]
     pub const fn is_leader(self) -> bool {
         self.0 > 0
     }
 
     /// The same token, said by a leader or by another node.
-    #[must_use]
     pub const fn said_by(self, leader: bool) -> Self {
         if leader {
             Self(self.0.abs())
@@ -60,7 +54,6 @@ impl TokenId {
     }
 
     /// Compares tokens: by the random part alone, whoever says it.
-    #[must_use]
     pub fn compare(self, other: Self) -> Ordering {
         self.random().cmp(&other.random())
     }

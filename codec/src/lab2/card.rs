@@ -111,7 +111,6 @@ pub struct Work<'a> {
 }
 
 /// Returns as much of a program's name as a card carries.
-#[must_use]
 pub fn shortened(program: &str) -> &str {
     let mut len = program.len().min(MAX_PROGRAM_LEN);
     while !program.is_char_boundary(len) {
@@ -122,7 +121,6 @@ pub fn shortened(program: &str) -> &str {
 
 impl<'a> Card<'a> {
     /// Returns how many bytes the card takes.
-    #[must_use]
     pub const fn encoded_len(&self) -> usize {
         let program = match self.work {
             Some(work) => work.program.len(),

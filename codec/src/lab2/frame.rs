@@ -74,7 +74,6 @@ impl<'a> Frame<'a> {
     }
 
     /// How many bytes [`encode`](Self::encode) writes.
-    #[must_use]
     pub fn encoded_len(&self) -> usize {
         writer::measure(|w| self.write(0, w))
     }

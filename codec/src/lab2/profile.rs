@@ -118,19 +118,16 @@ impl Profile {
     pub const LEN: usize = size_of::<ProfileLayout>();
 
     /// Whether the author has heard nobody for WAITER_TIMEOUT.
-    #[must_use]
     pub const fn is_deaf(&self) -> bool {
         self.flags & Self::DEAF != 0
     }
 
     /// Whether of all frames only those to the author alone have reached it for long.
-    #[must_use]
     pub const fn is_unreached(&self) -> bool {
         self.flags & Self::UNREACHED != 0
     }
 
     /// How the author's tenure is backed; `None`: it is no owner, offers its token, or does not know this.
-    #[must_use]
     pub const fn backing(&self) -> Option<Backing> {
         match (self.flags & Self::BACKING) >> Self::BACKING.trailing_zeros() {
             1 => Some(Backing::Unused),
@@ -142,14 +139,12 @@ impl Profile {
     }
 
     /// The flags with the backing of the author's tenure.
-    #[must_use]
     pub const fn with_backing(flags: u8, backing: Backing) -> u8 {
         flags & !Self::BACKING | (backing as u8) << Self::BACKING.trailing_zeros()
     }
 
     /// Whether a profile may follow a message of this kind.
     #[inline]
-    #[must_use]
     pub const fn may_follow(kind: Kind) -> bool {
         matches!(
             kind,

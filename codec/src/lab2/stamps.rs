@@ -129,7 +129,6 @@ pub enum RunOutcome {
 
 impl RunOutcome {
     /// The outcome with this number on the wire.
-    #[must_use]
     pub const fn from_wire(outcome: u8) -> Option<Self> {
         match outcome {
             0 => Some(Self::Begun),
@@ -172,7 +171,6 @@ impl Purpose {
 
 impl Stamp {
     /// How the run has ended; `None` only of a stamp that no frame carries.
-    #[must_use]
     pub const fn outcome(&self) -> Option<RunOutcome> {
         RunOutcome::from_wire(self.outcome)
     }
@@ -201,7 +199,6 @@ impl Stamp {
 
 /// Whether these bytes name a job: one graphic ASCII character at least, and nothing but zeros after
 /// the last.
-#[must_use]
 pub fn is_name(name: &[u8; MAX_NAME_LEN]) -> bool {
     let len = name.iter().take_while(|byte| byte.is_ascii_graphic());
     let len = len.count();

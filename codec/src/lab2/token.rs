@@ -18,7 +18,6 @@ pub struct Token {
 
 impl Token {
     /// `[~progress, authorMAC, authorTokenNum]`: the smaller, the stronger.
-    #[must_use]
     pub const fn priority(&self) -> [u8; 18] {
         let [p0, p1, p2, p3, p4, p5, p6, p7] = (!self.progress).to_be_bytes();
         let [a0, a1, a2, a3, a4, a5] = self.author.0;
@@ -29,13 +28,11 @@ impl Token {
     }
 
     /// Whether this token wins against `other`.
-    #[must_use]
     pub fn is_stronger_than(&self, other: &Self) -> bool {
         self.strength(other) == Ordering::Greater
     }
 
     /// Compares by strength: [`Ordering::Greater`] if this token is the stronger.
-    #[must_use]
     pub fn strength(&self, other: &Self) -> Ordering {
         self.progress
             .cmp(&other.progress)
@@ -44,13 +41,11 @@ impl Token {
     }
 
     /// Whether this token is at least as strong as `first`, and not stronger than `last`.
-    #[must_use]
     pub fn is_between(&self, first: &Self, last: &Self) -> bool {
         !first.is_stronger_than(self) && !self.is_stronger_than(last)
     }
 
     /// Whether both belong to one chain: the same author and number.
-    #[must_use]
     pub fn same_chain(&self, other: &Self) -> bool {
         self.author == other.author && self.number == other.number
     }

@@ -69,7 +69,6 @@ impl HeldLock {
     }
 
     /// A lock that is held already.
-    #[must_use]
     pub const fn held(lines: Lines, lease: Lease) -> Self {
         Self {
             lines,
@@ -81,33 +80,28 @@ impl HeldLock {
     }
 
     /// The lease, once the lock was granted.
-    #[must_use]
     pub const fn lease(&self) -> Option<Lease> {
         self.lease
     }
 
     /// Returns when to look at the lock again if nothing is said of it: when its work must be warned, or when the
     /// answer is late.
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.lease
             .map_or(self.answers_by, |lease| Some(lease.warn_at()))
     }
 
     /// Whether the lease has not been renewed in time, as far as was heard.
-    #[must_use]
     pub fn is_overdue(&self, now: Instant) -> bool {
         self.lease.is_some_and(|lease| now >= lease.warn_at())
     }
 
     /// Whether the deadline for the first answer has passed without one.
-    #[must_use]
     pub fn is_unanswered(&self, now: Instant) -> bool {
         self.lease.is_none() && self.answers_by.is_some_and(|by| now >= by)
     }
 
     /// Whether nothing more will be said.
-    #[must_use]
     pub const fn has_ended(&self) -> bool {
         self.lines.has_ended()
     }

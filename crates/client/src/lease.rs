@@ -18,19 +18,16 @@ pub struct Margin {
 
 impl Margin {
     /// A share of the length: `4` is a quarter.
-    #[must_use]
     pub const fn share(share: u32, most: Duration) -> Self {
         Self { share, most }
     }
 
     /// The same time for every lease that is long enough.
-    #[must_use]
     pub const fn at_most(most: Duration) -> Self {
         Self::share(1, most)
     }
 
     /// The maximum.
-    #[must_use]
     pub const fn most(self) -> Duration {
         self.most
     }
@@ -60,7 +57,6 @@ pub struct Lease {
 
 impl Lease {
     /// Makes a lease that ends at `until`, as learned at `now`.
-    #[must_use]
     pub const fn new(until: Instant, now: Instant, margins: Margins) -> Self {
         Self {
             until,
@@ -77,32 +73,27 @@ impl Lease {
     }
 
     /// How long before its end it is no longer for work.
-    #[must_use]
     pub const fn margins(&self) -> Margins {
         self.margins
     }
 
     /// Returns when it ends.
-    #[must_use]
     pub const fn until(&self) -> Instant {
         self.until
     }
 
     /// Whether it is over: others may be granted the lock.
-    #[must_use]
     pub fn is_over(&self, now: Instant) -> bool {
         self.until <= now
     }
 
     /// Returns when to tell the work to end, unless the lease is renewed.
-    #[must_use]
     pub fn warn_at(&self) -> Instant {
         self.until.before(self.margins.warning.of(self.length))
     }
 
     /// Returns when to kill work that was told to end at `told`: after `grace`, but early enough that nothing of it
     /// is left at the lease's end.
-    #[must_use]
     pub fn kill_at(&self, told: Instant, grace: Duration) -> Instant {
         let margin = self.margins.kill.of(self.length);
         (told + grace).min(self.until.before(margin))

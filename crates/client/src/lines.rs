@@ -36,7 +36,6 @@ pub struct Lines {
 
 impl Lines {
     /// Makes a conversation over `stream`, which blocks.
-    #[must_use]
     pub const fn new(stream: UnixStream) -> Self {
         Self {
             stream,
@@ -48,7 +47,6 @@ impl Lines {
     }
 
     /// Makes a conversation with a daemon.
-    #[must_use]
     pub fn with_daemon(stream: UnixStream) -> Self {
         Self {
             longest: LONGEST_OF_DAEMON,
@@ -167,13 +165,11 @@ impl Lines {
     }
 
     /// Whether nothing more will come.
-    #[must_use]
     pub const fn has_ended(&self) -> bool {
         self.ended
     }
 
     /// The stream itself.
-    #[must_use]
     pub const fn stream(&self) -> &UnixStream {
         &self.stream
     }

@@ -83,7 +83,6 @@ pub struct Lock {
 }
 
 /// Returns the control socket of the ring on this interface.
-#[must_use]
 pub fn socket(interface: &str) -> PathBuf {
     NodeName::new(interface).socket(Path::new(CONTROL_DIR))
 }
@@ -120,13 +119,11 @@ impl Lock {
     }
 
     /// Returns the fencing token: what the work acts upon refuses all that are older (`docs/fencing.md`).
-    #[must_use]
     pub fn fencing(&self) -> &str {
         &self.grant.fencing
     }
 
     /// Returns for how long work under the lock is safe, unless the lease is renewed meanwhile.
-    #[must_use]
     pub fn remaining(&self) -> Duration {
         let end = self
             .held

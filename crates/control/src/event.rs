@@ -34,7 +34,6 @@ pub struct EventMessage(OwnJson);
 
 impl EventMessage {
     /// Makes an event. `own` is an object, with none of the head's keys.
-    #[must_use]
     pub fn new(head: &EventHead, own: &impl Serialize) -> Self {
         #[derive(Serialize)]
         struct Whole<'a, T> {
@@ -47,7 +46,6 @@ impl EventMessage {
     }
 
     /// The JSON.
-    #[must_use]
     pub const fn json(&self) -> &OwnJson {
         &self.0
     }

@@ -28,7 +28,6 @@ pub struct LineBuffer<const MAX: usize = MAX_REQUEST> {
 
 impl<const MAX: usize> LineBuffer<MAX> {
     /// An empty buffer.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             bytes: Box::new([0; MAX]),
@@ -47,7 +46,6 @@ impl<const MAX: usize> LineBuffer<MAX> {
     }
 
     /// Whether [`next_line`](Self::next_line) has something to give.
-    #[must_use]
     pub fn has_line(&self) -> bool {
         self.filled == MAX || self.bytes[..self.filled].contains(&b'\n')
     }

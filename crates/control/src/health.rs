@@ -36,7 +36,6 @@ impl Health {
     }
 
     /// Returns the name that users see.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -76,7 +75,6 @@ pub struct Verdict {
 
 impl Verdict {
     /// Makes the verdict on a node with these findings.
-    #[must_use]
     pub fn of(mut findings: Vec<Finding>) -> Self {
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.health));
         Self {

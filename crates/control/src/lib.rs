@@ -38,7 +38,6 @@ pub use text::harmless;
 pub const CONTROL_DIR: &str = "/run/ringd";
 
 /// Returns the directory of the control sockets of a system's nodes. Its name is that of their service's user.
-#[must_use]
 pub fn control_dir(system: &str) -> PathBuf {
     PathBuf::from(format!("{CONTROL_DIR}-{system}"))
 }

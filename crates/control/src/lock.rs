@@ -78,13 +78,11 @@ pub struct BootClock {
 
 impl BootClock {
     /// Whether both clocks may belong to one kernel. Two ends of a Unix socket always do, as far as is known.
-    #[must_use]
     pub fn may_share_kernel(&self, other: &Self) -> bool {
         self.boot.is_none() || other.boot.is_none() || self.boot == other.boot
     }
 
     /// Returns the time that this clock shows when the `other` one, of the same kernel, shows `ns`.
-    #[must_use]
     pub fn when(&self, other: &Self, ns: u64) -> u64 {
         let shown = i128::from(ns) - i128::from(other.offset_ns) + i128::from(self.offset_ns);
         // A time before this clock's beginning is past in any case.

@@ -97,7 +97,6 @@ const COMMON: [&str; 8] = [
 impl<O: OwnRequest> Request<O> {
     /// Whether it is carried out only for a client that is there for the answer. One that has given up
     /// has been told that nothing came of it.
-    #[must_use]
     pub fn needs_its_client(&self) -> bool {
         match self {
             Self::Lock(_) | Self::DataSet { .. } => true,

@@ -10,33 +10,28 @@ pub struct NodeName(String);
 
 impl NodeName {
     /// A name as it is.
-    #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self(name.into())
     }
 
     /// The name of a system's node at a place, which is what tells it from the system's others on this machine (an
     /// interface, a number), as in `note-7`.
-    #[must_use]
     pub fn of(system: &str, place: &str) -> Self {
         Self(format!("{system}-{place}"))
     }
 
     /// The control socket in `directory`.
-    #[must_use]
     pub fn socket(&self, directory: &Path) -> PathBuf {
         directory.join(format!("{}.sock", self.0))
     }
 
     /// The name of the node that has this control socket; `None`: no node is called so.
-    #[must_use]
     pub fn of_socket(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_suffix(".sock")?;
         Some(Self(name.to_owned()))
     }
 
     /// The file in `directory` that keeps what must survive a restart.
-    #[must_use]
     pub fn state(&self, directory: &Path) -> PathBuf {
         directory.join(format!("{}.state", self.0))
     }

@@ -13,7 +13,6 @@ pub struct OwnJson(Box<RawValue>);
 
 impl OwnJson {
     /// Writes a value. Its maps have text as keys: nothing that JSON lacks.
-    #[must_use]
     pub fn of(value: &impl Serialize) -> Self {
         Self(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
@@ -27,13 +26,11 @@ impl OwnJson {
     }
 
     /// The JSON.
-    #[must_use]
     pub fn text(&self) -> &str {
         self.0.get()
     }
 
     /// Returns the fields of an object, in their order. `None`: it is no object.
-    #[must_use]
     pub fn fields(&self) -> Option<Vec<(String, OwnJson)>> {
         let fields: Result<Fields, _> = self.read();
         Some(fields.ok()?.0)

@@ -28,7 +28,6 @@ struct CommonKeys {
 
 impl NodeStatus {
     /// Makes the status of a node of `system`. `own` is an object without the key `system`.
-    #[must_use]
     pub fn new(system: &str, own: &impl Serialize) -> Self {
         #[derive(Serialize)]
         struct Whole<'a, T> {
@@ -45,20 +44,17 @@ impl NodeStatus {
     }
 
     /// The JSON.
-    #[must_use]
     pub const fn json(&self) -> &OwnJson {
         &self.0
     }
 
     /// The system's name; `None`: it has neither a key `system` nor a key `protocol`, or has something else there.
-    #[must_use]
     pub fn system(&self) -> Option<String> {
         let keys = self.0.read::<CommonKeys>().ok()?;
         keys.system.or(keys.protocol)
     }
 
     /// Returns the verdict of the node on itself. If the status has none, the verdict is degraded.
-    #[must_use]
     pub fn verdict(&self) -> Verdict {
         let keys = self.0.read::<CommonKeys>().ok();
         let (health, troubles) = keys.map_or((None, Vec::new()), |it| (it.health, it.troubles));

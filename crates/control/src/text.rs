@@ -1,7 +1,6 @@
 //! Texts that somebody else has chosen.
 
 /// Such a text, for a terminal: what is not to be seen would be obeyed there.
-#[must_use]
 pub fn harmless(text: &str) -> String {
     let shown = |char| match char {
         '\'' | '"' => String::from(char),

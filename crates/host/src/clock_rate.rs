@@ -46,7 +46,6 @@ impl ClockRate {
     }
 
     /// What is wrong, and what to do; `None`: nothing.
-    #[must_use]
     pub(crate) fn trouble(&self) -> Option<String> {
         let per_cent = self.off?.unsigned_abs() / 10_000;
         let way = if self.off > Some(0) { "fast" } else { "slow" };

@@ -52,7 +52,6 @@ pub enum Error {
 
 impl Error {
     /// The process's exit code, as the program's `--help` lists them.
-    #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Interrupted | Self::System(_) => 1,

@@ -33,13 +33,11 @@ struct EventText<K> {
 
 impl<K> Entry<K> {
     /// The time of the event, in milliseconds since 1970.
-    #[must_use]
     pub const fn time_ms(&self) -> u64 {
         self.time_ms
     }
 
     /// What is its system's own.
-    #[must_use]
     pub fn keys(&self) -> &K {
         &self.told.keys
     }
@@ -47,7 +45,6 @@ impl<K> Entry<K> {
 
 impl<K: Serialize> Entry<K> {
     /// As watchers are told it.
-    #[must_use]
     pub fn message(&self, number: u64) -> EventMessage {
         let EventText { event, text, keys } = &*self.told;
         let head = EventHead {
@@ -66,13 +63,11 @@ pub struct History<K>(Recent<Entry<K>>);
 
 impl<K> History<K> {
     /// No events yet.
-    #[must_use]
     pub fn new(now: Now) -> Self {
         Self(Recent::new(now))
     }
 
     /// The events, by number.
-    #[must_use]
     pub const fn recent(&self) -> &Recent<Entry<K>> {
         &self.0
     }

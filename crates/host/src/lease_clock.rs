@@ -7,7 +7,6 @@ use ring_runtime::clock;
 use tracing::warn;
 
 /// Returns the clock of this process, as grants name it; `None`: it is not known.
-#[must_use]
 pub fn lease_clock() -> Option<BootClock> {
     static CLOCK: OnceLock<Option<BootClock>> = OnceLock::new();
     let find = || match clock::of_boot() {

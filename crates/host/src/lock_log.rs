@@ -55,7 +55,6 @@ impl Default for LockLog {
 
 impl LockLog {
     /// Returns the lock that is held.
-    #[must_use]
     pub const fn held(&self) -> Option<&HeldLock> {
         self.held.as_ref()
     }
@@ -70,7 +69,6 @@ impl LockLog {
     }
 
     /// Returns when [`look`](Self::look) has something to log.
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let hidden = self.held.as_ref().filter(|_| !self.is_shown);
         hidden.map(|lock| lock.since + LONG)

@@ -25,7 +25,6 @@ pub(crate) struct LoopHealth {
 
 impl LoopHealth {
     /// Nothing to complain about yet.
-    #[must_use]
     pub(crate) const fn new() -> Self {
         Self {
             last: Instant::from_nanos(0),

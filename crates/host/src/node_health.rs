@@ -17,7 +17,6 @@ pub struct NodeHealth {
 
 impl NodeHealth {
     /// Nothing logged yet, in this program. `messages` is what the link carries.
-    #[must_use]
     pub const fn new(program: Program, messages: &'static str) -> Self {
         Self {
             program,
@@ -64,7 +63,6 @@ impl NodeHealth {
     }
 
     /// What is wrong with the rate of the clock, and what to do; `None`: nothing.
-    #[must_use]
     pub fn clock_trouble(&self) -> Option<String> {
         self.clock.trouble()
     }

@@ -28,7 +28,6 @@ pub(crate) struct Notifier<C> {
 
 impl<C: Copy + PartialEq + Display> Notifier<C> {
     /// Finds the service manager, if there is one.
-    #[must_use]
     pub(crate) fn new() -> Self {
         let channel = env::var_os("NOTIFY_SOCKET").map(|name| Channel::open(&name));
         let channel = channel.transpose().unwrap_or_else(|error| {

@@ -18,7 +18,6 @@ pub struct Onlookers {
 
 impl Onlookers {
     /// Nobody yet. `refusal` is what is said to who asks for anything else.
-    #[must_use]
     pub fn new(refusal: &'static str) -> Self {
         Self {
             watchers: Watchers::default(),

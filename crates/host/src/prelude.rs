@@ -20,7 +20,6 @@ pub struct Prelude(Notifier<&'static str>);
 
 impl Prelude {
     /// Tells the service manager that the daemon is up, and what it waits for.
-    #[must_use]
     pub fn begin(status: &str) -> Self {
         let notifier = Notifier::new();
         notifier.ready();

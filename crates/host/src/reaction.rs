@@ -21,13 +21,11 @@ pub enum Reaction<C> {
 
 impl<C> Reaction<C> {
     /// Replies with what is wrong.
-    #[must_use]
     pub fn error(text: &str) -> Self {
         Self::Reply(Reply::Error(text.to_owned()))
     }
 
     /// Replies with the versions of the protocol and of this program, and the interface of nodes that have one.
-    #[must_use]
     pub fn version(interface: Option<&str>) -> Self {
         Self::Reply(Reply::Version(Version {
             protocol: PROTOCOL,

@@ -36,7 +36,6 @@ pub struct Recent<E> {
 
 impl<E: Clone> Recent<E> {
     /// No events yet.
-    #[must_use]
     pub fn new(now: Now) -> Self {
         let before_all = now.wall / 1_000;
         Self {
@@ -49,14 +48,12 @@ impl<E: Clone> Recent<E> {
     }
 
     /// The number of the latest event.
-    #[must_use]
     pub const fn latest(&self) -> u64 {
         self.latest
     }
 
     /// Whether all events from this number on are retained, routine included or not; without routine whether all
     /// news are.
-    #[must_use]
     pub fn has(&self, from: u64, routine: bool) -> bool {
         let forgotten = if routine {
             self.latest - self.events.len() as u64
@@ -67,7 +64,6 @@ impl<E: Clone> Recent<E> {
     }
 
     /// Returns the first event with this number or a later one, and its number; routine included or not.
-    #[must_use]
     pub fn next(&self, from: u64, routine: bool) -> Option<(u64, &E)> {
         if routine {
             return Some((from, self.get(from)?));
@@ -81,7 +77,6 @@ impl<E: Clone> Recent<E> {
     }
 
     /// Returns an event by its number, unless it is no longer retained.
-    #[must_use]
     pub fn get(&self, number: u64) -> Option<&E> {
         let first = self.latest + 1 - self.events.len() as u64;
         let place = usize::try_from(number.checked_sub(first)?).ok()?;

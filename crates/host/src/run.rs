@@ -90,7 +90,6 @@ impl Host {
     }
 
     /// When it was started.
-    #[must_use]
     pub const fn started(&self) -> Now {
         self.started
     }

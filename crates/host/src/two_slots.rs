@@ -174,13 +174,11 @@ fn is_summed<const LEN: usize>(bytes: &[u8; LEN]) -> bool {
 }
 
 /// Returns the big-endian number at an offset.
-#[must_use]
 pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(array_at(bytes, at))
 }
 
 /// Returns the bytes at an offset.
-#[must_use]
 pub fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut array = [0; N];
     array.copy_from_slice(&bytes[at..at + N]);

@@ -83,13 +83,11 @@ impl UdpSlot {
     }
 
     /// Its address.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// To whom nothing can be sent.
-    #[must_use]
     pub const fn failures(&self) -> &SendFailures {
         &self.failures
     }
@@ -127,13 +125,11 @@ impl UdpSlot {
     }
 
     /// Whether datagrams can be sent and received.
-    #[must_use]
     pub const fn is_up(&self) -> bool {
         self.socket.is_some()
     }
 
     /// How many bytes of received datagrams the kernel keeps, and how many it was asked to keep; `None`: as many.
-    #[must_use]
     pub fn shortage(&self) -> Option<(usize, usize)> {
         let (has, _) = self.socket.as_ref()?.buffers().ok()?;
         let asked = self.options.receive_buffer?;
@@ -160,7 +156,6 @@ impl UdpSlot {
     }
 
     /// When to call [`look`](Self::look) at the latest.
-    #[must_use]
     pub const fn deadline(&self) -> Option<Instant> {
         self.retry
     }

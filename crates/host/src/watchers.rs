@@ -25,7 +25,6 @@ pub struct Watchers(Vec<Watcher>);
 
 impl Watchers {
     /// Whether a client watches.
-    #[must_use]
     pub fn include(&self, client: ClientId) -> bool {
         self.0.iter().any(|watcher| watcher.client == client)
     }

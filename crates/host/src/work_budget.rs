@@ -37,7 +37,6 @@ impl WorkBudget {
     }
 
     /// Returns when work may be done again; `None`: at any time.
-    #[must_use]
     pub const fn resume(&self) -> Option<Instant> {
         self.resume
     }

@@ -56,7 +56,6 @@ impl Default for Backstops {
 
 impl Backstops {
     /// No descriptors yet.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             hierarchy: Hierarchy::find(),

@@ -157,7 +157,6 @@ pub struct KillFile(File);
 
 impl Hierarchy {
     /// `None`: this process sees none.
-    #[must_use]
     pub fn find() -> Option<Self> {
         Self::in_mounts(&fs::read_to_string(MOUNTS).ok()?)
     }

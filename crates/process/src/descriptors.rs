@@ -6,7 +6,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Raises the limit to `wanted` descriptors, as far as the process may; the limit in force since. A
 /// higher one stays.
-#[must_use]
 pub fn raise_limit(wanted: u64) -> u64 {
     // No limit is given as none.
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

@@ -13,19 +13,16 @@ use nix::unistd::Pid;
 const FIRST_NAMESPACE: u64 = 0xEFFF_FFFB;
 
 /// Whether this kernel has the freezer of version 1 mounted.
-#[must_use]
 pub fn is_there() -> bool {
     group_of("self").is_some()
 }
 
 /// Whether this process can be frozen.
-#[must_use]
 pub fn can_freeze() -> bool {
     group_of("self").is_some_and(|own| !is_root(&own))
 }
 
 /// Whether one group can freeze this process and another one together, as far as is known.
-#[must_use]
 pub fn can_freeze_with(other: Pid) -> bool {
     let (own, other) = (group_of("self"), group_of(&other.to_string()));
     own.zip(other)

@@ -23,14 +23,12 @@ pub enum Hidden {
 
 /// Whether a process group has no member but zombies. Where `/proc` does not show all processes it has one for
 /// as long as the kernel says so, be it a zombie.
-#[must_use]
 pub fn is_empty(group: Pid) -> bool {
     members(group).next().is_none() && hidden(group) == Hidden::Nothing
 }
 
 /// What may be in a process group that `/proc` does not show. The kernel is asked, by a signal that does
 /// nothing.
-#[must_use]
 pub fn hidden(group: Pid) -> Hidden {
     match killpg(group, None) {
         Err(Errno::ESRCH) => Hidden::Nothing,
@@ -43,7 +41,6 @@ pub fn hidden(group: Pid) -> Hidden {
 
 /// The same of a group that was killed, be there zombies of this user's in it: those that nobody waits for
 /// stay. The kernel says it when it is to take the CPU from all of the group, which harms nobody there now.
-#[must_use]
 pub fn hidden_among_killed(group: Pid) -> Hidden {
     match hidden(group) {
         Hidden::Unknown if has_others(group) => Hidden::OutOfReach,

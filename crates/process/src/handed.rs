@@ -104,14 +104,12 @@ pub fn close(uid: u32, descriptors: impl IntoIterator<Item = OwnedFd>) {
 }
 
 /// Whether more may be accepted from a user: what there was is closed, or will be soon.
-#[must_use]
 pub fn has_room(uid: u32) -> bool {
     let mut closers = CLOSERS.lock().unwrap_or_else(PoisonError::into_inner);
     closer_of(&mut closers, uid).is_some_and(|closer| closer.waiting() < MOST_OF_A_USER)
 }
 
 /// Whether so many wait to be closed that no connections can be accepted.
-#[must_use]
 pub fn is_full() -> bool {
     WAITING.load(Ordering::Relaxed) >= MOST
 }
@@ -126,7 +124,6 @@ pub struct Visitor {
 
 impl Visitor {
     /// A connection of that user.
-    #[must_use]
     pub const fn new(stream: UnixStream, uid: u32) -> Self {
         Self {
             stream: Some(stream),

@@ -20,7 +20,6 @@ impl IgnoredSignals {
     }
 
     /// Whether `signal` is one.
-    #[must_use]
     pub const fn contains(self, signal: Signal) -> bool {
         self.0 & (1 << (signal as i32 - 1)) != 0
     }

@@ -26,7 +26,6 @@ const THIS_PROGRAM: &str = "/proc/self/exe";
 /// If this is process 1, starts this program again as a child, and stands in for it until it ends: passes signals on
 /// to it, and waits for every process that ends. Returns the child's exit code. `None`: this is another process, or no
 /// child can be started, and the program is to run here. To be called first of all, with a single thread.
-#[must_use]
 pub fn stand_in_as_process_1() -> Option<u8> {
     if getpid() != Pid::from_raw(1) {
         return None;

@@ -137,7 +137,6 @@ impl KeptLine {
     }
 
     /// Whether its other end is closed, and so who is tied to it was signalled.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.line.as_ref().is_none_or(|line| {
             let mut ended = [PollFd::new(line.as_fd(), PollFlags::empty())];

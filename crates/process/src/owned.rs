@@ -115,13 +115,11 @@ fn check_owner_for(own: u32, uid: u32) -> io::Result<()> {
 struct Refused(String);
 
 /// The error for what is there and must be left alone.
-#[must_use]
 pub fn refused(why: &str) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, Refused(why.to_owned()))
 }
 
 /// Whether an error of [`open`] or [`exists`] says that what is there is no file of this user's own.
-#[must_use]
 pub fn is_refused(error: &io::Error) -> bool {
     matches!(error.get_ref(), Some(inner) if inner.is::<Refused>())
 }

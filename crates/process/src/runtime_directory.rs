@@ -44,7 +44,6 @@ pub fn directory(system: &Path) -> io::Result<PathBuf> {
 
 /// What a name in a directory contains so that no other user's has it: nothing if the directory is this user's.
 /// Root uses the directories of others, who cannot open its files there.
-#[must_use]
 pub fn mark(directory: &Path) -> String {
     let own = geteuid().as_raw();
     match fs::metadata(directory) {
@@ -54,7 +53,6 @@ pub fn mark(directory: &Path) -> String {
 }
 
 /// Whether only this user, and root, can make files in a directory.
-#[must_use]
 pub fn is_own_alone(directory: &Path) -> bool {
     fs::metadata(directory).is_ok_and(|found| {
         found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o022 == 0

@@ -22,7 +22,6 @@ pub struct Tree {
 impl Tree {
     /// A place for a command that is not there yet, with a control group that is called after `program` and
     /// this process, where one can be made.
-    #[must_use]
     pub fn in_cgroup(program: &str) -> Self {
         Self {
             cgroup: Cgroup::make(program),
@@ -32,7 +31,6 @@ impl Tree {
 
     /// The tree of a process that leads a process group, and of a control group that it was put into, if it
     /// was; both may be another process's.
-    #[must_use]
     pub fn of(leader: Pid, cgroup: Option<PathBuf>) -> Self {
         Self {
             cgroup: cgroup.map(Cgroup::at),
@@ -41,13 +39,11 @@ impl Tree {
     }
 
     /// Where its control group is, if it has one.
-    #[must_use]
     pub fn cgroup(&self) -> Option<&Path> {
         self.cgroup.as_ref().map(Cgroup::path)
     }
 
     /// What ends its control group if it is written to, if it has one.
-    #[must_use]
     pub fn kill_file(&self) -> Option<File> {
         self.cgroup.as_ref()?.kill_file().ok()
     }
@@ -76,7 +72,6 @@ impl Tree {
     }
 
     /// Ends all processes, as far as it may.
-    #[must_use]
     pub fn kill(&self) -> Killed {
         // Those that die of it are in their process group a little longer.
         let killed = self.cgroup.as_ref().and_then(|cgroup| {
@@ -103,14 +98,12 @@ impl Tree {
     }
 
     /// What may be left of the process group, which was killed, that `/proc` does not show.
-    #[must_use]
     pub fn hidden(&self) -> Hidden {
         self.leader
             .map_or(Hidden::Nothing, group::hidden_among_killed)
     }
 
     /// Whether no process is left, zombies aside.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         let Some(leader) = self.leader else {
             return true;

@@ -19,7 +19,6 @@ pub struct Client {
 
 impl Client {
     /// A client that is gone.
-    #[must_use]
     pub const fn gone(id: ClientId) -> Self {
         Self {
             id,
@@ -29,13 +28,11 @@ impl Client {
     }
 
     /// The user's number, or one that is nobody's.
-    #[must_use]
     pub fn user(&self) -> u32 {
         self.uid.unwrap_or(u32::MAX)
     }
 
     /// Returns the user's name, if /etc/passwd has it.
-    #[must_use]
     pub fn user_name(&self) -> Option<String> {
         name(self.uid?)
     }

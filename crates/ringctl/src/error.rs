@@ -175,7 +175,6 @@ impl Error {
     }
 
     /// Whether it is a negative answer rather than a failure: the exit code is enough.
-    #[must_use]
     pub const fn is_answer(&self) -> bool {
         matches!(
             self,
@@ -184,7 +183,6 @@ impl Error {
     }
 
     /// Returns the process's exit code, as `ringctl --help` lists them.
-    #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Fencing(FencingError::Stale { .. }) => STALE,

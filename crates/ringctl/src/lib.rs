@@ -84,7 +84,6 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
 }
 
 /// Returns what an error says to people, with the names of the machines that it names by MAC.
-#[must_use]
 pub fn message(options: &Options, error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
     match (&options.command, socket(options)) {

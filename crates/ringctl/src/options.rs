@@ -91,7 +91,6 @@ pub struct Options {
 impl Options {
     /// What the command line of this process says. Ends the process if that is wrong, or help is
     /// asked for.
-    #[must_use]
     pub fn of_process() -> Self {
         let given: Vec<_> = env::args_os().collect();
         let parsed = Self::try_parse_from(&given);
@@ -99,7 +98,6 @@ impl Options {
     }
 
     /// Whether the process that has called this one matters, so that no other may take its place.
-    #[must_use]
     pub const fn is_for_its_caller(&self) -> bool {
         match &self.command {
             Command::System(command) => command.is_for_its_caller(),

@@ -16,7 +16,6 @@ const AT_ONCE: Duration = Duration::from_millis(1);
 /// The monotonic part is `CLOCK_BOOTTIME`, which goes on while the machine is suspended;
 /// `CLOCK_MONOTONIC` stands still. The other members' clocks go on too: a laptop that wakes up
 /// must find that its time-outs have passed, not that it still owns the token.
-#[must_use]
 pub fn now() -> Now {
     // The kernel refuses a clock only that it does not have, and it has had this one since 2.6.39.
     let since_boot = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
@@ -68,7 +67,6 @@ fn boot_offset(offsets: &str) -> Option<i64> {
 
 /// How long this machine has run without suspends by its clock, which the kernel may be told to let run faster or
 /// slower, and by the counter behind it. `None`: they could not be read at the same time.
-#[must_use]
 pub fn rates() -> Option<(Duration, Duration)> {
     // As above: Linux has both.
     let read = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);

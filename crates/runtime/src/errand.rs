@@ -36,7 +36,6 @@ pub struct Step {
 
 impl Step {
     /// Whether the caller's descriptor with this key is readable.
-    #[must_use]
     pub const fn is_ready(&self, key: u8) -> bool {
         self.ready.has(CALLER + key as u64)
     }
@@ -139,7 +138,6 @@ where
     }
 
     /// Returns the machine.
-    #[must_use]
     pub fn machine(&self) -> &M {
         self.cycle.driver.machine()
     }

@@ -4,7 +4,6 @@
 const UNITS: [(&str, usize); 3] = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
 
 /// Formats a number of bytes for a sentence: `1 byte`, `1,100 bytes`.
-#[must_use]
 pub fn format_bytes(count: usize) -> String {
     match (count / 1_000, count % 1_000) {
         (0, 1) => "1 byte".to_owned(),
@@ -31,7 +30,6 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
 }
 
 /// Returns as much of a text as fits into `most` bytes.
-#[must_use]
 pub fn first_bytes(text: &str, most: usize) -> &str {
     let ends = (0..=most.min(text.len())).rev();
     let end = { ends }.find(|&end| text.is_char_boundary(end));

@@ -55,7 +55,6 @@ pub fn parse_duration_or_seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// Formats a duration for a sentence: `2 s`, `5.5 ms`, `3m 5s`.
-#[must_use]
 pub fn format_duration(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     let (unit, per) = match nanos {

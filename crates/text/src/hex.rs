@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 /// The digits of `bytes`.
-#[must_use]
 pub fn encode(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         // A string takes all that is written to it.
@@ -13,7 +12,6 @@ pub fn encode(bytes: &[u8]) -> String {
 }
 
 /// The bytes of `digits`; `None`: there is something else among them.
-#[must_use]
 pub fn decode(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     pairs

@@ -7,7 +7,6 @@ const LEN: usize = 17;
 
 /// Puts a name in parentheses behind each MAC address of a text that `name_of` has one for. The address in a fencing token,
 /// which stands between two hyphens, is no address to a reader, and gets none.
-#[must_use]
 pub fn name_macs(text: &str, name_of: impl Fn([u8; 6]) -> Option<String>) -> String {
     let mut named = String::with_capacity(text.len());
     let mut rest = text;
@@ -28,7 +27,6 @@ pub fn name_macs(text: &str, name_of: impl Fn([u8; 6]) -> Option<String>) -> Str
 }
 
 /// Returns whether a text has a MAC address.
-#[must_use]
 pub fn has_mac(text: &str) -> bool {
     first_mac(text).is_some()
 }

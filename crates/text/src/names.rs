@@ -13,7 +13,6 @@ pub struct Names {
 
 impl Names {
     /// Reads the names that this machine has; a file that cannot be read has none.
-    #[must_use]
     pub fn read() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self::parse(&read("/etc/ethers"), &read("/etc/hosts"))
@@ -32,7 +31,6 @@ impl Names {
     }
 
     /// Returns the name of a machine with this MAC and this ip.
-    #[must_use]
     pub fn of(&self, mac: [u8; 6], ip: Option<IpAddr>) -> Option<&str> {
         let by_mac = self.by_mac.iter().find(|(known, _)| *known == mac);
         by_mac
@@ -41,7 +39,6 @@ impl Names {
     }
 
     /// Returns the name of a machine with this ip.
-    #[must_use]
     pub fn of_ip(&self, ip: IpAddr) -> Option<&str> {
         let ip = mapped(ip);
         let by_ip = self.by_ip.iter().find(|(known, _)| *known == ip);
@@ -50,7 +47,6 @@ impl Names {
 }
 
 /// Parses six numbers of one or two hexadecimal digits, as both files and people write them.
-#[must_use]
 pub fn parse_mac(text: &str) -> Option<[u8; 6]> {
     let mut mac = [0; 6];
     let mut parts = text.split([':', '-']);

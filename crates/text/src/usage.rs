@@ -15,7 +15,6 @@ pub struct Understood {
 
 impl Understood {
     /// Reads the words of a command line, the program's name first, and skips the wrong ones; `None`: all are.
-    #[must_use]
     pub fn of(command: Command, given: &[OsString]) -> Option<Self> {
         let mut command = command.ignore_errors(true);
         let mut read = command.try_get_matches_from_mut(given).ok()?;
@@ -27,20 +26,17 @@ impl Understood {
     }
 
     /// Returns the command as a user types it.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.command.get_bin_name().unwrap_or_default()
     }
 
     /// Returns an error with another text, and the usage of the command.
-    #[must_use]
     pub fn error(mut self, error: &Error, text: String) -> Error {
         self.command.error(error.kind(), text)
     }
 }
 
 /// Returns the texts of a part of an error.
-#[must_use]
 pub fn texts(error: &Error, kind: ContextKind) -> &[String] {
     match error.get(kind) {
         Some(ContextValue::String(text)) => std::slice::from_ref(text),

@@ -50,7 +50,6 @@ pub enum Answer {
 
 impl Answer {
     /// The word of an error; `None`: it is none.
-    #[must_use]
     pub const fn error(self) -> Option<&'static str> {
         match self {
             Self::Done { .. } => None,

@@ -36,19 +36,16 @@ counters! {
 
 impl Counters {
     /// What was dropped for a reason.
-    #[must_use]
     pub const fn dropped(&self, reason: Reason) -> u64 {
         self.dropped[reason as usize]
     }
 
     /// Frames of a type that were received, dropped or not: those that could be decoded.
-    #[must_use]
     pub const fn received(&self, kind: Kind) -> u64 {
         self.received[place(kind)]
     }
 
     /// Frames of a type that were given to the network.
-    #[must_use]
     pub const fn sent(&self, kind: Kind) -> u64 {
         self.sent[place(kind)]
     }

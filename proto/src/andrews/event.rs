@@ -166,7 +166,6 @@ pub enum Loss {
 
 impl Loss {
     /// What happened, for people.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::NotConnected => "it cannot be connected to",

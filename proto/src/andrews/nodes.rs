@@ -62,19 +62,16 @@ impl NodeList {
     }
 
     /// Where a node is, if the list has it.
-    #[must_use]
     pub fn address(&self, id: u32) -> Option<SocketAddr> {
         self.addresses.get(&id).copied()
     }
 
     /// How many nodes it has.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.addresses.len()
     }
 
     /// Whether it has none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.addresses.is_empty()
     }

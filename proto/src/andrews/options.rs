@@ -51,7 +51,6 @@ pub enum OptionsError {
 
 impl Options {
     /// The defaults, for the node with this id.
-    #[must_use]
     pub const fn new(id: u32) -> Self {
         Self {
             id,
@@ -97,20 +96,17 @@ impl Options {
 
     /// How long the coordinator's beat must stand still before it counts as dead, with proof of the network: two polls, one of
     /// its own and one of the reader, and the time in which a write must be answered.
-    #[must_use]
     pub fn still_timeout(&self) -> Duration {
         let polls = self.poll.saturating_mul(2);
         polls.saturating_add(self.database_timeout)
     }
 
     /// The same without proof: no shorter.
-    #[must_use]
     pub fn lonely_timeout(&self) -> Duration {
         self.alone_timeout.max(self.still_timeout())
     }
 
     /// R for a ring of so many members: without a token for so long, the coordinator makes one.
-    #[must_use]
     pub fn silence(&self, members: usize) -> Duration {
         let members = u32::try_from(members).unwrap_or(u32::MAX);
         let holds = self.hold.saturating_mul(members);

@@ -15,7 +15,6 @@ pub enum State {
 
 impl State {
     /// The name in `state`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Starting => "STARTING",
@@ -40,7 +39,6 @@ pub enum DatabaseState {
 
 impl DatabaseState {
     /// The name in `database`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Up => "up",

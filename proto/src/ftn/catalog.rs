@@ -19,7 +19,6 @@ pub struct Marker {
 
 impl Marker {
     /// Reads the data of a first entry; `None`: they are not those of one.
-    #[must_use]
     pub fn parse(data: &[u8]) -> Option<Self> {
         let mut fields = str::from_utf8(data).ok()?.split(' ');
         let marker = Self {
@@ -79,14 +78,12 @@ impl Holding {
     ];
 
     /// Reads the data of a later marker; `None`: they name no kind.
-    #[must_use]
     pub fn parse(data: &[u8]) -> Option<Self> {
         let mut named = Self::NAMED.into_iter();
         named.find(|kind| kind.name().as_bytes() == data)
     }
 
     /// Its name, the data of its marker.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exclusive => "x",
@@ -106,7 +103,6 @@ impl fmt::Display for Holding {
 }
 
 /// A name of a token as listings show it: hexadecimal digits.
-#[must_use]
 pub fn hex(name: &[u8]) -> String {
     name.iter()
         .fold(String::with_capacity(2 * name.len()), |mut digits, byte| {

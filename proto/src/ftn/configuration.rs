@@ -14,7 +14,6 @@ pub struct Configuration {
 
 impl Configuration {
     /// The configuration `number` with the state of each server, of which there is at least one.
-    #[must_use]
     pub fn new(number: u64, states: impl Into<Box<[ServerState]>>) -> Self {
         Self {
             number,
@@ -23,7 +22,6 @@ impl Configuration {
     }
 
     /// Its number, c.
-    #[must_use]
     pub const fn number(&self) -> u64 {
         self.number
     }
@@ -39,19 +37,16 @@ impl Configuration {
     }
 
     /// The state of each server.
-    #[must_use]
     pub fn states(&self) -> &[ServerState] {
         &self.states
     }
 
     /// A server's state; one that does not exist is DOWN.
-    #[must_use]
     pub fn state(&self, index: usize) -> ServerState {
         self.states.get(index).copied().unwrap_or(ServerState::Down)
     }
 
     /// Whether a server is DOWN.
-    #[must_use]
     pub fn is_down(&self, index: usize) -> bool {
         self.state(index) == ServerState::Down
     }
@@ -59,7 +54,6 @@ impl Configuration {
 
 /// The next number of a leader after `number`: the smallest above it that is `leader` modulo `servers`.
 /// `None`: there is none left.
-#[must_use]
 pub fn next_number(number: u64, leader: usize, servers: usize) -> Option<u64> {
     let (above, leader, servers) = (number.checked_add(1)?, leader as u64, servers as u64);
     let ahead = (leader + servers - above % servers) % servers;

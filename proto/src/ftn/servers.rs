@@ -16,7 +16,6 @@ pub struct Servers {
 impl Servers {
     /// A list of servers: each as its line of the file says, and the address that this was resolved to, if it was. One
     /// without an address is as good as DOWN. `None`: there are none, or more than [`MAX_SERVERS`].
-    #[must_use]
     pub fn new<'a, A: Into<Option<SocketAddr>>>(
         servers: impl IntoIterator<Item = (&'a str, A)>,
     ) -> Option<Self> {
@@ -33,19 +32,16 @@ impl Servers {
 
     /// How many there are, n: at least 1.
     #[expect(clippy::len_without_is_empty, reason = "there is always one")]
-    #[must_use]
     pub fn len(&self) -> usize {
         self.addresses.len()
     }
 
     /// The signature of the list, `ssig`.
-    #[must_use]
     pub const fn signature(&self) -> i32 {
         self.signature
     }
 
     /// The address of the server with this index; `None`: it is not known, or there is no such server.
-    #[must_use]
     pub fn address(&self, index: usize) -> Option<SocketAddr> {
         self.addresses.get(index).copied().flatten()
     }
@@ -64,13 +60,11 @@ impl Servers {
     }
 
     /// The address that a message `from` this index must come from; `None`: no server has the index.
-    #[must_use]
     pub fn address_of(&self, from: i32) -> Option<SocketAddr> {
         self.address(usize::try_from(from).ok()?)
     }
 
     /// The server that is responsible for a token: the first of its order that is not DOWN. `None`: all are.
-    #[must_use]
     pub fn responsible(&self, name: &[u8], configuration: &Configuration) -> Option<usize> {
         let first = hash(name) as usize % self.len();
         if !configuration.is_down(first) {

@@ -46,7 +46,6 @@ pub enum Event {
 
 impl Station {
     /// The server that it is.
-    #[must_use]
     pub const fn server(&self) -> Option<&server::Server> {
         match self {
             Self::Server(server) => Some(server),
@@ -55,7 +54,6 @@ impl Station {
     }
 
     /// The client that it is.
-    #[must_use]
     pub const fn client(&self) -> Option<&client::Client> {
         match self {
             Self::Client(client) => Some(client),

@@ -54,7 +54,6 @@ counters! {
 
 impl Counters {
     /// What was dropped for a reason.
-    #[must_use]
     pub const fn dropped(&self, reason: Reason) -> u64 {
         self.dropped[reason as usize]
     }

@@ -189,7 +189,6 @@ pub enum Failure {
 
 impl Failure {
     /// What happened, for people.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Refused => "nobody listens there",

@@ -203,14 +203,12 @@ impl Options {
     }
 
     /// D: how long a whole restore takes.
-    #[must_use]
     pub fn restore(&self) -> Duration {
         self.tr_interval.saturating_mul(2 * self.tr_count)
     }
 
     /// How long a loop may stand still before what it was is worth nothing (section 5, "Stall"): a leader that stood
     /// for less has answered at least one TR1 of every restore of a node with these options.
-    #[must_use]
     pub fn stall(&self) -> Duration {
         self.tr_interval.saturating_mul(2 * self.tr_count - 1)
     }

@@ -2,7 +2,6 @@
 
 /// The digest of what computes and decides (`docs/wire-formats.md`, "Jitterbug"): FNV-1a in 64 bits. A command is its
 /// line after `sh -c `.
-#[must_use]
 pub const fn digest(compute: &str, decide: &str) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     fnv1a(
@@ -22,7 +21,6 @@ const fn fnv1a(mut hash: u64, mut bytes: &[u8]) -> u64 {
 
 /// A decimal number plus one, of any length, and with as many leading zeros as there is room for; nothing at all gives
 /// `1`. `None`: it is no number.
-#[must_use]
 pub fn counter(data: &[u8]) -> Option<Vec<u8>> {
     if !data.iter().all(u8::is_ascii_digit) {
         return None;
@@ -40,13 +38,11 @@ pub fn counter(data: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Whether received data continues rather than the own: that with more bytes, or the bytewise larger one.
-#[must_use]
 pub fn greater(received: &[u8], own: &[u8]) -> bool {
     (received.len(), received) >= (own.len(), own)
 }
 
 /// Whether received data continues rather than the own: that with more bytes, or the received one.
-#[must_use]
 pub fn longer(received: &[u8], own: &[u8]) -> bool {
     received.len() >= own.len()
 }

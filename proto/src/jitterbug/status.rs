@@ -19,7 +19,6 @@ pub enum State {
 
 impl State {
     /// The name in `state`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Orphan => "orphan",

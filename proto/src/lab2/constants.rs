@@ -140,7 +140,6 @@ const MAX_COUNT: u32 = 10_000;
 impl Constants {
     /// The defaults that follow from a heartbeat period: TAKE_TIMEOUT a twentieth of it,
     /// IDLE_HOLD the same as it, all else as section 4 of `docs/protocol.md` has it.
-    #[must_use]
     pub fn for_heartbeat(heartbeat: Duration) -> Self {
         Self {
             heartbeat,
@@ -157,44 +156,37 @@ impl Constants {
     }
 
     /// WAITER_TIMEOUT: how long a WAITER trusts that a token is about.
-    #[must_use]
     pub fn waiter_timeout(&self) -> Duration {
         self.heartbeat * self.waiter_intervals
     }
 
     /// LOOSER_SLEEP_INTERVALS: half of WAITER_SLEEP_INTERVALS, rounded down.
-    #[must_use]
     pub fn looser_intervals(&self) -> u32 {
         self.waiter_intervals / 2
     }
 
     /// LOOSER_TIMEOUT: how often a LOOSER asks.
-    #[must_use]
     pub fn looser_timeout(&self) -> Duration {
         self.heartbeat * self.looser_intervals()
     }
 
     /// LOOSER_ANSWER_TIMEOUT: how long an answer is waited for.
-    #[must_use]
     pub fn looser_answer_timeout(&self) -> Duration {
         self.heartbeat * self.answer_intervals
     }
 
     /// How long a giver waits for one member in all: TAKE_ATTEMPTS × TAKE_TIMEOUT and the half of one more.
-    #[must_use]
     pub fn hand_over_timeout(&self) -> Duration {
         self.take_timeout * self.take_attempts + self.take_timeout / 2
     }
 
     /// How long after an OWNER has told all of its token nobody objects to it any longer.
-    #[must_use]
     pub fn objected_within(&self) -> Duration {
         self.heartbeat + 3 * self.take_timeout
     }
 
     /// How long a giver waits after so many TAKE_TOKEN: TAKE_TIMEOUT, and after the last for the half of it
     /// besides. An acknowledgement that left in time arrives within.
-    #[must_use]
     pub fn answered_within(&self, attempts: u32) -> Duration {
         let on_the_way = if attempts < self.take_attempts {
             Duration::ZERO
@@ -206,7 +198,6 @@ impl Constants {
 
     /// How long a token that nobody works with may take to who asks for it, be one frame of each kind
     /// lost: WANT_TOKEN is said again after HEART_BEAT_PERIOD, TAKE_TOKEN after TAKE_TIMEOUT.
-    #[must_use]
     pub fn request_timeout(&self) -> Duration {
         self.heartbeat + self.hand_over_timeout()
     }
@@ -214,7 +205,6 @@ impl Constants {
     /// A digest of what all members must agree on: the times that one member's rules build on another's.
     /// How long a token rests, how many members a table holds and how many are expected is not among
     /// them.
-    #[must_use]
     pub fn digest(&self) -> u64 {
         let Self {
             heartbeat,

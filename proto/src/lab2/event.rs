@@ -25,7 +25,6 @@ impl State {
     pub const ALL: [Self; 4] = [Self::Owner, Self::Waiter, Self::Looser, Self::Generating];
 
     /// The name as the protocol's document spells it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Owner => "OWNER",
@@ -49,7 +48,6 @@ pub enum Grade {
 
 impl Grade {
     /// The name that users see.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Alone => "alone",
@@ -236,7 +234,6 @@ pub enum Trouble {
 impl Trouble {
     /// Returns whether this is lateness of less than a quarter of `failure_timeout` (WAITER_TIMEOUT). The protocol
     /// recovers from it, and people have nothing to do.
-    #[must_use]
     pub fn is_slight(&self, failure_timeout: Duration) -> bool {
         match *self {
             Self::AnswerLate { after: late, .. }

@@ -25,7 +25,6 @@ pub trait Subject:
     /// A machine whose link is down, with what an earlier run has stored.
     fn start(constants: Constants, durable: Durable) -> Self;
     /// The same machine with the stamps that an earlier run has stored.
-    #[must_use]
     fn recall(self, _stamps: Vec<StoredStamp>) -> Self {
         self
     }

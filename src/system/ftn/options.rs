@@ -166,7 +166,6 @@ pub struct Bind {
 
 impl Bind {
     /// Returns the address, for a server whose line has this port.
-    #[must_use]
     pub fn with_port(self, listed: u16) -> SocketAddr {
         SocketAddr::new(self.ip, self.port.unwrap_or(listed))
     }
@@ -194,7 +193,6 @@ impl Quorum {
     }
 
     /// How many that are of `servers`.
-    #[must_use]
     pub const fn of(self, servers: usize) -> usize {
         match self {
             Self::Count(count) => count,
@@ -214,7 +212,6 @@ fn parse_quorum(text: &str) -> Result<Quorum, String> {
 
 impl Options {
     /// What the machine is told, as one of so many `servers`.
-    #[must_use]
     pub fn of_machine(&self, servers: usize) -> server::Options {
         server::Options {
             heartbeat: self.heartbeat,
@@ -230,13 +227,11 @@ impl Options {
     }
 
     /// The server's name on this machine.
-    #[must_use]
     pub fn name(&self) -> NodeName {
         NodeName::of(SYSTEM, &self.index.to_string())
     }
 
     /// The control socket's path.
-    #[must_use]
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),

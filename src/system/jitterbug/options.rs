@@ -177,7 +177,6 @@ pub struct Options {
 
 impl Options {
     /// What the machine is told.
-    #[must_use]
     pub fn of_machine(&self) -> jitterbug::Options {
         let command = |line: &str| format!("sh -c {line}");
         let compute = self.compute.as_deref().map(command);
@@ -210,7 +209,6 @@ impl Options {
     }
 
     /// The node's name on this machine.
-    #[must_use]
     pub fn name(&self) -> NodeName {
         NodeName::of(SYSTEM, &self.interface)
     }
@@ -233,7 +231,6 @@ impl Options {
     }
 
     /// The control socket's path.
-    #[must_use]
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),

@@ -36,7 +36,6 @@ pub(super) enum Loss {
 
 impl Loss {
     /// Returns it for the status and the log, to follow the interface's name.
-    #[must_use]
     pub(super) const fn text(self) -> &'static str {
         match self {
             Self::Down => "is down",

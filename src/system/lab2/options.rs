@@ -182,7 +182,6 @@ pub struct Options {
 
 impl Options {
     /// The protocol's constants as given, and derived from the heartbeat where not given.
-    #[must_use]
     pub fn constants(&self) -> Constants {
         let derived = Constants::for_heartbeat(self.heartbeat);
         Constants {
@@ -217,7 +216,6 @@ impl Options {
     }
 
     /// The control socket's path.
-    #[must_use]
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
@@ -226,7 +224,6 @@ impl Options {
     }
 
     /// The ring's name on this machine.
-    #[must_use]
     pub fn ring(&self) -> NodeName {
         ring_name(&self.interface, self.ethertype)
     }

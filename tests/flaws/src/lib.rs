@@ -38,7 +38,6 @@ pub struct Flaw(#[expect(dead_code, reason = "held for others to wait")] MutexGu
 
 impl Flaw {
     /// Breaks the rule that the patch of this name breaks; `None`: there is no such patch. Waits until no other is broken.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let place = FLAWS.iter().position(|(_, flaw, _)| *flaw == name)?;
         Some(Self::numbered(place + 1))
@@ -57,43 +56,36 @@ impl Flaw {
     }
 
     /// What the model checker finds out of the machine with this flaw.
-    #[must_use]
     pub fn explore(&self, scenario: &Scenario) -> Report {
         ring_model::explore::<Lab2>(scenario, 1)
     }
 
     /// What the simulator finds out of it.
-    #[must_use]
     pub fn simulate(&self, settings: &Settings) -> Outcome {
         lab2::run::<Lab2>(settings)
     }
 
     /// What the simulator of the token service finds out of its machines with it.
-    #[must_use]
     pub fn simulate_ftn(&self, settings: &world::Settings) -> world::Outcome {
         sim::ftn::run(settings)
     }
 
     /// What the model checker finds out of its machines with it.
-    #[must_use]
     pub fn explore_ftn(&self, scenario: &ring_model::ftn::Scenario) -> Report {
         model::ftn::explore(scenario, 1)
     }
 
     /// What the simulator of Jitterbug finds out of its machine with it.
-    #[must_use]
     pub fn simulate_jitterbug(&self, settings: &segment::Settings) -> segment::Outcome {
         sim::jitterbug::run(settings)
     }
 
     /// What the simulator of the coordinated ring finds out of its machine with it.
-    #[must_use]
     pub fn simulate_andrews(&self, settings: &circle::Settings) -> circle::Outcome {
         sim::andrews::run(settings)
     }
 
     /// What it finds out in a schedule that was kept; `None`: the text is none, or an unsound one.
-    #[must_use]
     pub fn replay_jitterbug(&self, schedule: &str) -> Option<segment::Outcome> {
         let schedule: sim::jitterbug::Schedule = serde_json::from_str(schedule).ok()?;
         schedule.check().ok()?;
@@ -101,7 +93,6 @@ impl Flaw {
     }
 
     /// What that of the token service finds out in a schedule that was kept; `None`: the text is none, or an unsound one.
-    #[must_use]
     pub fn replay_ftn(&self, schedule: &str) -> Option<world::Outcome> {
         let schedule: sim::ftn::Schedule = serde_json::from_str(schedule).ok()?;
         schedule.check().ok()?;

@@ -43,7 +43,6 @@ pub enum Action {
 
 impl Action {
     /// The action in words, in the state that it happens in.
-    #[must_use]
     pub fn tell(self, ring: &Ring) -> String {
         let frame = |at: usize| {
             let flying: &Flying = &ring.frames[at];

@@ -35,7 +35,6 @@ pub struct Exploration {
 
 impl Exploration {
     /// All runs of `scenario` with machines of the kind `M`.
-    #[must_use]
     pub fn of<M: Snapshot>(scenario: Scenario) -> Self {
         Self::new(scenario, machine::start::<M>)
     }
@@ -269,13 +268,11 @@ pub(crate) const RECOVERS: &str = "once faults end, one owner, equal tables, eve
 ///
 /// # Panics
 /// If a thread of the checker panics: a machine has.
-#[must_use]
 pub fn explore<M: Snapshot>(scenario: &Scenario, threads: usize) -> Report {
     report::run(Exploration::of::<M>(scenario.clone()), threads)
 }
 
 /// Explores a scenario with the machine that ships, on one thread: the same every time.
-#[must_use]
 pub fn explore_shipping(scenario: &Scenario) -> Report {
     explore::<Lab2>(scenario, 1)
 }

@@ -35,7 +35,6 @@ pub struct Fair<'a> {
 
 impl<'a> Fair<'a> {
     /// From a state in which much may be under way.
-    #[must_use]
     pub fn from(scenario: &'a Scenario, ring: &Ring) -> Self {
         let mut ring = ring.clone();
         let queue = std::mem::take(&mut ring.frames).into();

@@ -115,7 +115,6 @@ pub struct Turn {
 
 impl Node {
     /// A node that does not run and has stored nothing.
-    #[must_use]
     pub fn new(scenario: &Scenario, at: usize, start: Start) -> Self {
         let constants = scenario.constants_of(at);
         let patience = constants.waiter_timeout();
@@ -142,7 +141,6 @@ impl Node {
     }
 
     /// The node after its process has died.
-    #[must_use]
     pub fn crashed(&self, scenario: &Scenario, at: usize) -> Self {
         Self {
             machine: self
@@ -156,13 +154,11 @@ impl Node {
     }
 
     /// When the machine is to be told that its time has come.
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.machine.poll_timeout()
     }
 
     /// The node with something wrong around it.
-    #[must_use]
     pub fn troubled(&self, trouble: Trouble) -> Self {
         Self {
             trouble: Some(trouble),
@@ -171,7 +167,6 @@ impl Node {
     }
 
     /// The node once that is over. A narrow link stays narrow, but the node is to be told.
-    #[must_use]
     pub fn mended(&self) -> Self {
         let narrow = self.trouble == Some(Trouble::Narrow);
         Self {
@@ -182,14 +177,12 @@ impl Node {
     }
 
     /// Whether the node can hear a frame.
-    #[must_use]
     pub fn hears(&self) -> bool {
         self.running && self.connected && self.trouble != Some(Trouble::Deaf)
     }
 
     /// The node at place `at` gets an input at `time`, and its link takes what follows from it, or
     /// takes nothing.
-    #[must_use]
     pub fn turn(
         &self,
         scenario: &Scenario,
@@ -318,7 +311,6 @@ impl Node {
     }
 
     /// The key, in short: long enough that no two nodes share one by chance.
-    #[must_use]
     pub fn digest(&self) -> u128 {
         self.digest.of(|| self.key())
     }

@@ -60,7 +60,6 @@ pub struct Report {
 ///
 /// # Panics
 /// If a thread of the checker panics: a machine has.
-#[must_use]
 pub fn run<E: Explored>(exploration: E, threads: usize) -> Report {
     let (title, limit) = (exploration.title(), exploration.recovery_limit());
     let began = Instant::now();

@@ -128,7 +128,6 @@ pub struct Bounds {
 
 impl Scenario {
     /// A ring of `nodes` from its very beginning, with no faults and any order of events.
-    #[must_use]
     pub fn cold(name: &'static str, nodes: usize) -> Self {
         Self {
             name,
@@ -155,7 +154,6 @@ impl Scenario {
     }
 
     /// The same, from a ring that has formed.
-    #[must_use]
     pub fn formed(name: &'static str, nodes: usize) -> Self {
         Self {
             start: Start::Formed,
@@ -164,7 +162,6 @@ impl Scenario {
     }
 
     /// The same, from a ring on each side of a segment that has fallen apart.
-    #[must_use]
     pub fn parted(name: &'static str, sides: &'static [u8]) -> Self {
         Self {
             start: Start::Parted(sides),
@@ -173,13 +170,11 @@ impl Scenario {
     }
 
     /// With these faults.
-    #[must_use]
     pub fn faults(self, faults: Faults) -> Self {
         Self { faults, ..self }
     }
 
     /// Within these bounds.
-    #[must_use]
     pub fn bounds(self, progress: u64, frames: usize, depth: usize) -> Self {
         let bounds = Bounds {
             progress,
@@ -190,7 +185,6 @@ impl Scenario {
     }
 
     /// With a recovery from one in so many states.
-    #[must_use]
     pub fn recovers(self, recover_one_in: u64) -> Self {
         Self {
             recover_one_in,
@@ -199,13 +193,11 @@ impl Scenario {
     }
 
     /// How long a node is away that is stopped.
-    #[must_use]
     pub fn stall(&self) -> Duration {
         self.constants.waiter_timeout() + self.constants.take_timeout
     }
 
     /// Those of a node.
-    #[must_use]
     pub fn constants_of(&self, at: usize) -> Constants {
         let last = at + 1 == self.nodes;
         let slower = if last { self.slower } else { 1 };
@@ -217,14 +209,12 @@ impl Scenario {
     }
 
     /// The slowest node's WAITER_TIMEOUT.
-    #[must_use]
     pub fn patience(&self) -> Duration {
         self.constants_of(self.nodes - 1).waiter_timeout()
     }
 
     /// How soon one owner must be left once the faults have ended: invariant 2 of
     /// `docs/protocol.md`, section 5, with a hand-over in flight to each of the others.
-    #[must_use]
     pub fn recovery_limit(&self) -> Duration {
         // Those of the slowest.
         let constants = self.constants_of(self.nodes - 1);
@@ -237,7 +227,6 @@ impl Scenario {
 }
 
 /// Constants in small proportions: few distances between time-outs, so few states.
-#[must_use]
 pub fn small_constants() -> Constants {
     Constants {
         heartbeat: Duration::from_millis(20),

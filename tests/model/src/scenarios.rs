@@ -16,7 +16,6 @@ const USUAL: Faults = NONE.lost(1).doubled(1).crashes(1);
 const NONE: Faults = Faults::NONE;
 
 /// What ends in a minute or so, without optimisation of more than the profile asks for.
-#[must_use]
 pub fn small() -> Vec<Scenario> {
     let mut all = ordinary();
     all.extend(troubled());
@@ -119,7 +118,6 @@ fn troubled() -> Vec<Scenario> {
 /// Two of three have a quorum, and the segment falls apart so that the third may help either of
 /// them. Clocks are so far apart that one may gain on another in one promise as much as two may that
 /// are wrong by a hundredth each.
-#[must_use]
 pub fn quorums_of_three() -> Scenario {
     let scenario = Scenario::parted("quorums of three, by clocks that drift", &[0, 0, 1]);
     let timing = Timing::Bounded {
@@ -132,7 +130,6 @@ pub fn quorums_of_three() -> Scenario {
 }
 
 /// Two of four on either side have no quorum until the segment falls apart in another way.
-#[must_use]
 pub fn quorums_of_four() -> Scenario {
     let scenario = Scenario::parted("quorums of four, by one clock", &[0, 0, 1, 1]);
     unhurried(one_clock(scenario)).faults(NONE.regroups(1))
@@ -152,7 +149,6 @@ fn unhurried(mut scenario: Scenario) -> Scenario {
 }
 
 /// What takes an hour or so on two cores, optimised.
-#[must_use]
 pub fn large() -> Vec<Scenario> {
     let all = USUAL.refused(1).stalls(1).misled(1).cuts(1).wants(1);
     vec![

@@ -50,7 +50,6 @@ pub struct Ring {
 
 impl Ring {
     /// A ring of which no node runs.
-    #[must_use]
     pub fn new(scenario: &Scenario, start: Start) -> Self {
         let node = |at| Arc::new(Node::new(scenario, at, start));
         Self {
@@ -65,14 +64,12 @@ impl Ring {
     }
 
     /// The furthest that any running node's clock has come.
-    #[must_use]
     pub fn time(&self) -> Instant {
         let running = self.nodes.iter().filter(|node| node.running);
         running.map(|node| node.clock).max().unwrap_or(EPOCH)
     }
 
     /// What time it is at a node to which something happens from outside.
-    #[must_use]
     pub fn present(&self, at: usize) -> Instant {
         let own = self.nodes[at].clock;
         match self.timing {
@@ -151,7 +148,6 @@ impl Ring {
     }
 
     /// The strongest progress that any node has stored.
-    #[must_use]
     pub fn progress(&self) -> u64 {
         let known = self.nodes.iter().filter_map(|node| node.durable.known);
         known.map(|token| token.progress).max().unwrap_or(0)

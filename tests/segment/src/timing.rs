@@ -48,7 +48,6 @@ impl Timing {
     }
 
     /// The same with another IDLE_HOLD.
-    #[must_use]
     pub fn idle_hold(self, idle_hold: Duration) -> Self {
         Self { idle_hold, ..self }
     }

@@ -129,13 +129,11 @@ impl<T: Fence> Record<T> {
     }
 
     /// Whether it was damaged, and was repaired.
-    #[must_use]
     pub const fn was_damaged(&self) -> bool {
         self.was_damaged
     }
 
     /// The newest token that was seen.
-    #[must_use]
     pub const fn newest(&self) -> Option<T> {
         self.newest
     }

@@ -27,7 +27,6 @@ pub struct ParseTokenError(String);
 
 impl FencingToken {
     /// The token itself.
-    #[must_use]
     pub const fn token(self) -> Token {
         self.0
     }

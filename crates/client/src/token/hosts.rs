@@ -57,13 +57,11 @@ impl Hosts {
     }
 
     /// Whether a name is among them, which may get another address.
-    #[must_use]
     pub fn has_names(&self) -> bool {
         !self.0.iter().all(Host::is_literal)
     }
 
     /// Resolves all of them. That may take as long as resolvers do.
-    #[must_use]
     pub fn resolve(&self) -> Resolution {
         let mut found = Vec::with_capacity(self.0.len());
         for some in self.0.chunks(AT_A_TIME) {
@@ -87,7 +85,6 @@ impl Hosts {
     }
 
     /// Resolves all of them for as long as `limit` at most. Names that take longer have no address then.
-    #[must_use]
     pub fn resolve_within(&self, limit: Duration) -> Resolution {
         self.resolve_by(limit, Host::resolve)
     }

@@ -96,7 +96,6 @@ impl Session {
 
     /// Resolves the names of the servers again for as long as the session lasts, so that it follows one that moves. A server that
     /// has no address yet gets one as soon as its name is resolved.
-    #[must_use]
     pub fn resolving(mut self, hosts: Hosts) -> Self {
         let servers = self.servers();
         let has_all = (0..servers.len()).all(|index| servers.address(index).is_some());
@@ -267,28 +266,24 @@ impl Session {
 
     /// Returns until when all that is held is safe, unless the lease is renewed, on `CLOCK_BOOTTIME`: work under a token ends before. `None`: there
     /// is no live session, and nothing is held.
-    #[must_use]
     pub fn lease(&self) -> Option<Instant> {
         let now = clock::now().monotonic;
         self.runs.machine().lease().filter(|&end| now < end)
     }
 
     /// Returns a token that is held and not on its way back; `None`: it is not, or the lease is over.
-    #[must_use]
     pub fn holding(&self, name: &[u8]) -> Option<Holding<'_>> {
         self.lease()?;
         self.runs.machine().holding(name)
     }
 
     /// Returns since when the session is live; `None`: it is not.
-    #[must_use]
     pub fn live_since(&self) -> Option<Instant> {
         self.lease()?;
         self.runs.machine().live_since()
     }
 
     /// Returns the session's id, as servers show it; `None`: there is no live session.
-    #[must_use]
     pub fn id(&self) -> Option<i32> {
         match self.standing() {
             Standing::Live { session } => Some(session),
@@ -297,25 +292,21 @@ impl Session {
     }
 
     /// Returns what the client is doing.
-    #[must_use]
     pub fn standing(&self) -> Standing {
         self.runs.machine().standing()
     }
 
     /// Returns who leads and which servers are up, as the session knows it.
-    #[must_use]
     pub fn configuration(&self) -> Option<&Configuration> {
         self.runs.machine().configuration()
     }
 
     /// Returns the list of servers.
-    #[must_use]
     pub fn servers(&self) -> &Servers {
         &self.runs.machine().options().servers
     }
 
     /// Returns what is in the way of a session.
-    #[must_use]
     pub fn obstacle(&mut self) -> Obstacle {
         let (trouble, other, short) = {
             let seen = self.runs.observer();

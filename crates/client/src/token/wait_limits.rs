@@ -20,7 +20,6 @@ pub struct WaitLimits {
 
 impl WaitLimits {
     /// Waits for the token without end, and 10 s for a session.
-    #[must_use]
     pub const fn endless() -> Self {
         Self {
             session: SESSION,
@@ -30,7 +29,6 @@ impl WaitLimits {
 
     /// Gives up if the token is not granted at once: within four times RETRY of a live session, in which a lost
     /// datagram is repeated twice. Waits 10 s for the session.
-    #[must_use]
     pub const fn none() -> Self {
         Self {
             session: SESSION,
@@ -40,7 +38,6 @@ impl WaitLimits {
 
     /// Gives up after `wait`, login included. A session that takes longer than that, or than 0.5 s, is not waited for;
     /// one that is live gets what [`none`](Self::none) gives at least.
-    #[must_use]
     pub fn limited(wait: Duration) -> Self {
         Self {
             session: wait.max(SESSION_AT_LEAST),
@@ -49,13 +46,11 @@ impl WaitLimits {
     }
 
     /// How long a session may take.
-    #[must_use]
     pub const fn session(&self) -> Duration {
         self.session
     }
 
     /// The longest time until the token is granted or given up; `None`: there is none.
-    #[must_use]
     pub fn longest(&self) -> Option<Duration> {
         let grant = self.grant?;
         Some(grant.max(self.session + RETRY * 4))

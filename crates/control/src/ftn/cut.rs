@@ -4,7 +4,6 @@ use ring_proto::ftn::server::majority;
 
 /// That both sides of a cut may grant the same token, and what prevents it; `None`: with such a quorum of so many
 /// servers they do not.
-#[must_use]
 pub fn cut_doubt(quorum: usize, servers: usize) -> Option<String> {
     (quorum < majority(servers)).then(|| {
         format!(

@@ -87,7 +87,6 @@ pub struct SessionStatus {
 
 impl Status {
     /// Whether it serves its tokens now.
-    #[must_use]
     pub fn is_serving(&self) -> bool {
         self.authority && self.state == READY
     }

@@ -20,7 +20,6 @@ pub enum RefusalReason {
 
 impl RefusalReason {
     /// As programs are told it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -48,7 +47,6 @@ pub enum LossReason {
 
 impl LossReason {
     /// As programs are told it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }

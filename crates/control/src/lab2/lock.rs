@@ -34,7 +34,6 @@ impl Grade {
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Returns who has confirmed the lock, as a short phrase.
-    #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Alone => "Nobody is known to have confirmed it",
@@ -44,7 +43,6 @@ impl Grade {
     }
 
     /// As programs are told it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -81,7 +79,6 @@ impl RefusalReason {
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// As programs are told it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -122,7 +119,6 @@ impl LossReason {
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// As programs are told it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -21,7 +21,6 @@ pub fn parse_ethertype(text: &str) -> Result<u16, String> {
 
 /// The name of the ring of that EtherType on `interface`, as in `eth0` and `eth0:0x88b6`. The kernel allows no
 /// colon in the name of an interface, so no two rings have one name.
-#[must_use]
 pub fn ring_name(interface: &str, ethertype: u16) -> NodeName {
     match ethertype {
         ETHERTYPE => NodeName::new(interface),

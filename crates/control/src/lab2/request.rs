@@ -96,13 +96,11 @@ pub enum PendingReason {
 
 impl PendingReason {
     /// As programs are told it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 
     /// What a person is told.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Holder => "a program of this machine still works under the token",

@@ -103,14 +103,12 @@ impl From<&Status> for NodeStatus {
 impl Status {
     /// Whether the node is in a ring, be it one of its own: its link is up, it holds the token or
     /// trusts that it is held, and it is not cut off from members that it knows.
-    #[must_use]
     pub fn is_in_ring(&self) -> bool {
         let is_member = self.link == "up" && matches!(self.state.as_str(), "OWNER" | "WAITER");
         is_member && !self.is_cut_off()
     }
 
     /// Whether the node hears nobody, though it knows another member that has not said that it leaves.
-    #[must_use]
     pub fn is_cut_off(&self) -> bool {
         self.deaf && self.others().any(|member| member.state != "left")
     }
@@ -121,7 +119,6 @@ impl Status {
     }
 
     /// The state, and what is to be known of it, for people.
-    #[must_use]
     pub fn standing(&self) -> String {
         let mut text = self.state.clone();
         if self.state == "OWNER" && !self.grade.is_empty() {

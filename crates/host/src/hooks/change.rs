@@ -51,7 +51,6 @@ pub trait Change: Copy + Debug + Send + 'static {
     fn head(&self) -> Head;
 
     /// Merges this change with an earlier one.
-    #[must_use]
     fn after(self, earlier: Self) -> Self;
 
     /// What only this system tells of it, as environment variables; empty where something is not known.

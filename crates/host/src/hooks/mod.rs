@@ -104,7 +104,6 @@ impl<C: Change> Hooks<C> {
     }
 
     /// When to call [`tell`](Self::tell) at the latest.
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         [self.put_off, self.worker.deadline()]
             .into_iter()

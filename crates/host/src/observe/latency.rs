@@ -23,7 +23,6 @@ pub struct Latency(Histogram);
 
 impl Latency {
     /// No hand-over yet. All memory is taken here.
-    #[must_use]
     pub fn new() -> Self {
         Self(Histogram::with_config(&FIGURES))
     }
@@ -36,7 +35,6 @@ impl Latency {
     }
 
     /// The percentiles so far.
-    #[must_use]
     pub fn percentiles(&self) -> Percentiles {
         let mut found = QUANTILES.map(|_| None);
         // Nothing is found if nothing was recorded; fails only for what is no quantile, or too little room.

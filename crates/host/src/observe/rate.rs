@@ -17,7 +17,6 @@ pub struct RateLimit {
 
 impl RateLimit {
     /// At most `burst` at once, and one each `period` in the long run.
-    #[must_use]
     pub const fn new(burst: u32, period: Duration) -> Self {
         Self {
             burst,

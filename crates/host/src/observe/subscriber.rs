@@ -66,7 +66,6 @@ impl Taker {
 }
 
 /// Whether what is written to `stream` goes to systemd's journal.
-#[must_use]
 pub fn goes_to_journal(stream: impl AsFd) -> bool {
     let (Ok(journal), Ok(stat)) = (env::var("JOURNAL_STREAM"), fstat(stream)) else {
         return false;
@@ -123,7 +122,6 @@ impl LogOutput {
     }
 
     /// How many lines were lost since the start because the output took no more.
-    #[must_use]
     pub fn lost_lines(&self) -> usize {
         self.lost.dropped_lines()
     }

@@ -136,13 +136,11 @@ impl Server {
     }
 
     /// When clients may have a share of the time again; `None`: at any time.
-    #[must_use]
     pub fn resume(&self) -> Option<Instant> {
         self.budget.resume()
     }
 
     /// When [`serve`](Self::serve) is to be called at the latest.
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let accepts_at = self.accepts_at.into_iter();
         self.budget
@@ -229,7 +227,6 @@ impl Server {
     }
 
     /// Who a client is, unless it is gone.
-    #[must_use]
     pub fn client(&self, client: ClientId) -> Option<Client> {
         let (id, found) = self.clients.get(place(client))?.as_ref()?;
         (*id == client).then(|| found.client(client))

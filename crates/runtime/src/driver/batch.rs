@@ -58,7 +58,6 @@ impl Buffers {
 impl<P: Copy> ReceiveBatch<P> {
     /// An empty batch of at most `count` messages of at most `size` bytes; the only allocation that it
     /// ever makes.
-    #[must_use]
     pub fn of(count: usize, size: usize) -> Self {
         Self {
             buffers: Buffers::new(count, size),
@@ -105,31 +104,26 @@ impl<P: Copy> ReceiveBatch<P> {
     }
 
     /// How many messages there is room for.
-    #[must_use]
     pub fn capacity(&self) -> usize {
         self.buffers.count
     }
 
     /// How many messages there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.messages.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
     /// Whether there may be more to receive.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.used == self.buffers.count
     }
 
     /// When the last message came.
-    #[must_use]
     pub fn newest(&self) -> Option<Instant> {
         let last = self.messages.last();
         last.map(|last| last.now.monotonic.before(last.age))
@@ -154,7 +148,6 @@ pub struct TransmitBatch<P = ()> {
 impl<P: Copy> TransmitBatch<P> {
     /// An empty batch of at most `count` messages of at most `size` bytes; the only allocation that it
     /// ever makes.
-    #[must_use]
     pub fn of(count: usize, size: usize) -> Self {
         Self {
             buffers: Buffers::new(count, size),
@@ -164,7 +157,6 @@ impl<P: Copy> TransmitBatch<P> {
     }
 
     /// How many messages there is room for.
-    #[must_use]
     pub fn capacity(&self) -> usize {
         self.buffers.count
     }
@@ -192,19 +184,16 @@ impl<P: Copy> TransmitBatch<P> {
     }
 
     /// How many messages there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.messages.len() - self.done
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The messages in order, each with whom it is for.
-    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], P)> {
         let messages = self.messages.iter().enumerate().skip(self.done);
         messages.map(|(at, &(len, to))| (self.buffers.get(at, len), to))

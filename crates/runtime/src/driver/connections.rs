@@ -115,7 +115,6 @@ struct Slot<C, P> {
 
 impl<N: Network<P>, P: Copy> Connections<N, P> {
     /// At most `count` connections of `network`.
-    #[must_use]
     pub fn new(network: N, count: u16) -> Self {
         let slot = || Slot {
             generation: 0,
@@ -134,7 +133,6 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
     }
 
     /// The network.
-    #[must_use]
     pub const fn network(&self) -> &N {
         &self.network
     }

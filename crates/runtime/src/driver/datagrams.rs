@@ -13,13 +13,11 @@ pub const TRANSMIT_BATCH: usize = 32;
 pub const QUOTA: Quota = Quota::of_messages(RECEIVE_BATCH, 1 << 16);
 
 /// An empty batch to receive datagrams of at most `longest` bytes; the link drops longer ones.
-#[must_use]
 pub fn receive_batch<P: Copy>(longest: usize) -> ReceiveBatch<P> {
     ReceiveBatch::of(RECEIVE_BATCH, longest)
 }
 
 /// An empty batch to send datagrams of at most `longest` bytes.
-#[must_use]
 pub fn transmit_batch<P: Copy>(longest: usize) -> TransmitBatch<P> {
     TransmitBatch::of(TRANSMIT_BATCH, longest)
 }

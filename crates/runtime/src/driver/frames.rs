@@ -13,13 +13,11 @@ pub const TRANSMIT_BATCH: usize = 8;
 pub const QUOTA: Quota = Quota::of_messages(4 * RECEIVE_BATCH, 64 * RECEIVE_BATCH);
 
 /// An empty batch for frames to receive.
-#[must_use]
 pub fn receive_batch() -> ReceiveBatch {
     ReceiveBatch::of(RECEIVE_BATCH, MAX_FRAME)
 }
 
 /// An empty batch for frames to send.
-#[must_use]
 pub fn transmit_batch() -> TransmitBatch {
     TransmitBatch::of(TRANSMIT_BATCH, MAX_FRAME)
 }

@@ -23,7 +23,6 @@ pub struct Quota {
 impl Quota {
     /// That of a kind of link with so many messages; of the connections beside them, if there are any, what is
     /// usual.
-    #[must_use]
     pub const fn of_messages(messages: usize, before_timeout: usize) -> Self {
         Self {
             messages,
@@ -109,7 +108,6 @@ pub enum Refused {
 
 impl Refused {
     /// Returns the reason as the system would say it.
-    #[must_use]
     pub fn as_error(&self) -> io::Error {
         match self {
             Self::TooLong => io::Error::new(io::ErrorKind::InvalidInput, self.to_string()),

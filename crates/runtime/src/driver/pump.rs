@@ -61,7 +61,6 @@ struct Pump<M: Machine> {
 
 impl<M: Machine<Peer = ()>> Driver<M> {
     /// Makes a driver for `machine`, on a link that carries frames.
-    #[must_use]
     pub fn new(machine: M) -> Self {
         Self::with_batches(machine, frames::receive_batch(), frames::transmit_batch())
     }
@@ -69,7 +68,6 @@ impl<M: Machine<Peer = ()>> Driver<M> {
 
 impl<M: Machine> Driver<M> {
     /// Makes a driver for `machine` that receives and sends in batches of the caller's size.
-    #[must_use]
     pub fn with_batches(
         machine: M,
         received: ReceiveBatch<M::Peer>,
@@ -87,13 +85,11 @@ impl<M: Machine> Driver<M> {
     }
 
     /// Returns the machine.
-    #[must_use]
     pub fn machine(&self) -> &M {
         &self.pump.machine
     }
 
     /// Returns when to call [`timeout`](Self::timeout); `None`: never.
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.pump.machine.poll_timeout()
     }

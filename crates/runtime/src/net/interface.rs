@@ -62,7 +62,6 @@ pub struct Address {
 
 impl Address {
     /// Whether `ip` is in the same subnet: it can be reached without a router.
-    #[must_use]
     pub fn is_on_link(&self, ip: IpAddr) -> bool {
         let differs = match (self.ip, ip) {
             (IpAddr::V4(own), IpAddr::V4(ip)) => {
@@ -75,14 +74,12 @@ impl Address {
     }
 
     /// The IPv4 address that stands for all in the subnet; one of one or two addresses (/32, /31) has none.
-    #[must_use]
     pub fn broadcast(&self) -> Option<Ipv4Addr> {
         let (own, host) = self.v4()?;
         Some(Ipv4Addr::from_bits(own | host))
     }
 
     /// The IPv4 address that stands for the subnet itself; one of one or two addresses has none.
-    #[must_use]
     pub fn network(&self) -> Option<Ipv4Addr> {
         let (own, host) = self.v4()?;
         Some(Ipv4Addr::from_bits(own & !host))
@@ -160,7 +157,6 @@ impl Interface {
     }
 
     /// Its speed in Mbit/s, if it knows that and the system files of this network namespace are there.
-    #[must_use]
     pub fn speed(&self) -> Option<u32> {
         let told = fs::read_to_string(format!("/sys/class/net/{}/speed", self.name)).ok()?;
         // Interfaces that have none say -1.
@@ -168,7 +164,6 @@ impl Interface {
     }
 
     /// The interface as the machines see it: down unless frames can be sent.
-    #[must_use]
     pub fn link_state(&self) -> LinkState {
         if self.up && self.carrier {
             LinkState::Up {

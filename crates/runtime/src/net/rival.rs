@@ -13,7 +13,6 @@ const LIST: &str = "/proc/thread-self/net/packet";
 
 /// The user of another packet socket for frames of `ethertype` on the interface, if there is one. Where
 /// the list cannot be read nothing is known of others.
-#[must_use]
 pub fn user_of_rival(
     interface: &Interface,
     ethertype: u16,

@@ -119,7 +119,6 @@ impl UdpLink {
     }
 
     /// How many datagrams were dropped because they were longer than the batch's buffers.
-    #[must_use]
     pub const fn cut(&self) -> u64 {
         self.cut
     }

@@ -139,7 +139,6 @@ impl Poller {
     }
 
     /// What the last [`wait`](Self::wait) found ready.
-    #[must_use]
     pub fn ready(&self) -> impl ExactSizeIterator<Item = Ready> {
         self.ready.iter().copied()
     }

@@ -33,7 +33,6 @@ pub struct ReadyKeys(u64);
 
 impl ReadyKeys {
     /// Whether the descriptor with this key is ready.
-    #[must_use]
     pub const fn has(self, key: u64) -> bool {
         key < 64 && self.0 & (1 << key) != 0
     }

@@ -66,7 +66,6 @@ impl<T: Send + 'static> Repeated<T> {
     }
 
     /// Takes the value. Never waits: one that the thread is about to write is taken the next time.
-    #[must_use]
     pub fn take(&self) -> Option<T> {
         self.latest.try_lock().ok()?.take()
     }

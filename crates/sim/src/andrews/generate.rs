@@ -10,7 +10,6 @@ use crate::kernel::rng::{Rng, Stream};
 
 impl Schedule {
     /// The run that follows from the settings.
-    #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let mut rng = Rng::new(settings.seed, Stream::Plan);
         let nodes = settings

@@ -143,7 +143,6 @@ declare_faults! {
 
 impl Schedule {
     /// What a node is started with.
-    #[must_use]
     pub fn options(&self, at: usize) -> Options {
         let given = &self.options;
         let way = self.elections.get(at % self.elections.len().max(1));
@@ -165,7 +164,6 @@ impl Schedule {
     }
 
     /// The list of all nodes but those that it lacks; without any if ids are none.
-    #[must_use]
     pub fn list(&self, lacks: Option<usize>) -> Option<NodeList> {
         let nodes = self.ids.iter().enumerate();
         let nodes = nodes.filter(|(at, _)| Some(*at) != lacks);
@@ -173,7 +171,6 @@ impl Schedule {
     }
 
     /// By how much a datagram may be late.
-    #[must_use]
     pub fn latest(&self) -> Duration {
         faults::latest(&self.actions)
     }

@@ -14,7 +14,6 @@ const MTU: usize = 1_472;
 
 impl World {
     /// The nodes of a schedule, none of them started.
-    #[must_use]
     pub fn of(schedule: &Schedule) -> Self {
         let mut rng = Rng::new(schedule.seed, Stream::World);
         let ids = schedule.ids.iter().enumerate();
@@ -114,7 +113,6 @@ impl World {
     }
 
     /// What the run has come to.
-    #[must_use]
     pub fn finish(self) -> Outcome {
         let Circle {
             found,

@@ -32,7 +32,6 @@ pub enum Error {
 
 impl Error {
     /// The process's exit code, as `ring-sim --help` lists them.
-    #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Schedule { .. } | Self::Usage(_) => 2,

@@ -32,7 +32,6 @@ const LITTLE_MEMORY: usize = 4 * (256 + 2 + LENGTHS[4]);
 
 impl Schedule {
     /// The run that follows from the settings.
-    #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let mut rng = Rng::new(settings.seed, Stream::Plan);
         let servers = settings

@@ -102,7 +102,6 @@ declare_faults! {
 
 impl Schedule {
     /// What the servers are started with.
-    #[must_use]
     pub fn options(&self) -> server::Options {
         let client_timeout = Duration::from_micros(self.client_timeout_us);
         server::Options {
@@ -117,7 +116,6 @@ impl Schedule {
     }
 
     /// What this server is started with.
-    #[must_use]
     pub fn options_of(&self, server: usize) -> server::Options {
         let usual = self.options();
         let Some(odd) = self.odd.filter(|odd| odd.server == server) else {
@@ -135,14 +133,12 @@ impl Schedule {
     }
 
     /// CT of clients that have heard of all servers.
-    #[must_use]
     pub fn client_timeout(&self) -> Duration {
         let odd = self.odd.map_or(u64::MAX, |odd| odd.client_timeout_us);
         Duration::from_micros(self.client_timeout_us.min(odd))
     }
 
     /// The longest times of all servers, which bound how long they take, and the largest quorum.
-    #[must_use]
     pub fn slowest(&self) -> server::Options {
         let usual = self.options();
         let odd = self.odd.map_or(usual, |odd| self.options_of(odd.server));
@@ -157,7 +153,6 @@ impl Schedule {
     }
 
     /// By how much a datagram may be late.
-    #[must_use]
     pub fn latest(&self) -> Duration {
         let late = self.actions.iter().map(|action| match action.fault {
             Fault::Network(NetworkFault::Reorder { ms, .. }) => ms,
@@ -167,7 +162,6 @@ impl Schedule {
     }
 
     /// Whether servers have memory for a few tokens only.
-    #[must_use]
     pub const fn is_scarce(&self) -> bool {
         self.max_memory < 1 << 20
     }

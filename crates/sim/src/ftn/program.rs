@@ -170,7 +170,6 @@ impl World {
     }
 
     /// How a client holds a token that it may use: while its lease lasts, by its own clock.
-    #[must_use]
     pub fn holding(&self, at: usize, token: usize) -> Option<Access> {
         let local = self.nodes[at].clock.monotonic(self.now);
         let client = self.machine(at)?.client()?;

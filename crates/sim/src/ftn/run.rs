@@ -10,7 +10,6 @@ use crate::kernel::schedule::Schedule as _;
 use crate::kernel::trace::Trace;
 
 /// Runs what follows from the settings: first the faults, then the recovery from them.
-#[must_use]
 pub fn run(settings: &Settings) -> Outcome {
     replay(&Schedule::of(settings))
 }

@@ -53,7 +53,6 @@ impl Setup {
 
 impl World {
     /// The nodes of a schedule, none of them started.
-    #[must_use]
     pub fn of(schedule: &Schedule, setup: Setup) -> Self {
         let mut rng = Rng::new(schedule.seed, Stream::World);
         let nodes = schedule.servers + schedule.clients;
@@ -279,7 +278,6 @@ impl World {
     }
 
     /// What the run has come to.
-    #[must_use]
     pub fn finish(self) -> Outcome {
         let Service { checks, stats, .. } = self.system;
         checks.found.outcome(stats, self.now)

@@ -79,7 +79,6 @@ impl Bounds {
 
 impl World {
     /// The entries of all lists that are no live node's.
-    #[must_use]
     pub fn dead_entries(&self) -> usize {
         let mut dead: Vec<IpAddr> = Vec::new();
         for at in self.live() {
@@ -96,7 +95,6 @@ impl World {
     }
 
     /// Whether some node would not try a live one at its next turn.
-    #[must_use]
     pub fn skips_somebody(&self) -> bool {
         self.live().any(|at| {
             let nodes = self.machine(at).map(|it| it.snapshot().nodes);

@@ -18,7 +18,6 @@ const ENTRIES: u32 = 65_536;
 
 impl Schedule {
     /// The run that follows from the settings.
-    #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let mut rng = Rng::new(settings.seed, Stream::Plan);
         let nodes = settings

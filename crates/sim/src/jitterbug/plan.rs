@@ -162,7 +162,6 @@ pub enum Claim {
 
 impl Schedule {
     /// What a node is started with.
-    #[must_use]
     pub fn options_of(&self, node: usize) -> Options {
         let mut options = self.options();
         if let Some(deviant) = self.deviant.filter(|deviant| deviant.node == node) {
@@ -172,7 +171,6 @@ impl Schedule {
     }
 
     /// What the nodes are started with, but for the one with other times.
-    #[must_use]
     pub fn options(&self) -> Options {
         let Given {
             interval_us,
@@ -210,7 +208,6 @@ impl Schedule {
     }
 
     /// By how much a datagram may be late.
-    #[must_use]
     pub fn latest(&self) -> Duration {
         faults::latest(&self.actions)
     }

@@ -19,7 +19,6 @@ const LIVES: u32 = 40_000;
 
 impl World {
     /// The nodes of a schedule, none of them started.
-    #[must_use]
     pub fn of(schedule: &Schedule) -> Self {
         let mut rng = Rng::new(schedule.seed, Stream::World);
         let nodes = (0..schedule.nodes)
@@ -59,7 +58,6 @@ impl World {
     }
 
     /// What a node's network is like now.
-    #[must_use]
     pub fn net(&self, at: usize) -> Net {
         let node = &self.nodes[at];
         if node.unplugged {
@@ -135,7 +133,6 @@ impl World {
     }
 
     /// What the run has come to.
-    #[must_use]
     pub fn finish(self) -> Outcome {
         let Segment { checks, stats, .. } = self.system;
         checks.found.outcome(stats, self.now)

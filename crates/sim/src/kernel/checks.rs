@@ -38,7 +38,6 @@ impl<R, E: Ord> Found<R, E> {
     }
 
     /// Whether the run has shown what it can.
-    #[must_use]
     pub const fn is_enough(&self) -> bool {
         self.violations.len() >= MAX_VIOLATIONS
     }

@@ -19,7 +19,6 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that is right, and counts from `epoch`.
-    #[must_use]
     pub const fn new(epoch: u64) -> Self {
         Self {
             since: (0, epoch),
@@ -29,7 +28,6 @@ impl Clock {
     }
 
     /// What both clocks show at a time of the world's.
-    #[must_use]
     pub fn now(&self, world: u64) -> Now {
         let wall = WALL_START
             .saturating_add_unsigned(world)
@@ -41,7 +39,6 @@ impl Clock {
     }
 
     /// What the monotonic clock shows then.
-    #[must_use]
     pub fn monotonic(&self, world: u64) -> Instant {
         let passed = world.saturating_sub(self.since.0);
         let passed = if self.rate == 0 {
@@ -53,7 +50,6 @@ impl Clock {
     }
 
     /// The world's earliest time at which the monotonic clock has reached `local`.
-    #[must_use]
     pub fn world_at(&self, local: Instant) -> u64 {
         let wanted = local.as_nanos().saturating_sub(self.since.1);
         if self.rate == 0 {

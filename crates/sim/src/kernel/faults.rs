@@ -261,7 +261,6 @@ where
 }
 
 /// By how much a message may be late.
-#[must_use]
 pub fn latest<W>(actions: &[Action<Fault<W>>]) -> Duration {
     let late = actions.iter().map(|action| match action.fault {
         Fault::Network(NetworkFault::Reorder { ms, .. }) => ms,

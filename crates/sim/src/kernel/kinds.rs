@@ -143,19 +143,16 @@ impl<K: Kind> Faults<K> {
     pub const NONE: Self = Self(0, PhantomData);
 
     /// Every kind.
-    #[must_use]
     pub fn all() -> Self {
         K::KINDS.iter().copied().collect()
     }
 
     /// Just one kind.
-    #[must_use]
     pub fn only(kind: K) -> Self {
         Self(1 << kind.number(), PhantomData)
     }
 
     /// Whether a kind is in the set.
-    #[must_use]
     pub fn contains(self, kind: K) -> bool {
         self.0 >> kind.number() & 1 == 1
     }

@@ -44,7 +44,6 @@ pub struct Network<P, A> {
 
 impl<P, A> Network<P, A> {
     /// A clear one.
-    #[must_use]
     pub fn new(latency: (u64, u64)) -> Self {
         Self {
             weather: Weather::default(),

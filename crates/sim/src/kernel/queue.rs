@@ -10,13 +10,11 @@ use super::streams::Side;
 pub type Bytes = Rc<[u8]>;
 
 /// A node's number as events carry it. There are never more nodes than 65,536.
-#[must_use]
 pub fn id(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 /// The node of that number.
-#[must_use]
 pub fn index(id: u32) -> usize {
     usize::try_from(id).unwrap_or(usize::MAX)
 }

@@ -21,7 +21,6 @@ pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
     /// The numbers of one sequence of a seed.
-    #[must_use]
     pub fn new(seed: u64, stream: Stream) -> Self {
         let apart = (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self(Xoshiro256PlusPlus::seed_from_u64(seed ^ apart))

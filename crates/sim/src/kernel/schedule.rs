@@ -28,7 +28,6 @@ pub trait Fault: Clone {
     fn groups_mut(&mut self) -> Option<&mut Vec<u8>>;
 
     /// Returns the fault that ends this one.
-    #[must_use]
     fn end(&self) -> Self;
 
     /// Takes a node out; those above it are numbered anew. `false`: the fault names it, and goes with it.
@@ -166,7 +165,6 @@ pub trait Schedule: Clone + PartialEq + Nodes {
 
     /// The schedule without a node, and without the actions that name it; those above it are
     /// numbered anew. The last node stays.
-    #[must_use]
     fn without(&self, node: usize) -> Self {
         let mut fewer = self.clone();
         if fewer.nodes() > 1 && fewer.take_node(node) {

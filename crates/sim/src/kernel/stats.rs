@@ -64,7 +64,6 @@ macro_rules! counters {
 pub(crate) use counters;
 
 /// A time as a report shows it.
-#[must_use]
 pub(crate) fn took(time: Option<Duration>) -> String {
     time.map_or("-".into(), |time| format!("{:.3} s", time.as_secs_f64()))
 }
@@ -117,19 +116,16 @@ impl<K, E, C: Default> Default for Stats<K, E, C> {
 
 impl<K: Kind, E: Copy + Ord + Display, C: Counters> Stats<K, E, C> {
     /// How many messages of a kind nodes have sent.
-    #[must_use]
     pub fn sent(&self, kind: &str) -> u64 {
         self.sent.get(kind).copied().unwrap_or(0)
     }
 
     /// How often a kind of fault really happened.
-    #[must_use]
     pub fn met(&self, kind: K) -> u64 {
         self.met.get(&kind).copied().unwrap_or(0)
     }
 
     /// How often something was excused for this reason.
-    #[must_use]
     pub fn excused(&self, excuse: E) -> u64 {
         self.excused.get(&excuse).copied().unwrap_or(0)
     }

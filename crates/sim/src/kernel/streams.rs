@@ -288,7 +288,6 @@ pub struct Tcp<P> {
 
 impl<P: Copy> Tcp<P> {
     /// That of `node`, which connects from its `own` address.
-    #[must_use]
     pub fn of(
         fabric: &Rc<RefCell<Fabric<P>>>,
         node: usize,
@@ -306,7 +305,6 @@ impl<P: Copy> Tcp<P> {
     }
 
     /// The same, but what its process has not closed in so many words is reset when it dies.
-    #[must_use]
     pub const fn resetting(mut self) -> Self {
         self.resets = true;
         self

@@ -28,7 +28,6 @@ pub struct Moment {
 
 impl Moment {
     /// The world's time.
-    #[must_use]
     pub const fn time(self) -> Duration {
         Duration::from_nanos(self.at)
     }

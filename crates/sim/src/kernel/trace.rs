@@ -12,7 +12,6 @@ pub struct Trace {
 
 impl Trace {
     /// One of which so many lines are kept.
-    #[must_use]
     pub const fn of(most: usize) -> Self {
         Self {
             most,

@@ -17,7 +17,6 @@ macro_rules! texts {
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// In words.
-            #[must_use]
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)*
@@ -78,7 +77,6 @@ pub struct Outcome<R, S> {
 
 impl<R: Copy + Eq, S: Default> Outcome<R, S> {
     /// A machine has panicked with this message, in a run whose faults last so long, in microseconds.
-    #[must_use]
     pub fn panicked(time_us: u64, rule: R, what: String) -> Self {
         let violation = Violation {
             at: Duration::from_micros(time_us),
@@ -93,7 +91,6 @@ impl<R: Copy + Eq, S: Default> Outcome<R, S> {
     }
 
     /// Whether a rule is broken.
-    #[must_use]
     pub fn breaks(&self, rule: R) -> bool {
         let mut broken = self.violations.iter();
         broken.any(|violation| violation.rule == rule)

@@ -104,25 +104,21 @@ impl<S: System> World<S> {
     }
 
     /// The world's time, from its beginning.
-    #[must_use]
     pub fn now(&self) -> Duration {
         Duration::from_nanos(self.now)
     }
 
     /// How many nodes there are, dead ones included.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
     /// A node's machine; `None`: its process is dead.
-    #[must_use]
     pub fn machine(&self, at: usize) -> Option<&S::Machine> {
         self.nodes[at].driver.as_ref().map(Driver::machine)
     }
@@ -134,7 +130,6 @@ impl<S: System> World<S> {
     }
 
     /// Whether there were so many violations that the world stands still.
-    #[must_use]
     pub const fn is_over(&self) -> bool {
         self.over
     }

@@ -29,7 +29,6 @@ const FORGETTING: u64 = 2_000_000_000;
 
 impl<M: Subject> World<M> {
     /// The world that a schedule begins with; its nodes start at once.
-    #[must_use]
     pub fn of(schedule: &Schedule) -> Self {
         let mut world = Self::new(schedule.nodes, schedule.constants(), schedule.seed);
         let (least, spread) = schedule.latency_us;

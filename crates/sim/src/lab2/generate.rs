@@ -19,7 +19,6 @@ const FORGETTING: u64 = 2 * SECOND;
 
 impl Schedule {
     /// The run that follows from the settings.
-    #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let mut maker = Maker {
             rng: Rng::new(settings.seed, Stream::Plan),

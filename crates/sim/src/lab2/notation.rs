@@ -7,7 +7,6 @@ use ring_codec::lab2::{Frame, Message};
 pub(super) const CARDS: u8 = 8;
 
 /// The address that node `at` has from the beginning.
-#[must_use]
 pub fn mac(at: usize) -> MacAddr {
     card(at, 0)
 }
@@ -29,7 +28,6 @@ fn place(mac: MacAddr) -> Option<(usize, u8)> {
 }
 
 /// The node whose address this is, or was, if it is of that form.
-#[must_use]
 pub fn node_of(mac: MacAddr) -> Option<usize> {
     place(mac).map(|(at, _)| at)
 }
@@ -43,7 +41,6 @@ pub(super) fn ip(at: usize, number: u8) -> [u8; 16] {
 }
 
 /// A node's or another station's name.
-#[must_use]
 pub fn name(mac: MacAddr) -> String {
     match place(mac) {
         Some((at, 0)) => format!("n{at}"),
@@ -54,7 +51,6 @@ pub fn name(mac: MacAddr) -> String {
 }
 
 /// A frame as a line of text.
-#[must_use]
 pub fn line(bytes: &[u8]) -> String {
     let Frame {
         destination,

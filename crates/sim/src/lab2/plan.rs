@@ -78,7 +78,6 @@ pub(super) fn usual_take_attempts() -> u32 {
 
 impl Schedule {
     /// The constants of the ring.
-    #[must_use]
     pub fn constants(&self) -> Constants {
         let default = Constants::for_heartbeat(Duration::from_micros(self.heartbeat_us));
         Constants {

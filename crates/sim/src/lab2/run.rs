@@ -10,13 +10,11 @@ use crate::kernel::run::guarded;
 use crate::kernel::schedule::Schedule as _;
 
 /// Runs what follows from the settings: first the faults, then the recovery from them.
-#[must_use]
 pub fn run<M: Subject>(settings: &Settings) -> Outcome {
     replay::<M>(&Schedule::of(settings), None)
 }
 
 /// Runs a schedule; `record` sees every detail. A machine that panics is a violation.
-#[must_use]
 pub fn replay<M: Subject>(schedule: &Schedule, record: Option<Box<dyn Record>>) -> Outcome {
     guarded(|| {
         let mut world = World::<M>::of(schedule);

@@ -27,7 +27,6 @@ struct Told {
 
 impl Trace {
     /// A trace of so many lines.
-    #[must_use]
     pub fn of(lines: usize) -> Self {
         Self {
             most: lines,
@@ -36,7 +35,6 @@ impl Trace {
     }
 
     /// The lines so far, and none from here on.
-    #[must_use]
     pub fn take(&self) -> Vec<String> {
         self.told.take().lines.into()
     }

@@ -8,13 +8,11 @@ use super::ring::{Ring, World};
 
 impl<M: Subject> World<M> {
     /// The nodes that believe to hold a token. During a hand-over, giver and successor do.
-    #[must_use]
     pub fn owners(&self) -> &[usize] {
         &self.system.owners
     }
 
     /// The owner with the strongest token.
-    #[must_use]
     pub fn owner(&self) -> Option<usize> {
         let held = |&at: &usize| self.nodes[at].own.held.map(|token| (token, at));
         let strongest = self
@@ -28,7 +26,6 @@ impl<M: Subject> World<M> {
 
     /// Whether there is one token: all owners but the last of its chain have passed it on, and
     /// wait to hear of it.
-    #[must_use]
     pub fn has_one_owner(&self) -> bool {
         let nodes = &self.nodes;
         let Some(first) = self
@@ -51,7 +48,6 @@ impl<M: Subject> World<M> {
     }
 
     /// Whether the tables of all live nodes are equal, and the digest that they have.
-    #[must_use]
     pub fn common_digest(&self) -> Option<Digest> {
         let mut digests = self
             .live()
@@ -61,32 +57,27 @@ impl<M: Subject> World<M> {
     }
 
     /// How many frames of a kind were sent.
-    #[must_use]
     pub fn sent(&self, kind: Kind) -> u64 {
         self.system.stats.sent(kind.name())
     }
 
     /// How many of them to all.
-    #[must_use]
     pub fn broadcasts(&self, kind: Kind) -> u64 {
         let count = self.system.broadcast.get(kind.name());
         count.copied().unwrap_or(0)
     }
 
     /// What happened so far.
-    #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.system.stats
     }
 
     /// What was broken so far.
-    #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.system.checks.found.violations
     }
 
     /// What the run has come to.
-    #[must_use]
     pub fn finish(mut self) -> Outcome {
         for at in 0..self.nodes.len() {
             let members = self.machine(at).map(M::members_in_order);

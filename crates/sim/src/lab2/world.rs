@@ -24,7 +24,6 @@ impl<M: Subject> World<M> {
     ///
     /// # Panics
     /// If there are more than 65,536, or the constants cannot work.
-    #[must_use]
     pub fn new(nodes: usize, constants: Constants, seed: u64) -> Self {
         assert!(nodes <= 1 << 16, "the world has room for 65,536 nodes");
         if let Err(error) = constants.check() {

@@ -25,7 +25,6 @@ pub(super) struct Sent {
 
 impl Sent {
     /// Whether an id was not sent within the last `period`; it counts as sent then.
-    #[must_use]
     pub(super) fn note(&mut self, id: u32, now: Instant, period: Duration) -> bool {
         let is_new = self.at.get(&id).is_none_or(|&at| now.since(at) >= period);
         if is_new {

@@ -124,19 +124,16 @@ impl Andrews {
     }
 
     /// What the node was started with.
-    #[must_use]
     pub const fn options(&self) -> &Options {
         &self.options
     }
 
     /// The nodes that may be in the ring.
-    #[must_use]
     pub const fn list(&self) -> &NodeList {
         &self.list
     }
 
     /// Whether it has ended: it says and takes nothing from then on.
-    #[must_use]
     pub const fn is_finished(&self) -> bool {
         self.is_finished
     }

@@ -8,7 +8,6 @@ use crate::time::Instant;
 
 impl Andrews {
     /// What it is, in a few words: cheaper than a [`snapshot`](Self::snapshot).
-    #[must_use]
     pub fn standing(&self) -> Standing {
         Standing {
             state: self.role.state(),
@@ -19,7 +18,6 @@ impl Andrews {
     }
 
     /// What `GET /ring` shows.
-    #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let view = self.view.as_ref();
         let ago = |at: Option<Instant>| at.map(|at| self.now.since(at));
@@ -55,7 +53,6 @@ impl Andrews {
     }
 
     /// What is counted.
-    #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.out.counters
     }

@@ -10,7 +10,6 @@ use crate::time::Instant;
 
 impl Andrews {
     /// Whether the table of posts may be used now.
-    #[must_use]
     pub const fn may_use_token(&self) -> bool {
         self.token.held().is_some() && !self.is_finished
     }

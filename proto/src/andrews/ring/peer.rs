@@ -57,7 +57,6 @@ impl Peer {
     }
 
     /// Adds a frame to what is to be written; whether there was room for it.
-    #[must_use]
     pub(crate) fn push(&mut self, frame: &[u8]) -> bool {
         self.unsent.push(frame)
     }

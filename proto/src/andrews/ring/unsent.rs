@@ -13,7 +13,6 @@ pub(super) struct Unsent {
 
 impl Unsent {
     /// Adds a frame; whether there was room for it.
-    #[must_use]
     pub(super) fn push(&mut self, frame: &[u8]) -> bool {
         if self.bytes.len() - self.written + frame.len() > MOST {
             return false;

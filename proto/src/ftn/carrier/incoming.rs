@@ -67,14 +67,12 @@ pub enum Took {
 
 impl Incoming {
     /// None yet, and at most so many bytes of them.
-    #[must_use]
     pub const fn limited(bytes: usize) -> Self {
         let peers = Recent::limited(bytes);
         Self { peers }
     }
 
     /// What it takes, in bytes.
-    #[must_use]
     pub const fn bytes(&self) -> usize {
         self.peers.bytes()
     }
@@ -102,7 +100,6 @@ impl Incoming {
     }
 
     /// Which parts of a message have come, as PARTED says it; `None`: nothing is known of it.
-    #[must_use]
     pub fn came(&self, from: SocketAddr, number: i64) -> Option<Vec<u8>> {
         let peer = self.peers.get(from)?;
         if peer.whole.contains(&number) {

@@ -45,7 +45,6 @@ pub struct Carrier {
 
 impl Carrier {
     /// None yet, and at most so many bytes of them in each direction.
-    #[must_use]
     pub fn limited(bytes: usize) -> Self {
         Self {
             outgoing: Outgoing::limited(bytes),
@@ -54,7 +53,6 @@ impl Carrier {
     }
 
     /// What both directions take, in bytes.
-    #[must_use]
     pub const fn bytes(&self) -> usize {
         self.outgoing.bytes() + self.incoming.bytes()
     }

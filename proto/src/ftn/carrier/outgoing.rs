@@ -78,7 +78,6 @@ fn weight(queue: &VecDeque<Content>) -> Weight {
 
 impl Outgoing {
     /// None yet, and at most so many bytes of them.
-    #[must_use]
     pub const fn limited(bytes: usize) -> Self {
         let peers = Recent::limited(bytes);
         Self { next: 0, peers }
@@ -93,7 +92,6 @@ impl Outgoing {
     }
 
     /// What it takes, in bytes.
-    #[must_use]
     pub const fn bytes(&self) -> usize {
         self.peers.bytes()
     }
@@ -183,7 +181,6 @@ impl Outgoing {
     }
 
     /// A part as a message; `None`: it is no longer to be sent.
-    #[must_use]
     pub fn message(&self, to: SocketAddr, part: Part) -> Option<Message<'_>> {
         let content = self.peers.get(to)?.front()?;
         if content.number != part.content {

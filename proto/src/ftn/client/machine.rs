@@ -49,7 +49,6 @@ pub struct Client {
 
 impl Client {
     /// A client that has no socket yet.
-    #[must_use]
     pub fn new(options: Options) -> Self {
         Self {
             own_timeout: options.client_timeout,
@@ -67,7 +66,6 @@ impl Client {
     }
 
     /// What it was started with; the timeout is a shorter one if servers have announced that.
-    #[must_use]
     pub const fn options(&self) -> &Options {
         &self.options
     }

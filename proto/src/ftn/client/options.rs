@@ -18,7 +18,6 @@ pub struct Options {
 
 impl Options {
     /// How long a session lives after the sending of the last confirmed renewal: ¾ CT (section 5).
-    #[must_use]
     pub fn lease(&self) -> Duration {
         self.client_timeout * 3 / 4
     }

@@ -52,7 +52,6 @@ impl Reason {
     ];
 
     /// Its name, as counters spell it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",

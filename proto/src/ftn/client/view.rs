@@ -49,7 +49,6 @@ pub struct Holding<'a> {
 
 impl Client {
     /// What it is doing.
-    #[must_use]
     pub fn standing(&self) -> Standing {
         match &self.phase {
             Phase::NoSocket { .. } => Standing::NoSocket,
@@ -73,26 +72,22 @@ impl Client {
     /// Until when the session is live unless another renewal is confirmed: ¾ CT after the sending of the last
     /// confirmed one. From then on nothing is held, whether or not the machine has been told that time has passed.
     /// `None`: it is not live.
-    #[must_use]
     pub fn lease(&self) -> Option<Instant> {
         self.phase.session()?.renewal.lease()
     }
 
     /// Since when the session is live; `None`: it is not.
-    #[must_use]
     pub fn live_since(&self) -> Option<Instant> {
         self.phase.session()?.renewal.live_since()
     }
 
     /// The configuration that the session goes by; `None`: there is no session.
-    #[must_use]
     pub fn configuration(&self) -> Option<&Configuration> {
         let session = self.phase.session()?;
         Some(&session.configuration)
     }
 
     /// A token that is held and not on its way back; to be used only before the [lease](Self::lease) is over.
-    #[must_use]
     pub fn holding(&self, name: &[u8]) -> Option<Holding<'_>> {
         match self.phase.session()?.tokens.known.get(name)? {
             Token::Held(held) if !held.is_to_leave() => Some(Holding {

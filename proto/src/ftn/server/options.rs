@@ -139,7 +139,6 @@ const STATE_BYTES: usize = 512;
 
 /// The most sessions that so many servers can tell each other of. A list of them fits a message in parts, and the leader has room
 /// for two to each other server: the one under way and the newest.
-#[must_use]
 pub const fn most_clients(servers: usize) -> usize {
     let of_message = (PARTS_MAX * PART - STATE_BYTES) / LISTED_BYTES;
     let others = if servers > 1 { servers - 1 } else { 1 };
@@ -154,7 +153,6 @@ pub const fn most_clients(servers: usize) -> usize {
 
 /// What a session takes of [`Options::max_memory`] at one of so many servers, in bytes. A leader of many others has lists of all
 /// sessions under way to each.
-#[must_use]
 pub const fn session_bytes(servers: usize) -> usize {
     let with_lists = SESSION_BYTES / 2 + 2 * LISTED_BYTES * servers.saturating_sub(1);
     if with_lists < SESSION_BYTES {
@@ -206,20 +204,17 @@ impl Options {
     }
 
     /// ¾ ST: how long an acknowledged STATE gives authority, and a received one the right to serve.
-    #[must_use]
     pub fn server_lease(&self) -> Duration {
         self.server_timeout * 3 / 4
     }
 
     /// 3 ST: how long what is known from STATE is worth something in an election.
-    #[must_use]
     pub fn warmth(&self) -> Duration {
         self.server_timeout * 3
     }
 }
 
 /// The quorum of a majority of so many servers: n/2 + 1.
-#[must_use]
 pub const fn majority(servers: usize) -> usize {
     servers / 2 + 1
 }

@@ -15,7 +15,6 @@ pub enum RoleKind {
 
 impl RoleKind {
     /// The name in `role`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Electing => "electing",

@@ -83,7 +83,6 @@ impl Data {
     }
 
     /// Data came with a token. `false`: too many wait, it counts for nothing.
-    #[must_use]
     pub(crate) fn receive(&mut self, received: Vec<u8>) -> bool {
         let has_room = self.waiting.len() < MAX_WAITING;
         if has_room {

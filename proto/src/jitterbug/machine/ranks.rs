@@ -68,7 +68,6 @@ impl Jitterbug {
     }
 
     /// Whether the stronger one of two rings on the segment is the other: programs use one token at a time.
-    #[must_use]
     pub fn is_outranked(&self) -> bool {
         let period = self.options.renew_timeout;
         let above = self.foreign_leader.above(self.rank(), self.now, period);

@@ -29,7 +29,6 @@ impl Jitterbug {
     /// How long the loop may stand still before the node no longer leads: before the node of the ring with the shortest
     /// times can have asked in vain. A node of before the terms, and one that nothing is known of, counts as one with
     /// default times.
-    #[must_use]
     pub fn lease(&self) -> Duration {
         let lease = self.told_lease();
         let given = self.company.lease(self.now, self.terms_count_for());

@@ -9,33 +9,28 @@ use crate::jitterbug::{Counters, NodeStatus, Options, Snapshot, Standing};
 
 impl Jitterbug {
     /// What the node was started with.
-    #[must_use]
     pub const fn options(&self) -> &Options {
         &self.options
     }
 
     /// Whether it has ended: it says and takes nothing from then on.
-    #[must_use]
     pub const fn is_finished(&self) -> bool {
         self.is_finished
     }
 
     /// Whether local work may use the token now: the node leads, does not give the token away, and no stronger ring of
     /// another policy is about.
-    #[must_use]
     pub fn may_use_token(&self) -> bool {
         let turn = self.role.turn();
         turn.is_some_and(|turn| !turn.is_passing()) && !self.is_finished && !self.is_outranked()
     }
 
     /// The number of the node's present turn, or of its last one; 0: it had none.
-    #[must_use]
     pub const fn turn(&self) -> u64 {
         self.turns
     }
 
     /// What it is, in a few words: cheaper than a [`snapshot`](Self::snapshot).
-    #[must_use]
     pub fn standing(&self) -> Standing {
         Standing {
             state: self.role.state(),
@@ -45,20 +40,17 @@ impl Jitterbug {
     }
 
     /// The own address; `None`: there is none.
-    #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
         self.net.map(|net| net.address)
     }
 
     /// Whether the list has nobody to hand the token to.
-    #[must_use]
     pub fn is_alone(&self) -> bool {
         let mut nodes = self.list.nodes().iter();
         nodes.all(|node| self.is_own(node.ip))
     }
 
     /// What `ringctl status` shows.
-    #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let entry = |node: &Node| {
             let (threshold, count) = self.penalties.of(node.ip);
@@ -83,19 +75,16 @@ impl Jitterbug {
     }
 
     /// The list, in its order, and the nodes that wait to be in it.
-    #[must_use]
     pub fn lists(&self) -> (&[Node], &[Node]) {
         (self.list.nodes(), self.list.to_add())
     }
 
     /// The data.
-    #[must_use]
     pub fn data(&self) -> &[u8] {
         self.data.bytes()
     }
 
     /// What is counted.
-    #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.out.counters
     }

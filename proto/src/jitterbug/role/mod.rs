@@ -43,7 +43,6 @@ impl Waiter {
     }
 
     /// Whether it owes an answer; it does not any more.
-    #[must_use]
     pub(crate) const fn pay(&mut self) -> bool {
         std::mem::replace(&mut self.owes, false)
     }

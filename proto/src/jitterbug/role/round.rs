@@ -70,7 +70,6 @@ impl Round {
     }
 
     /// Whether one more node may be asked for a sign of life; if so it counts as asked.
-    #[must_use]
     pub(crate) fn may_ask(&mut self) -> bool {
         let may_ask = self.asked < ASKS_PER_TURN;
         self.asked += usize::from(may_ask);

@@ -31,13 +31,11 @@ impl SilentMembers {
     }
 
     /// How many go without a name.
-    #[must_use]
     pub const fn others(&self) -> usize {
         self.others
     }
 
     /// How many there are.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.named().count() + self.others
     }

@@ -23,7 +23,6 @@ pub struct JobName([u8; MAX_NAME_LEN]);
 
 impl JobName {
     /// The name that is spelled so; `None`: no job can have it.
-    #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let mut name = [0; MAX_NAME_LEN];
         name.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
@@ -31,13 +30,11 @@ impl JobName {
     }
 
     /// The name that lies so in a frame or a file.
-    #[must_use]
     pub fn from_bytes(name: [u8; MAX_NAME_LEN]) -> Option<Self> {
         is_name(&name).then_some(Self(name))
     }
 
     /// As it lies in a frame or a file.
-    #[must_use]
     pub const fn bytes(&self) -> &[u8; MAX_NAME_LEN] {
         &self.0
     }
@@ -105,7 +102,6 @@ impl OnceRequest {
     /// Whether this is a run, of its job, that makes another one needless. A scheduler does not call to the
     /// nanosecond, and the stamp is some hops younger than its call: so a call in the last hundredth of the
     /// period, and in its last minute, finds the run to be too old.
-    #[must_use]
     pub fn is_met_by(&self, run: &RunView) -> bool {
         let tolerance = (self.every / TOLERATED_SHARE).min(TOLERATED_MAX);
         self.counted_age(run)
@@ -114,7 +110,6 @@ impl OnceRequest {
 
     /// Returns how long it is until the end of the period that a run of its job began; zero if that run does
     /// not count.
-    #[must_use]
     pub fn period_left(&self, run: &RunView) -> Duration {
         let age = self.counted_age(run).unwrap_or(self.every);
         self.every.saturating_sub(age)

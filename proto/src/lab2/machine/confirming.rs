@@ -100,39 +100,33 @@ impl Lab2 {
     }
 
     /// How safe the token is that is held here; [`Grade::Alone`] if none is.
-    #[must_use]
     pub fn grade(&self) -> Grade {
         self.confirmed().map_or(Grade::Alone, |(grade, _)| grade)
     }
 
     /// Until when the [grade](Self::grade) holds if nobody confirms the tenure again; `None`: it is
     /// [`Grade::Alone`].
-    #[must_use]
     pub fn grade_until(&self) -> Option<Instant> {
         self.confirmed().map(|(_, until)| until)
     }
 
     /// How many members confirm the tenure of this node, itself included, as far as it may.
-    #[must_use]
     pub fn votes(&self) -> Votes {
         let token = self.role.tenure().map(Tenure::token);
         self.confidence.votes(&self.context, &self.members, token)
     }
 
     /// How many other members must confirm a [`Grade::View`]: those that were heard lately.
-    #[must_use]
     pub fn heard_lately(&self) -> usize {
         Confidence::heard_lately(&self.context, &self.members)
     }
 
     /// Whether a lock that was granted under this token is still good, as far as the tenure is concerned.
-    #[must_use]
     pub fn carries(&self, token: Token) -> bool {
         self.role.unoffered().is_some() && self.has_held(token)
     }
 
     /// Whether this is the token that is held, be it offered, or one that it took the place of in the same tenure.
-    #[must_use]
     pub fn has_held(&self, token: Token) -> bool {
         self.role.tenure().is_some_and(|tenure| {
             let held = tenure.token();
@@ -142,7 +136,6 @@ impl Lab2 {
 
     /// Returns the token under which the tenure began, which is not [the one held](Self::token) if this node has
     /// outbid another owner since: a lock that was granted under it, or under any since, is still good.
-    #[must_use]
     pub fn tenure_began_with(&self) -> Option<Token> {
         let tenure = self.role.unoffered()?;
         Some(self.confidence.began_with(tenure.token()))

@@ -9,7 +9,6 @@ use crate::lab2::{DataLimit, Event, Lab2, State, Trouble};
 impl Lab2 {
     /// How many bytes of data reach every member: a heartbeat with them fits the smallest MTU that is
     /// known of.
-    #[must_use]
     pub fn data_limit(&self) -> DataLimit {
         let (mtu, member) = self.members.smallest_mtu(&self.context);
         DataLimit {

@@ -132,25 +132,21 @@ impl Lab2 {
     }
 
     /// Whether the node takes part but owns nothing.
-    #[must_use]
     pub fn is_paused(&self) -> bool {
         self.fitness.is_paused()
     }
 
     /// Whether what must survive a restart can be stored. A node that cannot owns nothing.
-    #[must_use]
     pub fn is_stored(&self) -> bool {
         !self.fitness.is_unstored()
     }
 
     /// Whether nobody takes the token from this node, which therefore owns nothing.
-    #[must_use]
     pub fn is_unfit(&self) -> bool {
         self.fitness.is_unfit()
     }
 
     /// Whether this node's constants are so far from the ring's that it neither elects nor owns.
-    #[must_use]
     pub fn is_apart(&self) -> bool {
         self.fitness.is_apart()
     }

@@ -53,7 +53,6 @@ impl Lab2 {
 
     /// How long members that answer, and those that are gone, let a job wait at the most: for reading and for
     /// writing as long as a promise lasts, and as long once more for what is lost or changes meanwhile.
-    #[must_use]
     pub fn asking_lasts(&self) -> Duration {
         let ring = self.members.roster(&self.context);
         promise_lasts(&self.context, ring).saturating_mul(3)
@@ -61,14 +60,12 @@ impl Lab2 {
 
     /// How far the job has come that was asked for last, by its number; `None`: there is none, or the
     /// token under which it was asked for is no longer held.
-    #[must_use]
     pub fn once(&self) -> Option<(u64, OnceStanding)> {
         self.jobs.standing(self.context.now())
     }
 
     /// Whether the tenure is over under which a run began, though nobody has said how it has ended. That may be on its
     /// way.
-    #[must_use]
     pub fn is_over(&self, stamp: &Stamp) -> bool {
         let Some(token) = self.token().filter(|it| it.progress > stamp.progress) else {
             return false;
@@ -83,7 +80,6 @@ impl Lab2 {
     }
 
     /// The run that makes another one of this job needless now, as far as is known here.
-    #[must_use]
     pub fn met_by(&self, request: &OnceRequest) -> Option<RunView> {
         self.jobs.met_by(request, self.context.now())
     }

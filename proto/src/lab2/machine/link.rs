@@ -196,7 +196,6 @@ impl Lab2 {
     }
 
     /// Whether frames can be sent.
-    #[must_use]
     pub fn is_link_up(&self) -> bool {
         self.context.is_up()
     }

@@ -87,7 +87,6 @@ pub struct Lab2 {
 
 impl Lab2 {
     /// A machine whose link is down, with what an earlier run has stored.
-    #[must_use]
     pub fn new(constants: Constants, durable: Durable) -> Self {
         Self {
             members: Members::new(constants.max_members),
@@ -106,14 +105,12 @@ impl Lab2 {
     }
 
     /// Gives it the stamps that an earlier run has stored, before anything else.
-    #[must_use]
     pub fn with_stamps(mut self, stored: impl IntoIterator<Item = StoredStamp>) -> Self {
         self.jobs.remember(stored);
         self
     }
 
     /// Makes the machine tell its members this version.
-    #[must_use]
     pub fn with_version(mut self, version: Version) -> Self {
         self.diagnostics.set_version(version);
         self

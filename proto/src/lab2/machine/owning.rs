@@ -63,7 +63,6 @@ impl Lab2 {
 
     /// Whether the token has been here for IDLE_HOLD, so that it goes on to another as soon as nobody here
     /// works with it: who asks for it may not be heard.
-    #[must_use]
     pub fn is_turn_over(&self, now: Instant) -> bool {
         let tenure = self.role.unoffered();
         let is_over = tenure.is_some_and(|tenure| tenure.has_rested(&self.context, now));

@@ -81,7 +81,6 @@ impl Lab2 {
 
     /// Whether a [`Command::ShutDown`](crate::lab2::Command::ShutDown) is carried out: nothing is left
     /// to send.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         self.shutdown == Shutdown::Finished
     }

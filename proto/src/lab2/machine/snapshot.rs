@@ -20,7 +20,6 @@ use crate::time::Instant;
 impl Lab2 {
     /// What the machine's future depends on. Equal bytes, equal future; in whole only, since the
     /// encoding is this module's own and may change.
-    #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
         let Self {
             context,

@@ -27,7 +27,6 @@ pub enum Presence {
 
 impl Presence {
     /// The name that users see.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Alive => "alive",
@@ -63,25 +62,21 @@ pub struct MemberView {
 
 impl Lab2 {
     /// Whether an address is this node's own.
-    #[must_use]
     pub fn is_own(&self, mac: MacAddr) -> bool {
         self.context.is_own(mac)
     }
 
     /// The constants in force.
-    #[must_use]
     pub fn constants(&self) -> &Constants {
         self.context.constants()
     }
 
     /// The state.
-    #[must_use]
     pub fn state(&self) -> State {
         self.role.state()
     }
 
     /// The token held, or else the strongest known.
-    #[must_use]
     pub fn token(&self) -> Option<Token> {
         let held = self.role.tenure().map(Tenure::token);
         held.or(self.known.token())
@@ -89,14 +84,12 @@ impl Lab2 {
 
     /// Whether the node is OWNER and may use the token: it has not begun to pass it on, has not
     /// left, and is not paused.
-    #[must_use]
     pub fn may_use_token(&self) -> bool {
         !self.has_left() && !self.owns_nothing() && self.role.unoffered().is_some()
     }
 
     /// The token, if an application may be granted it now: the node [may use it](Self::may_use_token), and
     /// nobody else relies on it any longer, as [`settled_at`](Self::settled_at) has it.
-    #[must_use]
     pub fn grantable(&self, now: Instant) -> Option<Token> {
         let settled = self.settled_at().is_some_and(|at| at <= now);
         self.token().filter(|_| settled && self.may_use_token())
@@ -106,7 +99,6 @@ impl Lab2 {
     /// could hear anything, and is stopped or dead by now, may have told its own to rely on its token
     /// for WAITER_TIMEOUT, the longest of all members'. And a token that was acknowledged too late, or is not
     /// yet, may have been given up before. `None`: the link was never up.
-    #[must_use]
     pub fn settled_at(&self) -> Option<Instant> {
         let context = &self.context;
         let settled = context.up_since()? + self.members.longest_patience(context);
@@ -117,38 +109,32 @@ impl Lab2 {
 
     /// Until when nobody else is granted the token that is held here, whatever happens to this
     /// node; `None` if it holds none.
-    #[must_use]
     pub fn lease_until(&self) -> Option<Instant> {
         let held = self.role.tenure().is_some();
         self.out.due(Timer::Lease).filter(|_| held)
     }
 
     /// Whether another member has asked for the token and has not had it since.
-    #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.members.is_wanted(&self.context)
     }
 
     /// Who holds the token as far as is known.
-    #[must_use]
     pub fn owner(&self) -> Option<MacAddr> {
         self.known.owner()
     }
 
     /// The data of the strongest token known.
-    #[must_use]
     pub fn data(&self) -> &[u8] {
         self.known.data()
     }
 
     /// heardAboutToken: when the token was last heard of.
-    #[must_use]
     pub fn heard_about_token(&self) -> Option<Instant> {
         self.known.heard()
     }
 
     /// The member table in order of MAC.
-    #[must_use]
     pub fn members(&self) -> impl ExactSizeIterator<Item = MemberView> {
         let (context, members) = (&self.context, &self.members);
         let alive = context.now().before(members.silence(context));
@@ -190,13 +176,11 @@ impl Lab2 {
     }
 
     /// Returns how many members are there, this node included, as far as it can tell.
-    #[must_use]
     pub fn present_members(&self) -> usize {
         self.members.present_members(&self.context)
     }
 
     /// How many members the ring is to have, as far as anybody says; 0: nobody does.
-    #[must_use]
     pub fn expected_members(&self) -> usize {
         self.members.expected(&self.context).unwrap_or(0)
     }
@@ -209,14 +193,12 @@ impl Lab2 {
     }
 
     /// Whether nobody was heard for so long that this node says so in what it broadcasts.
-    #[must_use]
     pub fn is_deaf(&self) -> bool {
         self.members.is_deaf(&self.context)
     }
 
     /// The shortest patience in the ring, as far as this node or a member has been told: so long after
     /// its last heartbeat an OWNER may be replaced.
-    #[must_use]
     pub fn shortest_patience(&self) -> Duration {
         self.members.shortest_patience(&self.context)
     }
@@ -228,7 +210,6 @@ impl Lab2 {
     }
 
     /// Returns the program that holds the token, as far as its owner has told.
-    #[must_use]
     pub fn work(&self) -> Option<&Work> {
         if self.state() == State::Owner {
             self.diagnostics.own_work()
@@ -238,7 +219,6 @@ impl Lab2 {
     }
 
     /// Size and hash of the member table.
-    #[must_use]
     pub fn digest(&self) -> Digest {
         self.members.digest()
     }

@@ -45,7 +45,6 @@ pub(crate) struct Admitted {
 
 impl Log {
     /// If `verbose`, sessions that begin and end are told too, and why datagrams are dropped.
-    #[must_use]
     pub(crate) fn new(verbose: bool) -> Self {
         Self {
             verbose,

@@ -17,7 +17,6 @@ pub(crate) struct Names {
 
 impl Names {
     /// The servers, as the lines of the list name them; the place of this one.
-    #[must_use]
     pub(crate) fn new(names: impl Into<Rc<[Box<str>]>>, own: usize) -> Self {
         Self {
             names: names.into(),
@@ -26,7 +25,6 @@ impl Names {
     }
 
     /// The place of this server.
-    #[must_use]
     pub(crate) const fn own(&self) -> usize {
         self.own
     }
@@ -37,13 +35,11 @@ impl Names {
     }
 
     /// The name of a server.
-    #[must_use]
     pub(crate) fn of(&self, server: usize) -> &str {
         self.names.get(server).map_or("?", |name| name)
     }
 
     /// `server 1 (b.example:7301)`, or `this server`.
-    #[must_use]
     pub(crate) fn server(&self, server: usize) -> String {
         if server == self.own {
             "this server".to_owned()
@@ -54,7 +50,6 @@ impl Names {
 }
 
 /// The name of a server's state, as documents spell it.
-#[must_use]
 pub(crate) const fn state_name(state: ServerState) -> &'static str {
     match state {
         ServerState::Down => "DOWN",

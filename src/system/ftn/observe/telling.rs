@@ -113,7 +113,6 @@ pub(crate) struct News {
 
 impl News {
     /// Nothing happened yet.
-    #[must_use]
     pub(crate) fn new(names: Names) -> Self {
         let states = names.iter().map(|_| ServerState::Down).collect();
         Self {
@@ -449,7 +448,6 @@ fn left(left_behind: usize) -> Line {
 }
 
 /// Says how the options of another server differ from those of this one, and what follows.
-#[must_use]
 pub(crate) fn other_options(names: &Names, server: usize, differences: &[Difference]) -> String {
     let value = |setting| match setting {
         Setting::Time(time) => format_duration(time),

@@ -32,7 +32,6 @@ pub(crate) struct Log {
 
 impl Log {
     /// If `verbose`, turns of the token are told too, and why datagrams and exchanges are dropped.
-    #[must_use]
     pub(crate) const fn new(verbose: bool) -> Self {
         Self {
             verbose,

@@ -70,7 +70,6 @@ impl About for Line {
 }
 
 /// Describes an event. The state `before` it tells a turn of the token from news.
-#[must_use]
 #[expect(clippy::too_many_lines, reason = "a sentence for each event")]
 pub(crate) fn describe(event: &Event, before: State) -> Line {
     match event {
@@ -200,7 +199,6 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
 }
 
 /// Names what differs between the options of a node and the own ones, and what follows.
-#[must_use]
 pub(crate) fn difference(node: IpAddr, how: Difference) -> String {
     match how {
         Difference::Times {

@@ -140,32 +140,27 @@ impl Locks {
     }
 
     /// Whether [`update`](Self::update) would do nothing.
-    #[must_use]
     pub(super) fn is_idle(&self) -> bool {
         let nobody = self.queue.is_empty();
         nobody && !self.wanted && self.yielding.is_none() && !self.pausing
     }
 
     /// Whether a client of this machine holds the token.
-    #[must_use]
     pub(super) const fn is_held(&self) -> bool {
         self.queue.holder.is_some()
     }
 
     /// Whether a client holds the token or waits for it.
-    #[must_use]
     pub(super) fn concerns(&self, client: ClientId) -> bool {
         self.queue.concerns(client)
     }
 
     /// Whether a client holds the token.
-    #[must_use]
     pub(super) fn holds(&self, client: ClientId) -> bool {
         self.queue.holds(client)
     }
 
     /// The job that a client holds the token for.
-    #[must_use]
     pub(super) fn job(&self, client: ClientId) -> Option<Job> {
         let holder = self.queue.holder.as_ref();
         holder
@@ -174,7 +169,6 @@ impl Locks {
     }
 
     /// The token that is held here.
-    #[must_use]
     pub(super) fn held(&self) -> Option<Token> {
         self.queue.held().copied()
     }
@@ -226,13 +220,11 @@ impl Locks {
     }
 
     /// Whether the node is to own nothing for now.
-    #[must_use]
     pub(super) fn is_paused(&self) -> bool {
         self.availability == Availability::Paused
     }
 
     /// Whether the daemon shuts down.
-    #[must_use]
     pub(super) fn is_leaving(&self) -> bool {
         self.availability == Availability::Leaving
     }
@@ -243,7 +235,6 @@ impl Locks {
     }
 
     /// When [`update`](Self::update) is to be called at the latest.
-    #[must_use]
     pub(super) fn deadline(&self) -> Option<Instant> {
         let queue = self.queue.deadline().into_iter();
         let confirmation = self.confirmation.iter().filter_map(Confirmation::deadline);

@@ -38,7 +38,6 @@ pub struct Log {
 impl Log {
     /// If `verbose`, turns of the plain rotation are told too, and why frames are dropped. Lateness is judged by
     /// `failure_timeout`.
-    #[must_use]
     pub fn new(verbose: bool, failure_timeout: Duration) -> Self {
         Self {
             verbose,

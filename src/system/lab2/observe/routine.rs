@@ -24,7 +24,6 @@ pub(crate) struct Routine {
 
 impl Routine {
     /// Nothing was heard of yet.
-    #[must_use]
     pub(crate) const fn new() -> Self {
         Self {
             token: None,

@@ -34,7 +34,6 @@ pub struct Tally {
 
 impl Tally {
     /// All zero. All memory is taken here.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             received: [0; Kind::ALL.len()],
@@ -57,7 +56,6 @@ impl Tally {
     }
 
     /// The counters as they are shown, with `kernel_drops` frames lost before they were received.
-    #[must_use]
     pub fn counters(&self, kernel_drops: u64) -> Counters {
         let drop_keys = DROP_REASONS.iter().map(|&why| drop_reason(why).0);
         let mut dropped = named(drop_keys, &self.dropped);

@@ -89,7 +89,6 @@ impl StateFile {
     }
 
     /// The file's path.
-    #[must_use]
     pub(super) fn path(&self) -> &Path {
         self.record.path()
     }

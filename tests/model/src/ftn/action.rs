@@ -35,7 +35,6 @@ pub enum Action {
 
 impl Action {
     /// The action in words, in the state that it happens in.
-    #[must_use]
     pub fn tell(self, group: &Group) -> String {
         match self {
             Self::Deliver { frame } => format!("arrives: {}", group.frames[frame]),

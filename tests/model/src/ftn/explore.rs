@@ -33,14 +33,12 @@ const RECOVERS: &str = "once faults end, each client is granted the token";
 ///
 /// # Panics
 /// If a thread of the checker panics: a machine has.
-#[must_use]
 pub fn explore(scenario: &Scenario, threads: usize) -> Report {
     report::run(Exploration::of(scenario.clone()), threads)
 }
 
 impl Exploration {
     /// All runs of `scenario`, from a group that has formed.
-    #[must_use]
     pub fn of(scenario: Scenario) -> Self {
         let lasts = scenario.lasts;
         let setup = Setup::of(scenario);

@@ -54,7 +54,6 @@ pub struct Group {
 
 impl Group {
     /// A group of which no process runs.
-    #[must_use]
     pub fn new(setup: &Setup) -> Self {
         let node = |_| Arc::new(Node::never_started());
         Self {
@@ -70,7 +69,6 @@ impl Group {
     }
 
     /// The process that has the socket of an address.
-    #[must_use]
     pub fn at(&self, setup: &Setup, address: SocketAddr) -> Option<usize> {
         let at = node_of(address)?;
         let node = self.nodes.get(at)?;

@@ -22,7 +22,6 @@ pub struct Seen {
 
 impl Seen {
     /// The number of the next update.
-    #[must_use]
     pub const fn next(&self) -> u8 {
         self.begun + 1
     }
@@ -33,7 +32,6 @@ impl Seen {
     }
 
     /// The last update that is certain to be done.
-    #[must_use]
     pub const fn certain(&self) -> u8 {
         self.certain
     }

@@ -116,7 +116,6 @@ pub struct Turn {
 
 impl Node {
     /// A process that was never started.
-    #[must_use]
     pub fn never_started() -> Self {
         Self {
             station: None,
@@ -129,25 +128,21 @@ impl Node {
     }
 
     /// The server that runs here.
-    #[must_use]
     pub fn server(&self) -> Option<&Server> {
         self.station.as_ref()?.server()
     }
 
     /// The client that runs here.
-    #[must_use]
     pub fn client(&self) -> Option<&Client> {
         self.station.as_ref()?.client()
     }
 
     /// Whether it reads what arrives.
-    #[must_use]
     pub const fn hears(&self) -> bool {
         self.station.is_some() && self.stopped.is_none()
     }
 
     /// When something happens here of its own, by the group's time.
-    #[must_use]
     pub fn due(&self, setup: &Setup, at: usize) -> Option<Instant> {
         let deadline = self.station.as_ref()?.poll_timeout();
         let deadline = deadline.map(|local| setup.scenario.time(at, local));
@@ -155,7 +150,6 @@ impl Node {
     }
 
     /// How a client holds a token that it may use at a time of the group's.
-    #[must_use]
     pub fn holding(&self, setup: &Setup, at: usize, time: Instant) -> Option<Access> {
         let client = self.client()?;
         client
@@ -165,14 +159,12 @@ impl Node {
     }
 
     /// Whether a client is live.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         let standing = self.client().map(Client::standing);
         matches!(standing, Some(Standing::Live { .. }))
     }
 
     /// The process after it has died.
-    #[must_use]
     pub fn dead(&self) -> Self {
         Self {
             station: None,
@@ -183,7 +175,6 @@ impl Node {
     }
 
     /// The process as it stands still.
-    #[must_use]
     pub fn stopped(&self, until: Instant) -> Self {
         Self {
             stopped: Some(until),
@@ -192,7 +183,6 @@ impl Node {
     }
 
     /// The process as it goes on.
-    #[must_use]
     pub fn resumed(&self) -> Self {
         Self {
             stopped: None,
@@ -201,7 +191,6 @@ impl Node {
     }
 
     /// The process at place `at` gets an input at a time of the group's.
-    #[must_use]
     pub fn turn(&self, setup: &Setup, at: usize, input: &Input, time: Instant) -> Turn {
         let mut turn = Turn {
             node: self.clone(),
@@ -247,7 +236,6 @@ impl Node {
     }
 
     /// The key, in short.
-    #[must_use]
     pub fn digest(&self) -> u128 {
         self.digest.of(|| {
             let mut key = Key::default();

@@ -92,7 +92,6 @@ counts! {
 
 impl Scenario {
     /// Two servers and two clients that want the token for themselves, Q = 1, with no faults.
-    #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -112,13 +111,11 @@ impl Scenario {
     }
 
     /// With these faults.
-    #[must_use]
     pub const fn faults(self, faults: Faults) -> Self {
         Self { faults, ..self }
     }
 
     /// With the token at this server, and held by the first client.
-    #[must_use]
     pub const fn held_at(self, at: usize) -> Self {
         let is_held = true;
         Self {
@@ -129,13 +126,11 @@ impl Scenario {
     }
 
     /// With these wishes.
-    #[must_use]
     pub const fn wishes(self, wishes: Wishes) -> Self {
         Self { wishes, ..self }
     }
 
     /// For so long, and with a recovery from one in so many states.
-    #[must_use]
     pub const fn lasts(self, millis: u64, recover_one_in: u64) -> Self {
         let lasts = Duration::from_millis(millis);
         Self {
@@ -146,19 +141,16 @@ impl Scenario {
     }
 
     /// How many nodes there are, servers and clients.
-    #[must_use]
     pub const fn nodes(&self) -> usize {
         self.servers + self.clients.len()
     }
 
     /// Whether a node is a server.
-    #[must_use]
     pub const fn is_server(&self, node: usize) -> bool {
         node < self.servers
     }
 
     /// How a client wants the token.
-    #[must_use]
     pub fn access(&self, node: usize) -> Access {
         self.clients[node - self.servers]
     }
@@ -168,21 +160,18 @@ impl Scenario {
     }
 
     /// What a node's clock shows at a time of the group's.
-    #[must_use]
     pub fn local(&self, node: usize, time: Instant) -> Instant {
         let since = nanos(time.since(EPOCH));
         EPOCH + Duration::from_nanos(since * self.speed(node) / u64::from(RIGHT))
     }
 
     /// The first time of the group's at which a node's clock shows that.
-    #[must_use]
     pub fn time(&self, node: usize, local: Instant) -> Instant {
         let since = nanos(local.since(EPOCH)) * u64::from(RIGHT);
         EPOCH + Duration::from_nanos(since.div_ceil(self.speed(node)))
     }
 
     /// How long a node is away that stands still: so long that others go on without it.
-    #[must_use]
     pub fn stop(&self, node: usize) -> Duration {
         let silence = if self.is_server(node) {
             SERVER_TIMEOUT + 2 * HEARTBEAT
@@ -194,7 +183,6 @@ impl Scenario {
 
     /// How soon after the faults every client must have had the token: after a leader, a grace, a survey that waits
     /// for the end of dead sessions, and sessions of their own.
-    #[must_use]
     pub fn recovery_limit(&self) -> Duration {
         2 * SERVER_TIMEOUT + 8 * HEARTBEAT + 4 * CLIENT_TIMEOUT + 8 * RETRY_MAX
     }

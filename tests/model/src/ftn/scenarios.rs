@@ -14,7 +14,6 @@ const fn wishes(asks: u8, gives: u8) -> Wishes {
 const ONE_SHARES: &[Access] = &[Access::Exclusive, Access::Shared];
 
 /// What ends in some seconds, without optimisation of more than the profile asks for.
-#[must_use]
 pub fn small() -> Vec<Scenario> {
     vec![
         Scenario::new("datagrams are lost and come again")
@@ -62,7 +61,6 @@ pub fn small() -> Vec<Scenario> {
 }
 
 /// What takes an hour or so on two cores, optimised.
-#[must_use]
 pub fn large() -> Vec<Scenario> {
     let usual = NONE.lost(1).doubled(1).crashes(1).returns(1);
     let mut all = Vec::new();

@@ -25,7 +25,6 @@ impl Setup {
     ///
     /// # Panics
     /// There are no servers, or no name is at the server that the scenario wants.
-    #[must_use]
     pub fn of(scenario: Scenario) -> Self {
         let list = list(scenario.servers).expect("a few servers");
         let all = Configuration::new(1, vec![ServerState::Ready; scenario.servers]);
@@ -43,7 +42,6 @@ impl Setup {
     ///
     /// # Panics
     /// The options cannot work.
-    #[must_use]
     pub fn start(&self, node: usize, life: u16, durable: Durable) -> Station {
         let (scenario, servers) = (&self.scenario, self.list.clone());
         if scenario.is_server(node) {
@@ -70,7 +68,6 @@ impl Setup {
     }
 
     /// The address of a node in its so-many-eth life.
-    #[must_use]
     pub fn address(&self, node: usize, life: u16) -> SocketAddr {
         notation::address(node, self.scenario.is_server(node), life)
     }

@@ -13,7 +13,6 @@ pub struct Test {
 
 impl Test {
     /// A test by its path, which begins with the name of the test program.
-    #[must_use]
     pub const fn new(path: &'static str, run: fn() -> Result<()>) -> Self {
         Self {
             path,
@@ -24,7 +23,6 @@ impl Test {
     }
 
     /// It judges an upper bound of time: nothing runs beside it.
-    #[must_use]
     pub const fn exclusive(self) -> Self {
         Self {
             exclusive: true,
@@ -33,7 +31,6 @@ impl Test {
     }
 
     /// Nobody is to stop its daemons: it does so itself and judges them by that, or it has none.
-    #[must_use]
     pub const fn without_stalls(self) -> Self {
         Self {
             may_stall: false,

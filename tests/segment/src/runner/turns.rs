@@ -14,13 +14,11 @@ pub struct Turn(#[expect(dead_code, reason = "they are held")] Vec<Flock<File>>)
 
 impl Turn {
     /// Waits until nothing else runs, and keeps it so.
-    #[must_use]
     pub fn alone() -> Self {
         Self(enter(FlockArg::LockExclusive).into_iter().collect())
     }
 
     /// Waits until there is room beside others, who are `most` with this one.
-    #[must_use]
     pub fn beside_others(most: usize) -> Self {
         let among_others = enter(FlockArg::LockShared);
         let slot = among_others.as_ref().and_then(|_| take_slot(most));

@@ -30,7 +30,6 @@ impl Server {
     }
 
     /// Who leads; `None` while that is open.
-    #[must_use]
     pub fn leader(&self) -> Option<usize> {
         match &self.role {
             Role::Electing(_) => None,
@@ -178,7 +177,6 @@ impl Server {
     }
 
     /// What the server is among the servers.
-    #[must_use]
     pub fn role(&self) -> RoleKind {
         self.role.kind()
     }

@@ -27,7 +27,6 @@ impl Server {
 
     /// Whether this server leaves, and all its tokens have gone to other servers under the present configuration. Those
     /// that it keeps for a server which leaves too become its own when that is DOWN: it waits for it.
-    #[must_use]
     pub fn has_handed_over(&self) -> bool {
         let mut leaving = self.leaving.iter();
         leaving.any(|it| it.has_handed_over(self.view.number())) && self.knowledge.is_at_rest()

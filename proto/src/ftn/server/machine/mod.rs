@@ -150,19 +150,16 @@ impl Server {
     }
 
     /// What the server was started with.
-    #[must_use]
     pub const fn options(&self) -> &Options {
         &self.options
     }
 
     /// Whether it has left: it serves and says nothing from then on.
-    #[must_use]
     pub const fn is_finished(&self) -> bool {
         self.has_left
     }
 
     /// What `ringctl status` shows.
-    #[must_use]
     pub fn snapshot(&self, now: Instant) -> Snapshot {
         let grace = self.role.as_leader().and_then(Leadership::grace);
         let survey = self.knowledge.survey();

@@ -64,7 +64,6 @@ impl Snapshot {
 
 impl Server {
     /// What it is, in a few words: cheaper than a [`snapshot`](Self::snapshot).
-    #[must_use]
     pub fn standing(&self) -> Standing {
         Standing {
             role: self.role.kind(),
@@ -74,7 +73,6 @@ impl Server {
     }
 
     /// What is counted.
-    #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.out.counters
     }

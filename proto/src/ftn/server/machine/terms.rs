@@ -21,13 +21,11 @@ impl Server {
     }
 
     /// The options of other servers that differ from those of this one, by server.
-    #[must_use]
     pub fn differences(&self) -> Vec<(usize, Vec<Difference>)> {
         self.announced.differences(&self.options)
     }
 
     /// Q: the largest that any server has, as far as a majority goes.
-    #[must_use]
     pub fn quorum(&self) -> usize {
         self.announced.quorum(&self.options)
     }

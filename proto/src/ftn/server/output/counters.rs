@@ -56,26 +56,22 @@ counters! {
 
 impl Counters {
     /// Datagrams received of a type: `received.TYPE`.
-    #[must_use]
     pub fn received(&self, kind: Kind) -> u64 {
         self.received[place(kind)]
     }
 
     /// Datagrams sent of a type: `sent.TYPE`.
-    #[must_use]
     pub fn sent(&self, kind: Kind) -> u64 {
         self.sent[place(kind)]
     }
 
     /// Datagrams dropped: `dropped.REASON`.
-    #[must_use]
     pub fn dropped(&self, reason: Reason) -> u64 {
         self.dropped[reason as usize]
     }
 
     /// All that are not 0, as the flat list of `status` names them. Two types are called CONFIRM and CONFIG;
     /// the names tell them apart.
-    #[must_use]
     pub fn entries(&self) -> Vec<(String, u64)> {
         let kinds = Kind::ALL.into_iter();
         let received = kinds
