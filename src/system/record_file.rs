@@ -190,9 +190,6 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     }
 
     /// Makes sure that the disk has it all, for a clean exit.
-    ///
-    /// # Errors
-    /// The disk does not have it.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.file().sync_all()
     }

@@ -6,9 +6,6 @@ use std::time::Duration;
 use ring_text::{parse_bytes, parse_duration};
 
 /// Parses how many there are of something.
-///
-/// # Errors
-/// The text is no such number.
 pub(super) fn parse_count<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse()
         .map_err(|_| "not a count: give a whole number, as in 4".to_owned())

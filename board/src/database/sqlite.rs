@@ -23,9 +23,6 @@ pub(super) struct Sqlite(Connection);
 
 impl Sqlite {
     /// Opens a file, and makes it if there is none.
-    ///
-    /// # Errors
-    /// The file cannot be used.
     pub(super) fn open(path: &Path, timeout: Duration) -> Result<Self, Fault> {
         let connection = Connection::open(path).map_err(|error| failed(&error))?;
         connection

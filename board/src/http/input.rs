@@ -30,9 +30,6 @@ fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 }
 
 /// A post comes from a page of this node or from no page, and as JSON, which no form of another site sends.
-///
-/// # Errors
-/// It does not.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     if headers.contains_key(ORIGIN) {
         let host = header(headers, HOST).unwrap_or_default();
@@ -57,9 +54,6 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 /// The post of a body.
-///
-/// # Errors
-/// What is wrong with it.
 pub(super) fn post(body: &[u8], time_ms: i64) -> Result<NewPost, Refusal> {
     let post: PostJson =
         serde_json::from_slice(body).map_err(|error| Refusal::malformed(error.to_string()))?;
@@ -116,9 +110,6 @@ pub(super) fn range(query: Option<&str>) -> Result<(i64, u16), Refusal> {
 }
 
 /// After which post somebody wants to listen: the last that a browser has had counts before what its page asked for.
-///
-/// # Errors
-/// It is no number.
 pub(super) fn after(headers: &HeaderMap, query: Option<&str>) -> Result<i64, Refusal> {
     let (asked, _) = range(query)?;
     let Some(last) = header(headers, HeaderName::from_static("last-event-id")) else {

@@ -29,9 +29,6 @@ const LIVE: &str = include_str!("live.js");
 const STYLE: &str = include_str!("board.css");
 
 /// Answers a request.
-///
-/// # Errors
-/// None.
 pub(super) async fn respond(
     counter: Arc<Counter>,
     visit: Arc<Visit>,

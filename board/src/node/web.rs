@@ -30,9 +30,6 @@ pub(super) struct Web {
 
 impl Web {
     /// Binds an address. Nobody is served yet. Browsers may ask for the node by its addresses and by these names.
-    ///
-    /// # Errors
-    /// What the kernel says.
     pub(super) fn bind(
         address: SocketAddr,
         names: Vec<String>,
@@ -67,9 +64,6 @@ impl Web {
     }
 
     /// Serves from now on.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub(super) fn start(&mut self, waiting: &Waiting) -> Result<(), Error> {
         waiting.add(&*self.bell, SYSTEM)?;
         let Some((listener, counter)) = self.server.take() else {

@@ -92,9 +92,6 @@ pub fn reach(path: &Path) -> io::Result<UnixStream> {
 const SERVICE: &str = "ringd";
 
 /// Returns the user of the listener at `socket`, if that user is not trusted there.
-///
-/// # Errors
-/// The kernel does not tell who listens.
 fn stranger(stream: &UnixStream, socket: &Path) -> io::Result<Option<u32>> {
     let uid = getsockopt(stream, PeerCredentials)?.uid();
     Ok((!is_daemons(uid, socket)).then_some(uid))

@@ -58,9 +58,6 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// The connection of a new client.
-    ///
-    /// # Errors
-    /// The stream cannot be made non-blocking.
     pub(crate) fn new(stream: UnixStream, now: Instant) -> io::Result<Self> {
         let credentials = getsockopt(&stream, PeerCredentials).ok();
         let stream = Visitor::new(stream, user(credentials));

@@ -50,9 +50,6 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Catches the signals. Signals that were ignored stay ignored (`nohup`).
-    ///
-    /// # Errors
-    /// The process has too many files open.
     pub(crate) fn new() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let ignored = IgnoredSignals::now()?;

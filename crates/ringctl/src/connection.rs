@@ -31,17 +31,11 @@ pub(super) struct Connection<'a> {
 
 impl<'a> Connection<'a> {
     /// Connects to the daemon at `socket`.
-    ///
-    /// # Errors
-    /// The daemon is not reached.
     pub(super) fn open(socket: &'a Path) -> Result<Self, Error> {
         Self::probed(socket, Prober::new(socket))
     }
 
     /// Connects to ask for the token: the prober also tells the user what the token waits for.
-    ///
-    /// # Errors
-    /// The daemon is not reached.
     pub(super) fn for_the_token(socket: &'a Path, told: Reasons) -> Result<Self, Error> {
         Self::probed(socket, Prober::explaining(socket, told))
     }
@@ -65,17 +59,11 @@ impl<'a> Connection<'a> {
 
     /// Sends a request. A failure need not be the end: a daemon without room for one more client says so and hangs
     /// up without reading.
-    ///
-    /// # Errors
-    /// The daemon takes nothing.
     pub(super) fn say(&mut self, request: &impl Serialize) -> io::Result<()> {
         self.lines.send(request)
     }
 
     /// Waits for the next line until `by`, which is called again whenever something has come.
-    ///
-    /// # Errors
-    /// The system cannot wait.
     pub(super) fn hear(&mut self, by: impl Fn() -> Option<Instant>) -> io::Result<Heard> {
         loop {
             if let Some(line) = self.lines.next_line() {

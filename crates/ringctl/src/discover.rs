@@ -79,9 +79,6 @@ fn system<'a>(base: &Path, socket: &'a Path) -> Option<&'a str> {
 }
 
 /// The names of all nodes with a control socket, in order.
-///
-/// # Errors
-/// A directory cannot be read.
 pub(crate) fn names(base: &Path) -> Result<Vec<String>, Error> {
     let mut names = all_names(&all_sockets(base)?);
     names.sort();

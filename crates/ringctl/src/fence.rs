@@ -97,9 +97,6 @@ pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
 }
 
 /// Returns the fencing token of the lock under which this program was started, if it was.
-///
-/// # Errors
-/// The variable holds something else.
 pub(super) fn lock_of_caller() -> Result<Option<FencingToken>, Error> {
     token_in(LOCK)
 }

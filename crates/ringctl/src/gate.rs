@@ -33,9 +33,6 @@ pub(super) struct Gate {
 
 impl Gate {
     /// Starts the process, in a process group of its own.
-    ///
-    /// # Errors
-    /// The system has no room for another process.
     pub(super) fn shut(command: &[OsString], environment: &[(&str, String)]) -> io::Result<Self> {
         let (opener, gate) = UnixStream::pair()?;
         // Only this end is for the new process; it closes when the command begins.

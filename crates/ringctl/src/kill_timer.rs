@@ -15,9 +15,6 @@ pub(super) struct KillTimer(Timer);
 
 impl KillTimer {
     /// Makes a timer that is not armed.
-    ///
-    /// # Errors
-    /// The kernel has no more timers for this user.
     pub(super) fn new() -> nix::Result<Self> {
         let notify = SigevNotify::SigevSignal {
             signal: Signal::SIGKILL,

@@ -89,9 +89,6 @@ impl<'a> Prober<'a> {
     }
 
     /// Waits until `fd` is readable, until `by` at most. Returns whether it is.
-    ///
-    /// # Errors
-    /// The system cannot wait.
     pub(super) fn wait(&mut self, fd: impl AsFd, by: Option<Instant>) -> io::Result<bool> {
         loop {
             let now = clock::now().monotonic;

@@ -78,9 +78,6 @@ pub(super) struct News<'a>(Connection<'a>);
 
 impl<'a> News<'a> {
     /// Watches from now on, or from the event of a number on.
-    ///
-    /// # Errors
-    /// The daemon is not reached.
     pub(super) fn from(socket: &'a Path, from: Option<u64>, turns: bool) -> Result<Self, Error> {
         let mut daemon = Connection::open(socket)?;
         // If it has no room for one more client, it still says so.
@@ -89,9 +86,6 @@ impl<'a> News<'a> {
     }
 
     /// Returns the next message that this version knows, if it comes before the deadline.
-    ///
-    /// # Errors
-    /// The system cannot wait.
     pub(super) fn next(&mut self, deadline: Option<Instant>) -> Result<Next, Error> {
         loop {
             let line = match self.0.hear(|| deadline).map_err(Error::System)? {

@@ -13,9 +13,6 @@ const A_CLIENT: usize = 1_280;
 const LEAST: usize = 1 << 20;
 
 /// Binds an address, for so many clients.
-///
-/// # Errors
-/// What the kernel says.
 pub(super) fn bind(address: SocketAddr, clients: usize) -> io::Result<UdpSlot> {
     let buffer = Some(
         clients

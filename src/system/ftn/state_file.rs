@@ -128,9 +128,6 @@ impl StateFile {
     }
 
     /// Makes sure that the disk has it, for a clean exit.
-    ///
-    /// # Errors
-    /// The disk does not have it.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.record.sync()
     }

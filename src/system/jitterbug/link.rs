@@ -138,9 +138,6 @@ impl SegmentLink {
     }
 
     /// The watch is readable.
-    ///
-    /// # Errors
-    /// It is broken.
     pub(super) fn heard(&mut self) -> io::Result<()> {
         self.stale |= self.watch.drain()?;
         Ok(())

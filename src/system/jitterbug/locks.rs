@@ -69,9 +69,6 @@ pub(super) struct Locks {
 impl Locks {
     /// A client wants the token, whose way here takes so long at most if nobody works with it. It is told of the outcome
     /// by [`update`](Self::update), unless it is refused at once.
-    ///
-    /// # Errors
-    /// Why it does not get it.
     pub(super) fn request(
         &mut self,
         now: Instant,

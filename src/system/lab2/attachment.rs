@@ -126,9 +126,6 @@ impl Attachment {
 
     /// Refuses an interface on which another process receives the frames of this ring. The lock does not keep off
     /// a daemon of another user, or one with another file system.
-    ///
-    /// # Errors
-    /// There is such a process.
     pub(super) fn check_alone(&self, ring: &NodeName) -> Result<(), Error> {
         let Some(uid) = user_of_rival(&self.interface, self.ethertype, None) else {
             return Ok(());
@@ -188,9 +185,6 @@ impl Attachment {
     }
 
     /// The watch is readable.
-    ///
-    /// # Errors
-    /// It is broken.
     pub(super) fn heard(&mut self) -> io::Result<()> {
         self.stale |= self.watch.drain()?;
         Ok(())

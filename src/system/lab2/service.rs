@@ -137,9 +137,6 @@ impl Service {
     }
 
     /// Pauses the node if an earlier run was paused for good.
-    ///
-    /// # Errors
-    /// The kernel does not tell whether it was.
     pub(super) fn go_on_pausing(&mut self) -> Result<bool, Error> {
         let stored = &self.stored_pause;
         let paused = stored.is_stored().map_err(|source| Error::State {

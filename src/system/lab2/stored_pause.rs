@@ -43,9 +43,6 @@ impl StoredPause {
     }
 
     /// Stores a pause.
-    ///
-    /// # Errors
-    /// Says why not.
     pub(super) fn store(&self) -> Result<(), String> {
         owned::open(&self.path)
             .map(|_| self.sync())
@@ -53,9 +50,6 @@ impl StoredPause {
     }
 
     /// Removes the stored pause, if there is one.
-    ///
-    /// # Errors
-    /// Says why not.
     pub(super) fn forget(&self) -> Result<(), String> {
         let removed = self.is_stored().and_then(|is_stored| {
             if is_stored {

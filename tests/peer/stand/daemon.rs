@@ -56,9 +56,6 @@ impl Daemon {
     }
 
     /// Waits for its own end, and gives the time.
-    ///
-    /// # Errors
-    /// If it goes on.
     pub(crate) fn wait_exit(&self, timeout: Duration) -> Result<Duration> {
         let ended = self
             .world
@@ -92,9 +89,6 @@ impl Daemon {
     }
 
     /// For how many more turns it passes a member over.
-    ///
-    /// # Errors
-    /// If that is none.
     pub(crate) fn penalty(&self, member: MacAddr) -> Result<u32> {
         let penalty = self.machine(|machine| {
             let mut members = machine.members();
@@ -105,9 +99,6 @@ impl Daemon {
     }
 
     /// Makes sure that its state is one.
-    ///
-    /// # Errors
-    /// If it is another.
     pub(crate) fn is(&self, state: &str) -> Result<()> {
         let found = self.state();
         ensure!(found == state, "it is {found} and not {state}");

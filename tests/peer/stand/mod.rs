@@ -88,18 +88,12 @@ impl Stand {
     }
 
     /// Lets the daemon elect itself, and gives its token.
-    ///
-    /// # Errors
-    /// If it does not.
     pub(crate) fn elect(&self) -> Result<Token> {
         let heartbeat = self.wait_from(0, is_heartbeat)?;
         heartbeat.message.token().context("a heartbeat has a token")
     }
 
     /// Makes the daemon a WAITER for a token of `low`'s, and gives that.
-    ///
-    /// # Errors
-    /// If it does not become one.
     pub(crate) fn follow(&self) -> Result<Token> {
         let token = self.low.token(1000);
         self.low.broadcast(&holds(token));
@@ -108,9 +102,6 @@ impl Stand {
     }
 
     /// Makes the daemon an OWNER by TAKE_TOKEN from `low`, and gives the token.
-    ///
-    /// # Errors
-    /// If it does not become one.
     pub(crate) fn give(&self) -> Result<Token> {
         let token = self.low.token(1000);
         self.offer(&self.low, &offers(token), |seen| {
@@ -121,9 +112,6 @@ impl Stand {
     }
 
     /// Offers the daemon a token, once, and waits for a frame of its that is as `answered`.
-    ///
-    /// # Errors
-    /// If no such frame comes at once.
     pub(crate) fn offer(
         &self,
         giver: &Peer,
@@ -137,9 +125,6 @@ impl Stand {
     }
 
     /// Waits for a frame under way to bring the daemon into a state.
-    ///
-    /// # Errors
-    /// If none does.
     pub(crate) fn wait_for_state(&self, state: &str) -> Result<()> {
         self.pass(FLIGHT);
         self.daemon.is(state)
@@ -155,9 +140,6 @@ impl Stand {
     }
 
     /// Waits for a frame under way to give the daemon's table a digest.
-    ///
-    /// # Errors
-    /// If none does.
     pub(crate) fn wait_for_digest(&self, digest: Digest) -> Result<()> {
         self.pass(FLIGHT);
         let found = self.daemon.digest();
@@ -169,17 +151,11 @@ impl Stand {
     }
 
     /// Waits for a frame of the daemon's since a mark of the recording.
-    ///
-    /// # Errors
-    /// If none comes in time.
     pub(crate) fn wait_from(&self, mark: usize, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         self.wait_in(self.patience(), mark, wanted)
     }
 
     /// Waits for a frame of the daemon's since a mark of the recording, for so long.
-    ///
-    /// # Errors
-    /// If none comes in time.
     pub(crate) fn wait_in(
         &self,
         timeout: Duration,

@@ -31,9 +31,6 @@ pub(super) struct Journal(UnixDatagram);
 
 impl Journal {
     /// Opens the socket.
-    ///
-    /// # Errors
-    /// No journal takes entries.
     pub(super) fn open() -> io::Result<Self> {
         let socket = UnixDatagram::unbound()?;
         socket.connect(SOCKET)?;

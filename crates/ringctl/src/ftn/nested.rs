@@ -12,9 +12,6 @@ use super::name::Name;
 pub(super) const TOKENS: &str = "RINGD_TOKENS";
 
 /// Checks that a token is not one that this program runs under, unless it is shared by both.
-///
-/// # Errors
-/// It is.
 pub(super) fn check(servers: &Servers, name: &Name, access: Access) -> Result<(), Error> {
     let held = env::var(TOKENS).unwrap_or_default();
     if waits_for_itself(&held, servers.signature(), name, access) {

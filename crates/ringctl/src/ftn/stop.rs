@@ -13,9 +13,6 @@ pub(super) struct Stop(SignalFd);
 
 impl Stop {
     /// From now on they do not end the process.
-    ///
-    /// # Errors
-    /// Too many files are open.
     pub(super) fn new() -> Result<Self, Error> {
         let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;

@@ -8,9 +8,6 @@ use ring_process::runtime_directory;
 
 /// Returns the path of a file: next to the daemon's socket if that directory is this user's alone, or else in this
 /// user's own directory. Its name is made of a kind and a hash, and no other user's file has it.
-///
-/// # Errors
-/// There is no such directory.
 pub(super) fn private(daemon: Option<&Path>, kind: &str, hash: u64) -> io::Result<PathBuf> {
     let beside = daemon.and_then(Path::parent);
     let directory = match beside.filter(|place| runtime_directory::is_own_alone(place)) {

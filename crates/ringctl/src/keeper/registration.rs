@@ -44,9 +44,6 @@ pub(super) struct Registration {
 
 impl Registration {
     /// Opens the registration for a process; `None`: another keeper has it.
-    ///
-    /// # Errors
-    /// The system refuses.
     pub(super) fn open(pid: i32, daemon: &Path) -> io::Result<Option<Self>> {
         let path = path(pid, daemon)?;
         let lock = match FileLock::acquire(&path.with_extension("lock")) {
@@ -132,9 +129,6 @@ pub(crate) struct Found {
 }
 
 /// Connects to the keeper of the lock that is bound to a process, if there is one.
-///
-/// # Errors
-/// The system refuses.
 pub(crate) fn find_keeper(pid: i32, daemon: &Path) -> io::Result<Option<Found>> {
     let stream = match reach(&path(pid, daemon)?) {
         Ok(stream) => stream,
@@ -160,9 +154,6 @@ pub(crate) fn find_keeper(pid: i32, daemon: &Path) -> io::Result<Option<Found>> 
 
 impl Found {
     /// Returns its answer; `None`: it has hung up. Tells the user while it is silent.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub(crate) fn ask(&mut self, order: &Order) -> io::Result<Option<Note>> {
         let asked = clock::now().monotonic;
         let mut tells = true;

@@ -30,9 +30,6 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// Starts a keeper.
-    ///
-    /// # Errors
-    /// The system has no room for another process.
     pub(crate) fn start(assignment: Assignment) -> io::Result<Self> {
         let (ours, its) = UnixStream::pair()?;
         let (lifeline, end) = Lifeline::new()?;
@@ -69,9 +66,6 @@ impl Keeper {
     }
 
     /// Lets the command inherit the life line.
-    ///
-    /// # Errors
-    /// None while this is open.
     pub(crate) fn bequeath(&self) -> io::Result<()> {
         self.lifeline.bequeath()
     }
@@ -92,9 +86,6 @@ impl Keeper {
     }
 
     /// Waits for its next note, and probes the daemon that it has asked.
-    ///
-    /// # Errors
-    /// The system cannot wait.
     pub(crate) fn wait_with(&mut self, prober: &mut Prober) -> io::Result<Option<Note>> {
         loop {
             if let Some(note) = self.lines.next_message() {

@@ -82,9 +82,6 @@ enum Next {
 
 impl Work {
     /// For this assignment, with all that it speaks to. The lock was asked for already.
-    ///
-    /// # Errors
-    /// The process has too many files open.
     pub(super) fn new(
         assignment: &Assignment,
         caller: Lines,
@@ -130,9 +127,6 @@ impl Work {
     }
 
     /// Does it all.
-    ///
-    /// # Errors
-    /// The system refuses what every process may do.
     pub(super) fn run(mut self) -> io::Result<()> {
         loop {
             let now = clock::now().monotonic;

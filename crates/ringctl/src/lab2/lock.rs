@@ -58,9 +58,6 @@ pub(super) fn lock(
 }
 
 /// Ends the lock that is bound to a process.
-///
-/// # Errors
-/// There is none.
 pub(super) fn unlock(socket: &Path, of: Option<i32>) -> Result<(), Error> {
     match ask_keeper(socket, pid(of)?, &Order::Ended)? {
         Some(Note::Released) => Ok(()),

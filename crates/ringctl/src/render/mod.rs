@@ -21,9 +21,6 @@ pub(crate) use view::{Obstacle, View};
 
 /// Returns the view of a status: its system's, or that of any JSON object. A status that does not name its system is
 /// a Lab2 ring's, whose was there first.
-///
-/// # Errors
-/// It is not what its system's statuses are.
 pub(crate) fn view(status: NodeStatus) -> serde_json::Result<Box<dyn View>> {
     Ok(match status.system().as_deref() {
         None => Box::new(RingView::of(&status)?),

@@ -41,9 +41,6 @@ pub(super) fn run(
 }
 
 /// Waits for the lock. The prober looks after a daemon that is asked for it.
-///
-/// # Errors
-/// The lock is not granted.
 pub(super) fn granted(
     keeper: &mut Keeper,
     mut prober: Option<Prober<'_>>,

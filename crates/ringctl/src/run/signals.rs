@@ -37,9 +37,6 @@ pub(super) struct Signals {
 impl Signals {
     /// Catches the signals that only a command has a use for, so that they do not end the wait for the lock. All
     /// others do what they do to every program.
-    ///
-    /// # Errors
-    /// The process has too many files open.
     pub(super) fn new() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, &[] as &[i32])?;
@@ -54,9 +51,6 @@ impl Signals {
     }
 
     /// Catches the others too from now on. One that came in between ends this process.
-    ///
-    /// # Errors
-    /// The system refuses.
     pub(super) fn take_all(&mut self) -> io::Result<()> {
         self.catch(&FATAL)?;
         for signal in [Signal::SIGCHLD, Signal::SIGCONT] {
@@ -71,9 +65,6 @@ impl Signals {
     }
 
     /// Lets a signal do to this process what it does to every program.
-    ///
-    /// # Errors
-    /// The system refuses.
     pub(super) fn give_way(signal: Signal) -> io::Result<()> {
         if FATAL.contains(&signal) {
             emulate_default_handler(signal as i32)?;
@@ -92,9 +83,6 @@ impl Signals {
 
     /// Catches Ctrl-Z, and keeps writing in the background from stopping this process. Call it after the command's
     /// process has started, which would inherit this.
-    ///
-    /// # Errors
-    /// The process has too many files open.
     pub(super) fn take_stops(&mut self) -> io::Result<()> {
         SigSet::from_iter([Signal::SIGTSTP, Signal::SIGTTOU]).thread_block()?;
         let stop = SigSet::from(Signal::SIGTSTP);
@@ -132,9 +120,6 @@ impl Signals {
     /// shell takes a job for stopped when all of it is. Returns when it goes on, at once if it was
     /// told to since the command stopped; false: it was not stopped, since no shell is there that
     /// could let it go on.
-    ///
-    /// # Errors
-    /// The system refuses.
     pub(super) fn stop_self(&mut self, signal: Signal, with_group: bool) -> io::Result<bool> {
         // A shell waits for no more than the processes that it has made: it may have seen all of
         // them stopped, and told them to go on, before this one has come to stop.

@@ -206,9 +206,6 @@ impl<C: Connection, P: Copy> Stream<C, P> {
     }
 
     /// Writes until the connection takes no more, or all is written.
-    ///
-    /// # Errors
-    /// The connection is gone.
     pub(super) fn write(&mut self, fill: &mut dyn FnMut(&mut [u8]) -> usize) -> io::Result<After> {
         self.has_more = true;
         if self.is_connecting() || self.blocked {

@@ -23,9 +23,6 @@ const LONGEST: usize = 128;
 const REQUEST: u16 = 1;
 
 /// Returns the name of the interface that has `name` as another name; `None`: there is none.
-///
-/// # Errors
-/// The kernel cannot be asked.
 pub(super) fn interface_called(name: &str) -> io::Result<Option<String>> {
     if name.is_empty() || name.len() >= LONGEST {
         return Ok(None);

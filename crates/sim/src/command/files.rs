@@ -50,9 +50,6 @@ pub(super) fn read_schedule<S: DeserializeOwned>(
 }
 
 /// Makes a directory, and those that it is in.
-///
-/// # Errors
-/// It cannot be made.
 pub(super) fn make(directory: &Path) -> Result<(), Error> {
     fs::create_dir_all(directory).map_err(|source| Error::Write {
         path: directory.into(),
@@ -61,9 +58,6 @@ pub(super) fn make(directory: &Path) -> Result<(), Error> {
 }
 
 /// Writes the schedule of a seed to a file of its own in the directory, and says which.
-///
-/// # Errors
-/// The file cannot be written.
 pub(super) fn keep_schedule(directory: &Path, seed: u64, text: &str) -> Result<PathBuf, Error> {
     let path = directory.join(format!("sim-{seed}.json"));
     let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, text));
@@ -75,9 +69,6 @@ pub(super) fn keep_schedule(directory: &Path, seed: u64, text: &str) -> Result<P
 }
 
 /// Writes a file into the directory, which is made if there is none.
-///
-/// # Errors
-/// It cannot be written.
 pub(super) fn keep(directory: &Path, name: &str, text: &str) -> Result<(), Error> {
     let path = directory.join(name);
     let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, text));

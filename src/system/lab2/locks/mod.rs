@@ -115,9 +115,6 @@ impl Locks {
     /// A client wants the token, whose way here takes so long at most if nobody works with it, perhaps for a job: then
     /// it is granted the token if the job has not run in its period, once the members know of the run. It is told of
     /// the outcome by [`update`](Self::update), unless it is refused at once.
-    ///
-    /// # Errors
-    /// Why it does not get it.
     pub(super) fn request(
         &mut self,
         now: Instant,

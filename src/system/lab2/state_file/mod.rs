@@ -130,9 +130,6 @@ impl StateFile {
     }
 
     /// Makes sure that the disk has it all, for a clean exit.
-    ///
-    /// # Errors
-    /// The disk does not have it.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.record.sync()?;
         self.stamps.sync()

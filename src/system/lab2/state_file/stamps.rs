@@ -85,9 +85,6 @@ impl StampFile {
     /// Reads what an earlier run has stored in the file at `path`, and makes the file if it is missing. Damaged
     /// records count as not there. `was_marked` is whether a file that is there must have its mark: one without may
     /// be empty.
-    ///
-    /// # Errors
-    /// The file cannot be used.
     pub(super) fn open(path: PathBuf, was_marked: bool) -> io::Result<FoundStamps> {
         let (file, is_new) = PlacedFile::open(path)?;
         let (mut stored, mut damaged) = (Vec::new(), 0);
@@ -180,9 +177,6 @@ impl StampFile {
     }
 
     /// Makes sure that the disk has it all.
-    ///
-    /// # Errors
-    /// The disk does not have it.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.file().sync_all()
     }

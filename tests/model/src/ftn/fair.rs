@@ -61,9 +61,6 @@ impl<'a> Fair<'a> {
     }
 
     /// Runs until each client was granted the token, and says how long that took.
-    ///
-    /// # Errors
-    /// The first promise that was broken.
     pub(super) fn recover(setup: &'a Setup, group: &Group) -> Result<Duration, Breach> {
         let mut fair = Self::from(setup, group);
         for node in &mut fair.group.nodes {

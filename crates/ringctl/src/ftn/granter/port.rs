@@ -21,9 +21,6 @@ pub(super) struct Port {
 
 impl Port {
     /// A conversation over standard input, a socket.
-    ///
-    /// # Errors
-    /// Too many files are open.
     pub(super) fn of_stdin() -> io::Result<Self> {
         Ok(Self {
             stream: UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?),
@@ -34,9 +31,6 @@ impl Port {
     }
 
     /// Waits for the first request; `None`: the other end is closed.
-    ///
-    /// # Errors
-    /// It is none.
     pub(super) fn wait<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         loop {
             match self.next() {

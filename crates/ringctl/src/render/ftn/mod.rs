@@ -20,9 +20,6 @@ pub(crate) struct ServerView {
 
 impl ServerView {
     /// Reads a status.
-    ///
-    /// # Errors
-    /// It is no server's.
     pub(crate) fn of(whole: NodeStatus) -> serde_json::Result<Self> {
         let mut status: Status = whole.json().read()?;
         status.troubles = whole.verdict().troubles;

@@ -24,9 +24,6 @@ pub(crate) struct NodeView {
 
 impl NodeView {
     /// Reads a status.
-    ///
-    /// # Errors
-    /// It is none of such a node.
     pub(crate) fn of(whole: NodeStatus) -> serde_json::Result<Self> {
         let mut status: Status = whole.json().read()?;
         status.troubles = whole.verdict().troubles;

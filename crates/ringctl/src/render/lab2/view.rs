@@ -16,9 +16,6 @@ pub(crate) struct RingView(Status);
 
 impl RingView {
     /// Reads a status.
-    ///
-    /// # Errors
-    /// It is no ring's.
     pub(crate) fn of(node: &NodeStatus) -> serde_json::Result<Self> {
         let mut status: Status = node.json().read()?;
         members::give_to(&mut status);
