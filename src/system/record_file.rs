@@ -201,6 +201,14 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     }
 }
 
+impl<T: 'static, const LEN: usize> Drop for RecordFile<T, LEN> {
+    /// A process that was started just now has the descriptor, too, until it runs its program. It must not keep the lock.
+    fn drop(&mut self) {
+        // Closing the file does the same, a little later.
+        let _ = flock(self.file.file(), FlockOperation::Unlock);
+    }
+}
+
 /// Locks a file for as long as it is open.
 fn lock(file: &File) -> rustix::io::Result<()> {
     flock(file, FlockOperation::NonBlockingLockExclusive)
@@ -242,5 +250,28 @@ pub(super) fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::State {
         path: path.to_owned(),
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Format, RecordFile};
+
+    static FORMAT: Format<[u8; 32], 32> = Format {
+        magic: *b"RINGXX01",
+        encode: |record| *record,
+        decode: |bytes| Some(*bytes),
+    };
+
+    #[test]
+    fn a_process_that_was_started_just_now_does_not_keep_the_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || RecordFile::open(directory.path().join("state"), &FORMAT, &[0; 32]);
+        let (first, _) = open().unwrap();
+        let of_a_child = first.file.file().try_clone().unwrap();
+        assert!(open().is_err(), "it is locked");
+        drop(first);
+        assert!(open().is_ok());
+        drop(of_a_child);
     }
 }

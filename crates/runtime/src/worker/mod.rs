@@ -18,7 +18,6 @@ use crate::clock;
 use crate::nice;
 use crate::wait::{Interest, Poller};
 use ring_proto::time::Instant;
-use tracing::debug;
 
 pub use bell::Bell;
 pub use inbox::Inbox;
@@ -65,7 +64,7 @@ impl<Q: Inbox> Worker<Q> {
         thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
-                favour_nobody(name);
+                favour_nobody();
                 work(&shared, poller);
                 drop(end);
             })?;
@@ -140,13 +139,7 @@ impl<Q: Inbox> Worker<Q> {
 }
 
 /// Gives up the loop's priority: work that may wait, and the programs that inherit it, have no right to it.
-fn favour_nobody(name: &str) {
-    let done = nice::at_least(NICE).and_then(|()| clock::timer_slack(TIMER_SLACK));
-    if let Err(error) = done {
-        debug!(
-            event = "worker_favoured",
-            worker = name,
-            "the thread '{name}' runs with the daemon's own share of the CPU: {error}"
-        );
-    }
+fn favour_nobody() {
+    // A thread may always take less. If one could not, it would work all the same, with the daemon's own share.
+    let _ = nice::at_least(NICE).and_then(|()| clock::timer_slack(TIMER_SLACK));
 }
