@@ -20,7 +20,7 @@ pub struct Standing {
     pub may_use: bool,
 }
 
-/// What `GET /ring` shows, but for the counters ([`Andrews::counters`]).
+/// What `GET /ring` shows, but for the counters ([`Andrews::counters`](super::super::Andrews::counters)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// This node's id.
