@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ring_process::owned;
+use rustix::fs::{FlockOperation, flock};
 use tracing::{info, warn};
 
 /// An open file, and its place.
@@ -17,6 +18,15 @@ pub(super) struct PlacedFile {
     path: PathBuf,
     /// Why the file is not in its place, as a sentence.
     missing: Option<String>,
+}
+
+impl Drop for PlacedFile {
+    /// Ends the lock of the file, if it has one. Between fork and exec a child has a copy of the descriptor, so closing the file
+    /// here would not end the lock.
+    fn drop(&mut self) {
+        // The child will close its copy.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
 }
 
 impl PlacedFile {

@@ -201,14 +201,6 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     }
 }
 
-impl<T: 'static, const LEN: usize> Drop for RecordFile<T, LEN> {
-    /// A process that was started just now has the descriptor, too, until it runs its program. It must not keep the lock.
-    fn drop(&mut self) {
-        // Closing the file does the same, a little later.
-        let _ = flock(self.file.file(), FlockOperation::Unlock);
-    }
-}
-
 /// Locks a file for as long as it is open.
 fn lock(file: &File) -> rustix::io::Result<()> {
     flock(file, FlockOperation::NonBlockingLockExclusive)

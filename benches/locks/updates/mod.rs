@@ -28,7 +28,7 @@ pub(crate) use trial::Addition;
 /// end the set must contain every element whose client exited with 0. A missing element is a lost
 /// update: two clients had the lock at a time.
 ///
-/// Exit codes: 0 no update is lost, 1 some are lost, 2 the run itself fails.
+/// Exit codes: 0 no update is lost, 1 some are lost, 2 or 101 the run itself fails.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// The lock that keeps the clients apart.

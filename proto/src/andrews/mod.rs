@@ -14,7 +14,7 @@
 //! | `election` | the three methods of election |
 //! | `diagnostics` | what people are told; it decides nothing |
 //!
-//! No part sees into another one. The files beside the folders are words that all share.
+//! No part uses another part. The files next to the folders define types that all parts share.
 
 mod command;
 mod coordinator;

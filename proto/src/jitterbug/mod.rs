@@ -13,7 +13,7 @@
 //! | `nodes` | the lists of nodes, and what is known of each: its terms, its penalty, its ring |
 //! | `data` | the data, how it goes on, and the job in hand |
 //!
-//! No part sees into another one. The files beside the folders are words that all share: options, commands, events.
+//! No part uses another part. The files next to the folders define types that all parts share: options, commands, events.
 
 mod command;
 mod counters;

@@ -10,7 +10,7 @@
 //! | `jobs` | jobs that run once in a period, as a machine of its own |
 //! | `diagnostics` | what people are told; it decides nothing |
 //!
-//! No part sees into another one. The files beside the folders are words that all share: constants, commands, events.
+//! No part uses another part. The files next to the folders define types that all parts share: constants, commands, events.
 
 mod command;
 mod confidence;

@@ -1,5 +1,5 @@
-//! Each event as it is counted, as the log prints it, and as watchers and hooks get it: `announcements.txt` has them all. With
-//! RINGD_WRITE_ANNOUNCEMENTS=1 the test writes that file.
+//! Events as they are counted, as the log prints them, and as watchers and hooks get them, in `announcements.txt`. Give a new
+//! event an example here. With RINGD_WRITE_ANNOUNCEMENTS=1 the test writes that file.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

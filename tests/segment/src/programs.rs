@@ -31,19 +31,29 @@ pub fn program(name: &str) -> &'static str {
     let path = folder().join(name);
     assert!(
         path.exists(),
-        "{} is missing: run cargo build --workspace --bins --examples",
-        path.display()
+        "{} is missing: run {}",
+        path.display(),
+        build_command()
     );
     if let Some(source) = newer_source(&path) {
         panic!(
-            "{} is older than {}: run cargo build --workspace --bins --examples",
+            "{} is older than {}: run {}",
             path.display(),
-            source.display()
+            source.display(),
+            build_command()
         );
     }
     let path: &'static str = Box::leak(path.display().to_string().into_boxed_str());
     found.insert(name.to_owned(), path);
     path
+}
+
+fn build_command() -> &'static str {
+    if folder().ends_with("release") {
+        "cargo build --release --workspace --bins --examples"
+    } else {
+        "cargo build --workspace --bins --examples"
+    }
 }
 
 /// The folder of programs that belongs to the running test: that of a test is `deps` in it.

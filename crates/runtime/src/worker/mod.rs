@@ -140,6 +140,6 @@ impl<Q: Inbox> Worker<Q> {
 
 /// Gives up the loop's priority: work that may wait, and the programs that inherit it, have no right to it.
 fn favour_nobody() {
-    // A thread may always take less. If one could not, it would work all the same, with the daemon's own share.
+    // Lowering the priority needs no permission. If it fails anyway, the thread keeps the daemon's priority.
     let _ = nice::at_least(NICE).and_then(|()| clock::timer_slack(TIMER_SLACK));
 }

@@ -12,7 +12,7 @@
 //! | `knowledge` | which tokens the server knows: surveys, what clients claim, and handing over |
 //! | `output` | datagrams, events and counters |
 //!
-//! No part sees into another one. The files beside the folders are words that all share.
+//! No part uses another part. The files next to the folders define types that all parts share.
 
 mod command;
 mod event;

@@ -86,7 +86,7 @@ const INVARIANTS: &[Invariant] = &[
             !it.role.pass().is_some_and(passes_to_own)
         },
     ),
-    ("a pass ends after token_pass_timeout", |it| {
+    ("a pass ends within token_pass_timeout", |it| {
         let end = it.now + it.options.token_pass_timeout;
         it.role.pass().is_none_or(|pass| pass.deadline() <= end)
     }),

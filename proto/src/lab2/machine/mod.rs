@@ -1,5 +1,4 @@
-//! The machine: it owns the parts, tells each what happens, and does what follows. What is said here of the parts no part
-//! knows of another.
+//! The machine: it owns the parts, tells each what happens, and does what follows. Only this folder uses more than one part.
 //!
 //! | file | holds |
 //! |---|---|

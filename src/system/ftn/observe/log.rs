@@ -57,7 +57,7 @@ impl Log {
         }
     }
 
-    /// Whether events are told that happen with each session, or as strangers please.
+    /// Whether the log also prints the events of every session, and dropped datagrams.
     pub(crate) const fn is_verbose(&self) -> bool {
         self.verbose
     }
@@ -72,7 +72,7 @@ impl Log {
         self.holdings.admit(now, event)
     }
 
-    /// Returns whether a line is to be printed for another event that happens so often, and how many before it were not.
+    /// Returns how many lines like it were suppressed before it; `None`: it is suppressed, too.
     pub(crate) fn admit(&mut self, now: Instant, rate: Rate) -> Option<u64> {
         let limit = match rate {
             Rate::Rare | Rate::Grant => return Some(0),

@@ -44,12 +44,12 @@ impl Log {
         }
     }
 
-    /// Whether events are told that happen with each turn, or as strangers please.
+    /// Whether the log also prints the events of every turn, and dropped datagrams.
     pub(crate) const fn is_verbose(&self) -> bool {
         self.verbose
     }
 
-    /// Whether a line is to be printed for an event that happens so often, and how many before it were not.
+    /// Returns how many lines like it were suppressed before it; `None`: it is suppressed, too.
     pub(crate) fn admit(&mut self, now: Instant, rate: Rate) -> Option<u64> {
         let limit = match rate {
             Rate::Rare => return Some(0),

@@ -47,7 +47,7 @@ impl Default for Standing {
     }
 }
 
-/// Whoever is told of an event: each includes those before it.
+/// The receivers of an event. Each variant includes the variants before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Audience {
     /// The log, if the event has a level.
@@ -189,8 +189,8 @@ impl<'a> Description<'a> {
     }
 }
 
-/// Describes an event to `tell`. The event follows on `before`. It may be `routine`; lateness is judged by
-/// `failure_timeout`. The text is formatted only if `tell` does it.
+/// Passes the description of `event` to `tell`. `before` is the standing before the event. A `routine` event gets the level
+/// DEBUG. `failure_timeout` decides whether lateness is slight. Most texts are formatted only if `tell` formats them.
 #[expect(clippy::too_many_lines, reason = "a description for each event")]
 pub(crate) fn describe(
     event: &Event,

@@ -1,4 +1,4 @@
-//! One log line a change. What prints nothing formats nothing.
+//! One log line a change.
 
 #[cfg(test)]
 mod tests;

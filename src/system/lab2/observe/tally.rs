@@ -1,4 +1,4 @@
-//! Counts every event. Fixed arrays: counting allocates nothing.
+//! Counts every event in fixed arrays.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -103,10 +103,13 @@ const INVARIANTS: &[Invariant] = &[
         "only a server that knows a configuration is not DOWN",
         |it| it.own == Down || it.view.configuration().is_some(),
     ),
-    ("a server that is DOWN is settled for nothing", |it| {
-        let is_down = it.own == Down || it.is_shown_down();
-        it.knowledge_is(|knowledge| !is_down || knowledge.settled().is_none())
-    }),
+    (
+        "a server that is DOWN is settled for no configuration",
+        |it| {
+            let is_down = it.own == Down || it.is_shown_down();
+            it.knowledge_is(|knowledge| !is_down || knowledge.settled().is_none())
+        },
+    ),
     (
         "a server that is not DOWN is settled, or has a survey",
         |it| {
@@ -145,7 +148,7 @@ const INVARIANTS: &[Invariant] = &[
         it.grants == 0 || it.knowledge.settled().is_some()
     }),
     (
-        "the indexes of tokens have the tokens that there are",
+        "no index of tokens has more entries than there are tokens",
         |it| it.tokens.is_sound(),
     ),
     ("only sessions are introduced", |it| it.sessions.is_sound()),
