@@ -37,12 +37,21 @@ pub trait Session: Send {
     fn begin(&mut self, kind: Kind) -> Result<(), Fault>;
 
     /// Runs a statement. Returns how many rows it has changed.
+    ///
+    /// # Errors
+    /// The database is gone or refuses.
     fn execute(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<u64, Fault>;
 
     /// Runs a statement that returns rows.
+    ///
+    /// # Errors
+    /// The database is gone or refuses.
     fn query(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, Fault>;
 
     /// Runs statements that are the same for all nodes and take no values.
+    ///
+    /// # Errors
+    /// The database is gone or refuses.
     fn define(&mut self, statements: &str) -> Result<(), Fault>;
 
     /// Commits the transaction.
@@ -52,6 +61,9 @@ pub trait Session: Send {
     fn commit(&mut self) -> Result<(), Fault>;
 
     /// Rolls the transaction back.
+    ///
+    /// # Errors
+    /// The database is gone.
     fn rollback(&mut self) -> Result<(), Fault>;
 
     /// How the column of a number is declared that the database gives out in ascending order.

@@ -76,19 +76,31 @@ pub trait System: Sized {
     /// Registers descriptors with the loop: the link's under [`LINK`](ring_runtime::wait::LINK), if it is open already, those
     /// that report changes of the network under [`NETWORK`](super::NETWORK), and of its own, by which threads of
     /// the system get into the loop, under [`SYSTEM`](super::SYSTEM).
+    ///
+    /// # Errors
+    /// The kernel refuses.
     fn register(&mut self, waiting: &Waiting) -> Result<(), Error>;
 
     /// A descriptor under [`NETWORK`](super::NETWORK) is readable.
+    ///
+    /// # Errors
+    /// The descriptor is broken.
     fn network_readable(&mut self) -> Result<(), Error>;
 
     /// A descriptor under [`SYSTEM`](super::SYSTEM) is readable. What follows for the machine is told by
     /// [`poll_clients`](Self::poll_clients), in the same turn.
+    ///
+    /// # Errors
+    /// The descriptor is broken.
     fn own_readable(&mut self, _now: Now) -> Result<(), Error> {
         Ok(())
     }
 
     /// Returns the next change of the network for the machine, if there is one. A new link registers itself
     /// with `waiting`.
+    ///
+    /// # Errors
+    /// The kernel refuses.
     fn poll_network(
         &mut self,
         now: Instant,

@@ -19,6 +19,9 @@ pub trait Network<P> {
     type Connection: Connection;
 
     /// Begins to connect to a peer.
+    ///
+    /// # Errors
+    /// The attempt cannot even begin.
     fn connect(&mut self, to: P) -> io::Result<Self::Connection>;
 
     /// Accepts the next connection, and returns its peer.
@@ -29,6 +32,9 @@ pub trait Network<P> {
     fn accept(&mut self) -> io::Result<(Self::Connection, P)>;
 
     /// Announces from now on when something may have changed for `connection`, each change once.
+    ///
+    /// # Errors
+    /// The kernel refuses to watch it.
     fn watch(&mut self, connection: &Self::Connection, key: u64) -> io::Result<()>;
 
     /// For whom something may have changed.
@@ -59,6 +65,9 @@ pub trait Connection {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
     /// Checks whether the peer has reset it, perhaps after it closed its side.
+    ///
+    /// # Errors
+    /// It is gone.
     fn check(&mut self) -> io::Result<()>;
 
     /// Writes a part of `bytes`.
@@ -68,6 +77,9 @@ pub trait Connection {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Closes the own side.
+    ///
+    /// # Errors
+    /// The connection is gone.
     fn finish(&mut self) -> io::Result<()>;
 
     /// Closes it: the peer reads all that was written, then the end of the stream.

@@ -49,6 +49,9 @@ pub trait Link<P = ()> {
 
     /// Sends the messages in order, without waiting, and returns how many the link accepted. If that is fewer
     /// than all, it refused the next one (queue full, …).
+    ///
+    /// # Errors
+    /// Why the link refused the first message.
     fn send(&mut self, batch: &TransmitBatch<P>) -> Result<usize, Refused>;
 
     /// Returns the time after the last call of [`send`](Self::send): `now`, that of the turn, where time stands still

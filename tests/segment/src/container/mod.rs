@@ -160,21 +160,30 @@ impl Container {
             );
             thread::sleep(POLL);
         }
+        let mut state = self.state()?;
+        // On a busy machine its socket may be there before it answers.
+        while state.is_empty() && Instant::now() < deadline {
+            thread::sleep(POLL);
+            state = self.state()?;
+        }
+        if state != "running" {
+            let failed = self.output(&["systemctl", "--failed", "--no-legend", "--plain"])?;
+            bail!(
+                "systemd is {state:?} after the boot: {}",
+                String::from_utf8_lossy(&failed.stdout)
+            );
+        }
+        Ok(())
+    }
+
+    /// Returns the state of the whole system once the boot is over; empty: systemd does not answer yet.
+    fn state(&self) -> Result<String> {
         // Its exit code says whether a unit has failed, which is not what is asked.
         let output = self
             .command("systemctl")
             .args(["is-system-running", "--wait"])
             .output()?;
-        let state = String::from_utf8_lossy(&output.stdout);
-        if state.trim() != "running" {
-            let failed = self.output(&["systemctl", "--failed", "--no-legend", "--plain"])?;
-            bail!(
-                "systemd is {} after the boot: {}",
-                state.trim(),
-                String::from_utf8_lossy(&failed.stdout)
-            );
-        }
-        Ok(())
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
     fn follow_journal(&mut self) -> Result<()> {

@@ -37,4 +37,5 @@ schedules! {
     lists_that_come_at_the_same_time_do_not_drive_each_other_out,
     what_was_to_go_to_a_server_before_delays_nothing,
     who_has_had_its_turn_lets_another_list_come,
+    who_hears_an_old_configuration_again_after_a_start_has_no_survey,
 }

@@ -110,15 +110,6 @@ const INVARIANTS: &[Invariant] = &[
             it.knowledge_is(|knowledge| !is_down || knowledge.settled().is_none())
         },
     ),
-    (
-        "a server that is not DOWN is settled, or has a survey",
-        |it| {
-            let is_down = it.own == Down || it.is_shown_down();
-            it.knowledge_is(|known| {
-                is_down || known.settled().is_some() || known.survey().is_some()
-            })
-        },
-    ),
     ("a survey is for the present configuration", |it| {
         it.survey_is(|survey| survey.configuration() == it.view.number())
     }),
@@ -255,7 +246,6 @@ mod tests {
             it.view = View::new();
         }),
         (follower, |it| it.own = Down),
-        (follower, |it| it.knowledge.settle(None)),
         (booting, |it| {
             it.knowledge
                 .begin_survey(Survey::new(7, true, [0].into_iter()));
