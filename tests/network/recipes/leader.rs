@@ -125,7 +125,8 @@ impl Pair {
     fn check(&self) -> Result<()> {
         check_apart(&self.machines[0], &self.machines[1])?;
         for machine in &self.machines {
-            let state = machine.show(UNIT, "ActiveState")?;
+            // ActiveState is "failed" for a moment before each restart, too.
+            let state = machine.show(UNIT, "SubState")?;
             ensure!(state != "failed", "it was given up");
         }
         Ok(())
