@@ -125,9 +125,12 @@ impl Pair {
     fn check(&self) -> Result<()> {
         check_apart(&self.machines[0], &self.machines[1])?;
         for machine in &self.machines {
-            // ActiveState is "failed" for a moment before each restart, too.
-            let state = machine.show(UNIT, "SubState")?;
-            ensure!(state != "failed", "it was given up");
+            // Before a restart it may have failed for a moment. What was given up has failed for good.
+            let deadline = Instant::now() + PATIENCE;
+            while machine.show(UNIT, "ActiveState")? == "failed" {
+                ensure!(Instant::now() < deadline, "it was given up");
+                thread::sleep(POLL);
+            }
         }
         Ok(())
     }
