@@ -48,6 +48,7 @@ mod buffer;
 mod counted;
 pub mod draw;
 pub mod ftn;
+mod invariants;
 pub mod jitterbug;
 pub mod lab2;
 mod machine;

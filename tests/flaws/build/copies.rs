@@ -28,6 +28,7 @@ pub(crate) const COPIES: [Copy; 9] = [
         renames: &[
             ("crate::", "ring_proto::"),
             ("ring_proto::lab2", "crate::machine"),
+            ("ring_proto::invariants", "crate::invariants"),
             // A spoilt machine is to be found out by what it does.
             ("self.check_invariants();", "();"),
         ],
@@ -61,6 +62,7 @@ pub(crate) const COPIES: [Copy; 9] = [
             ("ring_proto::ftn", "crate::ftn"),
             ("ring_proto::backoff::", "ring_proto::"),
             ("ring_proto::counted", "crate::counted"),
+            ("ring_proto::invariants", "crate::invariants"),
             ("self.check_invariants();", "();"),
         ],
         shared: &[],
@@ -73,6 +75,7 @@ pub(crate) const COPIES: [Copy; 9] = [
             ("ring_proto::jitterbug", "crate::jitterbug"),
             ("ring_proto::buffer", "crate::buffer"),
             ("ring_proto::counted", "crate::counted"),
+            ("ring_proto::invariants", "crate::invariants"),
             ("self.check_invariants();", "();"),
         ],
         shared: &[],
@@ -85,6 +88,7 @@ pub(crate) const COPIES: [Copy; 9] = [
             ("ring_proto::andrews", "crate::andrews"),
             ("ring_proto::buffer", "crate::buffer"),
             ("ring_proto::counted", "crate::counted"),
+            ("ring_proto::invariants", "crate::invariants"),
             ("self.check_invariants();", "();"),
         ],
         shared: &[],

@@ -22,6 +22,8 @@ pub use machine::Lab2;
 mod buffer;
 #[path = "../../../proto/src/counted.rs"]
 mod counted;
+#[path = "../../../proto/src/invariants.rs"]
+mod invariants;
 
 include!(concat!(env!("OUT_DIR"), "/flaws.rs"));
 

@@ -5,19 +5,13 @@ use super::Andrews;
 use crate::StreamId;
 use crate::andrews::DatabaseState;
 use crate::andrews::ring::{Membership, Role};
+use crate::invariants::{Invariant, check};
 
 impl Andrews {
     /// # Panics
     /// If an invariant does not hold.
     pub(super) fn check_invariants(&self) {
-        if let Some(says) = self.broken_invariant() {
-            panic!("{says}: {self:?}");
-        }
-    }
-
-    fn broken_invariant(&self) -> Option<&'static str> {
-        let broken = INVARIANTS.iter().find(|(_, holds)| !holds(self));
-        broken.map(|(says, _)| *says)
+        check(self, INVARIANTS);
     }
 
     fn row_successor(&self) -> Option<u32> {
@@ -33,9 +27,7 @@ impl Andrews {
     }
 }
 
-type Invariant = (&'static str, fn(&Andrews) -> bool);
-
-const INVARIANTS: &[Invariant] = &[
+const INVARIANTS: &[Invariant<Andrews>] = &[
     (
         "a member has a successor in the rows, and only it",
         |it| match it.role {
@@ -130,6 +122,7 @@ mod tests {
     use crate::andrews::tests::rig::{Rig, ms, seq};
     use crate::andrews::tests::steps::four;
     use crate::andrews::{Command, Options};
+    use crate::invariants::{Spoilt, assert_each_breaks};
 
     /// Node 2 with a token.
     fn holder() -> Rig {
@@ -180,10 +173,8 @@ mod tests {
         it.role.member_mut().unwrap()
     }
 
-    type Spoilt = (fn() -> Rig, fn(&mut Andrews));
-
     /// In the order of the invariants, a machine and how it is spoilt.
-    const SPOILT: &[Spoilt] = &[
+    const SPOILT: &[Spoilt<Rig, Andrews>] = &[
         (Rig::two, |it| {
             it.role = Role::Joining(Plea::new(it.now, it.now, Verdict::None));
         }),
@@ -214,14 +205,8 @@ mod tests {
     ];
 
     #[test]
-    fn each_is_named_by_its_sentence_when_it_is_broken() {
-        assert_eq!(SPOILT.len(), INVARIANTS.len());
-        for (&(machine, spoil), (says, _)) in SPOILT.iter().zip(INVARIANTS) {
-            let mut machine = machine().machine;
-            assert_eq!(machine.broken_invariant(), None, "{says}");
-            spoil(&mut machine);
-            assert_eq!(machine.broken_invariant(), Some(*says));
-        }
+    fn each_invariant_breaks() {
+        assert_each_breaks(INVARIANTS, SPOILT, |rig| rig.machine);
     }
 
     #[test]

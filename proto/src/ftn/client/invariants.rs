@@ -6,19 +6,13 @@ use ring_codec::ftn::Access;
 use super::Client;
 use super::holding::Token;
 use super::session::Session;
+use crate::invariants::{Invariant, check};
 
 impl Client {
     /// # Panics
     /// If an invariant does not hold.
     pub(super) fn check_invariants(&self) {
-        if let Some(says) = self.broken_invariant() {
-            panic!("{says}: {self:?}");
-        }
-    }
-
-    fn broken_invariant(&self) -> Option<&'static str> {
-        let broken = INVARIANTS.iter().find(|(_, holds)| !holds(self));
-        broken.map(|(says, _)| *says)
+        check(self, INVARIANTS);
     }
 
     fn session_is(&self, holds: impl FnOnce(&Session) -> bool) -> bool {
@@ -30,9 +24,7 @@ impl Client {
     }
 }
 
-type Invariant = (&'static str, fn(&Client) -> bool);
-
-const INVARIANTS: &[Invariant] = &[
+const INVARIANTS: &[Invariant<Client>] = &[
     ("servers only shorten the client timeout", |it| {
         it.options.client_timeout <= it.own_timeout
     }),
@@ -95,6 +87,7 @@ const INVARIANTS: &[Invariant] = &[
 
 #[cfg(test)]
 mod tests {
+    use crate::invariants::{Spoilt, assert_each_breaks};
     use std::time::Duration;
 
     use ring_codec::ftn::ServerState::Ready;
@@ -146,10 +139,8 @@ mod tests {
         }
     }
 
-    type Spoilt = (fn() -> Client, fn(&mut Client));
-
     /// In the order of the invariants, a client and how it is spoilt.
-    const SPOILT: &[Spoilt] = &[
+    const SPOILT: &[Spoilt<Client, Client>] = &[
         (live, |it| it.own_timeout = Duration::ZERO),
         (live, |it| it.former.push_back(ME)),
         (live, |it| {
@@ -181,14 +172,8 @@ mod tests {
     ];
 
     #[test]
-    fn a_client_with_a_broken_invariant_is_told_by_its_sentence() {
-        assert_eq!(SPOILT.len(), INVARIANTS.len());
-        for (&(client, spoil), (says, _)) in SPOILT.iter().zip(INVARIANTS) {
-            let mut client = client();
-            assert_eq!(client.broken_invariant(), None, "{says}");
-            spoil(&mut client);
-            assert_eq!(client.broken_invariant(), Some(*says));
-        }
+    fn each_invariant_breaks() {
+        assert_each_breaks(INVARIANTS, SPOILT, |machine| machine);
     }
 
     #[test]

@@ -2,26 +2,18 @@
 //! tests fail at the cause.
 
 use super::Jitterbug;
+use crate::invariants::{Invariant, check};
 use crate::jitterbug::role::{Pass, Restore, Role, Turn};
 
 impl Jitterbug {
     /// # Panics
     /// If an invariant does not hold.
     pub(super) fn check_invariants(&self) {
-        if let Some(says) = self.broken_invariant() {
-            panic!("{says}: {self:?}");
-        }
-    }
-
-    fn broken_invariant(&self) -> Option<&'static str> {
-        let broken = INVARIANTS.iter().find(|(_, holds)| !holds(self));
-        broken.map(|(says, _)| *says)
+        check(self, INVARIANTS);
     }
 }
 
-type Invariant = (&'static str, fn(&Jitterbug) -> bool);
-
-const INVARIANTS: &[Invariant] = &[
+const INVARIANTS: &[Invariant<Jitterbug>] = &[
     (
         "a node without a network is an orphan that asks nobody",
         |it| it.net.is_some() || matches!(it.role, Role::Orphan(None)),
@@ -106,6 +98,7 @@ const INVARIANTS: &[Invariant] = &[
 mod tests {
     use super::*;
     use crate::StreamId;
+    use crate::invariants::{Spoilt, assert_each_breaks};
     use crate::jitterbug::Command;
     use crate::jitterbug::role::Waiter;
     use crate::jitterbug::tests::rig::{OWN, Rig, computing, host, ms};
@@ -143,10 +136,8 @@ mod tests {
         it.inbound.accept(STREAM, host(from), it.now);
     }
 
-    type Spoilt = (fn() -> Rig, fn(&mut Jitterbug));
-
     /// In the order of the invariants, a machine and how it is spoilt.
-    const SPOILT: &[Spoilt] = &[
+    const SPOILT: &[Spoilt<Rig, Jitterbug>] = &[
         (Rig::orphan, |it| it.net = None),
         (Rig::orphan, |it| it.role = Role::Orphan(None)),
         (Rig::orphan, grant),
@@ -173,14 +164,8 @@ mod tests {
     ];
 
     #[test]
-    fn each_is_told_of_by_its_sentence_when_it_is_broken() {
-        assert_eq!(SPOILT.len(), INVARIANTS.len());
-        for (&(machine, spoil), (says, _)) in SPOILT.iter().zip(INVARIANTS) {
-            let mut machine = machine().machine;
-            assert_eq!(machine.broken_invariant(), None, "{says}");
-            spoil(&mut machine);
-            assert_eq!(machine.broken_invariant(), Some(*says));
-        }
+    fn each_invariant_breaks() {
+        assert_each_breaks(INVARIANTS, SPOILT, |rig| rig.machine);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! fuzzer and model checker fail at the cause.
 
 use super::{Lab2, Timer};
+use crate::invariants::{Invariant, check};
 use crate::lab2::tenure::{Offer, Tenure};
 use crate::lab2::{Grade, State};
 
@@ -9,14 +10,7 @@ impl Lab2 {
     /// # Panics
     /// If an invariant does not hold.
     pub(super) fn check_invariants(&self) {
-        if let Some(says) = self.broken_invariant() {
-            panic!("{says}: {self:?}");
-        }
-    }
-
-    fn broken_invariant(&self) -> Option<&'static str> {
-        let broken = INVARIANTS.iter().find(|(_, holds)| !holds(self));
-        broken.map(|(says, _)| *says)
+        check(self, INVARIANTS);
     }
 
     fn is(&self, state: State) -> bool {
@@ -33,9 +27,7 @@ impl Lab2 {
     }
 }
 
-type Invariant = (&'static str, fn(&Lab2) -> bool);
-
-const INVARIANTS: &[Invariant] = &[
+const INVARIANTS: &[Invariant<Lab2>] = &[
     ("only a LOOSER has no link", |it| {
         it.context.is_up() || it.is(State::Looser)
     }),
@@ -108,6 +100,7 @@ const INVARIANTS: &[Invariant] = &[
 
 #[cfg(test)]
 mod tests {
+    use crate::invariants::{Spoilt, assert_each_breaks};
     use ring_codec::MacAddr;
     use ring_codec::lab2::Token;
 
@@ -143,10 +136,8 @@ mod tests {
         rig
     }
 
-    type Spoilt = (fn() -> Rig, fn(&mut Lab2));
-
     /// In the order of the invariants, a machine and how it is spoilt.
-    const SPOILT: &[Spoilt] = &[
+    const SPOILT: &[Spoilt<Rig, Lab2>] = &[
         (Rig::waiter, |it| it.context.link = Link::NeverUp),
         (Rig::owner, |it| it.known = Known::new(&BLANK)),
         (Rig::owner, |it| _ = it.known.set_owner(None)),
@@ -170,14 +161,8 @@ mod tests {
     ];
 
     #[test]
-    fn each_is_told_of_by_its_sentence_when_it_is_broken() {
-        assert_eq!(SPOILT.len(), INVARIANTS.len());
-        for (&(machine, spoil), (says, _)) in SPOILT.iter().zip(INVARIANTS) {
-            let mut machine = machine().machine;
-            assert_eq!(machine.broken_invariant(), None, "{says}");
-            spoil(&mut machine);
-            assert_eq!(machine.broken_invariant(), Some(*says));
-        }
+    fn each_invariant_breaks() {
+        assert_each_breaks(INVARIANTS, SPOILT, |rig| rig.machine);
     }
 
     #[test]

@@ -169,13 +169,32 @@ impl Tokens {
         *self = Self::default();
     }
 
-    /// Whether what is kept beside the tokens can be that of as many tokens.
+    /// Whether sums and indexes are those of the tokens.
     #[cfg(debug_assertions)]
     pub(crate) fn is_sound(&self) -> bool {
-        let idle: usize = self.idle.iter().map(BTreeSet::len).sum();
-        self.by_hash.len() == self.len()
-            && self.held + idle <= self.len()
-            && self.revokes.len() <= self.waiting
+        let tokens = || {
+            self.slots
+                .iter()
+                .zip(0..)
+                .filter_map(|(slot, id)| Some((slot.as_deref()?, id)))
+        };
+        let sum = |of: fn(&Token) -> usize| tokens().map(|(token, _)| of(token)).sum::<usize>();
+        let is_found = |(token, id): (&Token, Id)| {
+            let idle = &self.idle[usize::from(!token.data().is_empty())];
+            self.by_hash.contains(&(hash(token.name()), id))
+                && token.idle().is_none_or(|since| idle.contains(&(since, id)))
+        };
+        let idle = sum(|token| usize::from(token.idle().is_some()));
+        tokens().all(is_found)
+            && self.by_hash.len() == self.len()
+            && self.idle.iter().map(BTreeSet::len).sum::<usize>() == idle
+            && self.bytes == sum(size)
+            && self.held == sum(|token| usize::from(token.is_held()))
+            && self.waiting == sum(Token::waiting)
+            && self
+                .revokes
+                .iter()
+                .all(|(_, id)| self.get(*id).is_some_and(|token| token.waiting() > 0))
     }
 
     /// The tokens behind a name, in order.

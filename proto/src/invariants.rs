@@ -1,0 +1,40 @@
+//! Checks a machine against the table of its invariants. Each machine has a table of its own.
+
+use std::fmt::Debug;
+
+/// A sentence, and whether it holds for a machine.
+pub(crate) type Invariant<M> = (&'static str, fn(&M) -> bool);
+
+/// # Panics
+/// If an invariant does not hold, with its sentence and the machine.
+pub(crate) fn check<M: Debug>(machine: &M, invariants: &[Invariant<M>]) {
+    if let Some(sentence) = broken(machine, invariants) {
+        panic!("{sentence}: {machine:?}");
+    }
+}
+
+/// Returns the sentence of the first invariant that does not hold.
+fn broken<M>(machine: &M, invariants: &[Invariant<M>]) -> Option<&'static str> {
+    let broken = invariants.iter().find(|(_, holds)| !holds(machine));
+    broken.map(|(sentence, _)| *sentence)
+}
+
+/// For each invariant, in order, what makes a machine for which all hold, and what spoils it so that this one does not.
+#[cfg(test)]
+pub(crate) type Spoilt<S, M> = (fn() -> S, fn(&mut M));
+
+/// Asserts that each invariant is found broken when it is. `machine` takes the machine out of what was made.
+#[cfg(test)]
+pub(crate) fn assert_each_breaks<S, M>(
+    invariants: &[Invariant<M>],
+    spoilt: &[Spoilt<S, M>],
+    machine: fn(S) -> M,
+) {
+    assert_eq!(spoilt.len(), invariants.len());
+    for (&(make, spoil), (sentence, _)) in spoilt.iter().zip(invariants) {
+        let mut machine = machine(make());
+        assert_eq!(broken(&machine, invariants), None, "{sentence}");
+        spoil(&mut machine);
+        assert_eq!(broken(&machine, invariants), Some(*sentence));
+    }
+}
