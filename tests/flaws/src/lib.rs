@@ -22,6 +22,7 @@ pub use machine::Lab2;
 mod buffer;
 #[path = "../../../proto/src/counted.rs"]
 mod counted;
+#[cfg_attr(test, expect(dead_code, reason = "this crate has no unit tests"))]
 #[path = "../../../proto/src/invariants.rs"]
 mod invariants;
 
