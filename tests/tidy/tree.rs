@@ -1,0 +1,82 @@
+//! The files that git tracks.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A text file of the repository.
+pub(super) struct File {
+    pub path: String,
+    pub text: String,
+}
+
+/// All Markdown and Rust files, except data that programs generate.
+pub(super) struct Tree(Vec<File>);
+
+impl Tree {
+    pub(super) fn read() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let files = git(&["ls-files", "*.md", "*.rs"]);
+        let files = files.lines().filter_map(|path| {
+            // A file may be deleted in the working tree and still be tracked.
+            let text = fs::read_to_string(root.join(path)).ok()?;
+            let path = path.to_owned();
+            Some(File { path, text })
+        });
+        Self(files.collect())
+    }
+
+    pub(super) fn markdown(&self) -> impl Iterator<Item = &File> {
+        self.with_suffix(".md")
+    }
+
+    pub(super) fn rust(&self) -> impl Iterator<Item = &File> {
+        self.with_suffix(".rs")
+    }
+
+    fn with_suffix(&self, suffix: &str) -> impl Iterator<Item = &File> {
+        self.0
+            .iter()
+            .filter(move |file| file.path.ends_with(suffix))
+    }
+}
+
+impl File {
+    /// Whether the file holds only tests, benchmarks or their tools.
+    pub(super) fn is_of_tests(&self) -> bool {
+        let path = &self.path;
+        path.starts_with("tests/")
+            || path.contains("/tests/")
+            || path.contains("benches/")
+            || path.ends_with("tests.rs")
+    }
+
+    /// The place whose breaches are counted together: a page of the documents, or a folder of code.
+    pub(super) fn folder(&self) -> String {
+        if self.path.ends_with(".md") {
+            return self.path.clone();
+        }
+        let depth = match self.path.split('/').next() {
+            Some("crates") => 2,
+            Some("proto" | "src") => 3,
+            _ => 2,
+        };
+        let parts: Vec<_> = self.path.split('/').collect();
+        parts[..depth.min(parts.len() - 1).max(1)].join("/")
+    }
+}
+
+/// Returns the output of a git command on this repository.
+pub(super) fn git(arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-C", env!("CARGO_MANIFEST_DIR")])
+        .args(arguments)
+        .output()
+        .expect("git is installed: the style is checked on the files that it tracks");
+    assert!(
+        output.status.success(),
+        "git {arguments:?} failed in this checkout: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).expect("git prints UTF-8")
+}
