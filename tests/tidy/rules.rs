@@ -114,6 +114,13 @@ const RULES: &[Rule] = &[
     },
 ];
 
+impl Rule {
+    /// Whether the rule judges sentences of a kind. `none` may be a value in a cell of a table.
+    fn judges(&self, kind: Kind) -> bool {
+        kind != Kind::Cell || !self.advice.contains("`none`")
+    }
+}
+
 /// How a doc comment does not begin.
 const OPENING: &str = r"^(?:What(?:ever)?|Who(?:ever)?|How|That|So|The same)\b[^?]*$";
 
@@ -137,7 +144,7 @@ pub(super) fn broken(kind: Kind, sentence: &str, opens: bool) -> Vec<&'static st
         let matching = RULES.iter().zip(PATTERNS.iter());
         found.extend(
             matching
-                .filter(|(_, pattern)| pattern.is_match(sentence))
+                .filter(|(rule, pattern)| rule.judges(kind) && pattern.is_match(sentence))
                 .map(|(rule, _)| rule.advice),
         );
     }
