@@ -1,17 +1,17 @@
-//! Rate limits: what may be done at most once in a period.
+//! Rate limit for one action: at most once in each period.
 
 use std::time::Duration;
 
 use super::time::Instant;
 
-/// When something was done last, and so whether it may be done again.
+/// Time of an action's last execution, to limit its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Throttle {
     last: Option<Instant>,
 }
 
 impl Throttle {
-    /// Whether it may be done now, a `period` or more after the last time; if so it counts as done.
+    /// Returns whether a `period` has passed since the last execution. If so, the action counts as executed.
     #[must_use = "what is allowed counts as done"]
     pub fn allow(&mut self, now: Instant, period: Duration) -> bool {
         let is_open = self.is_open(now, period);
@@ -21,22 +21,22 @@ impl Throttle {
         is_open
     }
 
-    /// Whether it may be done now, a `period` or more after the last time.
+    /// Whether a `period` has passed since the last execution.
     pub fn is_open(&self, now: Instant, period: Duration) -> bool {
         self.last.is_none_or(|last| now.since(last) >= period)
     }
 
-    /// It was done, allowed or not.
+    /// Records an execution, whether it was allowed or not.
     pub fn note(&mut self, now: Instant) {
         self.last = Some(now);
     }
 
-    /// It may be done at once, whenever it was done last.
+    /// Allows the next execution at once.
     pub fn reset(&mut self) {
         self.last = None;
     }
 
-    /// When it was done last, as far as that still holds anything back.
+    /// Returns the time of the last execution since the last reset.
     pub const fn last(&self) -> Option<Instant> {
         self.last
     }

@@ -1,10 +1,10 @@
-//! Datagrams as lines of text, for traces.
+//! Datagrams as one line of text, for traces.
 
 use core::fmt;
 
 use super::{Datagram, Message, Token};
 
-/// How many bytes of a name or of data are shown.
+/// Most bytes of a name or of data that are shown.
 const SHOWN: usize = 24;
 
 impl fmt::Display for Datagram<'_> {
@@ -72,7 +72,7 @@ impl fmt::Display for Datagram<'_> {
     }
 }
 
-/// Tokens, each as `name=data`.
+/// Writes each token as `name=data`.
 fn list<'a>(f: &mut fmt::Formatter<'_>, tokens: impl Iterator<Item = Token<'a>>) -> fmt::Result {
     for (at, token) in tokens.enumerate() {
         let blank = if at == 0 { "" } else { " " };
@@ -81,7 +81,7 @@ fn list<'a>(f: &mut fmt::Formatter<'_>, tokens: impl Iterator<Item = Token<'a>>)
     Ok(())
 }
 
-/// A sequence number: the configuration, and the change within it.
+/// A seq, shown as the configuration and the round.
 struct Seq(i128);
 
 impl fmt::Display for Seq {
@@ -90,7 +90,7 @@ impl fmt::Display for Seq {
     }
 }
 
-/// The first bytes of a name or of data.
+/// The first bytes of a name or of data, as text.
 struct Bytes<'a>(&'a [u8]);
 
 impl fmt::Display for Bytes<'_> {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_shows_its_configuration_and_change_apart() {
+    fn a_state_shows_its_configuration_and_round_separately() {
         let message = Message::State {
             seq: 3 << 32 | 5,
             leader: 1,
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn of_data_the_first_bytes_are_shown_without_the_dots_at_its_end() {
+    fn data_are_cut_and_shown_without_dots_at_the_end() {
         let tokens = [
             Token {
                 name: b"a",

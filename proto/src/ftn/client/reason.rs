@@ -1,40 +1,40 @@
-//! Why a datagram changed nothing.
+//! Reasons for which the client drops a datagram.
 
-/// Why a client dropped a datagram (`docs/ftn.md`, section 3).
+/// Reason why a client dropped a datagram (`docs/ftn.md`, section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// It does not decode.
+    /// The datagram does not decode.
     Malformed,
-    /// Its name is longer than 1 KiB, or its data than 32 KiB.
+    /// The name is longer than 1 KiB, or the data are longer than 32 KiB.
     TooLong,
-    /// Its sender has another list of servers.
+    /// The sender has another list of servers.
     Ssig,
-    /// It is of a type that only servers receive.
+    /// The message is of a type that only servers receive.
     NotForClients,
-    /// It did not come from the listed address of the server that it names.
+    /// The datagram did not come from the listed address of the server that it names.
     NotAServer,
-    /// It is to another session.
+    /// The message is for another session.
     NotForMe,
-    /// The client has no session, and this is no answer to LOGIN.
+    /// The client has no session, and the message is no answer to LOGIN.
     NoSession,
-    /// It is older than what the client knows: a lower configuration, or the number of something that is no
-    /// longer outstanding.
+    /// The message is older than the client's state: it has a lower configuration number, or a msgnum that is no longer
+    /// outstanding.
     Late,
-    /// Another server is responsible for the token, or leads.
+    /// Another server is responsible for the token, or another server leads.
     NotResponsible,
-    /// A REQUEST or a RETURN for the token is outstanding, and will be answered.
+    /// A REQUEST or RETURN for the token is outstanding, and its answer settles the matter.
     Outstanding,
-    /// A configuration of another number of servers, a marker in place of a token, or a grant without the
-    /// fencing number that was asked for.
+    /// The configuration has another number of servers, a token has the empty name, or a grant lacks the fencing
+    /// number.
     Illegal,
-    /// Its sender ends sessions before their renewals are confirmed.
+    /// The sender ends sessions before their renewals are confirmed.
     ShortTimeout,
-    /// A login was answered with the id of a session that this client has had: it never uses that again.
+    /// The answer to LOGIN has the id of a former session of this client, which it never uses again.
     FormerSession,
 }
 
 impl Reason {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Self; 13] = [
         Self::Malformed,
         Self::TooLong,
@@ -51,7 +51,7 @@ impl Reason {
         Self::FormerSession,
     ];
 
-    /// Its name, as counters spell it.
+    /// Returns the reason's name, as counters spell it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",

@@ -1,21 +1,21 @@
-//! An orderly shutdown: the tokens of this server go to those that are responsible without it (`docs/ftn.md`, section 4).
+//! An orderly shutdown: which tokens went to which server (`docs/ftn.md`, section 4).
 
 use std::collections::BTreeSet;
 
 use crate::ftn::RETRY;
-use crate::ftn::server::knowledge::Outgoing;
+use crate::ftn::server::knowledge::Handover;
 use crate::time::Instant;
 
-/// A shutdown that is under way. From its beginning on the server serves no token, so what it hands over is final.
+/// A shutdown in progress. The server serves no token from its start, so handed-over tokens do not change any more.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Leaving {
     until: Instant,
-    /// The configuration for which the tokens go, and the servers that they go to.
-    handover: Option<(u64, Vec<Outgoing>)>,
-    /// The tokens that other servers have taken for that configuration.
+    /// Configuration of the handover, and the tokens that go to each server.
+    handover: Option<(u64, Vec<Handover>)>,
+    /// Tokens that other servers have acknowledged for that configuration.
     taken: BTreeSet<u32>,
-    /// When to say again that the server is DOWN, as the others have all tokens.
-    say: Option<Instant>,
+    /// When to repeat HEARTBEAT with DOWN, after all tokens are handed over.
+    announcement_due: Option<Instant>,
 }
 
 impl Leaving {
@@ -24,77 +24,80 @@ impl Leaving {
             until,
             handover: None,
             taken: BTreeSet::new(),
-            say: None,
+            announcement_due: None,
         }
     }
 
-    /// Whether the server leaves now, with what it has handed over.
+    /// Whether the time for the handover is over.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         self.until <= now
     }
 
-    /// Whether it is decided which tokens go where under a configuration.
-    pub(crate) fn is_for(&self, configuration: u64) -> bool {
+    /// Whether the handover is planned for a configuration.
+    pub(crate) fn is_planned_for(&self, configuration: u64) -> bool {
         let mut handover = self.handover.iter();
         handover.any(|(of, _)| *of == configuration)
     }
 
-    /// Hands over these tokens, for a configuration.
-    pub(crate) fn begin(&mut self, configuration: u64, outgoing: Vec<Outgoing>) {
-        self.handover = Some((configuration, outgoing));
+    /// Starts the handover for a configuration.
+    pub(crate) fn begin(&mut self, configuration: u64, handovers: Vec<Handover>) {
+        self.handover = Some((configuration, handovers));
         self.taken.clear();
-        self.say = None;
+        self.announcement_due = None;
     }
 
-    /// Whether all tokens that were to go for this configuration have gone.
+    /// Whether the handover for a configuration is complete.
     pub(crate) fn has_handed_over(&self, configuration: u64) -> bool {
-        self.is_for(configuration) && self.outgoing().next().is_none()
+        self.is_planned_for(configuration) && self.handovers().next().is_none()
     }
 
-    fn outgoing(&self) -> impl Iterator<Item = &Outgoing> {
-        self.handover.iter().flat_map(|(_, outgoing)| outgoing)
+    fn handovers(&self) -> impl Iterator<Item = &Handover> {
+        self.handover.iter().flat_map(|(_, handovers)| handovers)
     }
 
-    pub(crate) fn outgoing_mut(&mut self) -> impl Iterator<Item = &mut Outgoing> {
-        let outgoing = self.handover.iter_mut();
-        outgoing.flat_map(|(_, outgoing)| outgoing)
+    pub(crate) fn handovers_mut(&mut self) -> impl Iterator<Item = &mut Handover> {
+        let handover = self.handover.iter_mut();
+        handover.flat_map(|(_, handovers)| handovers)
     }
 
-    /// Other servers have these tokens.
-    pub(crate) fn note_taken(&mut self, ids: &[u32]) {
+    /// Records tokens that another server has acknowledged.
+    pub(crate) fn record_taken(&mut self, ids: &[u32]) {
         self.taken.extend(ids);
     }
 
-    /// Whether another server has taken a token for this configuration.
+    /// Whether another server has acknowledged a token for this configuration.
     pub(crate) fn has_taken(&self, configuration: u64, id: u32) -> bool {
-        self.is_for(configuration) && self.taken.contains(&id)
+        self.is_planned_for(configuration) && self.taken.contains(&id)
     }
 
-    /// Says nothing for now. What is under way is begun again.
+    /// Stops until the server is in force again. An incomplete handover then starts from the beginning.
     pub(crate) fn pause(&mut self) {
-        self.say = None;
-        self.handover.take_if(|(_, outgoing)| !outgoing.is_empty());
+        self.announcement_due = None;
+        self.handover
+            .take_if(|(_, handovers)| !handovers.is_empty());
     }
 
-    /// Forgets the servers that have all that goes to them.
+    /// Removes the servers that have acknowledged all their tokens.
     pub(crate) fn drop_finished(&mut self) {
-        if let Some((_, outgoing)) = &mut self.handover {
-            outgoing.retain(|to| !to.is_over());
+        if let Some((_, handovers)) = &mut self.handover {
+            handovers.retain(|to| !to.is_over());
         }
     }
 
-    /// Whether to say now that the server is DOWN. It is said again after RETRY.
-    pub(crate) fn take_say(&mut self, now: Instant) -> bool {
-        let is_due = self.say.is_none_or(|due| due <= now);
+    /// Returns whether to send HEARTBEAT with DOWN now. If so, it is due again after RETRY.
+    pub(crate) fn take_announcement(&mut self, now: Instant) -> bool {
+        let is_due = self.announcement_due.is_none_or(|due| due <= now);
         if is_due {
-            self.say = Some(now + RETRY);
+            self.announcement_due = Some(now + RETRY);
         }
         is_due
     }
 
-    /// When something is to be done.
+    /// Returns when the server has something to do.
     pub(crate) fn due(&self) -> Instant {
-        let parts = self.outgoing().filter_map(Outgoing::due);
-        parts.chain(self.say).fold(self.until, Instant::min)
+        let parts = self.handovers().filter_map(Handover::due);
+        parts
+            .chain(self.announcement_due)
+            .fold(self.until, Instant::min)
     }
 }

@@ -1,4 +1,5 @@
-//! An orderly shutdown: the tokens of this server go to those that are responsible without it (`docs/ftn.md`, section 4).
+//! An orderly shutdown: this server hands its tokens to the servers that are responsible without it (`docs/ftn.md`,
+//! section 4).
 
 use std::time::Duration;
 
@@ -9,31 +10,31 @@ use super::transfer::send_due_parts;
 use crate::ftn::Configuration;
 use crate::ftn::server::Event;
 use crate::ftn::server::group::Role;
-use crate::ftn::server::knowledge::{Leaving, Outgoing};
+use crate::ftn::server::knowledge::{Handover, Leaving};
 use crate::time::Instant;
 
-/// The longest time that a server takes to hand over its tokens before it leaves.
+/// Longest time for the handover before a server leaves.
 pub const LEAVING_MAX: Duration = Duration::from_secs(5);
 
 impl Server {
-    /// Leaves: at once if there is nothing to hand over, or it is told so a second time.
+    /// Starts to leave. Leaves at once if there is nothing to hand over, or at the second command.
     pub(super) fn shut_down(&mut self, now: Instant) {
         if self.leaving.is_some() || self.tokens.len() == 0 || self.servers.len() == 1 {
             return self.depart(now, false);
         }
         self.leaving = Some(Leaving::new(now + LEAVING_MAX));
-        self.go_on_leaving(now);
+        self.continue_leaving(now);
     }
 
-    /// Whether this server leaves, and all its tokens have gone to other servers under the present configuration. Those
-    /// that it keeps for a server which leaves too become its own when that is DOWN: it waits for it.
+    /// Whether this server leaves and has handed over all its tokens under the present configuration. If it keeps
+    /// tokens for another server that leaves, it first waits until they are its own.
     pub fn has_handed_over(&self) -> bool {
         let mut leaving = self.leaving.iter();
         leaving.any(|it| it.has_handed_over(self.view.number())) && self.knowledge.is_at_rest()
     }
 
-    /// Does what is due of a shutdown.
-    pub(super) fn go_on_leaving(&mut self, now: Instant) {
+    /// Continues a shutdown.
+    pub(super) fn continue_leaving(&mut self, now: Instant) {
         let Some(leaving) = &mut self.leaving else {
             return;
         };
@@ -42,7 +43,7 @@ impl Server {
             return self.depart(now, has_handed_over);
         }
         if !self.is_in_force(now) || self.knowledge.sweep().is_some() {
-            // Nobody knows yet which servers are responsible without this one.
+            // The configuration does not say yet which servers are responsible without this one.
             if let Some(leaving) = &mut self.leaving {
                 leaving.pause();
             }
@@ -56,31 +57,31 @@ impl Server {
         }
         self.begin_handover();
         let leaving = self.leaving.iter_mut();
-        for to in leaving.flat_map(Leaving::outgoing_mut) {
+        for to in leaving.flat_map(Leaving::handovers_mut) {
             send_due_parts((&self.servers, &self.tokens, &mut self.out), now, to);
         }
         if self.has_handed_over() {
-            self.say_that_it_leaves(now);
+            self.announce_departure(now);
         }
     }
 
-    /// Looks which tokens go where under the present configuration, if that was not done.
+    /// Plans which token goes to which server under the present configuration, unless that is done.
     fn begin_handover(&mut self) {
         let (Some(leaving), Some(present)) = (&self.leaving, self.view.configuration()) else {
             return;
         };
         let number = present.number();
-        if leaving.is_for(number) {
+        if leaving.is_planned_for(number) {
             return;
         }
         let mut states = present.states().to_vec();
         states[self.index] = ServerState::Down;
         let without = Configuration::new(number, states);
-        let mut outgoing: Vec<Outgoing> = self
+        let mut handovers: Vec<Handover> = self
             .others()
-            .map(|to| Outgoing::of_leaving(to, number))
+            .map(|to| Handover::of_leaving(to, number))
             .collect();
-        for id in 0..self.tokens.end() {
+        for id in 0..self.tokens.id_limit() {
             let Some(token) = self.tokens.get(id) else {
                 continue;
             };
@@ -89,34 +90,35 @@ impl Server {
             if is_own
                 && !self.is_known_by_clients_only(id)
                 && let Some(heir) = heir
-                && let Some(to) = outgoing.iter_mut().find(|it| it.to() == heir)
+                && let Some(to) = handovers.iter_mut().find(|it| it.to() == heir)
             {
-                to.add(id, token.len(), token.holding().count());
+                to.add(id, token.len(), token.holders().count());
             }
         }
-        outgoing.retain(|to| to.tokens() > 0);
+        handovers.retain(|to| to.tokens() > 0);
         if let Some(leaving) = &mut self.leaving {
-            leaving.begin(number, outgoing);
+            leaving.begin(number, handovers);
         }
     }
 
-    /// Those that this server has learned of from clients in a survey: they will say it again.
+    // Clients will claim these tokens again at the next responsible server.
     fn is_known_by_clients_only(&self, id: u32) -> bool {
         let survey = self.knowledge.survey();
         survey.is_some_and(|survey| survey.is_known_by_clients_only(id))
     }
 
-    /// A leader has nobody to tell: the others find out by its silence. A follower waits until the leader has heard it.
-    fn say_that_it_leaves(&mut self, now: Instant) {
+    /// Announces the departure. A leader just stops, because the others notice its silence. A follower repeats
+    /// HEARTBEAT with DOWN until a STATE shows it DOWN.
+    fn announce_departure(&mut self, now: Instant) {
         if matches!(self.role, Role::Leader(_)) {
             return self.depart(now, true);
         }
-        if (self.leaving.as_mut()).is_some_and(|leaving| leaving.take_say(now)) {
-            self.heartbeat(now);
+        if (self.leaving.as_mut()).is_some_and(|leaving| leaving.take_announcement(now)) {
+            self.send_heartbeat(now);
         }
     }
 
-    /// Leaves now.
+    /// Stops the server.
     pub(super) fn depart(&mut self, now: Instant, has_handed_over: bool) {
         let left_behind = if has_handed_over {
             0
@@ -126,20 +128,20 @@ impl Server {
         if has_handed_over {
             self.tokens.clear();
         }
-        self.set_own(ServerState::Down);
-        self.heartbeat(now);
+        self.set_own_state(ServerState::Down);
+        self.send_heartbeat(now);
         self.leaving = None;
         self.has_left = true;
-        self.out.event(Event::ShutDown { left_behind });
+        self.out.report(Event::ShutDown { left_behind });
     }
 
-    /// How many tokens have data that nobody holds and no other server has taken: they are lost with this server.
+    /// Returns how many tokens have data that no client holds and no other server has. They are lost with this server.
     fn left_behind(&self) -> usize {
         let leaving = self.leaving.as_ref();
         let is_taken = |id: &u32| leaving.is_some_and(|it| it.has_taken(self.view.number(), *id));
-        // Clients that hold a token which is kept for another server have its data.
-        let is_held = |id: &u32| self.knowledge.has_left_held(*id);
-        let ids = (0..self.tokens.end()).filter(|id| !is_taken(id) && !is_held(id));
+        // If clients hold a token that is kept for another server, they have its data.
+        let is_held = |id: &u32| self.knowledge.is_held_from_leaving(*id);
+        let ids = (0..self.tokens.id_limit()).filter(|id| !is_taken(id) && !is_held(id));
         let tokens = ids.filter_map(|id| self.tokens.get(id));
         let unheld = tokens.filter(|token| !token.is_held() && !token.data().is_empty());
         unheld.count()

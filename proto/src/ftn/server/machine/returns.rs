@@ -1,4 +1,4 @@
-//! RETURN: new data of a token, its end, or both (`docs/ftn.md`, section 6).
+//! RETURN: an update of a token, the end of a hold, or both (`docs/ftn.md`, section 6).
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use crate::time::Instant;
 
 /// A RETURN of a token.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Returned<'a> {
+pub(super) struct TokenReturn<'a> {
     pub(super) session: i32,
     pub(super) msgnum: i64,
     pub(super) name: &'a [u8],
@@ -19,11 +19,11 @@ pub(super) struct Returned<'a> {
 }
 
 impl Server {
-    pub(super) fn on_return(&mut self, now: Instant, from: SocketAddr, returned: &Returned<'_>) {
-        if !self.may_answer_token(now, from, returned.name) {
+    pub(super) fn on_return(&mut self, now: Instant, from: SocketAddr, returned: &TokenReturn<'_>) {
+        if !self.ensure_served(now, from, returned.name) {
             return;
         }
-        let Returned {
+        let TokenReturn {
             session,
             msgnum,
             data,
@@ -49,14 +49,14 @@ impl Server {
         } else if updates && !holds {
             self.out.counters.updates_refused += 1;
         }
-        if acts && updates && !self.may_grow(id, data.len()) {
+        if acts && updates && !self.make_room_for_data(id, data.len()) {
             return self.drop(from, Reason::Memory);
         }
         if acts && updates {
             self.out.counters.updates += 1;
         }
         if acts && deassigns {
-            self.tell_holding(id, session, Event::TokenReturned);
+            self.report_holding(id, session, Event::TokenReturned);
         }
         if party.is_some() {
             self.tokens.change(now, id, |token| {
@@ -79,7 +79,6 @@ impl Server {
         self.advance(now, id);
     }
 
-    /// Sends CONFIRM to a session.
     pub(super) fn send_confirm(&mut self, session: i32, msgnum: i64) {
         if let Some(known) = self.sessions.get(session) {
             self.out

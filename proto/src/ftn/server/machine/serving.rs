@@ -1,50 +1,48 @@
-//! Which tokens this server may serve, and what a new configuration means for them
-//! (`docs/ftn.md`, section 4).
+//! Which tokens this server may serve, and the effects of a new configuration (`docs/ftn.md`, section 4).
 
 use ring_codec::ftn::ServerState;
 
 use super::Server;
 use crate::ftn::server::Event;
 use crate::ftn::server::group::Role;
-use crate::ftn::server::knowledge::Outgoing;
+use crate::ftn::server::knowledge::Handover;
 use crate::time::Instant;
 
-/// How many tokens a call looks at when a new configuration makes it look at all.
-const SWEEP: u32 = 8_192;
+/// Most tokens that one call of the sweep examines.
+const SWEPT_TOKENS_MAX: u32 = 8_192;
 
-/// Whether the server may answer a REQUEST or RETURN of a token.
+/// Decision whether the server answers a REQUEST or RETURN of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Serves {
-    Yes,
-    /// Another server is responsible.
-    Elsewhere,
-    /// Nobody is to be told anything.
-    NotNow,
+pub(super) enum ServeDecision {
+    Serve,
+    /// Another server is responsible, and the client is told.
+    Redirect,
+    /// The server does not answer.
+    Ignore,
 }
 
 impl Server {
-    /// Whether this server may serve a token: the one place where that is decided.
-    pub(super) fn serves(&self, now: Instant, name: &[u8]) -> Serves {
+    /// Decides whether this server serves a token. No other function decides that.
+    pub(super) fn serve_decision(&self, now: Instant, name: &[u8]) -> ServeDecision {
         let (Some(configuration), Some(_)) = (self.view.configuration(), self.leader()) else {
-            return Serves::NotNow;
+            return ServeDecision::Ignore;
         };
         match self.servers.responsible(name, configuration) {
-            Some(server) if server != self.index => Serves::Elsewhere,
-            Some(_) if self.is_serving(now) && self.knows(name) => Serves::Yes,
-            _ => Serves::NotNow,
+            Some(server) if server != self.index => ServeDecision::Redirect,
+            Some(_) if self.is_serving(now) && self.knows(name) => ServeDecision::Serve,
+            _ => ServeDecision::Ignore,
         }
     }
 
-    /// Whether it may serve tokens at all.
+    /// Whether it may serve any token.
     pub(super) fn is_serving(&self, now: Instant) -> bool {
         self.leaving.is_none()
-            && self.own == ServerState::Ready
+            && self.own_state == ServerState::Ready
             && self.view.state(self.index) == ServerState::Ready
             && self.is_in_force(now)
     }
 
-    /// Whether what it knows of the group holds now: a leader has authority, a follower has had STATE within
-    /// ¾ ST.
+    /// Whether the server is in force: a leader has authority, and a follower has had STATE within ¾ ST.
     pub(super) fn is_in_force(&self, now: Instant) -> bool {
         match &self.role {
             Role::Electing(_) => false,
@@ -55,45 +53,45 @@ impl Server {
         }
     }
 
-    /// Whether it is settled for a token that it is responsible for.
+    /// Whether the server knows a token for which it is responsible.
     pub(super) fn knows(&self, name: &[u8]) -> bool {
-        let Some(settled) = self.knowledge.settled() else {
+        let Some(settled) = self.knowledge.settled_configuration() else {
             return false;
         };
-        // Without a survey nothing was gained.
+        // Without a survey no token is missing: a configuration that adds tokens begins a survey.
         self.knowledge.survey().is_none()
             || self.servers.responsible(name, settled) == Some(self.index)
     }
 
-    /// A new configuration is in force.
+    /// Applies a new configuration.
     pub(super) fn on_configuration(&mut self, now: Instant) {
         self.abort_survey();
-        self.knowledge.stop();
+        self.knowledge.stop_handovers();
         self.grants = 0;
         let Some(configuration) = self.view.configuration().cloned() else {
             return;
         };
-        self.out.event(Event::ConfigurationChanged {
+        self.out.report(Event::ConfigurationChanged {
             configuration: configuration.number(),
             states: configuration.states().into(),
         });
         let shown = configuration.state(self.index);
-        if self.own == ServerState::Down || shown == ServerState::Down {
+        if self.own_state == ServerState::Down || shown == ServerState::Down {
             self.knowledge.settle(None);
             return;
         }
         if shown == ServerState::Booting {
-            self.set_own(ServerState::Booting);
+            self.set_own_state(ServerState::Booting);
             self.knowledge.settle(None);
         }
-        self.knowledge.hand_on(&configuration);
+        self.knowledge.record_handovers(&configuration);
         let booting = (0..self.servers.len())
             .filter(|&server| configuration.state(server) == ServerState::Booting)
             .filter(|&server| server != self.index);
         let number = configuration.number();
-        let outgoing = booting.map(|to| Outgoing::new(to, number)).collect();
-        self.knowledge.hand_over(outgoing);
-        if self.knowledge.gains(&configuration) {
+        let handover = booting.map(|to| Handover::new(to, number)).collect();
+        self.knowledge.start_handovers(handover);
+        if self.knowledge.has_new_tokens(&configuration) {
             self.begin_survey(now, &configuration);
         } else {
             self.knowledge.settle(Some(configuration));
@@ -102,16 +100,16 @@ impl Server {
         self.try_end_survey(now);
     }
 
-    /// Looks at the next tokens for the present configuration: what is another's goes there or is deleted, what
-    /// was another's waits for the survey.
+    /// Examines the next tokens under the present configuration. Tokens of other servers are handed over or deleted.
+    /// Tokens that another server had before wait for the survey.
     pub(super) fn sweep(&mut self, now: Instant) {
         let (Some(next), Some(configuration)) =
             (self.knowledge.sweep(), self.view.configuration().cloned())
         else {
             return;
         };
-        let end = self.tokens.end();
-        let stop = next.saturating_add(SWEEP).min(end);
+        let end = self.tokens.id_limit();
+        let stop = next.saturating_add(SWEPT_TOKENS_MAX).min(end);
         for id in next..stop {
             let Some(token) = self.tokens.get(id) else {
                 continue;
@@ -124,37 +122,38 @@ impl Server {
                     }
                 }
                 Some(server) if configuration.state(server) == ServerState::Booting => {
-                    self.put_aside(now, id);
-                    if let Some(outgoing) = self.knowledge.outgoing_to(server)
+                    self.withhold(now, id);
+                    if let Some(handover) = self.knowledge.handover_to(server)
                         && let Some(token) = self.tokens.get(id)
                     {
-                        outgoing.add(id, token.len(), token.holding().count());
+                        handover.add(id, token.len(), token.holders().count());
                     }
                 }
                 _ => self.tokens.remove(id),
             }
         }
         if stop < end {
-            self.knowledge.go_on(Some(stop));
+            self.knowledge.set_sweep(Some(stop));
             return;
         }
-        self.knowledge.go_on(None);
-        for at in 0..self.knowledge.outgoing().len() {
+        self.knowledge.set_sweep(None);
+        for at in 0..self.knowledge.handovers().len() {
             self.send_parts(now, at);
         }
         self.try_end_survey(now);
     }
 
-    /// Goes on looking.
+    /// Continues the sweep.
     pub(super) fn on_sweep_due(&mut self, now: Instant) {
         if self.knowledge.sweep().is_some() {
             self.sweep(now);
         }
     }
 
-    /// A token is not served for now: it goes nowhere for want of memory, and nobody waits for it.
-    pub(super) fn put_aside(&mut self, now: Instant, id: u32) {
+    /// Stops serving a token: it is not dropped for lack of memory, and no session waits for it.
+    pub(super) fn withhold(&mut self, now: Instant, id: u32) {
         self.tokens.drop_queue(now, id);
-        self.tokens.change(now, id, |token| token.set_aside(true));
+        self.tokens
+            .change(now, id, |token| token.set_withheld(true));
     }
 }

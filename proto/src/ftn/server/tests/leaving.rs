@@ -1,13 +1,13 @@
-//! Section 4, "Leaving": a server that is told to leave hands its tokens over first.
+//! A server that leaves hands its tokens over first (section 4, "Leaving").
 
 use ring_codec::ftn::{Assignment, Flags, Holders, Message};
 
+use super::network::Network;
 use super::rig::*;
-use super::world::World;
 use crate::ftn::Configuration;
 use crate::ftn::server::LEAVING_MAX;
 
-/// Server 2's `t`, with data that nobody holds, at a leader 0 of three READY servers that is to leave.
+/// Returns leader 0 of three READY servers, and the name of a free token with data.
 fn with_free_data() -> (Rig, String) {
     let mut rig = Rig::leader_of(3, 2);
     rig.begin(1);
@@ -17,8 +17,8 @@ fn with_free_data() -> (Rig, String) {
     (rig, name)
 }
 
-/// The server that is responsible for a token without server 0.
-fn heir(name: &str) -> usize {
+/// Returns the server that is responsible for a token without server 0.
+fn next_server(name: &str) -> usize {
     let without = Configuration::new(1, vec![D, R, R]);
     servers(3).responsible(name.as_bytes(), &without).unwrap()
 }
@@ -31,7 +31,7 @@ fn left_behind(rig: &Rig) -> Option<usize> {
 }
 
 #[test]
-fn data_that_nobody_holds_go_to_the_heir_before_the_server_leaves() {
+fn data_that_no_client_holds_go_to_the_next_server_before_a_server_leaves() {
     let (mut rig, name) = with_free_data();
     let said = only(&rig.command(Command::ShutDown), "TRANSFER");
     let c = rig.snapshot().configuration.cast_signed();
@@ -44,13 +44,13 @@ fn data_that_nobody_holds_go_to_the_heir_before_the_server_leaves() {
     assert_eq!(
         rig.request(1, 3, &name, X),
         NONE,
-        "it serves nothing any more"
+        "a leaving server serves nothing"
     );
     // The part is repeated until it is acknowledged.
     assert_eq!(only(&rig.pass(RETRY), "TRANSFER").len(), 1);
-    let heir = if said[0].ends_with("s1") { 1 } else { 2 };
-    rig.hear(
-        heir,
+    let next = if said[0].ends_with("s1") { 1 } else { 2 };
+    rig.deliver(
+        next,
         Message::Transferred {
             msgnum: -c,
             part: 0,
@@ -61,7 +61,7 @@ fn data_that_nobody_holds_go_to_the_heir_before_the_server_leaves() {
 }
 
 #[test]
-fn it_leaves_in_time_if_nobody_takes_its_tokens_and_says_what_is_lost() {
+fn a_server_leaves_after_5_s_and_reports_tokens_that_no_server_has_taken() {
     let (mut rig, _) = with_free_data();
     rig.command(Command::ShutDown);
     for _ in 0..4 {
@@ -77,7 +77,7 @@ fn it_leaves_in_time_if_nobody_takes_its_tokens_and_says_what_is_lost() {
 }
 
 #[test]
-fn the_last_server_has_nobody_to_wait_for_and_says_what_is_lost() {
+fn the_last_server_leaves_at_once_and_reports_lost_tokens() {
     let (mut rig, _) = with_free_data();
     rig.pass(ST);
     assert_eq!(states(rig.snapshot().states), "RDD");
@@ -87,17 +87,17 @@ fn the_last_server_has_nobody_to_wait_for_and_says_what_is_lost() {
 }
 
 #[test]
-fn a_second_command_ends_it_at_once() {
+fn a_second_command_makes_a_server_leave_at_once() {
     let (mut rig, _) = with_free_data();
     rig.command(Command::ShutDown);
     rig.command(Command::ShutDown);
     assert!(rig.server.is_finished());
 }
 
-/// What was handed over is for the configuration in which its server is DOWN. Another one makes it worthless.
+/// Handed-over tokens count only in a configuration in which their former server is DOWN.
 #[test]
-fn an_heir_keeps_what_it_was_left_until_a_configuration_says_whose_it_is() {
-    let name = gained(0);
+fn tokens_of_a_leaving_server_are_kept_until_a_configuration_assigns_them() {
+    let name = inherited_name(0);
     for (states, kept) in [([R, R, D], true), ([R, R, R], false)] {
         let mut rig = Rig::follower(1);
         let assignments = [Assignment {
@@ -110,14 +110,18 @@ fn an_heir_keeps_what_it_was_left_until_a_configuration_says_whose_it_is() {
             parts: 1,
             assignments: assignments[..].into(),
         };
-        assert_eq!(rig.hear(2, left(6)), NONE, "of an earlier configuration");
         assert_eq!(
-            rig.hear(0, left(9)),
+            rig.deliver(2, left(6)),
+            NONE,
+            "the configuration is an earlier one"
+        );
+        assert_eq!(
+            rig.deliver(0, left(9)),
             ["TRANSFERRED -9 0 to s0"],
-            "it was not server 0's"
+            "the token is not server 0's"
         );
         assert_eq!(rig.snapshot().tokens, 0);
-        assert_eq!(rig.hear(2, left(9)), ["TRANSFERRED -9 0 to s2"]);
+        assert_eq!(rig.deliver(2, left(9)), ["TRANSFERRED -9 0 to s2"]);
         assert_eq!(rig.snapshot().tokens, 1);
         rig.state(12, 1, &states, 1);
         rig.catalog(1, 12, (0, 1), 10, &[]);
@@ -131,9 +135,8 @@ fn an_heir_keeps_what_it_was_left_until_a_configuration_says_whose_it_is() {
     }
 }
 
-/// What the heir had no room for was acknowledged all the same, and lost without a word. And the heir's own data went for it.
 #[test]
-fn an_heir_without_room_acknowledges_nothing_and_keeps_its_own_data() {
+fn a_server_without_memory_acknowledges_no_tokens_and_keeps_its_own_data() {
     let max_memory = 64 << 10;
     let mut rig = Rig::follower_with(
         1,
@@ -145,7 +148,7 @@ fn an_heir_without_room_acknowledges_nothing_and_keeps_its_own_data() {
     let own = name_of(1, &[R; 3], 0);
     let data = "d".repeat(20_000);
     rig.request(1, 1, &own, X);
-    rig.say(
+    rig.send(
         1,
         Message::Return {
             msgnum: 2,
@@ -155,7 +158,7 @@ fn an_heir_without_room_acknowledges_nothing_and_keeps_its_own_data() {
     );
     let mut acknowledged = 0;
     for nth in 0..12 {
-        let name = gained(nth);
+        let name = inherited_name(nth);
         let assignments = [Assignment {
             token: token(&name, &data),
             holders: Holders::Nobody,
@@ -166,9 +169,9 @@ fn an_heir_without_room_acknowledges_nothing_and_keeps_its_own_data() {
             parts: 12,
             assignments: assignments[..].into(),
         };
-        let said = rig.hear(2, left);
-        // One that it has taken it acknowledges again.
-        assert_eq!(rig.hear(2, left), said);
+        let said = rig.deliver(2, left);
+        // A part that it has taken is acknowledged again.
+        assert_eq!(rig.deliver(2, left), said);
         acknowledged += said.len();
         assert_eq!(rig.snapshot().tokens, 1 + acknowledged);
     }
@@ -178,31 +181,33 @@ fn an_heir_without_room_acknowledges_nothing_and_keeps_its_own_data() {
     assert_eq!(granted, [format!("GRANT 3 {own}={data} to k1")]);
 }
 
-/// Only what no other server has taken is counted as lost.
 #[test]
-fn it_counts_what_was_left_behind_and_not_what_was_taken() {
+fn tokens_that_another_server_has_taken_do_not_count_as_left_behind() {
     let (mut rig, first) = with_free_data();
     let second = (1..100)
         .map(|nth| name_of(0, &[R; 3], nth))
-        .find(|name| heir(name) != heir(&first))
+        .find(|name| next_server(name) != next_server(&first))
         .unwrap();
     rig.request(1, 3, &second, X);
     rig.update_and_deassign(1, 4, &second, "w");
     rig.command(Command::ShutDown);
     let c = rig.snapshot().configuration.cast_signed();
     let part = 0;
-    rig.hear(heir(&first), Message::Transferred { msgnum: -c, part });
+    rig.deliver(
+        next_server(&first),
+        Message::Transferred { msgnum: -c, part },
+    );
     rig.command(Command::ShutDown);
     assert_eq!(left_behind(&rig), Some(1));
 }
 
-/// S2 is BOOTING and leaves: S1 hands t to it, it hands t back, and its acknowledgement comes last. S1 deleted t.
+/// S2 is BOOTING and leaves. S1 hands t to it, S2 hands t back, and its acknowledgement arrives last.
 #[test]
-fn what_a_leaving_server_hands_back_is_not_deleted_when_it_acknowledges_it() {
+fn a_token_that_was_handed_back_is_not_deleted_when_it_is_acknowledged() {
     let mut rig = Rig::follower_with(1, options());
     rig.state(12, 1, &[R, R, D], 1);
     rig.catalog(1, 12, (0, 1), 10, &[]);
-    let name = gained(0);
+    let name = inherited_name(0);
     rig.request(1, 11, &name, X);
     rig.update_and_deassign(1, 12, &name, "v");
     let said = only(&rig.state(15, 1, &[R, R, B], 1), "TRANSFER");
@@ -217,9 +222,9 @@ fn what_a_leaving_server_hands_back_is_not_deleted_when_it_acknowledges_it() {
         parts: 1,
         assignments: assignments[..].into(),
     };
-    assert_eq!(rig.hear(2, back), ["TRANSFERRED -15 0 to s2"]);
+    assert_eq!(rig.deliver(2, back), ["TRANSFERRED -15 0 to s2"]);
     let (msgnum, part) = (15, 0);
-    rig.hear(2, Message::Transferred { msgnum, part });
+    rig.deliver(2, Message::Transferred { msgnum, part });
     rig.state(18, 1, &[R, R, D], 1);
     rig.catalog(1, 18, (0, 1), 20, &[]);
     assert_eq!(
@@ -228,7 +233,6 @@ fn what_a_leaving_server_hands_back_is_not_deleted_when_it_acknowledges_it() {
     );
 }
 
-/// It would leave with them.
 #[test]
 fn a_server_that_leaves_takes_no_tokens() {
     let mut rig = Rig::start(3, 1, options(), Durable::default());
@@ -239,19 +243,18 @@ fn a_server_that_leaves_takes_no_tokens() {
     rig.command(Command::ShutDown);
     assert_eq!(only(&rig.transfer(0, 6, (1, 2), &[]), "TRANSFERRED"), NONE);
     assert_eq!(only(&rig.transfer(2, 6, (0, 1), &[]), "TRANSFERRED"), NONE);
-    // Nor those of another one that leaves.
+    // It does not take tokens of another server that leaves either.
     let left = Message::Transfer {
         msgnum: -6,
         part: 0,
         parts: 1,
         assignments: [][..].into(),
     };
-    assert_eq!(only(&rig.hear(2, left), "TRANSFERRED"), NONE);
+    assert_eq!(only(&rig.deliver(2, left), "TRANSFERRED"), NONE);
 }
 
-/// DOWN from a server that has handed its tokens over under an earlier configuration comes too early.
 #[test]
-fn a_leader_heeds_down_only_under_the_present_configuration() {
+fn down_counts_only_under_the_present_configuration() {
     let mut rig = Rig::leader_of(3, 2);
     let earlier = rig.snapshot().seq;
     rig.heartbeat(2, earlier, D);
@@ -263,43 +266,43 @@ fn a_leader_heeds_down_only_under_the_present_configuration() {
     assert_eq!(states(rig.snapshot().states), "RDD");
 }
 
-/// Servers are stopped one after the other, as for an upgrade, each with data that no client holds.
+/// Each server is stopped in turn, as for an upgrade, and has data that no client holds.
 #[test]
 fn confirmed_data_survive_the_planned_stop_of_each_server_in_turn() {
     for quorum in [1, majority(3)] {
-        let mut world = World::ready(
+        let mut network = Network::ready(
             3,
             Options {
                 quorum,
                 ..options()
             },
         );
-        world.add(1);
+        network.add(1);
         let names: Vec<String> = (0..3)
             .flat_map(|server| (0..3).map(move |nth| name_of(server, &[R; 3], nth)))
             .collect();
-        world.pass_until(2 * HB, |world| world.clients[&1].confirmed.is_some());
+        network.pass_until(2 * HB, |network| network.clients[&1].confirmed.is_some());
         for name in &names {
-            world.want(1, name, X);
-            world.pass_until(HB, |world| world.holds(1, name));
-            world.give_back(1, name, Some(name));
-            world.pass_until(HB, |world| world.clients[&1].returns.is_empty());
+            network.want(1, name, X);
+            network.pass_until(HB, |network| network.holds(1, name));
+            network.give_back(1, name, Some(name));
+            network.pass_until(HB, |network| network.clients[&1].returns.is_empty());
         }
         for stopped in [2, 0, 1] {
-            world.stop(stopped);
-            world.pass_until(LEAVING_MAX, |world| world.has_left(stopped));
-            world.crash(stopped);
-            world.pass(3 * ST);
+            network.stop(stopped);
+            network.pass_until(LEAVING_MAX, |network| network.has_left(stopped));
+            network.crash(stopped);
+            network.pass(3 * ST);
             for name in &names {
-                world.want(1, name, X);
-                world.pass_until(ST, |world| world.holds(1, name));
-                assert_eq!(world.clients[&1].held[name].1, *name, "without {stopped}");
-                world.give_back(1, name, None);
-                world.pass_until(HB, |world| world.clients[&1].returns.is_empty());
+                network.want(1, name, X);
+                network.pass_until(ST, |network| network.holds(1, name));
+                assert_eq!(network.clients[&1].held[name].1, *name, "without {stopped}");
+                network.give_back(1, name, None);
+                network.pass_until(HB, |network| network.clients[&1].returns.is_empty());
             }
-            world.start(stopped);
-            world.pass_until(4 * ST, |world| {
-                world.snapshots().all(|s| states(s.states) == "RRR")
+            network.start(stopped);
+            network.pass_until(4 * ST, |network| {
+                network.snapshots().all(|s| states(s.states) == "RRR")
             });
         }
     }

@@ -1,23 +1,23 @@
-//! Updating a token, giving it back, and the confirmation of that (`docs/ftn.md`, section 6).
+//! Updates and returns of tokens, and their confirmations (`docs/ftn.md`, section 6).
 
 use std::mem;
 
-use super::holding::{Held, Leaving, Token, Update};
+use super::holding::{HeldToken, ReturningToken, TokenState, Update};
 use super::outbox::Context;
-use super::outstanding::Which;
-use super::tokens::{LeavingAs, Tokens};
+use super::outstanding_messages::MessageKind;
+use super::tokens::{ReturnPlan, Tokens};
 use super::{Event, Reason, Refusal};
 use crate::ftn::Configuration;
 
 impl Tokens {
-    /// The program sets a held token's data.
+    /// Sets the data of a held token for the program.
     pub(super) fn update(
         &mut self,
         context: &mut Context<'_>,
         name: &[u8],
         data: Box<[u8]>,
     ) -> Result<(), Refusal> {
-        let held = self.held(name)?;
+        let held = self.held_token(name)?;
         let may_send = held.request.is_none() || held.awaits_upgrade();
         match &mut held.update {
             Some(update) if update.number.is_some() => update.then_data = Some(data),
@@ -32,9 +32,9 @@ impl Tokens {
         Ok(())
     }
 
-    /// Sends the update of a held token that was not sent yet.
+    /// Sends the update of a held token if it waits to be sent.
     pub(super) fn start_update(&mut self, context: &mut Context<'_>, name: &[u8]) {
-        let Some(Token::Held(held)) = self.known.get_mut(name) else {
+        let Some(TokenState::Held(held)) = self.by_name.get_mut(name) else {
             return;
         };
         if let Some(update) = &mut held.update
@@ -42,47 +42,47 @@ impl Tokens {
         {
             let number = context.numbers.take();
             update.number = Some(number);
-            self.outstanding.begin(number, name.into(), Which::Return);
+            self.outstanding
+                .begin(number, name.into(), MessageKind::Return);
         }
     }
 
-    /// The program gives a held token back, perhaps with new data.
+    /// Gives a held token back for the program, perhaps with new data.
     pub(super) fn release(
         &mut self,
         context: &mut Context<'_>,
         name: &[u8],
         data: Option<Box<[u8]>>,
     ) -> Result<(), Refusal> {
-        let held = self.held(name)?;
+        let held = self.held_token(name)?;
         let mut data = data;
         if let Some(update) = &mut held.update {
             if update.number.is_some() {
                 update.then_data = data.or(update.then_data.take());
-                update.then_leave = true;
+                update.then_return = true;
                 update.then_request = None;
                 return Ok(());
             }
             data = data.or(Some(mem::take(&mut update.data)));
         }
-        let leaving = LeavingAs {
+        let returning = ReturnPlan {
             held: Some(held.hold.clone()),
             update: data,
-            ..LeavingAs::not_held(true)
+            ..ReturnPlan::not_held(true)
         };
-        self.leave(context, name, leaving);
+        self.start_return(context, name, returning);
         Ok(())
     }
 
-    /// A token that is held and not to be given back.
-    fn held(&mut self, name: &[u8]) -> Result<&mut Held, Refusal> {
-        match self.known.get_mut(name) {
-            Some(Token::Held(held)) if !held.is_to_leave() => Ok(held),
+    fn held_token(&mut self, name: &[u8]) -> Result<&mut HeldToken, Refusal> {
+        match self.by_name.get_mut(name) {
+            Some(TokenState::Held(held)) if !held.is_to_return() => Ok(held),
             _ => Err(Refusal::NotHeld),
         }
     }
 
-    /// CONFIRM(m) from a server.
-    pub(super) fn confirmed(
+    /// Handles CONFIRM(m) of a RETURN.
+    pub(super) fn on_confirm(
         &mut self,
         context: &mut Context<'_>,
         configuration: &Configuration,
@@ -91,7 +91,7 @@ impl Tokens {
     ) -> Result<(), Reason> {
         let entry = self.outstanding.get(msgnum);
         let name = match entry {
-            Some(entry) if entry.which == Which::Return => &entry.name,
+            Some(entry) if entry.kind == MessageKind::Return => &entry.name,
             _ => return Err(Reason::Late),
         };
         let servers = &context.options.servers;
@@ -101,36 +101,43 @@ impl Tokens {
         let Some(name) = self.outstanding.end(msgnum).map(|entry| entry.name) else {
             return Err(Reason::Late);
         };
-        match self.known.remove(&name) {
-            Some(Token::Held(held)) => self.updated(context, name, held),
-            Some(Token::Leaving(leaving)) => self.returned(context, name, &leaving),
-            Some(Token::Awaited(_)) | None => {}
+        match self.by_name.remove(&name) {
+            Some(TokenState::Held(held)) => self.on_update_confirmed(context, name, held),
+            Some(TokenState::Returning(returning)) => {
+                self.on_return_confirmed(context, name, &returning)
+            }
+            Some(TokenState::Awaited(_)) | None => {}
         }
         Ok(())
     }
 
-    /// A RETURN with UPDATE is confirmed; what has waited for that is done now.
-    fn updated(&mut self, context: &mut Context<'_>, name: Box<[u8]>, mut held: Held) {
+    /// Handles the confirmation of a RETURN with UPDATE, and starts the command that waited for it.
+    fn on_update_confirmed(
+        &mut self,
+        context: &mut Context<'_>,
+        name: Box<[u8]>,
+        mut held: HeldToken,
+    ) {
         let Some(update) = held.update.take() else {
-            self.known.insert(name, Token::Held(held));
+            self.by_name.insert(name, TokenState::Held(held));
             return;
         };
         held.hold.data = update.data;
-        held.hold.updated = true;
-        context.tell(Event::Updated { name: name.clone() });
-        if update.then_leave {
-            let leaving = LeavingAs {
+        held.hold.is_updated = true;
+        context.report(Event::Updated { name: name.clone() });
+        if update.then_return {
+            let returning = ReturnPlan {
                 held: Some(held.hold.clone()),
                 update: update.then_data,
-                asked: true,
+                is_requested: true,
                 then_request: update.then_request,
             };
-            self.known.insert(name.clone(), Token::Held(held));
-            self.leave(context, &name, leaving);
+            self.by_name.insert(name.clone(), TokenState::Held(held));
+            self.start_return(context, &name, returning);
             return;
         }
         if let Some(data) = update.then_data {
-            let number = self.start(context, &name, Which::Return);
+            let number = self.start(context, &name, MessageKind::Return);
             held.update = Some(Update {
                 then_request: update.then_request,
                 ..Update::new(Some(number), data)
@@ -138,22 +145,27 @@ impl Tokens {
         } else if let Some(want) = update.then_request {
             held.ask(self.start_request(context, &name, want));
         }
-        self.known.insert(name, Token::Held(held));
+        self.by_name.insert(name, TokenState::Held(held));
     }
 
-    /// A RETURN with DEASSIGN is confirmed: only now the token may be requested again.
-    fn returned(&mut self, context: &mut Context<'_>, name: Box<[u8]>, leaving: &Leaving) {
-        if leaving.update.is_some() {
-            context.tell(Event::Updated { name: name.clone() });
+    /// Handles the confirmation of a RETURN with DEASSIGN. Only now may the client request the token again.
+    fn on_return_confirmed(
+        &mut self,
+        context: &mut Context<'_>,
+        name: Box<[u8]>,
+        returning: &ReturningToken,
+    ) {
+        if returning.update.is_some() {
+            context.report(Event::Updated { name: name.clone() });
         }
-        if leaving.held.is_some() {
-            context.tell(Event::Returned { name: name.clone() });
-        } else if leaving.asked {
-            context.tell(Event::Cancelled { name: name.clone() });
+        if returning.held.is_some() {
+            context.report(Event::Returned { name: name.clone() });
+        } else if returning.is_requested {
+            context.report(Event::Cancelled { name: name.clone() });
         }
-        if let Some(want) = leaving.then_request {
+        if let Some(want) = returning.then_request {
             let request = self.start_request(context, &name, want);
-            self.known.insert(name, Token::Awaited(request));
+            self.by_name.insert(name, TokenState::Awaited(request));
         }
     }
 }
