@@ -9,7 +9,7 @@
 //!
 //! 1. [`Machine::poll_durable`]: store the value before anything that is polled after it leaves the process. Report the
 //!    result with [`Machine::handle_stored`] before the next poll.
-//! 2. [`Machine::poll_transmit`]: try to send the message, then report the result with [`Machine::handle_sent`]. That
+//! 2. [`Machine::poll_transmit`]: try to send the message, then report the result with [`Machine::handle_sent`]. The
 //!    call can make more output of 1 and 2 available.
 //! 3. [`Machine::poll_stream`]: apply the operation. Call [`Machine::poll_write`] while the connection takes bytes.
 //!    Report events of the connection with [`Machine::handle_stream`], an input like any other.
@@ -28,7 +28,7 @@
 //! learns that its process was stalled. Events of connections always come with the present time.
 //!
 //! A call at the wrong time is harmless: a timeout that is not due, a message while the link is down, or a time before
-//! an earlier one. In the last case the machine's clock stands still.
+//! an earlier one. In the last case the machine's clock does not move.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

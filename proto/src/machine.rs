@@ -133,7 +133,7 @@ pub trait Machine {
 
     /// Returns the value to store before the next message leaves.
     fn poll_durable(&mut self) -> Option<Self::Durable>;
-    /// Encodes the next message into `buf`, which has room for the protocol's longest message.
+    /// Encodes the next message into `buf`, which holds at least the protocol's longest message.
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<Self::Peer>>;
     /// Returns the next operation on a connection. `vacant` is the id of the next connection to open, or `None` if no
     /// more can be open.

@@ -1,7 +1,7 @@
 //! PART, type 41, from a server or a client: a piece of a message that is too long for one datagram (not in the
 //! document).
 //!
-//! The pieces of one message, in order, are its datagram. That datagram is never itself a PART.
+//! The pieces of one message, in order, are its datagram. A PART is never sent in parts.
 //!
 //! ```text
 //!   content  long    number of the message at the sender, the same in all its parts

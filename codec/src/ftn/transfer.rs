@@ -1,6 +1,6 @@
 //! TRANSFER, type 34, between servers: tokens for which the recipient is responsible from now on (not in the document).
 //!
-//! The sender does not serve these tokens any more. A transfer without tokens has one part without assignments. The
+//! The sender no longer serves these tokens. A transfer without tokens has one part without assignments. The
 //! sender repeats each part until it is acknowledged.
 //!
 //! ```text

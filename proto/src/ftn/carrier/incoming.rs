@@ -141,6 +141,7 @@ impl PeerMessages {
         longest: usize,
     ) -> PartOutcome {
         let number = piece.content;
+        // The last PARTED was lost, and the sender repeats parts of a complete message.
         if self.complete_numbers.contains(&number) {
             return PartOutcome::Stored;
         }
@@ -149,6 +150,7 @@ impl PeerMessages {
             .iter()
             .position(|it| it.number == number);
         let place = known.unwrap_or_else(|| {
+            // A peer sends its messages one after the other, so the older of two is given up.
             if self.partial_messages.len() == PARTIAL_MESSAGES_MAX {
                 self.partial_messages.pop_front();
             }
@@ -162,12 +164,14 @@ impl PeerMessages {
             self.partial_messages.len() - 1
         });
         let partial = &mut self.partial_messages[place];
+        // A STATE dates from its first part, because its leader's lease may have begun then.
         partial.arrived = partial.arrived.min(arrived);
         if partial.parts != parts {
             return PartOutcome::Refused;
         }
         if !partial.received.contains_key(&part) {
             partial.bytes += piece.bytes.len() + PART_BYTES_EXTRA;
+            // Arrived bytes are checked, because the announced number of parts may be false.
             if partial.bytes > longest + parts.min(longest) * PART_BYTES_EXTRA {
                 self.partial_messages.remove(place);
                 return PartOutcome::Refused;

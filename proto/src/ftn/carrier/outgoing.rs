@@ -104,11 +104,13 @@ impl PartSender {
     /// A STATE replaces a STATE that waits, because it contains everything that the other did.
     pub fn send(&mut self, now: Instant, to: SocketAddr, kind: Kind, bytes: &[u8]) -> Vec<Part> {
         let count = bytes.len().div_ceil(PART);
+        // The receiver would refuse the message.
         if count > PARTS_MAX {
             return Vec::new();
         }
         let next = &mut self.next;
         self.peers.change(now, to, |queue| {
+            // Equal bytes are a repetition. The message keeps its number, so parts that have arrived still count.
             let known = queue.iter().position(|it| *it.bytes == *bytes);
             if known.is_none() {
                 let replaced = queue.iter().skip(1).position(|it| it.kind == kind);
@@ -127,11 +129,14 @@ impl PartSender {
                     *next += 1;
                 }
             }
+            // A peer that no longer answers must not keep later messages waiting.
             let is_stuck = queue.len() > 1 && queue[0].is_stalled(now);
             if is_stuck {
                 queue.pop_front();
             }
             let is_only = queue.len() == 1;
+            // A message that joins the queue usually sends nothing, because the first one is under way. If a whole
+            // window of that one was lost, no PARTED continues it, so it is repeated after RETRY.
             let first = queue.front_mut().filter(|first| {
                 let is_state = kind == Kind::State && first.kind == kind;
                 let is_late = now.since(first.progress) >= RETRY;
@@ -151,6 +156,7 @@ impl PartSender {
         number: i64,
         came: &[u8],
     ) -> Vec<Part> {
+        // A PARTED from a stranger must not add a peer to the table.
         if self.peers.get(from).is_none() {
             return Vec::new();
         }
@@ -167,6 +173,7 @@ impl PartSender {
                         // A peer can forget a part: memory is bounded there too.
                         *has = bit;
                     }
+                    // One part per answer keeps WINDOW parts on their way.
                     content.take(1)
                 }
                 Some(content) if content.number == number => {

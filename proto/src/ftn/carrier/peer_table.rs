@@ -27,7 +27,7 @@ struct PeerEntry<T> {
     changed: Instant,
     /// `None`: no message is under way.
     activity: Option<Activity>,
-    /// When a message was last completed or began anew.
+    /// When the last message was completed, or shrank because another one replaced it.
     completed: Option<Instant>,
     bytes: usize,
     value: T,
@@ -94,6 +94,7 @@ impl<T: Default> PeerTable<T> {
         let (memory, result) = change(&mut value);
         if memory.bytes > 0 {
             let bytes = memory.bytes + PEER_BYTES;
+            // Less memory than before means that a message was completed. Growth continues the same activity.
             let goes_on = activity.filter(|_| before <= bytes);
             let completed = if activity.is_some() && goes_on.is_none() {
                 Some(now)

@@ -26,6 +26,15 @@ fn message(len: usize, fill: u8) -> Vec<u8> {
         .collect()
 }
 
+fn received(content: i64, part: i32, parts: i32, bytes: &[u8]) -> ReceivedPart<'_> {
+    ReceivedPart {
+        content,
+        part,
+        parts,
+        bytes,
+    }
+}
+
 /// Carries a part to the receiver and its answer back. Returns the next parts, and the message if it is complete.
 fn carry(
     outgoing: &mut PartSender,
@@ -41,12 +50,7 @@ fn carry(
     else {
         return (Vec::new(), None);
     };
-    let piece = ReceivedPart {
-        content,
-        part,
-        parts,
-        bytes,
-    };
+    let piece = received(content, part, parts, bytes);
     let took = incoming.take(at(0), at(0), peer(2), piece, PARTS_MAX * PART);
     let came = incoming.arrived_parts(peer(2), content).unwrap();
     let next = outgoing.on_parted(at(0), peer(1), content, &came);
@@ -127,7 +131,7 @@ fn messages_to_a_peer_follow_each_other_and_a_stuck_one_is_dropped() {
     assert_eq!(none, []);
     let (next, whole) = carry(&mut outgoing, &mut incoming, parts[1]);
     assert_eq!((next.len(), whole), (2, Some(first.clone())));
-    // The peer does not answer any more.
+    // The peer no longer answers.
     assert_eq!(outgoing.send(at(0), peer(1), Kind::Grant, &first), []);
     let later = at(0) + RETRY_MAX;
     let next = outgoing.send(later, peer(1), Kind::Grant, &first);
@@ -158,11 +162,13 @@ fn repeated_parts_make_no_second_message() {
     let (mut outgoing, mut incoming) = (PartSender::default(), PartReceiver::default());
     let sent = message(2 * PART, 1);
     let parts = outgoing.send(at(0), peer(1), Kind::Return, &sent);
-    let piece = |part: usize| ReceivedPart {
-        content: parts[0].content,
-        part: i32::try_from(part).unwrap(),
-        parts: 2,
-        bytes: &sent[part * PART..(part + 1) * PART],
+    let piece = |part: usize| {
+        received(
+            parts[0].content,
+            i32::try_from(part).unwrap(),
+            2,
+            &sent[part * PART..(part + 1) * PART],
+        )
     };
     let mut take = |part| incoming.take(at(0), at(0), peer(2), piece(part), MESSAGE_MAX);
     assert_eq!(take(1), PartOutcome::Stored);
@@ -181,12 +187,7 @@ fn repeated_parts_make_no_second_message() {
 fn invalid_parts_are_refused_and_take_no_memory() {
     let mut incoming = PartReceiver::default();
     let mut take = |part, parts, bytes: &[u8]| {
-        let piece = ReceivedPart {
-            content: 7,
-            part,
-            parts,
-            bytes,
-        };
+        let piece = received(7, part, parts, bytes);
         incoming.take(at(0), at(0), peer(2), piece, MESSAGE_MAX)
     };
     let too_many = i32::try_from(PARTS_MAX).unwrap() + 1;
@@ -219,12 +220,7 @@ fn memory_of_received_parts_is_bounded_over_all_peers() {
     let bytes = [0; PART];
     let attack = |incoming: &mut PartReceiver, now, round: i32| {
         for port in 1..2_000 {
-            let piece = ReceivedPart {
-                content: 7,
-                part: round,
-                parts: 32,
-                bytes: &bytes,
-            };
+            let piece = received(7, round, 32, &bytes);
             incoming.take(now, now, peer(port), piece, MESSAGE_MAX);
             assert!(incoming.bytes() <= TOTAL_MAX + MESSAGE_MAX);
         }
@@ -235,12 +231,7 @@ fn memory_of_received_parts_is_bounded_over_all_peers() {
     assert!(incoming.bytes() > TOTAL_MAX / 2);
     // A new peer waits until the others have had their time, although they continue.
     let mut is_heard = |now| {
-        let halves = [0, 1].map(|part| ReceivedPart {
-            content: 8,
-            part,
-            parts: 2,
-            bytes: &[1; PART],
-        });
+        let halves = [0, 1].map(|part| received(8, part, 2, &[1; PART]));
         let mut takes = |piece| incoming.take(now, now, peer(5_001), piece, MESSAGE_MAX);
         let is_whole = halves
             .map(&mut takes)
@@ -253,12 +244,7 @@ fn memory_of_received_parts_is_bounded_over_all_peers() {
     let turns = (1..20).find(|&turns| is_heard(at(0) + turns * often));
     assert_eq!(turns, Some(8), "{ACTIVITY_MAX:?}");
     // After a silence the attack has left no memory in use.
-    let piece = ReceivedPart {
-        content: 9,
-        part: 0,
-        parts: 2,
-        bytes: b"x",
-    };
+    let piece = received(9, 0, 2, b"x");
     incoming.take(
         at(0) + Duration::from_secs(20),
         at(0),
@@ -282,13 +268,9 @@ fn simultaneous_messages_do_not_evict_each_other() {
                 if !missing.contains(&part) {
                     continue;
                 }
-                let piece = ReceivedPart {
-                    // The first peer always has another message, and sends it before the others.
-                    content: if port == 1 { content } else { 1 },
-                    part,
-                    parts: 10,
-                    bytes: &[0; PART],
-                };
+                // The first peer always has another message, and sends it before the others.
+                let number = if port == 1 { content } else { 1 };
+                let piece = received(number, part, 10, &[0; PART]);
                 let took = incoming.take(now, now, peer(port), piece, MESSAGE_MAX);
                 if matches!(took, PartOutcome::Complete { .. }) && port == 1 {
                     content += 1;

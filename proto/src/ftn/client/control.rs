@@ -65,6 +65,7 @@ impl Client {
         let is_name = (1..=MAX_NAME).contains(&name.len());
         let fits = data.as_ref().is_none_or(|data| data.len() <= MAX_DATA);
         let outcome = match phase {
+            // On the wire the empty name marks renewals and listings, so no token can have it.
             _ if !is_name => Err(Refusal::Name),
             _ if !fits => Err(Refusal::Data),
             Phase::Session(session) if session.is_live() => {

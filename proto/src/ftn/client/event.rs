@@ -64,7 +64,7 @@ pub enum Event {
         name: Box<[u8]>,
     },
     /// The client gave a shared token back while it awaited an upgrade, because another client waits as well. It does
-    /// not hold the token any more, and requests it again.
+    /// no longer hold the token, and requests it again.
     UpgradeRevoked {
         /// Name of the token.
         name: Box<[u8]>,

@@ -47,6 +47,7 @@ impl Client {
         }
         // Cannot fail: it is the index of a listed address.
         let server = usize::try_from(header.from).map_err(|_| Reason::NotAServer)?;
+        // Before the check below, because a longer timeout makes the server usable again.
         if let (Message::Config { .. }, Some(terms)) = (message, datagram.terms()) {
             self.on_announced_timeout(server, terms.client_timeout);
         }
@@ -108,6 +109,7 @@ impl Client {
                 if configuration.number() < logout.configuration().number() {
                     return Err(Reason::Late);
                 }
+                // A CONFIG with an id belongs to a survey, and this client holds nothing.
                 if to != 0 {
                     return Err(Reason::NoSession);
                 }

@@ -82,6 +82,7 @@ impl Login {
             return false;
         };
         let known = answer.as_ref();
+        // Datagrams can overtake each other.
         if known.is_some_and(|known| known.configuration.number() > configuration.number()) {
             return false;
         }
@@ -103,6 +104,7 @@ impl Login {
     }
 
     fn candidate(&self) -> Option<OfferedSession> {
+        // The largest configuration decides: a leader with a smaller one may no longer have authority.
         let answers = self.answers.iter().flatten();
         let configuration = &answers
             .max_by_key(|answer| answer.configuration.number())?
@@ -131,6 +133,7 @@ impl Login {
     pub(super) fn on_timeout(&mut self, context: &mut Context<'_>) {
         let now = context.now;
         let is_forgotten = self.since + ANSWERS_TIMEOUT <= now;
+        // The leader of the largest configuration may be gone, and the client must not wait for it indefinitely.
         if is_forgotten {
             let trouble = self.trouble();
             context.report(super::Event::LoginFailed { trouble });

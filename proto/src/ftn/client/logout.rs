@@ -72,6 +72,7 @@ impl Logout {
         let was = self.configuration.leader();
         self.configuration = configuration;
         let leader = self.configuration.leader();
+        // A new leader has not received a LOGOUT yet, so its CONFIG confirms nothing.
         if server == leader && leader == was {
             context.report(Event::LoggedOut { confirmed: true });
             return Progress::Done;

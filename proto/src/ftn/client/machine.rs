@@ -91,6 +91,7 @@ impl Client {
         if let Phase::Login(login) = &mut self.phase {
             login.note_other_list();
         }
+        // Bounded, because a sender can forge any address.
         if self.other_list_senders.len() < OTHER_LIST_SENDERS_MAX
             && self.other_list_senders.insert(from)
         {
@@ -164,6 +165,7 @@ impl Client {
     }
 
     fn retire_id(&mut self, session: i32) {
+        // A late CONFIG with an old id must not begin a session that no server knows.
         if self.former_sessions.len() == FORMER_SESSIONS_MAX {
             self.former_sessions.pop_front();
         }
@@ -202,6 +204,7 @@ impl Client {
     }
 
     fn log_in(&mut self, port: u16) {
+        // Announcements count for one session: the servers may have been restarted with other options.
         self.options.client_timeout = self.configured_timeout;
         let (phase, mut context) = self.split();
         *phase = Phase::Login(Login::begin(&mut context, port));
@@ -209,6 +212,7 @@ impl Client {
 
     fn on_socket(&mut self, port: u16) {
         match &self.phase {
+            // With the old port, servers would take the client for its former session.
             Phase::NoSocket { former_port } if *former_port == Some(port) => {
                 self.report(Event::NewSocket)
             }

@@ -66,6 +66,7 @@ pub(super) fn encode(
         ssig: options.servers.signature(),
     };
     let datagram = Datagram::new(header, message);
+    // A longer message goes in parts, because many networks drop IP fragments.
     let room = buf.len().min(LONGEST);
     if let Ok(len) = datagram.encode(&mut buf[..room]) {
         return Some(Encoded::Short(len));

@@ -121,6 +121,7 @@ impl Renewal {
                 backoff
             }
             Next::AtOnce | Next::After(_) => {
+                // A repetition needs no ALIVE: the leader takes any message as a sign of life.
                 context.send(leader, Content::Alive);
                 Backoff::new(now, options.renewal_retry())
             }
@@ -141,6 +142,7 @@ impl Renewal {
         else {
             return Confirmation::Ignored;
         };
+        // The lease counts from the sending, because the leader may have heard nothing since.
         let until = sent + options.lease();
         if until <= now {
             return Confirmation::Ignored;

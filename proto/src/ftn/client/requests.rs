@@ -53,6 +53,7 @@ impl Tokens {
                 let request = self.start_request(context, name, want);
                 if let Some(TokenState::Held(held)) = self.by_name.get_mut(name) {
                     held.ask(request);
+                    // An update that waited for a GRANT may now be sent: its number is above the upgrade's.
                     if held.awaits_upgrade() {
                         self.start_update(context, name);
                     }
@@ -102,6 +103,7 @@ impl Tokens {
             TokenState::Held(held) => held.request.ok_or(Reason::Late)?,
             TokenState::Returning(_) => return Err(Reason::Outstanding),
         };
+        // After the token's state: a token that the client does not hold is returned, whichever server granted it.
         if !is_responsible {
             return Err(Reason::NotResponsible);
         }
@@ -113,6 +115,7 @@ impl Tokens {
         } else {
             (None, data)
         };
+        // The limit for datagrams allows for a fencing number, which this grant may lack.
         if data.len() > MAX_DATA {
             return Err(Reason::TooLong);
         }
@@ -130,6 +133,7 @@ impl Tokens {
             update,
             ..HeldToken::new(granted)
         };
+        // Otherwise the program has already given the token back.
         if !held.is_to_return() {
             context.report(Event::Granted {
                 name: name.into(),
@@ -139,6 +143,7 @@ impl Tokens {
             });
         }
         *token = TokenState::Held(held);
+        // An update that waited for this GRANT now gets a number above it: the server would ignore a smaller one.
         self.outstanding.end(msgnum);
         self.start_update(context, name);
         Ok(())
@@ -173,6 +178,7 @@ impl Tokens {
         if held.request.is_some() || held.update.is_some() {
             return Err(Reason::Outstanding);
         }
+        // Servers repeat REVOKE, and the program needs it once.
         if !held.is_revoked {
             held.is_revoked = true;
             context.report(Event::Revoked { name: name.into() });

@@ -20,6 +20,7 @@ impl Tokens {
         let held = self.held_token(name)?;
         let may_send = held.request.is_none() || held.awaits_upgrade();
         match &mut held.update {
+            // Only the last of several waiting updates counts.
             Some(update) if update.number.is_some() => update.then_data = Some(data),
             Some(update) => update.data = data,
             None => {
@@ -60,6 +61,7 @@ impl Tokens {
             if update.number.is_some() {
                 update.then_data = data.or(update.then_data.take());
                 update.then_return = true;
+                // The program no longer wants the token.
                 update.then_request = None;
                 return Ok(());
             }
@@ -95,6 +97,7 @@ impl Tokens {
             _ => return Err(Reason::Late),
         };
         let servers = &context.options.servers;
+        // A former server may have applied the RETURN after it handed the token over.
         if servers.responsible(name, configuration) != Some(server) {
             return Err(Reason::NotResponsible);
         }
@@ -123,6 +126,7 @@ impl Tokens {
             return;
         };
         held.hold.data = update.data;
+        // A CATALOG then lists `u`, so that these data win over those of other sharers.
         held.hold.is_updated = true;
         context.report(Event::Updated { name: name.clone() });
         if update.then_return {

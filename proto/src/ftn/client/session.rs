@@ -73,6 +73,7 @@ impl Session {
         if configuration.number() > self.configuration.number() {
             self.adopt(context, configuration);
         }
+        // A DOWN server asks under an older configuration.
         if to == self.id && !self.configuration.is_down(server) {
             self.answer(context, server);
         }
@@ -88,6 +89,7 @@ impl Session {
         });
         self.tokens.adopt(&context.options.servers, &old, new);
         self.tokens.drop_listings(context, new);
+        // The old leader may have confirmed renewals after it had lost its authority.
         if old.leader() != new.leader() {
             self.renewal.restart();
         }
@@ -100,6 +102,7 @@ impl Session {
             let (tokens, configuration) = (&mut self.tokens, &self.configuration);
             self.answers
                 .make(context, self.id, configuration, server, tokens);
+            // After the answer, whose FLOOR separates old numbers from new ones.
             tokens.renumber(context, configuration, server);
         }
         self.answers.send(context, server);
@@ -145,6 +148,7 @@ impl Session {
         server: usize,
         msgnum: i64,
     ) -> Result<(), Reason> {
+        // Numbers are unique in a process, so each is either a renewal's or a RETURN's.
         if server == self.configuration.leader() {
             let (now, options) = (context.now, context.options);
             match self.renewal.confirm(msgnum, now, options) {

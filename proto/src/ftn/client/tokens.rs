@@ -130,6 +130,7 @@ impl Tokens {
         let servers = &context.options.servers;
         let is_its = |name: &[u8]| servers.responsible(name, configuration) == Some(server);
         let all = self.outstanding.iter();
+        // Listings keep their numbers, because a late page does no harm.
         let its: Vec<i64> = all
             .filter(|(_, entry)| !matches!(entry.kind, MessageKind::List(_)) && is_its(&entry.name))
             .map(|(number, _)| number)

@@ -16,7 +16,7 @@ pub enum Command {
 /// State of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Net {
-    /// The network carries datagrams. The server starts when it is told so for the first time.
+    /// The network carries datagrams. The server starts at the first report of this state.
     Up,
     /// The network carries nothing.
     Down,

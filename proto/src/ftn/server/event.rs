@@ -131,7 +131,7 @@ pub enum Event {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// The options of another server differ in another way than before, or do not differ any more.
+    /// The options of another server differ in another way than before, or no longer differ.
     OptionsCompared {
         /// Index of the other server.
         server: usize,

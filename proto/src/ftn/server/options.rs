@@ -92,8 +92,8 @@ pub enum OptionsError {
     },
     /// The servers cannot send each other a list of this many sessions.
     #[error(
-        "--max-clients {given} is above {most}: the memory for messages among {servers} servers has no room for a longer \
-         list of sessions; give at most {most}"
+        "--max-clients {given} is above {most}: {servers} servers cannot send each other a longer list of sessions; \
+         give at most {most}"
     )]
     Clients {
         /// The number as given.
@@ -141,7 +141,7 @@ const LISTED_BYTES: usize = 53;
 const STATE_BYTES: usize = 512;
 
 /// Returns the most sessions that a number of servers can tell each other about. Their list fits one message in parts.
-/// The leader has room for two lists to each other server: the one under way and the newest.
+/// The leader's limit allows two lists to each other server: the one under way and the newest.
 pub const fn most_clients(servers: usize) -> usize {
     let of_message = (PARTS_MAX * PART - STATE_BYTES) / LISTED_BYTES;
     let others = if servers > 1 { servers - 1 } else { 1 };

@@ -11,10 +11,8 @@ fn list(rig: &mut Rig, server: usize, after: &str) -> Vec<String> {
 fn a_request_of_the_empty_name_asks_for_the_page_after_a_name() {
     let mut rig = Rig::live();
     assert_eq!(list(&mut rig, 2, "abc"), ["LIST 'abc' #1 > 2"]);
-    assert_eq!(
-        rig.times(ms(1_600), "LIST 'abc' #1 > 2"),
-        [100, 300, 700, 1500]
-    );
+    let said = rig.times(ms(1_600), "LIST 'abc' #1 > 2");
+    assert_eq!(said, [100, 300, 700, 1500]);
     assert!(rig.grant(2, 1, "", "{}").is_empty());
     assert_eq!(rig.take_events(), ["listed 2: {}"]);
     assert!(rig.times(ms(1_000), "LIST").is_empty());

@@ -63,10 +63,8 @@ fn a_leader_is_not_used_if_a_larger_configuration_is_known() {
     rig.config_to(0, 0, 8, ALL);
     let said = rig.pass(ms(1_900));
     assert!(said.iter().all(|line| line.starts_with("LOGIN")));
-    assert_eq!(
-        rig.config_to(2, ME + 1, 8, ALL),
-        ["ALIVE > 2", "RENEWAL 8 #0 > 2"]
-    );
+    let said = rig.config_to(2, ME + 1, 8, ALL);
+    assert_eq!(said, ["ALIVE > 2", "RENEWAL 8 #0 > 2"]);
 }
 
 #[test]

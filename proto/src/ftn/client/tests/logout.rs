@@ -7,7 +7,7 @@ fn logout_goes_to_the_leader_and_its_config_to_zero_confirms_it() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Exclusive, "");
     assert_eq!(rig.command(Command::Logout), ["LOGOUT > 1"]);
-    assert!(!rig.holds(&name), "the client holds nothing any more");
+    assert!(!rig.holds(&name), "the client no longer holds the token");
     assert_eq!(rig.client.lease(), None);
     assert_eq!(rig.client.standing(), Standing::LoggingOut);
     rig.config_to(1, 0, C, ALL);

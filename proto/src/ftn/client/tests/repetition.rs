@@ -35,10 +35,8 @@ fn an_answered_message_is_not_repeated() {
 fn one_counter_numbers_all_messages_of_a_process() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Shared, ""); // renewal #0, request #1
-    assert_eq!(
-        rig.update(&name, "a"),
-        [format!("RETURN UPDATE {name}=a #2 > 0")]
-    );
+    let said = rig.update(&name, "a");
+    assert_eq!(said, [format!("RETURN UPDATE {name}=a #2 > 0")]);
     let said = rig.pass(ms(3_000));
     assert!(said.contains(&"RENEWAL 7 #3 > 1".to_owned()), "{said:?}");
 }

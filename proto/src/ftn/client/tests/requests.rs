@@ -6,10 +6,8 @@ use super::rig::*;
 fn a_request_goes_to_the_responsible_server_and_its_grant_counts() {
     let name = name_of(2, 0);
     let mut rig = Rig::live();
-    assert_eq!(
-        rig.request(&name, Shared),
-        [format!("REQUEST s {name} #1 > 2")]
-    );
+    let said = rig.request(&name, Shared);
+    assert_eq!(said, [format!("REQUEST s {name} #1 > 2")]);
     assert!(!rig.holds(&name));
     assert!(rig.grant(2, 1, &name, "d").is_empty());
     assert!(rig.holds(&name));
@@ -25,10 +23,8 @@ fn a_grant_with_a_fencing_number_is_split_into_number_and_data() {
         access: Exclusive,
         fence: true,
     };
-    assert_eq!(
-        rig.command(request),
-        [format!("REQUEST xfence {name} #1 > 0")]
-    );
+    let said = rig.command(request);
+    assert_eq!(said, [format!("REQUEST xfence {name} #1 > 0")]);
     for wrong in ["", "d", "d 7", "-1 d", " d"] {
         assert!(rig.grant(0, 1, &name, wrong).is_empty());
         assert_eq!(rig.take_drops(), [Reason::Illegal]);
@@ -100,10 +96,8 @@ fn a_grant_of_a_token_that_is_held_or_being_returned_is_dropped() {
 fn any_other_grant_is_answered_with_return_deassign_under_a_new_number() {
     let name = name_of(0, 0);
     let mut rig = Rig::live();
-    assert_eq!(
-        rig.grant(0, -3, &name, "d"),
-        [format!("RETURN DEASSIGN {name} #1 > 0")]
-    );
+    let said = rig.grant(0, -3, &name, "d");
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #1 > 0")]);
     assert_eq!(rig.take_events(), [format!("declined {name}")]);
     assert!(!rig.holds(&name));
     // This RETURN is repeated, and the next REQUEST waits for its confirmation.
@@ -117,10 +111,8 @@ fn any_other_grant_is_answered_with_return_deassign_under_a_new_number() {
 fn a_grant_before_the_session_is_live_is_returned() {
     let name = name_of(0, 0);
     let mut rig = Rig::proving();
-    assert_eq!(
-        rig.grant(0, -3, &name, ""),
-        [format!("RETURN DEASSIGN {name} #1 > 0")]
-    );
+    let said = rig.grant(0, -3, &name, "");
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #1 > 0")]);
     rig.confirm(1, 0);
     assert!(!rig.holds(&name));
 }
@@ -130,10 +122,8 @@ fn giving_up_a_request_is_return_deassign_until_its_confirmation() {
     let name = name_of(0, 0);
     let mut rig = Rig::live();
     rig.request(&name, Exclusive);
-    assert_eq!(
-        rig.cancel(&name),
-        [format!("RETURN DEASSIGN {name} #2 > 0")]
-    );
+    let said = rig.cancel(&name);
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #2 > 0")]);
     assert!(rig.times(ms(400), "REQUEST").is_empty());
     assert!(
         rig.grant(0, 1, &name, "").is_empty(),
@@ -152,10 +142,8 @@ fn giving_up_a_granted_token_returns_it() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Exclusive, "");
     rig.update(&name, "never confirmed: no memory"); // #2
-    assert_eq!(
-        rig.cancel(&name),
-        [format!("RETURN DEASSIGN {name} #3 > 0")]
-    );
+    let said = rig.cancel(&name);
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #3 > 0")]);
     rig.confirm(0, 2);
     assert_eq!(rig.take_drops(), [Reason::Late]);
     rig.confirm(0, 3);
@@ -186,10 +174,8 @@ fn a_request_with_another_access_replaces_the_outstanding_one() {
     rig.request(&name, Exclusive);
     assert!(rig.request(&name, Exclusive).is_empty());
     assert_eq!(rig.take_events(), [format!("refused {name}: AlreadyDone")]);
-    assert_eq!(
-        rig.request(&name, Shared),
-        [format!("REQUEST s {name} #2 > 0")]
-    );
+    let said = rig.request(&name, Shared);
+    assert_eq!(said, [format!("REQUEST s {name} #2 > 0")]);
     assert!(rig.times(ms(1_000), "REQUEST x").is_empty());
     rig.grant(0, 1, &name, "");
     assert_eq!(rig.take_drops(), [Reason::Late]);

@@ -11,10 +11,8 @@ fn set(rig: &mut Rig, name: &str, data: &str) -> Vec<String> {
 fn an_update_keeps_the_token_and_counts_when_it_is_confirmed() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Exclusive, "old");
-    assert_eq!(
-        rig.update(&name, "new"),
-        [format!("RETURN UPDATE {name}=new #2 > 0")]
-    );
+    let said = rig.update(&name, "new");
+    assert_eq!(said, [format!("RETURN UPDATE {name}=new #2 > 0")]);
     assert_eq!(rig.data(&name), "old");
     rig.confirm(0, 2);
     assert_eq!(rig.take_events(), [format!("updated {name}")]);
@@ -91,15 +89,11 @@ fn at_most_one_return_is_outstanding_and_later_commands_wait() {
     rig.update(&name, "a"); // #2
     assert!(rig.update(&name, "b").is_empty());
     assert!(rig.update(&name, "c").is_empty());
-    assert_eq!(
-        rig.confirm(0, 2),
-        [format!("RETURN UPDATE {name}=c #3 > 0")]
-    );
+    let said = rig.confirm(0, 2);
+    assert_eq!(said, [format!("RETURN UPDATE {name}=c #3 > 0")]);
     assert!(rig.release(&name).is_empty());
-    assert_eq!(
-        rig.confirm(0, 3),
-        [format!("RETURN DEASSIGN {name} #4 > 0")]
-    );
+    let said = rig.confirm(0, 3);
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #4 > 0")]);
     rig.confirm(0, 4);
     let (updated, returned) = (format!("updated {name}"), format!("returned {name}"));
     assert_eq!(rig.take_events(), [&*updated, &*updated, &*returned]);
@@ -122,10 +116,8 @@ fn a_request_waits_for_the_confirmation_of_an_update() {
     rig.update(&name, "a"); // #2
     assert!(rig.request(&name, Exclusive).is_empty());
     assert!(rig.update(&name, "b").is_empty());
-    assert_eq!(
-        rig.confirm(0, 2),
-        [format!("RETURN UPDATE {name}=b #3 > 0")]
-    );
+    let said = rig.confirm(0, 2);
+    assert_eq!(said, [format!("RETURN UPDATE {name}=b #3 > 0")]);
     assert_eq!(rig.confirm(0, 3), [format!("REQUEST x {name} #4 > 0")]);
 }
 
@@ -134,10 +126,8 @@ fn a_holder_that_waits_for_an_upgrade_can_update() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Shared, "old");
     rig.request(&name, Exclusive); // #2
-    assert_eq!(
-        rig.update(&name, "mine"),
-        [format!("RETURN UPDATE {name}=mine #3 > 0")]
-    );
+    let said = rig.update(&name, "mine");
+    assert_eq!(said, [format!("RETURN UPDATE {name}=mine #3 > 0")]);
     // The grant comes before the confirmation, and the update is still outstanding.
     assert!(rig.grant(0, 2, &name, "old").is_empty());
     assert_eq!(rig.times(ms(100), "RETURN UPDATE"), [100]);
@@ -150,10 +140,8 @@ fn a_return_also_gives_up_an_upgrade() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Shared, "");
     rig.request(&name, Exclusive); // #2
-    assert_eq!(
-        rig.release(&name),
-        [format!("RETURN DEASSIGN {name} #3 > 0")]
-    );
+    let said = rig.release(&name);
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #3 > 0")]);
     assert!(rig.times(ms(500), "REQUEST").is_empty());
     rig.grant(0, 2, &name, "");
     assert_eq!(rig.take_drops(), [Reason::Outstanding]);
@@ -190,8 +178,6 @@ fn a_token_that_waits_for_its_return_is_not_held_for_the_program() {
     rig.grant(0, 2, &name, "");
     assert!(!rig.holds(&name));
     assert!(rig.take_events().is_empty());
-    assert_eq!(
-        rig.confirm(0, 3),
-        [format!("RETURN DEASSIGN {name} #4 > 0")]
-    );
+    let said = rig.confirm(0, 3);
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #4 > 0")]);
 }

@@ -72,10 +72,8 @@ fn revoke_is_dropped_while_a_request_or_a_return_is_outstanding() {
 fn revoke_of_a_token_that_is_not_held_is_answered_with_return_deassign() {
     let name = name_of(0, 0);
     let mut rig = Rig::live();
-    assert_eq!(
-        rig.revoke(0, &name),
-        [format!("RETURN DEASSIGN {name} #1 > 0")]
-    );
+    let said = rig.revoke(0, &name);
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #1 > 0")]);
     assert_eq!(rig.take_events(), [format!("declined {name}")]);
     rig.confirm(0, 1);
     assert!(rig.take_events().is_empty());
@@ -87,10 +85,8 @@ fn a_sharer_that_waits_for_an_upgrade_returns_the_token_and_requests_it_again() 
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Shared, "");
     rig.request(&name, Exclusive); // #2
-    assert_eq!(
-        rig.revoke(0, &name),
-        [format!("RETURN DEASSIGN {name} #3 > 0")]
-    );
+    let said = rig.revoke(0, &name);
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #3 > 0")]);
     assert!(!rig.holds(&name));
     assert_eq!(rig.take_events(), [format!("upgrade revoked {name}")]);
     assert!(
@@ -112,15 +108,13 @@ fn its_return_includes_an_unconfirmed_update() {
     let mut rig = Rig::holding(&name, Shared, "");
     rig.request(&name, Exclusive); // #2
     rig.update(&name, "a"); // #3
-    assert_eq!(
-        rig.revoke(0, &name),
-        [format!("RETURN BOTH {name}=a #4 > 0")]
-    );
+    let said = rig.revoke(0, &name);
+    assert_eq!(said, [format!("RETURN BOTH {name}=a #4 > 0")]);
     rig.confirm(0, 3);
     assert_eq!(
         rig.take_drops(),
         [Reason::Late],
-        "the earlier RETURN does not count any more"
+        "the earlier RETURN no longer counts"
     );
     assert_eq!(rig.confirm(0, 4), [format!("REQUEST x {name} #5 > 0")]);
     let expected = [
@@ -135,10 +129,8 @@ fn its_return_includes_an_unconfirmed_update() {
     rig.request(&name, Exclusive); // #2
     rig.update(&name, "a"); // #3
     rig.release(&name);
-    assert_eq!(
-        rig.revoke(0, &name),
-        [format!("RETURN BOTH {name}=a #4 > 0")]
-    );
+    let said = rig.revoke(0, &name);
+    assert_eq!(said, [format!("RETURN BOTH {name}=a #4 > 0")]);
     assert!(rig.confirm(0, 4).is_empty());
     assert_eq!(
         rig.take_events(),

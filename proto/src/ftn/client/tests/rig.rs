@@ -551,7 +551,7 @@ fn event_text(event: &Event) -> String {
         Event::Listed { server, page } => format!("listed {server}: {}", text(page)),
         Event::ListingFailed { server } => format!("listing failed {server}"),
         Event::OtherList { ssig, .. } => format!("other list {ssig}"),
-        Event::Dropped { reason, .. } => format!("dropped: {}", reason.name()),
+        Event::Dropped { reason, .. } => format!("dropped: {}", reason.key()),
         Event::SendFailed => "send failed".into(),
     }
 }

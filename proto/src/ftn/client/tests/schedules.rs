@@ -11,44 +11,8 @@ fn a_late_config_of_a_servers_death_does_not_redirect_the_client() {
     rig.config_to(1, 0, 13, ALL);
     rig.config_to(1, 0, 10, [Ready, Ready, Down]);
     assert_eq!(rig.take_drops(), [Reason::Late]);
-    assert_eq!(
-        rig.request(&name, Exclusive),
-        [format!("REQUEST x {name} #1 > 2")]
-    );
-}
-
-/// Row "a client answers REVOKE of a token that it does not hold by RETURN".
-#[test]
-fn a_revoke_that_overtakes_the_grant_does_not_make_two_holders() {
-    let name = name_of(0, 0);
-    let mut rig = Rig::live();
-    rig.request(&name, Exclusive);
-    // GRANT is late, another client requests the token, and REVOKE overtakes GRANT.
-    assert!(
-        rig.revoke(0, &name).is_empty(),
-        "the client does not return it, so no other client is granted it"
-    );
-    rig.grant(0, 1, &name, "");
-    assert!(rig.holds(&name));
-    rig.revoke(0, &name);
-    let events = rig.take_events();
-    assert!(events.contains(&format!("revoked {name}")));
-}
-
-/// Row "messages of DOWN servers are discarded".
-#[test]
-fn a_grant_from_before_a_servers_restart_does_not_count_after_its_survey() {
-    let name = name_of(0, 0);
-    let mut rig = Rig::live();
-    rig.request(&name, Exclusive); // #1 is granted, and the GRANT is late
-    // Server 0 crashes, starts again, and asks which tokens are held.
-    rig.config(0, 10, [Booting, Ready, Ready]);
-    // It grants the token to another client; then the first GRANT arrives.
-    assert!(rig.grant(0, 1, &name, "").is_empty());
-    assert!(!rig.holds(&name));
-    // The request continues under its new number.
-    rig.grant(0, 2, &name, "");
-    assert!(rig.holds(&name));
+    let said = rig.request(&name, Exclusive);
+    assert_eq!(said, [format!("REQUEST x {name} #1 > 2")]);
 }
 
 /// Row "duplicates are harmless": numbers grow, so that a late message can be recognized.
@@ -74,16 +38,6 @@ fn every_hold_of_a_token_ends_with_a_larger_number_than_it_began_with() {
         last += 1;
         rig.confirm(0, last);
     }
-}
-
-/// Row "CATALOG lists holdings".
-#[test]
-fn a_late_config_of_an_earlier_survey_gets_no_answer() {
-    let name = name_of(0, 0);
-    let mut rig = Rig::holding(&name, Exclusive, "d");
-    let new = rig.config(0, 13, ALL);
-    assert_eq!(new, [format!("CATALOG 13 0/1 #2 x {name}=d > 0")]);
-    assert!(rig.config(0, 10, ALL).is_empty());
 }
 
 /// Row "a RETURN is reissued until confirmed".
@@ -131,39 +85,6 @@ fn a_client_that_is_cut_off_stops_before_its_token_is_granted_to_another() {
     assert!(rig.take_events().contains(&"lost: lease over".into()));
 }
 
-/// Row "messages of an ended session are discarded".
-#[test]
-fn config_to_zero_does_not_end_a_session_but_the_lease_does() {
-    let name = name_of(0, 0);
-    let mut rig = Rig::holding(&name, Exclusive, "");
-    rig.config_to(1, 0, C, ALL);
-    assert!(rig.holds(&name));
-    rig.pass(LEASE);
-    assert!(!rig.holds(&name));
-    assert_eq!(rig.client.standing(), Standing::NoSocket);
-}
-
-/// Row "at the start a server simply serves".
-#[test]
-fn a_restarted_leader_learns_which_tokens_are_held_in_the_same_session() {
-    let name = name_of(1, 0);
-    let mut rig = Rig::holding(&name, Exclusive, "d");
-    let said = rig.config(1, 10, [Down, Booting, Down]);
-    assert_eq!(said, [format!("CATALOG 10 0/1 #2 x {name}=d > 1")]);
-    assert_eq!(rig.client.standing(), Standing::Live { session: ME });
-    assert!(rig.holds(&name));
-}
-
-/// Row "the leader assigns the ID".
-#[test]
-fn a_session_is_not_live_before_a_renewal_is_confirmed() {
-    let name = name_of(0, 0);
-    let mut rig = Rig::proving();
-    rig.take_events();
-    rig.request(&name, Exclusive);
-    assert_eq!(rig.take_events(), [format!("refused {name}: NotLive")]);
-}
-
 /// Row "TRANSFER says who holds".
 #[test]
 fn after_the_survey_of_a_new_server_the_old_servers_grant_does_not_count() {
@@ -180,39 +101,6 @@ fn after_the_survey_of_a_new_server_the_old_servers_grant_does_not_count() {
     assert!(!rig.holds(&name));
     rig.grant(2, 2, &name, "");
     assert!(rig.holds(&name));
-}
-
-/// Row "an upgrade waits its turn".
-#[test]
-fn one_of_two_sharers_that_request_an_upgrade_gives_way() {
-    let name = name_of(0, 0);
-    let mut first = Rig::holding(&name, Shared, "");
-    let mut second = Rig::holding(&name, Shared, "");
-    first.request(&name, Exclusive); // #2
-    second.request(&name, Exclusive); // #2, queued after the first
-    assert_eq!(
-        second.revoke(0, &name),
-        [format!("RETURN DEASSIGN {name} #3 > 0")]
-    );
-    first.grant(0, 2, &name, "");
-    assert!(first.holds(&name) && !second.holds(&name));
-    assert_eq!(second.confirm(0, 3), [format!("REQUEST x {name} #4 > 0")]);
-}
-
-/// Row "no way to give up a REQUEST".
-#[test]
-fn a_request_that_was_given_up_assigns_no_token() {
-    let name = name_of(0, 0);
-    let mut rig = Rig::live();
-    rig.request(&name, Exclusive); // #1
-    rig.cancel(&name); // #2
-    rig.confirm(0, 2);
-    // The GRANT was on its way when RETURN reached the server.
-    assert_eq!(
-        rig.grant(0, 1, &name, ""),
-        [format!("RETURN DEASSIGN {name} #3 > 0")]
-    );
-    assert!(!rig.holds(&name));
 }
 
 /// Row "data updated by sharers is first come, first served".

@@ -113,6 +113,7 @@ impl Election {
     pub(crate) fn decide(&mut self, voter: &Voter) -> bool {
         self.update_vote(voter);
         loop {
+            // A vote for itself can make the server the leader in the same call.
             match self.decision(voter) {
                 Decision::Wait => return false,
                 Decision::Lead => return true,
@@ -150,6 +151,7 @@ impl Election {
         (0..)
             .zip(&self.entries)
             .filter_map(|(server, entry)| Some((server, (*entry)?)))
+            // A server that was not heard for HB may be down, and must not block the election.
             .filter(|(_, entry)| voter.now.since(entry.at) <= voter.heartbeat)
             .collect()
     }
@@ -160,12 +162,14 @@ impl Election {
         let silent = voter.now.since(self.silent_since) >= voter.server_timeout;
         let all_elect = self.is_start && unopposed && recent.len() + 1 == self.entries.len();
         let waited = voter.now.since(self.since) >= voter.heartbeat;
+        // Other servers may know more, and their ELECTs need time to arrive.
         if !(waited && (silent || all_elect) && voter.may_speak) {
             return Decision::Wait;
         }
         let best = best(voter, &recent);
         match self.vote {
             Vote::Nobody if best != voter.index => Decision::Vote(best),
+            // As long as another server names a leader, this one may only be deaf.
             Vote::Nobody if unopposed => Decision::Vote(voter.index),
             Vote::For { server, .. } if server == voter.index && best == server && unopposed => {
                 let followers = recent.iter().filter(|(_, entry)| entry.is_vote_for(server));

@@ -130,6 +130,7 @@ impl Leadership {
         self.last_round_at = now;
         self.early_round_due = None;
         let is_old = |(_, at): &(i128, Instant)| now.since(*at) > lease;
+        // Acknowledgements of older rounds give no authority.
         while self.sent.front().is_some_and(is_old) {
             self.sent.pop_front();
         }
@@ -222,6 +223,7 @@ impl Leadership {
     /// Records a renewal to confirm.
     pub(crate) fn add_renewal(&mut self, id: i32, msgnum: i64) {
         let waiting = self.confirmations.entry(id).or_insert(msgnum);
+        // The renewal that was sent last gives the longest lease.
         *waiting = msgnum.max(*waiting);
     }
 

@@ -1,4 +1,4 @@
-//! Limits for how far messages and clocks move the configuration number (`docs/ftn.md`, "Numbers and who may move
+//! Limits by which messages and clocks move the configuration number (`docs/ftn.md`, "Numbers and who may move
 //! them").
 
 use std::time::Duration;
@@ -40,6 +40,7 @@ impl NumberLimits {
     /// Begins a step at the known number or the clock's, if the last step began at least `period` ago.
     pub(crate) fn begin_step(&mut self, now: Now, period: Duration, servers: usize, seen: u64) {
         let is_over = |since| now.monotonic.since(since) >= period;
+        // One step per period, however many messages name a number.
         if self.since.is_none_or(is_over) {
             let clock = periods(now.wall).unwrap_or_default() * servers as u64;
             self.base = seen.max(clock);
@@ -64,6 +65,8 @@ impl NumberLimits {
         let bit = 1 << server;
         let is_news = self.reported & bit == 0;
         self.reported |= bit;
+        // A server far behind must catch up, so a larger number counts up to the ceiling. No honest server names a
+        // number above `highest`.
         let highest = ceiling.max(WIDE_NUMBERS_START.saturating_add(CHANGES_PER_STEP * servers));
         let number = if number <= highest { ceiling } else { 0 };
         LimitedNumber { number, is_news }
@@ -90,6 +93,7 @@ const fn periods(wall: u64) -> Option<u64> {
 pub(crate) fn cold_floor(wall: u64, servers: usize, known: u64) -> u64 {
     let servers = servers as u64;
     match (periods(wall), known) {
+        // The clock is not set.
         (None, _) => 0,
         (Some(periods), 0) => (periods + PERIODS_PER_MONTH) * servers,
         (Some(periods), known) => {

@@ -83,6 +83,7 @@ impl PeerOptions {
     ) -> Option<Box<[Difference]>> {
         let (new, known) = (Announcement::of(terms)?, self.0.get_mut(server)?);
         let differences = new.differences(own);
+        // Equal options change no result, so they are not kept.
         let new = (!differences.is_empty()).then_some(new);
         (std::mem::replace(known, new) != new).then(|| differences.into())
     }

@@ -26,6 +26,7 @@ impl PendingIds {
                 break;
             }
             self.issued.pop_front();
+            // The address may have received another id since.
             if self
                 .by_address
                 .get(&address)

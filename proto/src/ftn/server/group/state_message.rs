@@ -26,6 +26,7 @@ impl StateMessage<'_> {
         let is_legal = i64::try_from(number) == Ok(self.leader)
             && number % servers as u64 == sender as u64
             && self.states.len() == servers
+            // No round has the number 0: a seq with it says that only the configuration is known.
             && self.seq > seq_of(number);
         is_legal.then_some(number)
     }

@@ -41,6 +41,7 @@ impl Storage {
             stored,
             retry_at,
         } = *self;
+        // After a failure the server waits, so that a full disk does not keep it busy.
         (seen > stored && retry_at.is_none()).then_some(Durable {
             configuration: seen,
         })

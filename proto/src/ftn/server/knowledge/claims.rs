@@ -5,7 +5,7 @@ use ring_codec::ftn::Access;
 
 use crate::ftn::catalog::HoldKind;
 
-/// What a survey has learned of one token.
+/// Results of a survey for one token.
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct SurveyedToken {
     claims: Vec<Claim>,

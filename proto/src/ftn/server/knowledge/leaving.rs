@@ -6,7 +6,7 @@ use crate::ftn::RETRY;
 use crate::ftn::server::knowledge::Handover;
 use crate::time::Instant;
 
-/// A shutdown in progress. The server serves no token from its start, so handed-over tokens do not change any more.
+/// A shutdown in progress. The server serves no token from its start, so handed-over tokens no longer change.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Leaving {
     until: Instant,

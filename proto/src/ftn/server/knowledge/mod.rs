@@ -158,6 +158,7 @@ impl TokenKnowledge {
     /// Whether a configuration makes this server responsible for tokens that it does not know.
     pub(crate) fn has_new_tokens(&self, configuration: &Configuration) -> bool {
         self.settled.as_ref().is_none_or(|settled| {
+            // Only a server that is newly DOWN gives tokens to others: the order of servers is fixed.
             let mut servers = 0..settled.states().len();
             servers.any(|server| !settled.is_down(server) && configuration.is_down(server))
         })

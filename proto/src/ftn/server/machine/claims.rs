@@ -34,6 +34,7 @@ impl Server {
         if marker.is_some() {
             entries.next();
         }
+        // All checks come before `take`: a part that is dropped must stay missing, so that the session sends it again.
         if !holdings.iter().all(|entry| is_legal(&entry)) {
             return self.drop(from, Reason::TooLong);
         }
@@ -47,7 +48,7 @@ impl Server {
         let claims = holdings.iter().filter(|entry| !entry.name.is_empty());
         let bytes =
             claims.map(|it| it.name.len() + it.data.len() + TOKEN_BYTES + SURVEYED_TOKEN_BYTES);
-        if !self.make_room_in_survey(PART_BYTES + bytes.sum::<usize>()) {
+        if !self.free_memory_in_survey(PART_BYTES + bytes.sum::<usize>()) {
             return self.drop(from, Reason::Memory);
         }
         let survey = self.knowledge.survey_mut();
@@ -68,6 +69,7 @@ impl Server {
             PartStatus::Inconsistent => return self.drop(from, Reason::Malformed),
         }
         if let (Some(marker), Some(known)) = (marker, self.sessions.get_mut(session)) {
+            // Parts of an earlier answer, with a lower FLOOR, can arrive late.
             known.floor = known.floor.max(marker.floor);
         }
         let mut holding = HoldKind::Unknown;
@@ -80,6 +82,7 @@ impl Server {
         }
         if is_whole {
             self.try_end_survey(now);
+        // A client sends WINDOW parts per question, and the timeout would be slow.
         } else if answered.parts.is_multiple_of(WINDOW) {
             self.send_config(from, session);
         }
@@ -96,6 +99,7 @@ impl Server {
             .tokens
             .change(now, id, |token| token.party_mut(session).1);
         if let Some(surveyed) = self.surveyed_token_mut(id)
+            // A client lists each token once.
             && is_new == Some(true)
         {
             surveyed.claim(session, holding);
@@ -139,6 +143,7 @@ impl Server {
         if let Some(survey) = self.knowledge.survey_mut() {
             survey.add_token(id, surveyed);
         }
+        // The clients will claim the token again, so its present holders do not count.
         self.tokens.release_all(now, id);
         self.withhold(now, id);
     }
@@ -151,7 +156,7 @@ impl Server {
         held: Option<Vec<i32>>,
     ) {
         let bytes = name.len() + data.len() + TOKEN_BYTES + SURVEYED_TOKEN_BYTES;
-        if self.is_surveyed(name) && self.make_room_in_survey(bytes) {
+        if self.is_surveyed(name) && self.free_memory_in_survey(bytes) {
             let id = self.survey_token(now, name);
             if let Some(surveyed) = self.surveyed_token_mut(id) {
                 surveyed.set_held(held);
@@ -217,7 +222,7 @@ impl Server {
         for (server, held) in held {
             self.out.report(Event::TookOverTokens { server, held });
         }
-        self.make_room_after_survey(now);
+        self.free_memory_after_survey(now);
     }
 
     /// Makes a session hold a token. Of its grant only the FLOOR is known.
@@ -225,6 +230,7 @@ impl Server {
         let Some(known) = self.sessions.get(session) else {
             return;
         };
+        // All later messages of the session are above this grant.
         let granted = known.floor.saturating_sub(1);
         self.tokens.hold(now, session, id, Some(access));
         self.tokens.change(now, id, |token| {

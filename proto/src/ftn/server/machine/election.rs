@@ -42,6 +42,7 @@ impl Server {
     /// state.
     pub(super) fn is_warm(&self, now: Instant) -> bool {
         self.view.is_warm(now, self.options.warm_timeout())
+            // A DOWN server has lost its tokens, so its view must not win an election.
             && self.own_state != ServerState::Down
             && self.view.state(self.index) != ServerState::Down
     }
@@ -117,6 +118,7 @@ impl Server {
         };
         let limited = self.limit_number(server, configuration);
         self.storage.record(limited);
+        // The part within the limit counts all the same, so that a server far behind catches up.
         if limited < configuration {
             return self.drop_from_server(server, Reason::Ahead);
         }

@@ -56,6 +56,7 @@ impl Server {
             }
             Role::Follower(following) => {
                 let is_other = following.leader() != server;
+                // Its leader still relies on this follower. So two leaders never have authority at the same time.
                 if is_other && following.has_heard(at, self.options.server_timeout) {
                     return self.drop_from_server(server, Reason::OtherLeader);
                 }
@@ -133,10 +134,12 @@ impl Server {
             }
             self.sessions.insert(id, address, at);
         }
+        // The leader knows of the departure, so the server need not announce it again.
         if shown == ServerState::Down && self.leaving.is_some() {
             return self.depart(at, has_handed_over);
         }
         if shown == ServerState::Down {
+            // Other servers have served its tokens since, so its data are outdated.
             if was != ServerState::Down && self.own_state != ServerState::Down {
                 self.forget_tokens();
             }

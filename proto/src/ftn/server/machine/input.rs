@@ -102,6 +102,7 @@ impl Server {
         piece: ReceivedPart<'_>,
     ) {
         let is_server = self.servers.sender_address(sender) == Some(from);
+        // Parts of strangers must not take memory.
         if !is_server && !self.identify(now.monotonic, arrived, from, sender, None) {
             return self.redirect(from, Reason::NoSession);
         }
@@ -133,6 +134,7 @@ impl Server {
 
     /// Reports each sender with another list once.
     fn note_other_list(&mut self, from: SocketAddr, signature: i32) {
+        // Bounded, because a sender can forge any address.
         if self.other_list_senders.len() < REPORTED_SENDERS_MAX
             && self.other_list_senders.insert(from)
         {
@@ -165,6 +167,7 @@ impl Server {
             return self.drop(from, Reason::NotAServer);
         };
         if let Some(terms) = datagram.terms() {
+            // Recorded even if the message is dropped, so that the status names the wrong option.
             self.on_terms(server, terms);
             if has_short_client_timeout(terms) {
                 // As a leader it would end sessions that are live, so it counts as DOWN.
@@ -224,6 +227,7 @@ impl Server {
                 flags,
             } if token.name.is_empty() => {
                 let number = renewed(*token, *flags);
+                // The empty name is reserved, so any other RETURN with it is an error.
                 if number.is_none() {
                     return self.drop(from, Reason::Malformed);
                 }

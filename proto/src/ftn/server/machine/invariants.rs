@@ -29,7 +29,7 @@ impl Server {
         self.view.state(self.index) == Down
     }
 
-    /// Whether this holds for the server's knowledge. A server that has left does not change its knowledge any more.
+    /// Whether this holds for the server's knowledge. A server that has left no longer changes its knowledge.
     fn holds_for_knowledge(&self, holds: impl FnOnce(&TokenKnowledge) -> bool) -> bool {
         self.has_left || holds(&self.knowledge)
     }

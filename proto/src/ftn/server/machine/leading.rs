@@ -48,6 +48,7 @@ impl Server {
                 demote_ready(&mut states);
             }
         } else {
+            // A cold leader cannot know which tokens other servers have served since.
             if self.own_state != ServerState::Down || self.tokens.len() > 0 {
                 self.forget_tokens();
             }
@@ -61,6 +62,7 @@ impl Server {
         let mut leadership = Leadership::new(at, servers, seq_of(number), grace);
         for (id, session) in self.sessions.iter_mut() {
             session.heard = at;
+            // No round of this leader lists the session yet, so no renewal is confirmed.
             session.listed = 0;
             session.due = at + client_timeout;
             leadership.add_session(id, session.due);
@@ -136,7 +138,7 @@ impl Server {
         self.install(now, Configuration::new(next, states));
     }
 
-    /// Whether a quorum may have agreed on states that this server knows only by a number. That number is larger than
+    /// Whether a quorum may have agreed on states that this server knows only by a number. The number is larger than
     /// its view's, or its view is not proven.
     fn is_view_doubtful(&self, seen: u64) -> bool {
         self.needs_majority() && (seen > self.view.number() || is_unproven(self.view.seq()))
@@ -158,6 +160,7 @@ impl Server {
         let Role::Leader(leadership) = &mut self.role else {
             return self.drop_from_server(server, Reason::NotLeader);
         };
+        // The sender follows a later configuration, or has a larger number in its state file.
         if seq > newest {
             leadership.record_heard(server, arrived);
             let limited = self.limit_number(server, number);
@@ -251,6 +254,7 @@ impl Server {
                 continue;
             };
             let end = session.heard + timeout;
+            // The session was heard since. Its entry moves only here, because that is cheaper than at each message.
             if end > now {
                 session.due = end;
                 leadership.watch_session(id, end);

@@ -87,6 +87,7 @@ impl Server {
             };
             let is_own = self.servers.responsible(token.name(), present) == Some(self.index);
             let heir = self.servers.responsible(token.name(), &without);
+            // The other tokens wait for a configuration, or are on their way to a BOOTING server.
             if is_own
                 && !self.is_known_by_clients_only(id)
                 && let Some(heir) = heir

@@ -54,13 +54,14 @@ impl Server {
         });
         let pending = pending.unwrap_or_default();
         let is_known = self.sessions.id_at(from).is_some();
-        let is_full = !is_known && !self.make_room_for_session(pending);
+        let is_full = !is_known && !self.free_memory_for_session(pending);
         let Role::Leader(leadership) = &mut self.role else {
             if self.role.kind() == RoleKind::Electing {
                 return self.drop(from, Reason::NotServing);
             }
             return self.send_config(from, NO_SESSION);
         };
+        // The last answer may be lost, and a repeated LOGIN must not use up another id.
         let known = self
             .sessions
             .id_at(from)
@@ -101,6 +102,7 @@ impl Server {
             return false;
         };
         leadership.pending().expire(now);
+        // The sender has read an answer that was sent to this address, so the address is not forged.
         if leadership.pending().take(id, from) {
             self.out.counters.sessions_begun += 1;
             self.out.report(Event::SessionBegun { id, address: from });
@@ -110,9 +112,10 @@ impl Server {
         let is_free = self.sessions.get(id).is_none()
             && self.sessions.id_at(from).is_none()
             && !leadership.pending().has_id(id);
+        // A client that knows a larger number would ignore this leader.
         let hears = renews.is_some_and(|number| number <= self.view.number());
         let adopts = leadership.is_in_grace() && hears && id >= MIN_SESSION && is_free;
-        if !adopts || !self.make_room_for_session(0) {
+        if !adopts || !self.free_memory_for_session(0) {
             return false;
         }
         self.out.counters.adopted += 1;
@@ -122,9 +125,9 @@ impl Server {
     }
 
     /// Returns whether one more session may begin, in addition to the pending ids.
-    fn make_room_for_session(&mut self, pending: usize) -> bool {
+    fn free_memory_for_session(&mut self, pending: usize) -> bool {
         self.sessions.len() + pending < self.options.max_clients
-            && self.make_room((pending + 1) * session_bytes(self.servers.len()), None)
+            && self.free_memory((pending + 1) * session_bytes(self.servers.len()), None)
     }
 
     fn begin_session(&mut self, now: Instant, id: i32, address: SocketAddr) {
@@ -136,6 +139,7 @@ impl Server {
             session.due = expiry;
             leadership.add_session(id, expiry);
         }
+        // There is no other server whose acknowledgement would list the session.
         if self.servers.len() == 1 {
             self.send_round(now, None);
         }
@@ -164,6 +168,7 @@ impl Server {
     }
 
     pub(super) fn on_logout(&mut self, now: Instant, from: SocketAddr, id: i32) {
+        // The client would take a CONFIG for the leader's confirmation.
         if self.role.kind() != RoleKind::Leader {
             return self.drop(from, Reason::NotLeader);
         }

@@ -23,9 +23,9 @@ impl Server {
         self.tokens.bytes() + sessions + survey + left
     }
 
-    /// Makes room for more bytes: drops tokens that are neither held nor awaited, except `kept`, the longest unused
-    /// first. Returns `false` if the room is not enough.
-    pub(super) fn make_room(&mut self, bytes: usize, kept: Option<u32>) -> bool {
+    /// Frees memory for more bytes: drops tokens that are neither held nor awaited, except `kept`, the longest unused
+    /// first. Returns `false` if this is not enough.
+    pub(super) fn free_memory(&mut self, bytes: usize, kept: Option<u32>) -> bool {
         while self.memory_bytes() + bytes > self.options.max_memory {
             let Some(id) = self.tokens.longest_idle(kept) else {
                 return false;
@@ -36,36 +36,40 @@ impl Server {
         true
     }
 
-    /// Makes room for claims in a survey. A survey may take an eighth or [`SURVEY_MIN`] more until it ends: if the
-    /// server dropped a holder's claim, it could grant the token to a second holder.
-    pub(super) fn make_room_in_survey(&mut self, bytes: usize) -> bool {
-        let has_room = self.make_room(bytes, None) || {
-            let max = self.options.max_memory;
-            self.memory_bytes() + bytes <= max.saturating_add(SURVEY_MIN.max(max / 8))
-        };
-        if !has_room {
-            self.out.counters.refused_memory += 1;
-        }
-        has_room
+    /// Returns the limit for memory that surveys and servers that leave may use.
+    fn survey_limit(&self) -> usize {
+        let max = self.options.max_memory;
+        max.saturating_add(SURVEY_MIN.max(max / 8))
     }
 
-    /// Makes room for tokens of a server that leaves. No data are dropped for them, because that server keeps its data
+    /// Counts a refusal if `is_free` is `false`, and returns `is_free`.
+    fn count_refusal(&mut self, is_free: bool) -> bool {
+        self.out.counters.refused_memory += u64::from(!is_free);
+        is_free
+    }
+
+    /// Frees memory for claims in a survey. A survey may take an eighth or [`SURVEY_MIN`] more until it ends: if the
+    /// server dropped a holder's claim, it could grant the token to a second holder.
+    pub(super) fn free_memory_in_survey(&mut self, bytes: usize) -> bool {
+        let is_free =
+            self.free_memory(bytes, None) || self.memory_bytes() + bytes <= self.survey_limit();
+        self.count_refusal(is_free)
+    }
+
+    /// Frees memory for tokens of a server that leaves. No data are dropped for them, because that server keeps its data
     /// if this one does not answer.
-    pub(super) fn make_room_for_leaving(&mut self, bytes: usize) -> bool {
-        let max = self.options.max_memory;
-        let max = max.saturating_add(SURVEY_MIN.max(max / 8));
-        while self.memory_bytes() + bytes > max {
+    pub(super) fn free_memory_for_leaving(&mut self, bytes: usize) -> bool {
+        while self.memory_bytes() + bytes > self.survey_limit() {
             let Some((_, id)) = self.tokens.longest_empty() else {
-                self.out.counters.refused_memory += 1;
-                return false;
+                return self.count_refusal(false);
             };
             self.tokens.remove(id);
         }
         true
     }
 
-    /// Returns whether a session may become a party of a token, and also wait in its queue if `waits`.
-    pub(super) fn make_room_for_party(&mut self, id: u32, session: i32, waits: bool) -> bool {
+    /// Frees memory for a session that becomes a party of a token, and also waits in its queue if `waits`.
+    pub(super) fn free_memory_for_party(&mut self, id: u32, session: i32, waits: bool) -> bool {
         let Some(token) = self.tokens.get(id) else {
             return false;
         };
@@ -74,36 +78,27 @@ impl Server {
         let is_waiting = token.wait_of(session).is_some();
         let queue = usize::from(!token.is_awaited()) * QUEUE_BYTES + WAITING_REQUEST_BYTES;
         let bytes = party + usize::from(waits && !is_waiting) * queue;
-        let may = bytes == 0 || self.make_room(bytes, Some(id));
-        if !may {
-            self.out.counters.refused_memory += 1;
-        }
-        may
+        let is_free = bytes == 0 || self.free_memory(bytes, Some(id));
+        self.count_refusal(is_free)
     }
 
-    /// Makes room after a survey, which adds holders without asking for room.
-    pub(super) fn make_room_after_survey(&mut self, now: Instant) {
-        self.make_room(0, None);
+    /// Frees memory after a survey, which adds holders without a check of the limit.
+    pub(super) fn free_memory_after_survey(&mut self, now: Instant) {
+        self.free_memory(0, None);
         self.on_memory_due(now);
     }
 
     /// Adds a token. Returns `None` if there is no memory for it.
     pub(super) fn new_token(&mut self, name: &[u8]) -> Option<u32> {
-        let has_room = self.make_room(name.len() + TOKEN_BYTES, None);
-        if !has_room {
-            self.out.counters.refused_memory += 1;
-        }
-        has_room.then(|| self.tokens.add(name))
+        let is_free = self.free_memory(name.len() + TOKEN_BYTES, None);
+        self.count_refusal(is_free).then(|| self.tokens.add(name))
     }
 
-    /// Returns whether there is memory for data of this length. The token itself is not dropped.
-    pub(super) fn make_room_for_data(&mut self, id: u32, len: usize) -> bool {
+    /// Frees memory for data of this length. The token itself is not dropped.
+    pub(super) fn free_memory_for_data(&mut self, id: u32, len: usize) -> bool {
         let before = self.tokens.get(id).map_or(0, |token| token.data().len());
-        let has_room = len <= before || self.make_room(len - before, Some(id));
-        if !has_room {
-            self.out.counters.refused_memory += 1;
-        }
-        has_room
+        let is_free = len <= before || self.free_memory(len - before, Some(id));
+        self.count_refusal(is_free)
     }
 
     /// Forgets tokens that are free and without data, and were unused for CT.

@@ -12,7 +12,7 @@
 //! | `holding`, `status` | reports for people |
 //! | `invariants` | conditions that hold after each input |
 //!
-//! Start reading at `input`, then at `serving`, which decides alone whether a token may be served.
+//! Start reading at `input`, then at `serving`, the only place that decides whether a token may be served.
 
 mod claims;
 mod election;
@@ -239,6 +239,7 @@ impl Machine for Server {
             Command::ShutDown if self.is_running() => self.shut_down(now.monotonic),
             Command::ShutDown => self.has_left = true,
             Command::Addresses(addresses) => {
+                // A sender that was misplaced may have the right address now.
                 if self.servers.update_addresses(&addresses) {
                     self.misplaced.clear();
                 }

@@ -53,6 +53,7 @@ impl Server {
             access,
             ..
         } = *request;
+        // The message is older than the session's last CATALOG, which replaced it.
         if self.sessions.is_below_floor(session, msgnum) {
             return self.drop(from, Reason::Late);
         }
@@ -61,6 +62,7 @@ impl Server {
             return self.drop(from, Reason::Memory);
         };
         let mut effect = self.effect_of(id, request);
+        // An immediate grant takes no memory for a queue.
         if effect == RequestEffect::Queue && self.is_free_at_once(id, session, access) {
             effect = RequestEffect::Grant;
         }
@@ -69,7 +71,7 @@ impl Server {
             RequestEffect::Grant => Some(false),
             RequestEffect::Queue => Some(true),
         };
-        if takes.is_some_and(|waits| !self.make_room_for_party(id, session, waits)) {
+        if takes.is_some_and(|waits| !self.free_memory_for_party(id, session, waits)) {
             return self.drop(from, Reason::Memory);
         }
         match effect {
@@ -168,6 +170,7 @@ impl Server {
         fenced: bool,
     ) {
         self.grants += 1;
+        // The configuration number comes first, so that fencing numbers grow from server to server.
         let fence = (u128::from(self.view.number()) << 31) + u128::from(self.grants);
         let is_new = self.tokens.change(now, id, |token| {
             token.dequeue(session);
@@ -227,6 +230,7 @@ impl Server {
                 self.grant(now, id, session, wait.msgnum, wait.access, wait.fenced);
                 continue;
             }
+            // A new head waits for RETRY, not for the interval of the former one.
             if revoked.is_none_or(|(for_place, _)| for_place != place) {
                 self.tokens.set_revoke(id, place, Backoff::new(now, RETRY));
                 self.send_revokes(id, session);
@@ -253,6 +257,7 @@ impl Server {
     /// Repeats REVOKEs as long as the head of a queue is not granted.
     pub(super) fn on_revokes_due(&mut self, now: Instant) {
         for _ in 0..REVOKES_PER_CALL_MAX {
+            // REVOKEs can wait, because they are repeated anyway.
             if self.out.is_congested() {
                 return;
             }

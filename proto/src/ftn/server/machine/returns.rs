@@ -35,6 +35,7 @@ impl Server {
         }
         let updates = matches!(flags, Flags::Update | Flags::Both);
         let deassigns = matches!(flags, Flags::Deassign | Flags::Both);
+        // An unknown token is not remembered: otherwise anyone could fill the memory with names.
         let Some(id) = self.tokens.find(returned.name) else {
             self.out.counters.updates_refused += u64::from(updates);
             return self.send_confirm(session, msgnum);
@@ -43,13 +44,14 @@ impl Server {
         let is_done = party.is_some_and(|party| msgnum <= party.returned);
         let holds = party.is_some_and(|party| party.held.is_some());
         let is_above = party.is_some_and(|party| msgnum > party.granted);
+        // A late RETURN of an earlier hold is not above the present grant.
         let acts = holds && is_above && !is_done;
         if is_done {
             self.out.counters.duplicates += 1;
         } else if updates && !holds {
             self.out.counters.updates_refused += 1;
         }
-        if acts && updates && !self.make_room_for_data(id, data.len()) {
+        if acts && updates && !self.free_memory_for_data(id, data.len()) {
             return self.drop(from, Reason::Memory);
         }
         if acts && updates {
@@ -66,6 +68,7 @@ impl Server {
                 if acts && deassigns {
                     token.set_held(session, None);
                 }
+                // A REQUEST with a larger number was made after this RETURN, and stays queued.
                 let cancels = deassigns
                     && token.wait_of(session).is_some_and(|it| it.msgnum < msgnum)
                     && token.dequeue(session);

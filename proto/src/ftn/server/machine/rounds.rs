@@ -13,6 +13,7 @@ impl Server {
     pub(super) fn send_round(&mut self, now: Instant, behind: Option<i128>) {
         let lease = self.options.server_lease();
         let others: Vec<usize> = self.others().collect();
+        // With Q = 1 every configuration counts as proven, so the round does not say.
         let is_proven = (self.quorum() > 1).then(|| self.is_proven());
         let Role::Leader(leadership) = &mut self.role else {
             return;
@@ -48,6 +49,7 @@ impl Server {
             sent.map(|sent| sent + self.lease_with(server))
         });
         let mut until: Vec<Option<Instant>> = until.collect();
+        // `None` sorts first, so the last Q - 1 entries are the latest ends.
         until.sort_unstable();
         until.len().checked_sub(others).and_then(|at| until[at])
     }
@@ -108,7 +110,7 @@ impl Server {
         }
     }
 
-    /// Sends a round at once when a quorum knows the configuration, because surveys of other servers wait for that.
+    /// Sends a round at once when a quorum knows the configuration, because surveys of other servers wait for it.
     pub(super) fn announce_proven(&mut self, now: Instant) {
         if self.quorum() > 1 && self.is_proven() && !is_proven(self.view.seq()) {
             self.send_round(now, None);
@@ -155,6 +157,7 @@ impl Server {
         let ripe: Vec<(i32, i64)> = waiting
             .filter(|(id, _)| {
                 let session = self.sessions.get(*id);
+                // A server that does not know the session could grant its tokens to others.
                 may && session.is_some_and(|s| s.listed > 0 && s.listed <= acknowledged)
             })
             .collect();

@@ -15,7 +15,7 @@ const SWEPT_TOKENS_MAX: u32 = 8_192;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServeDecision {
     Serve,
-    /// Another server is responsible, and the client is told.
+    /// Another server is responsible, and the client gets CONFIG.
     Redirect,
     /// The server does not answer.
     Ignore,
@@ -38,6 +38,7 @@ impl Server {
     pub(super) fn is_serving(&self, now: Instant) -> bool {
         self.leaving.is_none()
             && self.own_state == ServerState::Ready
+            // The leader may have read the end of an earlier survey, so both states must be READY.
             && self.view.state(self.index) == ServerState::Ready
             && self.is_in_force(now)
     }
@@ -67,6 +68,7 @@ impl Server {
     pub(super) fn on_configuration(&mut self, now: Instant) {
         self.abort_survey();
         self.knowledge.stop_handovers();
+        // Fencing numbers begin with the configuration number, so the count of grants restarts.
         self.grants = 0;
         let Some(configuration) = self.view.configuration().cloned() else {
             return;
@@ -129,6 +131,7 @@ impl Server {
                         handover.add(id, token.len(), token.holders().count());
                     }
                 }
+                // A READY server has the token, and may have changed its data.
                 _ => self.tokens.remove(id),
             }
         }

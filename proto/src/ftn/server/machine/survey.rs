@@ -77,9 +77,12 @@ impl Server {
         let is_over = survey.configuration() == self.view.number()
             && survey.is_whole()
             && (!survey.is_booting() || leads || leader == Some(ServerState::Ready))
+            // In a grace further sessions may return with tokens.
             && !self.is_in_grace()
             && self.knowledge.sweep().is_none()
             && self.own_state != ServerState::Down
+            // Another leader could still be elected that does not know the configuration, and shows other servers as
+            // responsible.
             && self.is_proven()
             && self.is_in_force(now);
         if is_over && let Some(survey) = self.knowledge.take_survey() {

@@ -165,7 +165,7 @@ impl Server {
             .collect();
         let bytes = mine.iter().map(|it| self.bytes_from_leaving(it.token));
         let bytes = bytes.sum();
-        if !self.make_room_for_leaving(bytes) {
+        if !self.free_memory_for_leaving(bytes) {
             // The sender keeps these tokens, and hands them to another server or reports them as lost.
             return self.drop_from_server(server, Reason::Memory);
         }

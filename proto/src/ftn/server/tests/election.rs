@@ -145,7 +145,7 @@ fn a_deaf_server_stays_electing_and_serves_nothing() {
     }
     assert_eq!(rig.role(), RoleKind::Electing);
     assert_eq!(rig.request(1, 1, &name, X), NONE);
-    // When s2 names no other leader any more, this server leads.
+    // When s2 no longer names another leader, this server leads.
     rig.pass(4 * HB);
     assert_eq!(rig.role(), RoleKind::Leader);
 }

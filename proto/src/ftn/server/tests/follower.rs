@@ -121,10 +121,8 @@ fn tokens_of_sessions_that_are_no_longer_listed_are_free() {
     );
     assert_eq!(rig.snapshot().waiting, 0);
     // An ended session cannot request tokens.
-    assert_eq!(
-        rig.request(1, 9, &name, X),
-        ["CONFIG 9 RRR to nobody at k1"]
-    );
+    let said = rig.request(1, 9, &name, X);
+    assert_eq!(said, ["CONFIG 9 RRR to nobody at k1"]);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! A server that leaves hands its tokens over first (section 4, "Leaving").
 
-use ring_codec::ftn::{Assignment, Flags, Holders, Message};
-
 use super::network::Network;
 use super::rig::*;
 use crate::ftn::Configuration;
@@ -49,13 +47,7 @@ fn data_that_no_client_holds_go_to_the_next_server_before_a_server_leaves() {
     // The part is repeated until it is acknowledged.
     assert_eq!(only(&rig.pass(RETRY), "TRANSFER").len(), 1);
     let next = if said[0].ends_with("s1") { 1 } else { 2 };
-    rig.deliver(
-        next,
-        Message::Transferred {
-            msgnum: -c,
-            part: 0,
-        },
-    );
+    rig.transferred(next, -c, 0);
     assert!(rig.server.is_finished());
     assert_eq!(left_behind(&rig), Some(0));
 }
@@ -100,37 +92,20 @@ fn tokens_of_a_leaving_server_are_kept_until_a_configuration_assigns_them() {
     let name = inherited_name(0);
     for (states, kept) in [([R, R, D], true), ([R, R, R], false)] {
         let mut rig = Rig::follower(1);
-        let assignments = [Assignment {
-            token: token(&name, "v"),
-            holders: Holders::Nobody,
-        }];
-        let left = |c: i64| Message::Transfer {
-            msgnum: -c,
-            part: 0,
-            parts: 1,
-            assignments: assignments[..].into(),
+        let mut leave = |from, c: i64| {
+            let said = rig.transfer(from, -c, (0, 1), &[(&name, "v")]);
+            (said, rig.snapshot().tokens)
         };
-        assert_eq!(
-            rig.deliver(2, left(6)),
-            NONE,
-            "the configuration is an earlier one"
-        );
-        assert_eq!(
-            rig.deliver(0, left(9)),
-            ["TRANSFERRED -9 0 to s0"],
-            "the token is not server 0's"
-        );
-        assert_eq!(rig.snapshot().tokens, 0);
-        assert_eq!(rig.deliver(2, left(9)), ["TRANSFERRED -9 0 to s2"]);
-        assert_eq!(rig.snapshot().tokens, 1);
+        assert_eq!(leave(2, 6), (vec![], 0), "of an earlier configuration");
+        let taken = |from| vec![format!("TRANSFERRED -9 0 to s{from}")];
+        assert_eq!(leave(0, 9), (taken(0), 0), "the token is not server 0's");
+        assert_eq!(leave(2, 9), (taken(2), 1));
         rig.state(12, 1, &states, 1);
         rig.catalog(1, 12, (0, 1), 10, &[]);
         assert_eq!(rig.snapshot().tokens, usize::from(kept));
         if kept {
-            assert_eq!(
-                rig.request(1, 11, &name, X),
-                [format!("GRANT 11 {name}=v to k1")]
-            );
+            let said = rig.request(1, 11, &name, X);
+            assert_eq!(said, [format!("GRANT 11 {name}=v to k1")]);
         }
     }
 }
@@ -148,30 +123,14 @@ fn a_server_without_memory_acknowledges_no_tokens_and_keeps_its_own_data() {
     let own = name_of(1, &[R; 3], 0);
     let data = "d".repeat(20_000);
     rig.request(1, 1, &own, X);
-    rig.send(
-        1,
-        Message::Return {
-            msgnum: 2,
-            token: token(&own, &data),
-            flags: Flags::Both,
-        },
-    );
+    rig.update_and_deassign(1, 2, &own, &data);
     let mut acknowledged = 0;
     for nth in 0..12 {
         let name = inherited_name(nth);
-        let assignments = [Assignment {
-            token: token(&name, &data),
-            holders: Holders::Nobody,
-        }];
-        let left = Message::Transfer {
-            msgnum: -9,
-            part: i32::try_from(nth).unwrap(),
-            parts: 12,
-            assignments: assignments[..].into(),
-        };
-        let said = rig.deliver(2, left);
+        let part = (i32::try_from(nth).unwrap(), 12);
+        let said = rig.transfer(2, -9, part, &[(&name, &data)]);
         // A part that it has taken is acknowledged again.
-        assert_eq!(rig.deliver(2, left), said);
+        assert_eq!(rig.transfer(2, -9, part, &[(&name, &data)]), said);
         acknowledged += said.len();
         assert_eq!(rig.snapshot().tokens, 1 + acknowledged);
     }
@@ -192,11 +151,7 @@ fn tokens_that_another_server_has_taken_do_not_count_as_left_behind() {
     rig.update_and_deassign(1, 4, &second, "w");
     rig.command(Command::ShutDown);
     let c = rig.snapshot().configuration.cast_signed();
-    let part = 0;
-    rig.deliver(
-        next_server(&first),
-        Message::Transferred { msgnum: -c, part },
-    );
+    rig.transferred(next_server(&first), -c, 0);
     rig.command(Command::ShutDown);
     assert_eq!(left_behind(&rig), Some(1));
 }
@@ -212,25 +167,13 @@ fn a_token_that_was_handed_back_is_not_deleted_when_it_is_acknowledged() {
     rig.update_and_deassign(1, 12, &name, "v");
     let said = only(&rig.state(15, 1, &[R, R, B], 1), "TRANSFER");
     assert_eq!(said, [format!("TRANSFER 15 0/1 [{name}=v free] to s2")]);
-    let assignments = [Assignment {
-        token: token(&name, "v"),
-        holders: Holders::Nobody,
-    }];
-    let back = Message::Transfer {
-        msgnum: -15,
-        part: 0,
-        parts: 1,
-        assignments: assignments[..].into(),
-    };
-    assert_eq!(rig.deliver(2, back), ["TRANSFERRED -15 0 to s2"]);
-    let (msgnum, part) = (15, 0);
-    rig.deliver(2, Message::Transferred { msgnum, part });
+    let said = rig.transfer(2, -15, (0, 1), &[(&name, "v")]);
+    assert_eq!(said, ["TRANSFERRED -15 0 to s2"]);
+    rig.transferred(2, 15, 0);
     rig.state(18, 1, &[R, R, D], 1);
     rig.catalog(1, 18, (0, 1), 20, &[]);
-    assert_eq!(
-        rig.request(1, 21, &name, X),
-        [format!("GRANT 21 {name}=v to k1")]
-    );
+    let said = rig.request(1, 21, &name, X);
+    assert_eq!(said, [format!("GRANT 21 {name}=v to k1")]);
 }
 
 #[test]
@@ -244,13 +187,7 @@ fn a_server_that_leaves_takes_no_tokens() {
     assert_eq!(only(&rig.transfer(0, 6, (1, 2), &[]), "TRANSFERRED"), NONE);
     assert_eq!(only(&rig.transfer(2, 6, (0, 1), &[]), "TRANSFERRED"), NONE);
     // It does not take tokens of another server that leaves either.
-    let left = Message::Transfer {
-        msgnum: -6,
-        part: 0,
-        parts: 1,
-        assignments: [][..].into(),
-    };
-    assert_eq!(only(&rig.deliver(2, left), "TRANSFERRED"), NONE);
+    assert_eq!(only(&rig.transfer(2, -6, (0, 1), &[]), "TRANSFERRED"), NONE);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use ring_codec::ftn::{Access, Datagram, Header, Holders, Message, ServerState, Token};
+use ring_codec::ftn::{Access, Datagram, Flags, Header, Holders, Message, ServerState, Token};
 
 pub(crate) use ring_codec::ftn::Access::{Exclusive as X, Shared as S};
 pub(crate) use ring_codec::ftn::ServerState::{Booting as B, Down as D, Ready as R};
@@ -46,6 +46,14 @@ pub(crate) fn request(msgnum: i64, name: &str, access: Access) -> Message<'_> {
         msgnum,
         token: token(name, ""),
         access,
+    }
+}
+
+pub(crate) fn renewal(msgnum: i64, number: &str) -> Message<'_> {
+    Message::Return {
+        msgnum,
+        token: token("", number),
+        flags: Flags::Deassign,
     }
 }
 

@@ -1,21 +1,12 @@
 //! The limits of configuration numbers (section 4, "Numbers and who may move them").
 
-use ring_codec::ftn::{Flags, Message, ServerState};
+use ring_codec::ftn::{Message, ServerState};
 
 use super::rig::*;
 use crate::ftn::MAX_NUMBER;
 
 /// Limit for three servers by which other servers move the number in one HB.
 const STEP: u64 = 3 * (162_000 + 1_024);
-
-fn renewal(rig: &mut Rig, number: &str) -> Vec<String> {
-    let message = Message::Return {
-        msgnum: 7,
-        token: token("", number),
-        flags: Flags::Deassign,
-    };
-    rig.send(1, message)
-}
 
 #[test]
 fn a_client_does_not_move_the_number_of_a_leader() {
@@ -30,7 +21,7 @@ fn a_client_does_not_move_the_number_of_a_leader() {
         let mut rig = Rig::alone();
         rig.begin(1);
         let known = (rig.snapshot().configuration, rig.durable);
-        assert_eq!(renewal(&mut rig, number), NONE, "{number}");
+        assert_eq!(rig.send(1, renewal(7, number)), NONE, "{number}");
         assert_eq!((rig.snapshot().configuration, rig.durable), known);
         assert_eq!(rig.dropped(Reason::Ahead), 1);
         // Its own renewal is confirmed all the same.
@@ -42,16 +33,8 @@ fn a_client_does_not_move_the_number_of_a_leader() {
 fn a_client_or_a_stranger_does_not_move_the_number_of_a_follower() {
     let mut rig = Rig::follower(1);
     let known = rig.durable;
-    renewal(&mut rig, "2147483640");
-    rig.send_as(
-        9,
-        1 << 21,
-        Message::Return {
-            msgnum: 7,
-            token: token("", "2147483640"),
-            flags: Flags::Deassign,
-        },
-    );
+    rig.send(1, renewal(7, "2147483640"));
+    rig.send_as(9, 1 << 21, renewal(7, "2147483640"));
     rig.pass(10 * ST);
     assert!(rig.durable.configuration <= known.configuration + 6);
 }

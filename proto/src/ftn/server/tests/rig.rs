@@ -138,13 +138,7 @@ impl Rig {
             self.heartbeat(other, seq, says);
             let number = self.snapshot().configuration;
             for part in 0..8 {
-                self.deliver(
-                    other,
-                    Message::Transferred {
-                        msgnum: i64::try_from(number).unwrap(),
-                        part,
-                    },
-                );
+                self.transferred(other, number.cast_signed(), part);
             }
         }
         assert_eq!(self.snapshot().states[other], R);
@@ -389,10 +383,17 @@ impl Rig {
         self.deliver(from, Message::Heartbeat { seq, sstate })
     }
 
+    /// Delivers HEARTBEAT of the present round, with options.
+    pub(crate) fn heartbeat_with(&mut self, from: usize, sstate: ServerState, terms: Terms) {
+        let seq = self.snapshot().seq;
+        self.deliver_with(from, Message::Heartbeat { seq, sstate }, terms);
+    }
+
+    /// Delivers TRANSFER of free tokens with these names and data.
     pub(crate) fn transfer(
         &mut self,
         from: usize,
-        c: u64,
+        msgnum: i64,
         (part, parts): (i32, i32),
         tokens: &[(&str, &str)],
     ) -> Vec<String> {
@@ -404,12 +405,16 @@ impl Rig {
             })
             .collect();
         let message = Message::Transfer {
-            msgnum: i64::try_from(c).unwrap(),
+            msgnum,
             part,
             parts,
             assignments: assignments[..].into(),
         };
         self.deliver(from, message)
+    }
+
+    pub(crate) fn transferred(&mut self, from: usize, msgnum: i64, part: i32) -> Vec<String> {
+        self.deliver(from, Message::Transferred { msgnum, part })
     }
 
     /// Delivers a client's answer to CONFIG(c): its tokens, the kind of each hold, and their data.
@@ -455,7 +460,7 @@ impl Rig {
 
     pub(crate) fn renew(&mut self, k: u16, msgnum: i64) -> Vec<String> {
         let c = self.snapshot().configuration.to_string();
-        self.send_return(k, msgnum, ("", &c), Flags::Deassign)
+        self.send(k, renewal(msgnum, &c))
     }
 
     pub(crate) fn request(

@@ -237,10 +237,8 @@ fn messages_for_another_server_are_answered_with_config() {
     let mut rig = Rig::follower(1);
     assert_eq!(rig.renew(1, 1), ["CONFIG 9 RRR to nobody at k1"]);
     let name = name_of(2, &[R; 3], 0);
-    assert_eq!(
-        rig.request(1, 1, &name, X),
-        ["CONFIG 9 RRR to nobody at k1"]
-    );
+    let said = rig.request(1, 1, &name, X);
+    assert_eq!(said, ["CONFIG 9 RRR to nobody at k1"]);
     assert_eq!(rig.deassign(1, 2, &name), ["CONFIG 9 RRR to nobody at k1"]);
     assert_eq!(rig.server.counters().redirected, 3);
     assert_eq!(rig.send(1, Message::Alive), NONE);
@@ -269,12 +267,7 @@ fn a_cold_leader_adopts_a_session_that_renews() {
     // No other message begins a session, and ids of other sessions or below the least one do not count.
     assert!(rig.send(2, Message::Alive)[0].contains("nobody"));
     for wrong in [id, MIN_SESSION - 1] {
-        let message = Message::Return {
-            msgnum: 1,
-            token: token("", "1"),
-            flags: Flags::Deassign,
-        };
-        assert!(rig.send_as(3, wrong, message)[0].contains("nobody"));
+        assert!(rig.send_as(3, wrong, renewal(1, "1"))[0].contains("nobody"));
     }
     assert_eq!(rig.server.counters().adopted, 1);
 }
@@ -285,12 +278,7 @@ fn a_cold_leader_does_not_adopt_a_client_that_knows_a_larger_number() {
     let mut rig = Rig::start(3, 0, Options::default(), Durable::default());
     rig.pass(ST);
     let known = rig.snapshot().configuration;
-    let message = Message::Return {
-        msgnum: 7,
-        token: token("", "100"),
-        flags: Flags::Deassign,
-    };
-    rig.send(1, message);
+    rig.send(1, renewal(7, "100"));
     assert_eq!(rig.snapshot().sessions, []);
     assert_eq!(rig.snapshot().configuration, known);
 }
@@ -319,9 +307,7 @@ fn a_cold_leader_adopts_sessions_and_grants_nothing_during_its_grace() {
     assert!(rig.events.contains(&Event::GraceEnded));
     // The token has survived the restart of the only server.
     assert_eq!(rig.request(2, 2, "a", X), ["REVOKE a to k1"]);
-    assert_eq!(
-        rig.deassign(1, 100, "a"),
-        ["CONFIRM 100 to k1", "GRANT 2 a=data to k2"]
-    );
+    let said = rig.deassign(1, 100, "a");
+    assert_eq!(said, ["CONFIRM 100 to k1", "GRANT 2 a=data to k2"]);
     assert!(rig.renew(3, 1)[0].contains("nobody"));
 }

@@ -222,10 +222,8 @@ fn without_a_transfer_the_best_claim_has_the_data() {
         let (holding, data) = claims[usize::from(k) - 1];
         rig.catalog(k, 12, (0, 1), 10, &[(&inherited, holding, data)]);
     }
-    assert_eq!(
-        rig.request(1, 10, &inherited, S),
-        [format!("GRANT 10 {inherited}=u2 to k1")]
-    );
+    let said = rig.request(1, 10, &inherited, S);
+    assert_eq!(said, [format!("GRANT 10 {inherited}=u2 to k1")]);
     assert_eq!(rig.server.counters().conflicting_data, 1);
 }
 
@@ -253,10 +251,8 @@ fn a_catalog_without_markers_is_a_complete_answer_of_unknown_kind() {
         },
     );
     assert_eq!(rig.snapshot().survey, None);
-    assert_eq!(
-        rig.request(1, 5, &inherited, X),
-        [format!("GRANT 5 {inherited}=d to k1")]
-    );
+    let said = rig.request(1, 5, &inherited, X);
+    assert_eq!(said, [format!("GRANT 5 {inherited}=d to k1")]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Options that must be equal on all servers: announcement, comparison and effect (section 1).
 
-use ring_codec::ftn::{Datagram, Message, Pace, Terms};
+use ring_codec::ftn::{Datagram, Pace, Terms};
 
 use super::network::Network;
 use super::rig::*;
@@ -57,11 +57,7 @@ fn a_server_announces_its_options_to_servers_and_some_of_them_to_clients() {
 fn different_options_are_reported_once_and_again_when_they_change() {
     let mut rig = Rig::leader_of(3, 2);
     let heartbeat = |rig: &mut Rig, terms| {
-        let message = Message::Heartbeat {
-            seq: rig.snapshot().seq,
-            sstate: R,
-        };
-        rig.deliver_with(2, message, terms);
+        rig.heartbeat_with(2, R, terms);
         differing(rig)
     };
     assert_eq!(heartbeat(&mut rig, terms(15, 1)), []);
@@ -90,13 +86,11 @@ fn a_server_announces_the_shortest_known_client_timeout_to_clients() {
         terms.client_timeout
     };
     let heartbeat = |rig: &mut Rig, from: usize, timeout: i64| {
-        let seq = rig.snapshot().seq;
-        let message = Message::Heartbeat { seq, sstate: R };
         let terms = Terms {
             client_timeout: timeout,
             ..terms(15, 1)
         };
-        rig.deliver_with(from, message, terms);
+        rig.heartbeat_with(from, R, terms);
     };
     heartbeat(&mut rig, 1, MICROS);
     assert_eq!(announced(&mut rig, 1), MICROS);
@@ -123,7 +117,7 @@ fn a_server_with_a_client_timeout_below_the_minimum_counts_as_down() {
         };
         rig.pass(ST - HB);
         let seq = rig.snapshot().seq;
-        rig.deliver_with(1, Message::Heartbeat { seq, sstate: R }, terms);
+        rig.heartbeat_with(1, R, terms);
         rig.heartbeat(2, seq, R);
         rig.pass(HB);
         let states = if counts { "RRR" } else { "RDR" };
@@ -170,11 +164,7 @@ fn a_session_ends_after_the_longest_client_timeout_of_all_servers_within_limits(
     for (theirs, ends) in [(5, 15), (20, 20), (3_600, 60)] {
         let mut rig = Rig::leader_of(3, 2);
         rig.begin(1);
-        let message = Message::Heartbeat {
-            seq: rig.snapshot().seq,
-            sstate: R,
-        };
-        rig.deliver_with(2, message, terms(theirs, 1));
+        rig.heartbeat_with(2, R, terms(theirs, 1));
         rig.pass(ms(1_000) * (ends - 1));
         assert_eq!(rig.snapshot().sessions.len(), 1, "{theirs}");
         rig.pass(ms(2_000));
@@ -187,11 +177,7 @@ fn a_server_uses_the_largest_quorum_of_all_servers_up_to_a_majority() {
     for (theirs, needs) in [(1, 1), (2, 2), (3, 2)] {
         let mut rig = Rig::leader_of(3, 2);
         assert!(rig.snapshot().authority);
-        let message = Message::Heartbeat {
-            seq: rig.snapshot().seq,
-            sstate: R,
-        };
-        rig.deliver_with(2, message, terms(15, theirs));
+        rig.heartbeat_with(2, R, terms(15, theirs));
         assert_eq!(rig.server.quorum(), needs);
         rig.pass(ST);
         assert_eq!(rig.snapshot().authority, needs == 1, "{theirs}");
@@ -247,11 +233,7 @@ fn a_leader_relies_on_a_follower_only_as_long_as_that_waits_for_it() {
         ..terms(15, 2)
     };
     for server in [1, 2] {
-        let message = Message::Heartbeat {
-            seq: rig.snapshot().seq,
-            sstate: B,
-        };
-        rig.deliver_with(server, message, hasty);
+        rig.heartbeat_with(server, B, hasty);
     }
     rig.pass(ms(1_000));
     assert!(rig.snapshot().authority);

@@ -1,4 +1,4 @@
-//! TRANSFER, and what a BOOTING server awaits (section 4).
+//! TRANSFER, and the messages that a BOOTING server awaits (section 4).
 
 use ring_codec::ftn::{Assignment, Holders, Message};
 
@@ -32,21 +32,9 @@ fn tokens_go_to_a_booting_server_and_are_kept_until_it_has_them() {
     assert_eq!(only(&rig.pass(RETRY * 3), "TRANSFER").len(), 2);
     assert_eq!(only(&rig.pass(RETRY), "REVOKE"), NONE, "the queue is empty");
     assert_eq!(rig.snapshot().tokens, 2);
-    rig.deliver(
-        2,
-        Message::Transferred {
-            msgnum: 14,
-            part: 0,
-        },
-    );
+    rig.transferred(2, 14, 0);
     assert_eq!(rig.snapshot().tokens, 2);
-    rig.deliver(
-        2,
-        Message::Transferred {
-            msgnum: 15,
-            part: 0,
-        },
-    );
+    rig.transferred(2, 15, 0);
     assert_eq!(rig.snapshot().tokens, 0);
     assert_eq!(only(&rig.pass(HB), "TRANSFER"), NONE);
     assert_eq!(rig.server.counters().transferred, 2);
@@ -89,7 +77,7 @@ fn a_transfer_goes_in_windows_of_small_parts() {
     let sizes = rig.datagrams.iter().map(|(_, bytes)| bytes.len());
     assert!(sizes.filter(|&size| size > crate::ftn::PART).count() <= 1);
     for part in 0..parts {
-        let said = rig.deliver(2, Message::Transferred { msgnum: 15, part });
+        let said = rig.transferred(2, 15, part);
         let next = part + 16;
         assert_eq!(said.len(), usize::from(next < parts));
         if next < parts {
@@ -167,10 +155,8 @@ fn a_server_that_becomes_ready_during_its_second_survey_serves_after_it() {
     assert_eq!(rig.request(1, 20, &name, X), NONE);
     rig.catalog(1, 12, (0, 1), 10, &[(&name, Exclusive, "old")]);
     assert_eq!(rig.snapshot().state, R);
-    assert_eq!(
-        rig.request(1, 20, &name, X),
-        [format!("GRANT 20 {name}=new to k1")]
-    );
+    let said = rig.request(1, 20, &name, X);
+    assert_eq!(said, [format!("GRANT 20 {name}=new to k1")]);
 }
 
 #[test]
@@ -209,14 +195,10 @@ fn catalogs_determine_holders_and_transfers_determine_data() {
     rig.transfer(2, 6, (0, 1), &[]);
     rig.state(9, 1, &[R; 3], 1);
     assert_eq!(rig.snapshot().held, 1);
-    assert_eq!(
-        rig.request(1, 10, &name, S),
-        [format!("GRANT 10 {name}=new to k1")]
-    );
-    assert_eq!(
-        rig.request(1, 11, &other, X),
-        [format!("GRANT 11 {other}=new to k1")]
-    );
+    let said = rig.request(1, 10, &name, S);
+    assert_eq!(said, [format!("GRANT 10 {name}=new to k1")]);
+    let said = rig.request(1, 11, &other, X);
+    assert_eq!(said, [format!("GRANT 11 {other}=new to k1")]);
     assert_eq!(rig.server.counters().conflicting_data, 0);
 }
 
@@ -249,7 +231,7 @@ fn a_session_that_returned_a_token_to_the_former_server_does_not_hold_it() {
         rig.catalog(1, 6, (0, 1), 3, &[(&name, ReturningExclusive, "d")]);
         rig.catalog(2, 6, (0, 1), 3, &[(&name, ReturningShared, "d")]);
         assert_eq!(rig.snapshot().state, R);
-        // The other session's update was applied before, or does not count any more.
+        // The other session's update was applied before, or no longer counts.
         rig.state(9, 1, &[R; 3], 2);
         for k in [3 - named, named] {
             let name = name.clone();

@@ -102,6 +102,7 @@ impl Tokens {
         let before = (token_bytes(token), token.is_held(), token.waiting_count());
         let was_full = !token.data().is_empty();
         let result = change(token);
+        // Few tokens have a queue, so an empty one is freed.
         if token.queue.as_ref().is_some_and(|queue| queue.len() == 0) {
             let queue = token.queue.take();
             if let Some((_, backoff)) = queue.and_then(|queue| queue.revoke) {
@@ -226,7 +227,7 @@ impl Tokens {
         });
     }
 
-    /// Records that a session holds a token, or does not any more.
+    /// Records that a session holds a token, or no longer does.
     pub(crate) fn hold(&mut self, now: Instant, session: i32, id: Id, held: Option<Access>) {
         self.link_session(session, id);
         self.change(now, id, |token| token.set_held(session, held));
