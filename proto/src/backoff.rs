@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_intervals_double_up_to_the_longest() {
+    fn the_interval_doubles_up_to_the_maximum() {
         let (first, longest) = (Duration::from_millis(100), Duration::from_secs(1));
         let mut backoff = Backoff::new(Instant::default(), first);
         let mut at = Vec::new();

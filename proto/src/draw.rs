@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_spread_over_their_range_and_other_with_another_seed() {
+    fn numbers_are_uniform_and_differ_with_the_seed() {
         let mut draw = Draw::new(7);
         let drawn: Vec<u32> = (0..1000).map(|_| draw.below(10)).collect();
         for number in 0..10 {

@@ -162,7 +162,7 @@ mod tests {
     type Any = dyn Machine<Peer = (), Net = (), Command = (), Event = (), Durable = (), Job = ()>;
 
     #[test]
-    fn machines_of_several_types_can_be_had_in_one_place() {
+    fn machines_of_several_types_fit_one_list() {
         // The model checker explores broken machines together with the shipped one.
         let machines: Vec<Box<Any>> = Vec::new();
         assert!(machines.is_empty());

@@ -2,7 +2,7 @@
 //! penalties").
 
 /// The most rotations in a row in which a member is skipped.
-const CAP: u16 = 1 << 10;
+const SKIPS_MAX: u16 = 1 << 10;
 
 /// One node's record of a member's failed handovers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -20,13 +20,13 @@ impl Penalty {
     /// Records a failed handover, but counts no more than `most` failures in a row.
     pub fn fail_up_to(&mut self, most: u16) {
         self.failures = self.failures.saturating_add(1).min(most);
-        self.turns = cost(self.failures);
+        self.turns = skips_after(self.failures);
     }
 
     /// Records a handover that succeeded: forgets one failure and skips the member as often as the others cost.
     pub fn recover(&mut self) {
         self.failures = self.failures.saturating_sub(1);
-        self.turns = cost(self.failures);
+        self.turns = skips_after(self.failures);
     }
 
     /// Records a handover that succeeded: forgets all failures.
@@ -41,7 +41,7 @@ impl Penalty {
 
     /// Records that the member announced its departure: skips it as often as possible.
     pub fn leave(&mut self) {
-        self.turns = CAP;
+        self.turns = SKIPS_MAX;
     }
 
     /// Returns whether to skip the member this time, and counts that.
@@ -63,10 +63,10 @@ impl Penalty {
 }
 
 /// Returns how often a member is skipped after a number of failures.
-fn cost(failures: u16) -> u16 {
+fn skips_after(failures: u16) -> u16 {
     1_u16
         .checked_shl(failures.into())
-        .map_or(CAP, |doubled| CAP.min(doubled - 1))
+        .map_or(SKIPS_MAX, |doubled| SKIPS_MAX.min(doubled - 1))
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kth_failure_in_a_row_costs_two_to_the_k_less_one_turns_up_to_the_cap() {
+    fn the_kth_failure_in_a_row_costs_two_to_the_k_less_one_skips_up_to_the_cap() {
         let mut penalty = Penalty::default();
         let turns: Vec<u32> = (0..40)
             .map(|_| {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_passed_over_is_taken_off() {
+    fn each_skip_is_counted() {
         let mut penalty = Penalty::default();
         penalty.fail();
         penalty.fail();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_of_life_makes_eligible_but_only_success_forgets() {
+    fn a_sign_of_life_ends_the_skips_but_only_success_forgets_failures() {
         let mut penalty = Penalty::default();
         penalty.fail();
         penalty.heard();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_failures_are_remembered_than_allowed_and_each_success_takes_one_off() {
+    fn failures_are_limited_and_each_success_forgets_one() {
         let mut penalty = Penalty::default();
         for _ in 0..5 {
             penalty.fail_up_to(3);

@@ -49,7 +49,7 @@ mod tests {
     const PERIOD: Duration = Duration::from_nanos(10);
 
     #[test]
-    fn it_allows_the_first_time_and_then_once_a_period() {
+    fn the_action_is_allowed_at_first_and_then_once_per_period() {
         let mut throttle = Throttle::default();
         let allowed: Vec<u64> = (0..40)
             .filter(|&at| throttle.allow(Instant::from_nanos(at), PERIOD))
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_unasked_counts_until_it_is_reset() {
+    fn a_recorded_execution_counts_until_the_reset() {
         let mut throttle = Throttle::default();
         throttle.note(Instant::from_nanos(5));
         assert!(!throttle.is_open(Instant::from_nanos(14), PERIOD));

@@ -1,4 +1,4 @@
-//! CatalogAnswers to CONFIG: the session's tokens at one server, in parts (`docs/ftn.md`, sections 2 and 5).
+//! Answers to CONFIG: the session's tokens at one server, in parts (`docs/ftn.md`, sections 2 and 5).
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const HEAD_BYTES: usize = 96;
 /// Longest length fields of an entry, or longest marker of a kind, in bytes.
 const LENGTH_BYTES: usize = 8;
 
-/// CatalogAnswers to the servers that have asked in the present configuration. Each is made once.
+/// Answers to the servers that have asked in the present configuration. Each is made once.
 #[derive(Debug, Clone, Hash, Default)]
 pub(super) struct CatalogAnswers {
     by_server: BTreeMap<usize, CatalogAnswer>,
@@ -41,7 +41,7 @@ impl CatalogAnswers {
     }
 
     /// Makes the answer to a server, with data as granted or last confirmed.
-    pub(super) fn make(
+    pub(super) fn make_answer(
         &mut self,
         context: &Context<'_>,
         session: i32,
@@ -84,7 +84,7 @@ impl CatalogAnswers {
     }
 
     /// Sends the next WINDOW parts of the answer to a server. After the last part it begins again with the first.
-    pub(super) fn send(&mut self, context: &mut Context<'_>, server: usize) {
+    pub(super) fn send_parts(&mut self, context: &mut Context<'_>, server: usize) {
         let Some(CatalogAnswer { parts, next }) = self.by_server.get_mut(&server) else {
             return;
         };

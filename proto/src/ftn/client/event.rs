@@ -63,8 +63,8 @@ pub enum Event {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// The client gave a shared token back while it awaited an upgrade, because another client waits as well. It does
-    /// no longer hold the token, and requests it again.
+    /// The client gave a shared token back while it awaited an upgrade, because another client waits as well. It
+    /// no longer holds the token, and requests it again.
     UpgradeRevoked {
         /// Name of the token.
         name: Box<[u8]>,

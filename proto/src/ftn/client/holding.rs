@@ -93,7 +93,7 @@ impl HeldToken {
     /// Adds a request for the other access. A downgrade makes the token shared at once. The server lets others join as
     /// soon as it has the REQUEST, long before its GRANT arrives. So a new responsible server must not learn of an
     /// exclusive hold.
-    pub(super) const fn ask(&mut self, request: Request) {
+    pub(super) const fn add_request(&mut self, request: Request) {
         if matches!(request.want.access, Access::Shared) {
             self.hold.access = Access::Shared;
             self.hold.is_updated = false;
@@ -102,7 +102,7 @@ impl HeldToken {
     }
 
     /// Whether the other access is requested and is exclusive.
-    pub(super) fn awaits_upgrade(&self) -> bool {
+    pub(super) fn is_awaiting_upgrade(&self) -> bool {
         let access = self.request.map(|request| request.want.access);
         access == Some(Access::Exclusive)
     }
@@ -171,15 +171,16 @@ impl TokenState {
     pub(super) fn catalog_entry(&self) -> Option<(catalog::HoldKind, &Hold)> {
         match self {
             Self::Awaited(_) => None,
-            Self::Held(HeldToken { hold, .. }) => Some((kind(hold, false), hold)),
-            Self::Returning(returning) => {
-                returning.held.as_ref().map(|hold| (kind(hold, true), hold))
-            }
+            Self::Held(HeldToken { hold, .. }) => Some((hold_kind(hold, false), hold)),
+            Self::Returning(returning) => returning
+                .held
+                .as_ref()
+                .map(|hold| (hold_kind(hold, true), hold)),
         }
     }
 }
 
-const fn kind(hold: &Hold, is_returning: bool) -> catalog::HoldKind {
+const fn hold_kind(hold: &Hold, is_returning: bool) -> catalog::HoldKind {
     match (hold.access, is_returning) {
         (Access::Exclusive, false) => catalog::HoldKind::Exclusive,
         (Access::Exclusive, true) => catalog::HoldKind::ReturningExclusive,

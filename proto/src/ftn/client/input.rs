@@ -33,7 +33,7 @@ impl Client {
     ) -> Result<(), Reason> {
         let (header, message) = (datagram.header(), datagram.message());
         if header.ssig != self.options.servers.signature() {
-            self.note_other_list(from, header.ssig);
+            self.report_other_list(from, header.ssig);
             return Err(Reason::Ssig);
         }
         if !is_for_clients(message.kind()) {

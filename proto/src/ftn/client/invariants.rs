@@ -83,7 +83,9 @@ const INVARIANTS: &[Invariant<Client>] = &[
     ),
     ("a token is not asked for as it is held", |it| {
         it.holds_for_each_token(|token| match token {
-            TokenState::Held(held) if held.awaits_upgrade() => held.hold.access == Access::Shared,
+            TokenState::Held(held) if held.is_awaiting_upgrade() => {
+                held.hold.access == Access::Shared
+            }
             _ => true,
         })
     }),

@@ -19,7 +19,7 @@ impl Tokens {
             context.report(Event::ListingFailed { server });
             return;
         }
-        let number = self.start(context, after, MessageKind::List(server));
+        let number = self.start_message(context, after, MessageKind::List(server));
         if let Some(earlier) = self.listings.insert(server, number) {
             self.outstanding.end(earlier);
         }

@@ -67,7 +67,7 @@ impl Login {
         self.other_list
     }
 
-    pub(super) const fn note_other_list(&mut self) {
+    pub(super) const fn set_other_list(&mut self) {
         self.other_list = true;
     }
 
@@ -135,7 +135,7 @@ impl Login {
         let is_forgotten = self.since + ANSWERS_TIMEOUT <= now;
         // The leader of the largest configuration may be gone, and the client must not wait for it indefinitely.
         if is_forgotten {
-            let trouble = self.trouble();
+            let trouble = self.failure();
             context.report(super::Event::LoginFailed { trouble });
             self.answers.fill(None);
             self.since = now;
@@ -146,17 +146,10 @@ impl Login {
         }
     }
 
-    const fn no_answer(&self) -> Trouble {
-        if self.other_list {
-            Trouble::OtherList
-        } else {
-            Trouble::NoAnswer
-        }
-    }
-
-    fn trouble(&self) -> Trouble {
+    fn failure(&self) -> Trouble {
         match self.answer_count() {
-            0 => self.no_answer(),
+            0 if self.other_list => Trouble::OtherList,
+            0 => Trouble::NoAnswer,
             _ => Trouble::NoLeader,
         }
     }

@@ -87,9 +87,9 @@ impl Client {
         self.out.events.push_back(event);
     }
 
-    pub(super) fn note_other_list(&mut self, from: SocketAddr, ssig: i32) {
+    pub(super) fn report_other_list(&mut self, from: SocketAddr, ssig: i32) {
         if let Phase::Login(login) = &mut self.phase {
-            login.note_other_list();
+            login.set_other_list();
         }
         // Bounded, because a sender can forge any address.
         if self.other_list_senders.len() < OTHER_LIST_SENDERS_MAX

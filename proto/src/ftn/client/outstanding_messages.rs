@@ -39,7 +39,7 @@ pub(super) struct OutstandingMessages {
 }
 
 impl OutstandingMessages {
-    /// Adds a message, kind is sent at once and then repeated.
+    /// Adds a message, which is sent at once and then repeated.
     pub(super) fn begin(&mut self, number: i64, name: Box<[u8]>, kind: MessageKind) {
         let entry = OutstandingMessage {
             name,

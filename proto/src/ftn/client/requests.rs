@@ -52,9 +52,9 @@ impl Tokens {
                 self.end_outstanding(old);
                 let request = self.start_request(context, name, want);
                 if let Some(TokenState::Held(held)) = self.by_name.get_mut(name) {
-                    held.ask(request);
+                    held.add_request(request);
                     // An update that waited for a GRANT may now be sent: its number is above the upgrade's.
-                    if held.awaits_upgrade() {
+                    if held.is_awaiting_upgrade() {
                         self.start_update(context, name);
                     }
                 }
@@ -167,7 +167,7 @@ impl Tokens {
             }
             Some(TokenState::Held(held)) => held,
         };
-        if held.awaits_upgrade() {
+        if held.is_awaiting_upgrade() {
             let returning = plan_upgrade_return(held);
             if !returning.is_requested {
                 context.report(Event::UpgradeRevoked { name: name.into() });

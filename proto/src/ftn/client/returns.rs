@@ -18,7 +18,7 @@ impl Tokens {
         data: Box<[u8]>,
     ) -> Result<(), Refusal> {
         let held = self.held_token(name)?;
-        let may_send = held.request.is_none() || held.awaits_upgrade();
+        let may_send = held.request.is_none() || held.is_awaiting_upgrade();
         match &mut held.update {
             // Only the last of several waiting updates counts.
             Some(update) if update.number.is_some() => update.then_data = Some(data),
@@ -141,13 +141,13 @@ impl Tokens {
             return;
         }
         if let Some(data) = update.then_data {
-            let number = self.start(context, &name, MessageKind::Return);
+            let number = self.start_message(context, &name, MessageKind::Return);
             held.update = Some(Update {
                 then_request: update.then_request,
                 ..Update::new(Some(number), data)
             });
         } else if let Some(want) = update.then_request {
-            held.ask(self.start_request(context, &name, want));
+            held.add_request(self.start_request(context, &name, want));
         }
         self.by_name.insert(name, TokenState::Held(held));
     }

@@ -75,7 +75,7 @@ impl Session {
         }
         // A DOWN server asks under an older configuration.
         if to == self.id && !self.configuration.is_down(server) {
-            self.answer(context, server);
+            self.answer_survey(context, server);
         }
         Ok(())
     }
@@ -95,17 +95,17 @@ impl Session {
         }
     }
 
-    /// CatalogAnswers a survey with the next parts of the CATALOG for this server, which is made once per configuration.
-    fn answer(&mut self, context: &mut Context<'_>, server: usize) {
+    /// Answers a survey with the next parts of the CATALOG for this server, which is made once per configuration.
+    fn answer_survey(&mut self, context: &mut Context<'_>, server: usize) {
         if !self.answers.has_answer(server) {
             context.introduce(server);
             let (tokens, configuration) = (&mut self.tokens, &self.configuration);
             self.answers
-                .make(context, self.id, configuration, server, tokens);
+                .make_answer(context, self.id, configuration, server, tokens);
             // After the answer, whose FLOOR separates old numbers from new ones.
             tokens.renumber(context, configuration, server);
         }
-        self.answers.send(context, server);
+        self.answers.send_parts(context, server);
     }
 
     pub(super) fn on_grant(

@@ -22,8 +22,8 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Starts a message about a token, kind is repeated until it is answered.
-    pub(super) fn start(
+    /// Starts a message about a token, which is repeated until it is answered.
+    pub(super) fn start_message(
         &mut self,
         context: &mut Context<'_>,
         name: &[u8],
@@ -40,7 +40,7 @@ impl Tokens {
         name: &[u8],
         want: Want,
     ) -> Request {
-        let number = self.start(context, name, MessageKind::Request);
+        let number = self.start_message(context, name, MessageKind::Request);
         Request { number, want }
     }
 
@@ -59,7 +59,7 @@ impl Tokens {
             is_requested,
             then_request,
         } = returning;
-        let number = self.start(context, name, MessageKind::Return);
+        let number = self.start_message(context, name, MessageKind::Return);
         let returning = ReturningToken {
             number,
             held,

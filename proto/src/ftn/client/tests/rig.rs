@@ -1,5 +1,5 @@
 //! One client and three servers, which the test plays by hand. Datagrams go in and come out encoded, and output is read
-//! as lines of text. MessageNumbers of messages count from the start: `#0` is the first.
+//! as lines of text. Numbers of messages count from the start: `#0` is the first.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;

@@ -52,10 +52,10 @@ impl ReceivedElect {
 pub(crate) struct Voter {
     pub(crate) now: Instant,
     pub(crate) index: usize,
-    /// TokenKnowledge that its ELECT states.
+    /// Seq that its ELECT states.
     pub(crate) seq: i128,
     /// Whether the server may vote yet.
-    pub(crate) may_speak: bool,
+    pub(crate) may_participate: bool,
     pub(crate) quorum: usize,
     pub(crate) heartbeat: Duration,
     pub(crate) server_timeout: Duration,
@@ -163,7 +163,7 @@ impl Election {
         let all_elect = self.is_start && unopposed && recent.len() + 1 == self.entries.len();
         let waited = voter.now.since(self.since) >= voter.heartbeat;
         // Other servers may know more, and their ELECTs need time to arrive.
-        if !(waited && (silent || all_elect) && voter.may_speak) {
+        if !(waited && (silent || all_elect) && voter.may_participate) {
             return Decision::Wait;
         }
         let best = best(voter, &recent);

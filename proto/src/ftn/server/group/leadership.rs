@@ -274,7 +274,7 @@ impl Leadership {
     }
 }
 
-/// Reason of a round before its round_due time.
+/// Reason of a round before its regular time.
 pub(crate) enum EarlyRound {
     /// The list of sessions has changed.
     List,

@@ -38,7 +38,7 @@ impl FollowerState {
     }
 
     /// Returns when the leader's last STATE arrived.
-    pub(crate) const fn heard(&self) -> Instant {
+    pub(crate) const fn last_heard(&self) -> Instant {
         self.heard
     }
 

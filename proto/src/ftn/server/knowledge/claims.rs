@@ -53,7 +53,7 @@ pub(crate) struct Ownership {
 }
 
 impl Source {
-    pub(crate) const fn client(holding: HoldKind, session: i32) -> Self {
+    pub(crate) const fn from_client(holding: HoldKind, session: i32) -> Self {
         Self::Client(rank(holding), session)
     }
 
@@ -64,7 +64,7 @@ impl Source {
 
 impl SurveyedToken {
     /// Returns the state of a token that the server kept, with its holders if all are known.
-    pub(crate) fn retained(held: Option<Vec<i32>>) -> Self {
+    pub(crate) fn with_kept_data(held: Option<Vec<i32>>) -> Self {
         Self {
             source: Some(Source::Retained),
             held,
@@ -73,7 +73,7 @@ impl SurveyedToken {
     }
 
     /// Adds a session's claim.
-    pub(crate) fn claim(&mut self, session: i32, holding: HoldKind) {
+    pub(crate) fn add_claim(&mut self, session: i32, holding: HoldKind) {
         self.claims.push(Claim { session, holding });
     }
 

@@ -21,12 +21,12 @@ pub(crate) struct Handover {
     filled: usize,
     /// Next part that was never sent.
     next: usize,
-    /// ArrivedParts that were sent and not acknowledged.
+    /// Parts that were sent and not acknowledged.
     flight: Vec<(usize, Backoff)>,
     tokens: usize,
     /// Whether this server leaves. It then keeps acknowledged tokens, because another configuration makes it send
     /// them again.
-    is_of_leaving: bool,
+    is_departure: bool,
 }
 
 impl Handover {
@@ -40,13 +40,13 @@ impl Handover {
             next: 0,
             flight: Vec::new(),
             tokens: 0,
-            is_of_leaving: false,
+            is_departure: false,
         }
     }
 
-    pub(crate) fn of_leaving(to: usize, configuration: u64) -> Self {
+    pub(crate) fn for_departure(to: usize, configuration: u64) -> Self {
         Self {
-            is_of_leaving: true,
+            is_departure: true,
             ..Self::new(to, configuration)
         }
     }
@@ -54,10 +54,10 @@ impl Handover {
     /// Returns TRANSFER's msgnum.
     pub(crate) fn msgnum(&self) -> i64 {
         let number = msgnum_of(self.configuration);
-        if self.is_of_leaving { -number } else { number }
+        if self.is_departure { -number } else { number }
     }
 
-    pub(crate) const fn to(&self) -> usize {
+    pub(crate) const fn receiver(&self) -> usize {
         self.to
     }
 
@@ -117,11 +117,11 @@ impl Handover {
         self.tokens
     }
 
-    pub(crate) const fn is_of_leaving(&self) -> bool {
-        self.is_of_leaving
+    pub(crate) const fn is_departure(&self) -> bool {
+        self.is_departure
     }
 
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.flight.is_empty() && self.next == self.parts.len()
     }
 }

@@ -3,14 +3,14 @@
 //! This module sends nothing and has no token's name or data. Start reading at [`TokenKnowledge`].
 
 mod claims;
+mod departure;
 mod handover;
-mod leaving;
 mod parts;
 mod survey;
 
 pub(crate) use claims::{Source, SurveyedToken};
+pub(crate) use departure::Departure;
 pub(crate) use handover::{HOLDERS_MAX, Handover, msgnum_of};
-pub(crate) use leaving::Leaving;
 pub(crate) use parts::{ArrivedParts, PartStatus};
 pub(crate) use survey::Survey;
 
@@ -72,7 +72,7 @@ impl TokenKnowledge {
 
     /// Returns the handover to a server, if there is one.
     pub(crate) fn handover_to(&mut self, server: usize) -> Option<&mut Handover> {
-        self.handovers.iter_mut().find(|it| it.to() == server)
+        self.handovers.iter_mut().find(|it| it.receiver() == server)
     }
 
     /// Starts handovers under a new configuration, and a sweep through all tokens.
@@ -89,7 +89,7 @@ impl TokenKnowledge {
 
     /// Removes the handovers that are complete.
     pub(crate) fn drop_finished(&mut self) {
-        self.handovers.retain(|it| !it.is_over());
+        self.handovers.retain(|it| !it.is_complete());
     }
 
     /// Returns the next token of the sweep, or `None` if the sweep is complete.
@@ -107,7 +107,7 @@ impl TokenKnowledge {
     }
 
     /// Whether no sweep, no handover and no token for another configuration is left.
-    pub(crate) fn is_at_rest(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.handovers.is_empty() && self.sweep.is_none() && self.from_leaving.is_empty()
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct Survey {
     parts: usize,
     /// When to ask each session again.
     due: BTreeSet<(Instant, i32)>,
-    /// ArrivedParts of the TRANSFERs that other servers are to send.
+    /// Parts of the TRANSFERs that other servers are to send.
     transfers: BTreeMap<usize, ArrivedParts>,
     /// State of the tokens that the server did not know.
     tokens: BTreeMap<u32, SurveyedToken>,
@@ -74,11 +74,11 @@ impl Survey {
     }
 
     /// Returns the sessions whose answers are awaited.
-    pub(crate) fn awaited(&self) -> impl Iterator<Item = i32> {
+    pub(crate) fn awaited_sessions(&self) -> impl Iterator<Item = i32> {
         self.awaited.keys().copied()
     }
 
-    pub(crate) fn awaits(&self, id: i32) -> bool {
+    pub(crate) fn is_awaited(&self, id: i32) -> bool {
         self.awaited.contains_key(&id)
     }
 
@@ -99,7 +99,7 @@ impl Survey {
         parts.map_or(PartStatus::Duplicate, |parts| parts.take(part, of))
     }
 
-    pub(crate) fn has(&self, id: u32) -> bool {
+    pub(crate) fn has_token(&self, id: u32) -> bool {
         self.tokens.contains_key(&id)
     }
 

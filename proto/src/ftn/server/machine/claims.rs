@@ -42,7 +42,7 @@ impl Server {
             return self.drop(from, Reason::Late);
         };
         let answers = marker.is_none_or(|marker| marker.configuration == survey.configuration());
-        if !answers || !survey.awaits(session) {
+        if !answers || !survey.is_awaited(session) {
             return self.drop(from, Reason::Late);
         }
         let claims = holdings.iter().filter(|entry| !entry.name.is_empty());
@@ -102,16 +102,16 @@ impl Server {
             // A client lists each token once.
             && is_new == Some(true)
         {
-            surveyed.claim(session, holding);
+            surveyed.add_claim(session, holding);
         }
-        self.offer_data(now, id, Source::client(holding, session), entry.data);
+        self.offer_data(now, id, Source::from_client(holding, session), entry.data);
     }
 
     /// Whether this server is responsible for a token that it does not know.
     fn is_surveyed(&self, name: &[u8]) -> bool {
         let configuration = self.view.configuration();
         let responsible = configuration.and_then(|c| self.servers.responsible(name, c));
-        responsible == Some(self.index) && !self.knows(name)
+        responsible == Some(self.index) && !self.is_known(name)
     }
 
     fn surveyed_token_mut(&mut self, id: u32) -> Option<&mut SurveyedToken> {
@@ -136,10 +136,14 @@ impl Server {
 
     /// Adds a token to the survey that this server has kept.
     pub(super) fn retain_for_survey(&mut self, now: Instant, id: u32) {
-        if self.knowledge.survey().is_none_or(|survey| survey.has(id)) {
+        if self
+            .knowledge
+            .survey()
+            .is_none_or(|survey| survey.has_token(id))
+        {
             return;
         }
-        let surveyed = SurveyedToken::retained(self.knowledge.take_from_leaving(id));
+        let surveyed = SurveyedToken::with_kept_data(self.knowledge.take_from_leaving(id));
         if let Some(survey) = self.knowledge.survey_mut() {
             survey.add_token(id, surveyed);
         }
@@ -149,7 +153,7 @@ impl Server {
     }
 
     /// Records a token that another server has handed over.
-    pub(super) fn take_transferred(
+    pub(super) fn add_transferred_token(
         &mut self,
         now: Instant,
         Entry { name, data }: Entry<'_>,

@@ -58,7 +58,7 @@ impl Server {
 
     /// Whether the server may vote and acknowledge. With Q > 1 it is silent for ST after its start: it may have
     /// acknowledged another leader just before, which relies on that.
-    pub(super) fn may_speak(&self, now: Instant) -> bool {
+    pub(super) fn may_participate(&self, now: Instant) -> bool {
         self.quorum() == 1
             || self
                 .started
@@ -80,7 +80,7 @@ impl Server {
         };
         let vote = election.vote();
         let seq = self.elect_seq(now.monotonic);
-        for server in self.others() {
+        for server in self.other_servers() {
             self.send_server(server, Message::Elect { seq, leader: vote });
         }
     }
@@ -92,7 +92,7 @@ impl Server {
             now: at,
             index: self.index,
             seq: self.elect_seq(at),
-            may_speak: self.may_speak(at),
+            may_participate: self.may_participate(at),
             quorum: self.quorum(),
             heartbeat: self.options.heartbeat,
             server_timeout: self.options.server_timeout,
@@ -154,7 +154,7 @@ impl Server {
     }
 
     /// Returns the indexes of all other servers.
-    pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<> {
+    pub(super) fn other_servers(&self) -> impl Iterator<Item = usize> + use<> {
         let index = self.index;
         (0..self.servers.len()).filter(move |&server| server != index)
     }

@@ -226,7 +226,7 @@ impl Server {
                 token,
                 flags,
             } if token.name.is_empty() => {
-                let number = renewed(*token, *flags);
+                let number = parse_renewal(*token, *flags);
                 // The empty name is reserved, so any other RETURN with it is an error.
                 if number.is_none() {
                     return self.drop(from, Reason::Malformed);
@@ -290,7 +290,7 @@ impl Server {
 }
 
 /// Returns the configuration number of a renewal, or `None` if it is not valid.
-fn renewed(token: Token<'_>, flags: Flags) -> Option<u64> {
+fn parse_renewal(token: Token<'_>, flags: Flags) -> Option<u64> {
     let is_decimal = !token.data.is_empty() && token.data.iter().all(u8::is_ascii_digit);
     let number: u64 = str::from_utf8(token.data).ok()?.parse().ok()?;
     (flags == Flags::Deassign && is_decimal).then_some(number)

@@ -50,7 +50,7 @@ const INVARIANTS: &[Invariant<Server>] = &[
     }),
     (
         "a server that has left is DOWN and has no handover left",
-        |it| !it.has_left || it.own_state == Down && it.leaving.is_none(),
+        |it| !it.has_left || it.own_state == Down && it.departure.is_none(),
     ),
     ("a server knows its leader by the configuration", |it| {
         let named = it.view.configuration().map(Configuration::leader);
@@ -68,15 +68,15 @@ const INVARIANTS: &[Invariant<Server>] = &[
     ("a configuration is stored before it is used", |it| {
         it.view.number() <= it.storage.seen()
     }),
-    ("a server that cannot store is mute", |it| {
-        it.storage.due().is_none() || it.out.is_mute()
+    ("a server that cannot store sends nothing", |it| {
+        it.storage.due().is_none() || it.out.is_stopped()
     }),
     ("a leader is not DOWN in its configuration", |it| {
         it.holds_for_leadership(|_| !it.is_shown_down())
     }),
     ("servers acknowledge only rounds that were sent", |it| {
         it.holds_for_leadership(|leader| {
-            it.others()
+            it.other_servers()
                 .all(|server| leader.acknowledged_seq(server) <= it.view.seq())
         })
     }),
@@ -116,7 +116,7 @@ const INVARIANTS: &[Invariant<Server>] = &[
             knowledge
                 .handovers()
                 .iter()
-                .all(|handover| is_booting(handover.to()))
+                .all(|handover| is_booting(handover.receiver()))
         })
     }),
     ("tokens of a survey are not served", |it| {
@@ -222,7 +222,7 @@ mod tests {
         (follower, |it| shows(it, 9, &[Ready])),
         (follower, shows_a_seq_of_another),
         (follower, |it| it.storage = Storage::new(Durable::default())),
-        (with_a_full_disk, |it| _ = it.out.set_mute(false)),
+        (with_a_full_disk, |it| _ = it.out.set_stopped(false)),
         (leader, |it| {
             shows(it, it.view.number(), &[Down, Ready, Ready]);
         }),

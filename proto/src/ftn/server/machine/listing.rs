@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use ring_codec::ftn::{Message, Token as Entry};
 
 use super::Server;
-use super::serving::ServeDecision;
+use super::service::ServeDecision;
 use crate::ftn::catalog::hex_digits;
 use crate::ftn::server::tokens::Token;
 use crate::ftn::server::{Reason, majority};
@@ -46,10 +46,10 @@ impl Server {
     pub(crate) fn page(&self, now: Instant, after: &[u8]) -> String {
         let mut tokens = String::new();
         let mut next = None;
-        let mut behind = self.tokens.after(after).enumerate().peekable();
+        let mut behind = self.tokens.iter_after(after).enumerate().peekable();
         while let Some((looked_at, (_, token))) = behind.next() {
             if self.serve_decision(now, token.name()) == ServeDecision::Serve {
-                let entry = self.entry(token);
+                let entry = self.token_entry(token);
                 if !tokens.is_empty() {
                     tokens.push(',');
                 }
@@ -58,7 +58,7 @@ impl Server {
             let is_more = behind.peek().is_some();
             let upcoming = behind
                 .peek()
-                .map_or(0, |(_, (_, token))| self.entry(token).len());
+                .map_or(0, |(_, (_, token))| self.token_entry(token).len());
             if is_more
                 && (tokens.len() + upcoming > PAGE_BYTES || looked_at + 1 >= EXAMINED_TOKENS_MAX)
             {
@@ -80,16 +80,16 @@ impl Server {
 
 impl Server {
     /// Returns a token as a JSON object.
-    fn entry(&self, token: &Token) -> String {
+    fn token_entry(&self, token: &Token) -> String {
         let mut entry = format!(
             "{{\"name\":\"{}\",\"access\":{}",
             hex_digits(token.name()),
             token.access()
         );
-        list(&mut entry, "holders", token.holders());
-        list(&mut entry, "waiting", token.waiting_sessions());
+        push_sessions(&mut entry, "holders", token.holders());
+        push_sessions(&mut entry, "waiting", token.waiting_sessions());
         let holding = token.holders().take(NAMED_SESSIONS_MAX);
-        let programs: Vec<String> = holding.filter_map(|id| self.program(id)).collect();
+        let programs: Vec<String> = holding.filter_map(|id| self.program_entry(id)).collect();
         // Writing to a string cannot fail.
         let _ = write!(
             entry,
@@ -101,7 +101,7 @@ impl Server {
     }
 
     /// Returns a session's client as a JSON object: its address and its introduction.
-    fn program(&self, id: i32) -> Option<String> {
+    fn program_entry(&self, id: i32) -> Option<String> {
         let address = self.sessions.get(id)?.address;
         let mut program = format!("{{\"session\":{id},\"address\":\"{address}\"");
         if let Some(text) = self.sessions.introduction(id) {
@@ -115,7 +115,7 @@ impl Server {
     }
 }
 
-fn list(entry: &mut String, key: &str, sessions: impl Iterator<Item = i32>) {
+fn push_sessions(entry: &mut String, key: &str, sessions: impl Iterator<Item = i32>) {
     let sessions: Vec<String> = sessions
         .take(NAMED_SESSIONS_MAX)
         .map(|id| id.to_string())

@@ -1,4 +1,4 @@
-//! Sessions: their begin, renewal and end (`docs/ftn.md`, section 5).
+//! Sessions: their start, renewal and end (`docs/ftn.md`, section 5).
 
 use std::net::SocketAddr;
 use std::str;
@@ -124,7 +124,7 @@ impl Server {
         true
     }
 
-    /// Returns whether one more session may begin, in addition to the pending ids.
+    /// Checks the limit for sessions, and frees memory for one more, in addition to the pending ids.
     fn free_memory_for_session(&mut self, pending: usize) -> bool {
         self.sessions.len() + pending < self.options.max_clients
             && self.free_memory((pending + 1) * session_bytes(self.servers.len()), None)

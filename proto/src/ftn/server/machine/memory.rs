@@ -8,7 +8,7 @@ use crate::ftn::server::options::{
 };
 use crate::time::Instant;
 
-/// Least memory of a survey above the limit, in bytes.
+/// Least memory that a survey may take above the limit, in bytes.
 const SURVEY_MIN: usize = 64 << 10;
 /// Most free tokens without data that one call forgets.
 const FORGOTTEN_PER_CALL_MAX: usize = 1_024;

@@ -3,40 +3,39 @@
 //! | file | contents |
 //! |---|---|
 //! | `input` | checks of datagrams |
-//! | `election`, `leading`, `rounds`, `following` | the three roles |
+//! | `election`, `leader`, `rounds`, `follower` | the three roles |
 //! | `storage`, `terms` | the stored number, and options that must be equal on all servers |
-//! | `login` | begin, renewal and end of sessions |
-//! | `serving`, `survey`, `claims`, `transfer`, `leaving` | which tokens the server may serve, surveys, and handovers
-//! |
+//! | `login` | start, renewal and end of sessions |
+//! | `service`, `survey`, `claims`, `transfer`, `departure` | which tokens may be served, surveys, and handovers |
 //! | `request`, `returns`, `listing`, `memory` | messages of clients about tokens, and their memory |
 //! | `holding`, `status` | reports for people |
 //! | `invariants` | conditions that hold after each input |
 //!
-//! Start reading at `input`, then at `serving`, the only place that decides whether a token may be served.
+//! Start reading at `input`, then at `service`, the only place that decides whether a token may be served.
 
 mod claims;
+mod departure;
 mod election;
-mod following;
+mod follower;
 mod holding;
 mod input;
 #[cfg(debug_assertions)]
 mod invariants;
-mod leading;
-mod leaving;
+mod leader;
 mod listing;
 mod login;
 mod memory;
 mod request;
 mod returns;
 mod rounds;
-mod serving;
+mod service;
 mod status;
 mod storage;
 mod survey;
 mod terms;
 mod transfer;
 
-pub use leaving::LEAVING_MAX;
+pub use departure::LEAVING_MAX;
 pub use status::{Snapshot, TokenStatus};
 
 use std::collections::BTreeSet;
@@ -50,7 +49,7 @@ use crate::ftn::Servers;
 use crate::ftn::server::group::{
     Election, Leadership, NumberLimits, PeerOptions, Role, Storage, View, terms_of,
 };
-use crate::ftn::server::knowledge::{Handover, Leaving, Survey, TokenKnowledge};
+use crate::ftn::server::knowledge::{Departure, Handover, Survey, TokenKnowledge};
 use crate::ftn::server::output::Output;
 use crate::ftn::server::sessions::{IdGenerator, Sessions};
 use crate::ftn::server::tokens::Tokens;
@@ -72,7 +71,7 @@ pub struct Server {
     now: Now,
     /// Time of the start, or `None` before it.
     started: Option<Instant>,
-    leaving: Option<Leaving>,
+    departure: Option<Departure>,
     has_left: bool,
     storage: Storage,
     number_limits: NumberLimits,
@@ -132,7 +131,7 @@ impl Server {
             id_generator: IdGenerator::new(seed),
             now,
             started: None,
-            leaving: None,
+            departure: None,
             has_left: false,
             storage: Storage::new(durable),
             number_limits: NumberLimits::default(),
@@ -179,7 +178,7 @@ impl Server {
             seq: self.view.seq(),
             authority: self.is_in_force(now),
             grace: grace.map_or(Duration::ZERO, |end| end.since(now)),
-            survey: survey.map(|survey| survey.awaited().collect()),
+            survey: survey.map(|survey| survey.awaited_sessions().collect()),
             sessions: self.sessions.iter().collect(),
             tokens: self.tokens.len(),
             held: self.tokens.held_count(),
@@ -228,7 +227,7 @@ impl Machine for Server {
         self.on_datagram(now, now.monotonic.before(age), from, message);
         if self.is_running() {
             self.on_early_round_due(now.monotonic);
-            self.continue_leaving(now.monotonic);
+            self.continue_departure(now.monotonic);
         }
         self.check_after_input();
     }
@@ -278,7 +277,7 @@ impl Machine for Server {
         self.on_transfer_due(at);
         self.on_revokes_due(at);
         self.on_memory_due(at);
-        self.continue_leaving(at);
+        self.continue_departure(at);
         self.check_after_input();
     }
 
@@ -330,7 +329,7 @@ impl Machine for Server {
             transfers.min(),
             self.tokens.next_revoke().map(|(due, _)| due),
             self.memory_due(),
-            self.leaving.as_ref().map(Leaving::due),
+            self.departure.as_ref().map(Departure::due),
         ];
         others.into_iter().flatten().chain([role]).min()
     }

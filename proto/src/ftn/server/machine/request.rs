@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use ring_codec::ftn::{Access, Message, Token as Entry};
 
 use super::Server;
-use super::serving::ServeDecision;
+use super::service::ServeDecision;
 use crate::backoff::Backoff;
 use crate::ftn::server::tokens::Token;
 use crate::ftn::server::{Event, Reason};

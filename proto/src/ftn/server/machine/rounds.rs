@@ -12,7 +12,7 @@ impl Server {
     /// Sends a round of STATE to all servers, or only to those that have not acknowledged `behind`.
     pub(super) fn send_round(&mut self, now: Instant, behind: Option<i128>) {
         let lease = self.options.server_lease();
-        let others: Vec<usize> = self.others().collect();
+        let others: Vec<usize> = self.other_servers().collect();
         // With Q = 1 every configuration counts as proven, so the round does not say.
         let is_proven = (self.quorum() > 1).then(|| self.is_proven());
         let Role::Leader(leadership) = &mut self.role else {
@@ -44,7 +44,7 @@ impl Server {
         if others == 0 {
             return Some(Instant::from_nanos(u64::MAX));
         }
-        let until = self.others().map(|server| {
+        let until = self.other_servers().map(|server| {
             let sent = leadership.acknowledged_sent_at(server);
             sent.map(|sent| sent + self.lease_with(server))
         });
@@ -120,7 +120,7 @@ impl Server {
     /// Returns the newest seq that Q servers have acknowledged.
     fn acknowledged_by_quorum(&self, leadership: &Leadership) -> i128 {
         let mut acknowledged: Vec<i128> = self
-            .others()
+            .other_servers()
             .map(|it| leadership.acknowledged_seq(it))
             .collect();
         acknowledged.sort_unstable();
@@ -134,10 +134,10 @@ impl Server {
     }
 
     /// Returns the newest seq that Q servers, and all servers that are not DOWN, have acknowledged.
-    fn acknowledged(&self, leadership: &Leadership) -> i128 {
+    fn acknowledged_by_all(&self, leadership: &Leadership) -> i128 {
         let quorum = self.acknowledged_by_quorum(leadership);
         let working = self
-            .others()
+            .other_servers()
             .filter(|&server| self.view.state(server) != ServerState::Down)
             .map(|server| leadership.acknowledged_seq(server));
         working.fold(quorum, i128::min)
@@ -151,7 +151,7 @@ impl Server {
         if leadership.renewals().next().is_none() {
             return;
         }
-        let acknowledged = self.acknowledged(leadership);
+        let acknowledged = self.acknowledged_by_all(leadership);
         let may = self.has_authority(now, leadership);
         let waiting = leadership.renewals();
         let ripe: Vec<(i32, i64)> = waiting

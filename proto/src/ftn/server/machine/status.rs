@@ -99,7 +99,7 @@ impl TokenStatus<'_> {
 impl Server {
     /// Returns all known tokens in the order of their names, including those that the server does not serve.
     pub fn tokens(&self) -> impl Iterator<Item = TokenStatus<'_>> {
-        let tokens = self.tokens.after(b"");
+        let tokens = self.tokens.iter_after(b"");
         tokens.map(|(_, token)| TokenStatus {
             name: token.name(),
             data: token.data(),

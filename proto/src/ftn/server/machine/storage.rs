@@ -32,7 +32,7 @@ impl Server {
         } else {
             self.storage.on_stored();
         }
-        if self.out.set_mute(failed) {
+        if self.out.set_stopped(failed) {
             self.out.report(Event::StorageChanged { failed });
         }
     }

@@ -18,7 +18,7 @@ impl Server {
     pub(super) fn begin_survey(&mut self, now: Instant, configuration: &Configuration) {
         let is_booting = configuration.state(self.index) == ServerState::Booting;
         let senders = self
-            .others()
+            .other_servers()
             .filter(|&server| is_booting && !configuration.is_down(server));
         let mut survey = Survey::new(configuration.number(), is_booting, senders);
         for (id, address) in self.sessions.iter() {
@@ -26,7 +26,7 @@ impl Server {
         }
         self.out.report(Event::SurveyBegun {
             configuration: survey.configuration(),
-            sessions: survey.awaited().count(),
+            sessions: survey.awaited_sessions().count(),
         });
         self.knowledge.begin_survey(survey);
         self.on_survey_due(now);

@@ -4,7 +4,7 @@ use ring_codec::List;
 use ring_codec::ftn::{Assignment, Holders, Message, Token as Entry};
 
 use super::Server;
-use crate::ftn::server::knowledge::{HOLDERS_MAX, Handover, Leaving, PartStatus, msgnum_of};
+use crate::ftn::server::knowledge::{Departure, HOLDERS_MAX, Handover, PartStatus, msgnum_of};
 use crate::ftn::server::options::{SURVEYED_TOKEN_BYTES, TOKEN_BYTES};
 use crate::ftn::server::output::Output;
 use crate::ftn::server::tokens::{Token, Tokens};
@@ -40,24 +40,24 @@ impl Server {
         msgnum: i64,
         part: i32,
     ) -> Option<(Vec<u32>, bool, bool, usize)> {
-        let leaving = self.leaving.iter_mut().flat_map(Leaving::handovers_mut);
-        let mut all = self.knowledge.handovers_mut().iter_mut().chain(leaving);
-        let handover = all.find(|it| it.to() == server && it.msgnum() == msgnum)?;
+        let departure = self.departure.iter_mut().flat_map(Departure::handovers_mut);
+        let mut all = self.knowledge.handovers_mut().iter_mut().chain(departure);
+        let handover = all.find(|it| it.receiver() == server && it.msgnum() == msgnum)?;
         let ids = handover.acknowledge(usize::try_from(part).ok()?)?;
-        let is_over = handover.is_over();
-        Some((ids, handover.is_of_leaving(), is_over, handover.tokens()))
+        let is_complete = handover.is_complete();
+        Some((ids, handover.is_departure(), is_complete, handover.tokens()))
     }
 
     /// Handles TRANSFERRED: the other server has the tokens of a part.
     pub(super) fn on_transferred(&mut self, now: Instant, server: usize, msgnum: i64, part: i32) {
         let acknowledged = self.acknowledge_part(server, msgnum, part);
-        let Some((ids, is_of_leaving, is_over, tokens)) = acknowledged else {
+        let Some((ids, is_departure, is_complete, tokens)) = acknowledged else {
             return self.drop_from_server(server, Reason::Late);
         };
         self.out.counters.transferred += ids.len() as u64;
-        if is_of_leaving {
-            if let Some(leaving) = &mut self.leaving {
-                leaving.record_taken(&ids);
+        if is_departure {
+            if let Some(departure) = &mut self.departure {
+                departure.record_taken(&ids);
             }
         } else {
             for id in ids {
@@ -67,14 +67,14 @@ impl Server {
                 }
             }
             let mut handover = self.knowledge.handovers().iter();
-            if let Some(at) = handover.position(|it| it.to() == server) {
+            if let Some(at) = handover.position(|it| it.receiver() == server) {
                 self.send_parts(now, at);
             }
         }
-        if is_over {
+        if is_complete {
             self.knowledge.drop_finished();
-            if let Some(leaving) = &mut self.leaving {
-                leaving.drop_finished();
+            if let Some(departure) = &mut self.departure {
+                departure.drop_finished();
             }
             self.out.report(Event::Transferred { server, tokens });
         }
@@ -99,7 +99,7 @@ impl Server {
             && self.leader().is_some()
             // A server that leaves has already decided which tokens it hands over, so a new token would be lost with
             // it.
-            && self.leaving.is_none();
+            && self.departure.is_none();
         if !takes {
             return self.drop_from_server(server, Reason::Late);
         }
@@ -117,7 +117,7 @@ impl Server {
         match took {
             PartStatus::New => {
                 for Assignment { token, holders } in assignments {
-                    self.take_transferred(now, token, all_of(&holders));
+                    self.add_transferred_token(now, token, complete_holders(&holders));
                 }
             }
             PartStatus::Duplicate => self.out.counters.duplicates += 1,
@@ -146,7 +146,7 @@ impl Server {
             && self.leader().is_some()
             && self.knowledge.sweep().is_none()
             // If both servers left, each would rely on the other.
-            && self.leaving.is_none();
+            && self.departure.is_none();
         let Some(present) = self.view.configuration().cloned().filter(|_| takes) else {
             return self.drop_from_server(server, Reason::Late);
         };
@@ -170,7 +170,7 @@ impl Server {
             return self.drop_from_server(server, Reason::Memory);
         }
         for Assignment { token, holders } in mine {
-            self.keep_from_leaving(token, all_of(&holders));
+            self.keep_from_leaving(token, complete_holders(&holders));
         }
         self.send_server(server, Message::Transferred { msgnum, part });
     }
@@ -201,7 +201,7 @@ pub(super) fn send_due_parts(
     handover: &mut Handover,
 ) {
     let due = handover.take_due(now);
-    let (to, msgnum) = (handover.to(), handover.msgnum());
+    let (to, msgnum) = (handover.receiver(), handover.msgnum());
     let (Ok(parts), Some(address)) = (i32::try_from(handover.parts()), servers.address(to)) else {
         return;
     };
@@ -243,7 +243,7 @@ fn is_legal(assignment: &Assignment<'_>) -> bool {
 }
 
 /// Returns the holders if all are named. A server that is still surveying names none, as for a free token.
-fn all_of(holders: &Holders<'_>) -> Option<Vec<i32>> {
+fn complete_holders(holders: &Holders<'_>) -> Option<Vec<i32>> {
     match holders {
         Holders::Nobody => None,
         Holders::Exclusive(one) => Some(vec![*one]),

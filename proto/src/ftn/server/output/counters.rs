@@ -57,12 +57,12 @@ counters! {
 impl Counters {
     /// Returns the datagrams received of a type: `received.TYPE`.
     pub fn received(&self, kind: Kind) -> u64 {
-        self.received[place(kind)]
+        self.received[kind_index(kind)]
     }
 
     /// Returns the datagrams sent of a type: `sent.TYPE`.
     pub fn sent(&self, kind: Kind) -> u64 {
-        self.sent[place(kind)]
+        self.sent[kind_index(kind)]
     }
 
     /// Returns the datagrams dropped for a reason: `dropped.REASON`.
@@ -92,11 +92,11 @@ impl Counters {
     }
 
     pub(crate) fn note_received(&mut self, kind: Kind) {
-        self.received[place(kind)] += 1;
+        self.received[kind_index(kind)] += 1;
     }
 
     pub(crate) fn note_sent(&mut self, kind: Kind) {
-        self.sent[place(kind)] += 1;
+        self.sent[kind_index(kind)] += 1;
     }
 
     pub(crate) fn note_dropped(&mut self, reason: Reason) {
@@ -105,7 +105,7 @@ impl Counters {
 }
 
 /// Returns a type's place in [`Kind::ALL`].
-const fn place(kind: Kind) -> usize {
+const fn kind_index(kind: Kind) -> usize {
     // Types have the numbers 11 to 15, 21 to 25 and 31 to 35.
     let number = kind as usize;
     (number / 10 - 1) * 5 + number % 10 - 1
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn every_type_has_a_counter_of_its_own() {
         for (index, kind) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!(place(kind), index);
+            assert_eq!(kind_index(kind), index);
         }
     }
 

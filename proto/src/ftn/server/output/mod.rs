@@ -55,7 +55,7 @@ pub(crate) struct Output {
     events: VecDeque<Event>,
     pub(crate) counters: Counters,
     /// Whether nothing is sent, because the configuration number is not stored.
-    is_mute: bool,
+    is_stopped: bool,
 }
 
 // Counters, events and the time do not influence later states, so servers that differ only in them count as equal.
@@ -72,10 +72,10 @@ impl Hash for Output {
             clients,
             events: _,
             counters: _,
-            is_mute,
+            is_stopped,
         } = self;
         (from, ssig, terms, client_terms).hash(state);
-        (outbox, servers, clients, is_mute).hash(state);
+        (outbox, servers, clients, is_stopped).hash(state);
     }
 }
 
@@ -97,7 +97,7 @@ impl Output {
             clients: Carrier::with_limit(TOTAL_MAX.min(max_memory / CLIENTS_SHARE)),
             events: VecDeque::new(),
             counters: Counters::new(),
-            is_mute: false,
+            is_stopped: false,
         }
     }
 
@@ -106,20 +106,20 @@ impl Output {
     }
 
     #[cfg(debug_assertions)]
-    pub(crate) const fn is_mute(&self) -> bool {
-        self.is_mute
+    pub(crate) const fn is_stopped(&self) -> bool {
+        self.is_stopped
     }
 
     /// Sets whether nothing is sent, and returns whether that has changed.
-    pub(crate) const fn set_mute(&mut self, is_mute: bool) -> bool {
-        let is_news = self.is_mute != is_mute;
-        self.is_mute = is_mute;
+    pub(crate) const fn set_stopped(&mut self, is_stopped: bool) -> bool {
+        let is_news = self.is_stopped != is_stopped;
+        self.is_stopped = is_stopped;
         is_news
     }
 
     /// Queues a datagram for the address `at`; `to` is the field of its header.
     pub(crate) fn send(&mut self, at: SocketAddr, to: i32, message: Message<'_>) {
-        if self.is_mute {
+        if self.is_stopped {
             return;
         }
         let terms = match message {
@@ -185,7 +185,7 @@ impl Output {
         let now = self.now;
         let outgoing = &mut self.carrier(is_server).outgoing;
         let parts = outgoing.on_parted(now, at, content, came);
-        if !self.is_mute {
+        if !self.is_stopped {
             self.send_parts(at, to, is_server, &parts);
         }
     }

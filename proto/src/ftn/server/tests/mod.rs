@@ -6,12 +6,12 @@
 )]
 
 mod datagrams;
+mod departure;
 mod election;
 mod follower;
 mod group;
 mod holding;
 mod leader;
-mod leaving;
 mod memory;
 mod network;
 mod notation;

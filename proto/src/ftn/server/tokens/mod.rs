@@ -113,13 +113,13 @@ impl Tokens {
         self.held = self.held + usize::from(token.is_held()) - usize::from(before.1);
         self.waiting = self.waiting + token.waiting_count() - before.2;
         let is_full = !token.data().is_empty();
-        let (was, is) = (token.idle(), token.is_idle());
+        let (was, is) = (token.idle_since(), token.is_idle());
         if let Some(since) = was.filter(|_| !is || was_full != is_full) {
             self.idle[usize::from(was_full)].remove(&(since, id));
-            token.set_idle(None);
+            token.set_idle_since(None);
         }
-        if is && token.idle().is_none() {
-            token.set_idle(Some(now));
+        if is && token.idle_since().is_none() {
+            token.set_idle_since(Some(now));
             self.idle[usize::from(is_full)].insert((now, id));
         }
         Some(result)
@@ -158,7 +158,7 @@ impl Tokens {
         self.bytes -= token_bytes(&token);
         self.held -= usize::from(token.is_held());
         self.waiting -= token.waiting_count();
-        if let Some(since) = token.idle() {
+        if let Some(since) = token.idle_since() {
             self.idle[usize::from(!token.data().is_empty())].remove(&(since, id));
         }
         for party in token.parties() {
@@ -186,9 +186,11 @@ impl Tokens {
         let is_found = |(token, id): (&Token, Id)| {
             let idle = &self.idle[usize::from(!token.data().is_empty())];
             self.by_hash.contains(&(name_hash(token.name()), id))
-                && token.idle().is_none_or(|since| idle.contains(&(since, id)))
+                && token
+                    .idle_since()
+                    .is_none_or(|since| idle.contains(&(since, id)))
         };
-        let idle = sum(|token| usize::from(token.idle().is_some()));
+        let idle = sum(|token| usize::from(token.idle_since().is_some()));
         tokens().all(is_found)
             && self.by_hash.len() == self.len()
             && self.idle.iter().map(BTreeSet::len).sum::<usize>() == idle
@@ -202,8 +204,8 @@ impl Tokens {
     }
 
     /// Returns the tokens after a name, in the order of names.
-    pub(crate) fn after(&self, name: &[u8]) -> impl Iterator<Item = (Id, &Token)> {
-        let ids = self.order.after(name, |id| name_of(&self.slots, id));
+    pub(crate) fn iter_after(&self, name: &[u8]) -> impl Iterator<Item = (Id, &Token)> {
+        let ids = self.order.iter_after(name, |id| name_of(&self.slots, id));
         ids.filter_map(|id| Some((id, self.get(id)?)))
     }
 

@@ -64,7 +64,7 @@ impl NameOrder {
     }
 
     /// Returns the tokens after a name, in order.
-    pub(crate) fn after<'a>(
+    pub(crate) fn iter_after<'a>(
         &self,
         name: &[u8],
         name_of: impl Fn(u32) -> &'a [u8],
@@ -96,9 +96,9 @@ mod tests {
         for id in (0..5000).step_by(3) {
             order.remove(name_of(id), name_of);
         }
-        let found: Vec<&[u8]> = order.after(b"", name_of).map(name_of).collect();
+        let found: Vec<&[u8]> = order.iter_after(b"", name_of).map(name_of).collect();
         assert!(found.is_sorted() && found.len() == 5000 - 1667);
-        let behind: Vec<&[u8]> = order.after(found[700], name_of).map(name_of).collect();
+        let behind: Vec<&[u8]> = order.iter_after(found[700], name_of).map(name_of).collect();
         assert_eq!(behind, found[701..]);
     }
 }

@@ -134,11 +134,11 @@ impl Token {
     }
 
     /// Returns since when the token is neither held nor awaited, if that was recorded.
-    pub(crate) fn idle(&self) -> Option<Instant> {
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
         (self.idle != IN_USE).then_some(self.idle)
     }
 
-    pub(crate) fn set_idle(&mut self, since: Option<Instant>) {
+    pub(crate) fn set_idle_since(&mut self, since: Option<Instant>) {
         self.idle = since.unwrap_or(IN_USE);
     }
 

@@ -190,14 +190,14 @@ impl Server {
             }
             (ServerState::Down, ServerState::Booting) => ServerState::Booting,
             (ServerState::Booting, ServerState::Ready) if ready => ServerState::Ready,
-            _ => return self.after_acknowledgement(now),
+            _ => return self.continue_after_acknowledgement(now),
         };
         self.change_states(now, &[(server, next)]);
-        self.after_acknowledgement(now);
+        self.continue_after_acknowledgement(now);
     }
 
     /// Continues work that may have waited for an acknowledgement.
-    fn after_acknowledgement(&mut self, now: Instant) {
+    fn continue_after_acknowledgement(&mut self, now: Instant) {
         self.confirm_renewals(now);
         self.try_end_survey(now);
     }
@@ -228,7 +228,7 @@ impl Server {
         };
         let timeout = self.options.server_timeout;
         let silent: Vec<(usize, ServerState)> = self
-            .others()
+            .other_servers()
             .filter(|&server| self.view.state(server) != ServerState::Down)
             .filter(|&server| now.since(leadership.last_heard(server)) >= timeout)
             .map(|server| (server, ServerState::Down))
@@ -280,7 +280,7 @@ impl Server {
             consider(leadership.expiry_due());
             let timeout = self.options.server_timeout;
             let working = self
-                .others()
+                .other_servers()
                 .filter(|&server| self.view.state(server) != ServerState::Down);
             consider(working.map(|s| leadership.last_heard(s) + timeout).min());
         }

@@ -29,14 +29,14 @@ impl Server {
         };
         match self.servers.responsible(name, configuration) {
             Some(server) if server != self.index => ServeDecision::Redirect,
-            Some(_) if self.is_serving(now) && self.knows(name) => ServeDecision::Serve,
+            Some(_) if self.is_serving(now) && self.is_known(name) => ServeDecision::Serve,
             _ => ServeDecision::Ignore,
         }
     }
 
     /// Whether it may serve any token.
     pub(super) fn is_serving(&self, now: Instant) -> bool {
-        self.leaving.is_none()
+        self.departure.is_none()
             && self.own_state == ServerState::Ready
             // The leader may have read the end of an earlier survey, so both states must be READY.
             && self.view.state(self.index) == ServerState::Ready
@@ -55,7 +55,7 @@ impl Server {
     }
 
     /// Whether the server knows a token for which it is responsible.
-    pub(super) fn knows(&self, name: &[u8]) -> bool {
+    pub(super) fn is_known(&self, name: &[u8]) -> bool {
         let Some(settled) = self.knowledge.settled_configuration() else {
             return false;
         };
@@ -119,7 +119,7 @@ impl Server {
             let responsible = self.servers.responsible(token.name(), &configuration);
             match responsible {
                 Some(server) if server == self.index => {
-                    if !self.knows(token.name()) {
+                    if !self.is_known(token.name()) {
                         self.retain_for_survey(now, id);
                     }
                 }

@@ -10,7 +10,7 @@ use super::transfer::send_due_parts;
 use crate::ftn::Configuration;
 use crate::ftn::server::Event;
 use crate::ftn::server::group::Role;
-use crate::ftn::server::knowledge::{Handover, Leaving};
+use crate::ftn::server::knowledge::{Departure, Handover};
 use crate::time::Instant;
 
 /// Longest time for the handover before a server leaves.
@@ -19,45 +19,45 @@ pub const LEAVING_MAX: Duration = Duration::from_secs(5);
 impl Server {
     /// Starts to leave. Leaves at once if there is nothing to hand over, or at the second command.
     pub(super) fn shut_down(&mut self, now: Instant) {
-        if self.leaving.is_some() || self.tokens.len() == 0 || self.servers.len() == 1 {
-            return self.depart(now, false);
+        if self.departure.is_some() || self.tokens.len() == 0 || self.servers.len() == 1 {
+            return self.leave(now, false);
         }
-        self.leaving = Some(Leaving::new(now + LEAVING_MAX));
-        self.continue_leaving(now);
+        self.departure = Some(Departure::new(now + LEAVING_MAX));
+        self.continue_departure(now);
     }
 
     /// Whether this server leaves and has handed over all its tokens under the present configuration. If it keeps
     /// tokens for another server that leaves, it first waits until they are its own.
     pub fn has_handed_over(&self) -> bool {
-        let mut leaving = self.leaving.iter();
-        leaving.any(|it| it.has_handed_over(self.view.number())) && self.knowledge.is_at_rest()
+        let mut departure = self.departure.iter();
+        departure.any(|it| it.has_handed_over(self.view.number())) && self.knowledge.is_idle()
     }
 
     /// Continues a shutdown.
-    pub(super) fn continue_leaving(&mut self, now: Instant) {
-        let Some(leaving) = &mut self.leaving else {
+    pub(super) fn continue_departure(&mut self, now: Instant) {
+        let Some(departure) = &mut self.departure else {
             return;
         };
-        if leaving.is_over(now) {
+        if departure.is_timed_out(now) {
             let has_handed_over = self.has_handed_over();
-            return self.depart(now, has_handed_over);
+            return self.leave(now, has_handed_over);
         }
         if !self.is_in_force(now) || self.knowledge.sweep().is_some() {
             // The configuration does not say yet which servers are responsible without this one.
-            if let Some(leaving) = &mut self.leaving {
-                leaving.pause();
+            if let Some(departure) = &mut self.departure {
+                departure.pause();
             }
             return;
         }
         if self
-            .others()
+            .other_servers()
             .all(|server| self.view.state(server) == ServerState::Down)
         {
-            return self.depart(now, false);
+            return self.leave(now, false);
         }
         self.begin_handover();
-        let leaving = self.leaving.iter_mut();
-        for to in leaving.flat_map(Leaving::handovers_mut) {
+        let departure = self.departure.iter_mut();
+        for to in departure.flat_map(Departure::handovers_mut) {
             send_due_parts((&self.servers, &self.tokens, &mut self.out), now, to);
         }
         if self.has_handed_over() {
@@ -67,19 +67,19 @@ impl Server {
 
     /// Plans which token goes to which server under the present configuration, unless that is done.
     fn begin_handover(&mut self) {
-        let (Some(leaving), Some(present)) = (&self.leaving, self.view.configuration()) else {
+        let (Some(departure), Some(present)) = (&self.departure, self.view.configuration()) else {
             return;
         };
         let number = present.number();
-        if leaving.is_planned_for(number) {
+        if departure.is_planned_for(number) {
             return;
         }
         let mut states = present.states().to_vec();
         states[self.index] = ServerState::Down;
         let without = Configuration::new(number, states);
         let mut handovers: Vec<Handover> = self
-            .others()
-            .map(|to| Handover::of_leaving(to, number))
+            .other_servers()
+            .map(|to| Handover::for_departure(to, number))
             .collect();
         for id in 0..self.tokens.id_limit() {
             let Some(token) = self.tokens.get(id) else {
@@ -91,14 +91,14 @@ impl Server {
             if is_own
                 && !self.is_known_by_clients_only(id)
                 && let Some(heir) = heir
-                && let Some(to) = handovers.iter_mut().find(|it| it.to() == heir)
+                && let Some(to) = handovers.iter_mut().find(|it| it.receiver() == heir)
             {
                 to.add(id, token.len(), token.holders().count());
             }
         }
         handovers.retain(|to| to.tokens() > 0);
-        if let Some(leaving) = &mut self.leaving {
-            leaving.begin(number, handovers);
+        if let Some(departure) = &mut self.departure {
+            departure.begin(number, handovers);
         }
     }
 
@@ -112,15 +112,15 @@ impl Server {
     /// HEARTBEAT with DOWN until a STATE shows it DOWN.
     fn announce_departure(&mut self, now: Instant) {
         if matches!(self.role, Role::Leader(_)) {
-            return self.depart(now, true);
+            return self.leave(now, true);
         }
-        if (self.leaving.as_mut()).is_some_and(|leaving| leaving.take_announcement(now)) {
+        if (self.departure.as_mut()).is_some_and(|departure| departure.take_announcement(now)) {
             self.send_heartbeat(now);
         }
     }
 
     /// Stops the server.
-    pub(super) fn depart(&mut self, now: Instant, has_handed_over: bool) {
+    pub(super) fn leave(&mut self, now: Instant, has_handed_over: bool) {
         let left_behind = if has_handed_over {
             0
         } else {
@@ -131,15 +131,15 @@ impl Server {
         }
         self.set_own_state(ServerState::Down);
         self.send_heartbeat(now);
-        self.leaving = None;
+        self.departure = None;
         self.has_left = true;
         self.out.report(Event::ShutDown { left_behind });
     }
 
     /// Returns how many tokens have data that no client holds and no other server has. They are lost with this server.
     fn left_behind(&self) -> usize {
-        let leaving = self.leaving.as_ref();
-        let is_taken = |id: &u32| leaving.is_some_and(|it| it.has_taken(self.view.number(), *id));
+        let departure = self.departure.as_ref();
+        let is_taken = |id: &u32| departure.is_some_and(|it| it.has_taken(self.view.number(), *id));
         // If clients hold a token that is kept for another server, they have its data.
         let is_held = |id: &u32| self.knowledge.is_held_from_leaving(*id);
         let ids = (0..self.tokens.id_limit()).filter(|id| !is_taken(id) && !is_held(id));

@@ -67,7 +67,7 @@ impl Server {
             // This server knows no better leader. Its HEARTBEAT makes the sender exceed the seq that it knows. A leader
             // that has lost its state file can even have the same number again.
             let is_lower = state.seq < self.view.seq() && matches!(self.role, Role::Electing(_));
-            if is_lower && self.may_speak(at) && self.allow_answer(at, server) {
+            if is_lower && self.may_participate(at) && self.allow_answer(at, server) {
                 let message = Message::Heartbeat {
                     seq: self.view.seq(),
                     sstate: self.own_state,
@@ -79,7 +79,7 @@ impl Server {
         let seen = self.storage.seen();
         if self.view.seq() == 0 && number < seen {
             // This server has led or followed a later configuration before its restart.
-            if self.may_speak(at) {
+            if self.may_participate(at) {
                 let seq = seq_of(seen);
                 let message = Message::Heartbeat {
                     seq,
@@ -135,8 +135,8 @@ impl Server {
             self.sessions.insert(id, address, at);
         }
         // The leader knows of the departure, so the server need not announce it again.
-        if shown == ServerState::Down && self.leaving.is_some() {
-            return self.depart(at, has_handed_over);
+        if shown == ServerState::Down && self.departure.is_some() {
+            return self.leave(at, has_handed_over);
         }
         if shown == ServerState::Down {
             // Other servers have served its tokens since, so its data are outdated.
@@ -163,7 +163,7 @@ impl Server {
 
     /// Sends HEARTBEAT to the leader, with the server's state and the seq of its view.
     pub(super) fn send_heartbeat(&mut self, now: Instant) {
-        if !self.may_speak(now) {
+        if !self.may_participate(now) {
             return;
         }
         let seq = self.view.seq();
@@ -184,7 +184,7 @@ impl Server {
             return;
         };
         if !following.has_heard(at, self.options.server_timeout) {
-            let heard = following.heard();
+            let heard = following.last_heard();
             return self.start_election(now, heard, false);
         }
         if following.take_heartbeat(at, self.options.heartbeat) {

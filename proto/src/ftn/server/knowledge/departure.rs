@@ -8,7 +8,7 @@ use crate::time::Instant;
 
 /// A shutdown in progress. The server serves no token from its start, so handed-over tokens no longer change.
 #[derive(Debug, Clone, Hash)]
-pub(crate) struct Leaving {
+pub(crate) struct Departure {
     until: Instant,
     /// Configuration of the handover, and the tokens that go to each server.
     handover: Option<(u64, Vec<Handover>)>,
@@ -18,7 +18,7 @@ pub(crate) struct Leaving {
     announcement_due: Option<Instant>,
 }
 
-impl Leaving {
+impl Departure {
     pub(crate) const fn new(until: Instant) -> Self {
         Self {
             until,
@@ -29,7 +29,7 @@ impl Leaving {
     }
 
     /// Whether the time for the handover is over.
-    pub(crate) fn is_over(&self, now: Instant) -> bool {
+    pub(crate) fn is_timed_out(&self, now: Instant) -> bool {
         self.until <= now
     }
 
@@ -80,7 +80,7 @@ impl Leaving {
     /// Removes the servers that have acknowledged all their tokens.
     pub(crate) fn drop_finished(&mut self) {
         if let Some((_, handovers)) = &mut self.handover {
-            handovers.retain(|to| !to.is_over());
+            handovers.retain(|to| !to.is_complete());
         }
     }
 
