@@ -51,7 +51,7 @@ impl<'a> Datagram<'a> {
     /// Returns the first field that breaks the [format](super#refused-datagrams), with its offset.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
-        let kind = wire::known(&mut reader, Field::Type, |value| {
+        let kind = wire::enumerated(&mut reader, Field::Type, |value| {
             u8::try_from(value).ok().and_then(Kind::from_wire)
         })?;
         let header = Header {

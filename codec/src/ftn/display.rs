@@ -5,7 +5,7 @@ use core::fmt;
 use super::{Datagram, Message, Token};
 
 /// Most bytes of a name or of data that are shown.
-const SHOWN: usize = 24;
+const SHOWN_BYTES_MAX: usize = 24;
 
 impl fmt::Display for Datagram<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,7 +29,7 @@ impl fmt::Display for Datagram<'_> {
             Message::Elect { seq, leader } => write!(f, "ELECT {} {leader}", Seq(seq)),
             Message::Catalog { holdings } => {
                 f.write_str("CATALOG ")?;
-                list(f, holdings.iter())
+                write_tokens(f, holdings.iter())
             }
             Message::Request {
                 msgnum,
@@ -56,7 +56,7 @@ impl fmt::Display for Datagram<'_> {
                 assignments,
             } => {
                 write!(f, "TRANSFER {msgnum} {part}/{parts} ")?;
-                list(f, assignments.iter().map(|it| it.token))
+                write_tokens(f, assignments.iter().map(|it| it.token))
             }
             Message::Part {
                 content,
@@ -73,7 +73,10 @@ impl fmt::Display for Datagram<'_> {
 }
 
 /// Writes each token as `name=data`.
-fn list<'a>(f: &mut fmt::Formatter<'_>, tokens: impl Iterator<Item = Token<'a>>) -> fmt::Result {
+fn write_tokens<'a>(
+    f: &mut fmt::Formatter<'_>,
+    tokens: impl Iterator<Item = Token<'a>>,
+) -> fmt::Result {
     for (at, token) in tokens.enumerate() {
         let blank = if at == 0 { "" } else { " " };
         write!(f, "{blank}{}={}", Bytes(token.name), Bytes(token.data))?;
@@ -95,7 +98,7 @@ struct Bytes<'a>(&'a [u8]);
 
 impl fmt::Display for Bytes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut first = &self.0[..self.0.len().min(SHOWN)];
+        let mut first = &self.0[..self.0.len().min(SHOWN_BYTES_MAX)];
         while let [rest @ .., b'.'] = first {
             first = rest;
         }

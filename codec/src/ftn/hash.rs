@@ -2,8 +2,8 @@
 //!
 //! Bytes are unsigned, and sums wrap before they are masked.
 
-/// The low 31 bits.
-const MASK: u32 = 0x7fff_ffff;
+/// Mask for the low 31 bits.
+const HASH_MASK: u32 = 0x7fff_ffff;
 
 /// Returns the hash of a string: 31 bits.
 ///
@@ -15,7 +15,7 @@ pub fn hash(string: &[u8]) -> u32 {
     let sum = string.iter().fold(0_u32, |h, byte| {
         h.wrapping_mul(37).wrapping_add((*byte).into())
     });
-    sum & MASK
+    sum & HASH_MASK
 }
 
 /// Returns the next number of a pseudorandom sequence: 31 bits.
@@ -25,7 +25,7 @@ pub fn hash(string: &[u8]) -> u32 {
 /// assert_eq!(ring_codec::ftn::rehash(1), 314_159_261 + 453_816_707);
 /// ```
 pub const fn rehash(hash: u32) -> u32 {
-    314_159_261_u32.wrapping_mul(hash).wrapping_add(453_816_707) & MASK
+    314_159_261_u32.wrapping_mul(hash).wrapping_add(453_816_707) & HASH_MASK
 }
 
 /// Returns the signature of a list of servers, `ssig`: 13 bits of the `hostname:portnum` strings in order.
@@ -89,7 +89,7 @@ mod tests {
         for name in names {
             assert_eq!(u128::from(hash(name)), wide_hash(name));
         }
-        for h in [0, 1, 12345, MASK] {
+        for h in [0, 1, 12345, HASH_MASK] {
             let wide = (314_159_261 * u64::from(h) + 453_816_707) & 0x7fff_ffff;
             assert_eq!(u64::from(rehash(h)), wide);
         }

@@ -33,7 +33,7 @@ macro_rules! int_enum {
                 reader: &mut Reader<'_>,
                 field: Field,
             ) -> Result<Self, DecodeError> {
-                wire::known(reader, field, Self::from_wire)
+                wire::enumerated(reader, field, Self::from_wire)
             }
 
             pub(super) fn put(self, writer: &mut Writer<'_>) {
@@ -172,7 +172,7 @@ const NO_ACCESS: i32 = 0;
 
 impl<'a> Holders<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let access = wire::known(reader, Field::Access, |value| match value {
+        let access = wire::enumerated(reader, Field::Access, |value| match value {
             NO_ACCESS => Some(None),
             _ => Access::from_wire(value).map(Some),
         })?;

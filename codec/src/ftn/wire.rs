@@ -7,9 +7,9 @@ use crate::writer::Writer;
 use crate::{DecodeError, Field, Problem};
 
 /// Bit of the first byte of a long form.
-const LONG: u8 = 0x80;
+const LONG_FORM_BIT: u8 = 0x80;
 /// Length of the longest form: the first byte, whose `bbb` is 7, and 8 more.
-const MAX_LEN: usize = 9;
+const FORM_BYTES_MAX: usize = 9;
 
 /// Returns the value bits of the long form with `len` bytes: all but the first four.
 const fn long_bits(len: usize) -> usize {
@@ -30,7 +30,7 @@ const fn sign_extend(value: i128, bits: usize) -> i128 {
 fn integer(reader: &mut Reader<'_>, field: Field, bits: u32) -> Result<i128, DecodeError> {
     let offset = reader.offset();
     let first = reader.rest().first().copied().unwrap_or_default();
-    let value = if first & LONG == 0 {
+    let value = if first & LONG_FORM_BIT == 0 {
         sign_extend(reader.u8(field)?.into(), 7)
     } else {
         let len = usize::from(first >> 4 & 7) + 2;
@@ -82,15 +82,15 @@ fn natural(reader: &mut Reader<'_>, field: Field, max: i64) -> Result<i64, Decod
     Err(DecodeError::new(field, offset, Problem::Illegal { value }))
 }
 
-/// Reads an int for which `known` returns a meaning.
-pub(super) fn known<T>(
+/// Reads an int for which `meaning_of` returns a value.
+pub(super) fn enumerated<T>(
     reader: &mut Reader<'_>,
     field: Field,
-    known: impl FnOnce(i32) -> Option<T>,
+    meaning_of: impl FnOnce(i32) -> Option<T>,
 ) -> Result<T, DecodeError> {
     let offset = reader.offset();
     let value = int(reader, field)?;
-    known(value).ok_or_else(|| {
+    meaning_of(value).ok_or_else(|| {
         let value = value.into();
         DecodeError::new(field, offset, Problem::Illegal { value })
     })
@@ -98,7 +98,7 @@ pub(super) fn known<T>(
 
 /// Reads the length of a string or the number of an array's entries.
 pub(super) fn length(reader: &mut Reader<'_>, field: Field) -> Result<usize, DecodeError> {
-    known(reader, field, |value| usize::try_from(value).ok())
+    enumerated(reader, field, |value| usize::try_from(value).ok())
 }
 
 /// Reads the number of a part and the number of parts, which must be larger.
@@ -131,17 +131,17 @@ pub(super) fn string<'a>(reader: &mut Reader<'a>, field: Field) -> Result<&'a [u
 pub(super) fn put(writer: &mut Writer<'_>, value: impl Into<i64>) {
     let value = i128::from(value.into());
     if fits(value, 7) {
-        writer.bytes(&[value.to_le_bytes()[0] & !LONG]);
+        writer.bytes(&[value.to_le_bytes()[0] & !LONG_FORM_BIT]);
         return;
     }
     // Every long fits the longest form.
-    let len = (2..MAX_LEN)
+    let len = (2..FORM_BYTES_MAX)
         .find(|len| fits(value, long_bits(*len)))
-        .unwrap_or(MAX_LEN);
+        .unwrap_or(FORM_BYTES_MAX);
     let bits = long_bits(len);
     let head = 0b1000 | (len as u128 - 2);
     let number = value.cast_unsigned() & ((1 << bits) - 1) | head << bits;
-    let mut form = [0; MAX_LEN];
+    let mut form = [0; FORM_BYTES_MAX];
     BigEndian::write_uint128(&mut form, number, len);
     writer.bytes(form.get(..len).unwrap_or_default());
 }

@@ -8,7 +8,7 @@ use crate::Field;
 use crate::writer::encode;
 
 fn shortest(value: i64) -> Vec<u8> {
-    let mut buf = [0xaa; MAX_LEN];
+    let mut buf = [0xaa; FORM_BYTES_MAX];
     let len = encode(&mut buf, |w| put(w, value)).unwrap();
     buf[..len].to_vec()
 }
@@ -16,7 +16,7 @@ fn shortest(value: i64) -> Vec<u8> {
 /// Returns `value` in the long form of `len` bytes, as the document draws its bits.
 fn long_form(value: i64, len: usize) -> Vec<u8> {
     let mut bytes = Vec::from(&i128::from(value).to_be_bytes()[16 - len..]);
-    bytes[0] = bytes[0] & 0x0f | LONG | u8::try_from(len - 2).unwrap() << 4;
+    bytes[0] = bytes[0] & 0x0f | LONG_FORM_BIT | u8::try_from(len - 2).unwrap() << 4;
     bytes
 }
 
@@ -80,7 +80,7 @@ proptest! {
     #[test]
     fn every_longer_form_decodes_to_the_same_value(value: i64, scale in 0..64) {
         let value = value >> scale;
-        for len in shortest(value).len().max(2)..=MAX_LEN {
+        for len in shortest(value).len().max(2)..=FORM_BYTES_MAX {
             let bytes = long_form(value, len);
             let mut reader = Reader::new(&bytes);
             prop_assert_eq!(long(&mut reader, Field::Id), Ok(value));

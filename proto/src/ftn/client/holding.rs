@@ -172,6 +172,7 @@ impl TokenState {
         match self {
             Self::Awaited(_) => None,
             Self::Held(HeldToken { hold, .. }) => Some((hold_kind(hold, false), hold)),
+            // The server may not have applied the RETURN yet.
             Self::Returning(returning) => returning
                 .held
                 .as_ref()

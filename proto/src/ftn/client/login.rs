@@ -23,7 +23,7 @@ pub(super) struct Login {
     /// When the first LOGIN was sent since answers were last dropped.
     since: Instant,
     backoff: Backoff,
-    other_list: bool,
+    has_other_list: bool,
 }
 
 #[derive(Debug, Clone, Hash)]
@@ -47,7 +47,7 @@ impl Login {
             answers: vec![None; context.options.servers.len()].into(),
             since: context.now,
             backoff: Backoff::new(context.now, RETRY),
-            other_list: false,
+            has_other_list: false,
         };
         login.send_logins(context);
         login
@@ -64,11 +64,11 @@ impl Login {
     }
 
     pub(super) const fn has_seen_other_list(&self) -> bool {
-        self.other_list
+        self.has_other_list
     }
 
     pub(super) const fn set_other_list(&mut self) {
-        self.other_list = true;
+        self.has_other_list = true;
     }
 
     /// Records a server's answer. Returns `false` if it is late: its configuration is lower than that of the last one.
@@ -148,7 +148,7 @@ impl Login {
 
     fn failure(&self) -> Trouble {
         match self.answer_count() {
-            0 if self.other_list => Trouble::OtherList,
+            0 if self.has_other_list => Trouble::OtherList,
             0 => Trouble::NoAnswer,
             _ => Trouble::NoLeader,
         }

@@ -156,6 +156,7 @@ impl Client {
         self.retire_id(id);
         let servers = &self.options.servers;
         for server in (0..servers.len()).filter_map(|server| servers.address(server)) {
+            // Parts end with their session: the next one has another id.
             self.carrier.forget(server);
         }
         self.phase = Phase::NoSocket {
@@ -192,6 +193,7 @@ impl Client {
     }
 
     fn shorten_timeout(&mut self, announced: Duration) {
+        // A longer timeout of one server does not help, because another one may lead next.
         if announced >= self.options.client_timeout {
             return;
         }
@@ -214,7 +216,7 @@ impl Client {
         match &self.phase {
             // With the old port, servers would take the client for its former session.
             Phase::NoSocket { former_port } if *former_port == Some(port) => {
-                self.report(Event::NewSocket)
+                self.report(Event::NewSocket);
             }
             Phase::NoSocket { .. } => self.log_in(port),
             Phase::Login(login) if login.port != port => self.log_in(port),
@@ -235,6 +237,7 @@ impl Client {
                 } = *session;
                 Phase::Logout(Logout::begin(&mut context, id, configuration))
             }
+            // No server knows a session of this client, so there is nothing to confirm.
             Phase::NoSocket { .. } | Phase::Login(_) => {
                 context.report(Event::LoggedOut { confirmed: true });
                 Phase::Ended

@@ -26,6 +26,7 @@ impl Tokens {
                 if request.want.access == want.access {
                     return Err(Refusal::AlreadyDone);
                 }
+                // The new REQUEST replaces the old one, at the server too.
                 let old = Some(request.number);
                 self.end_outstanding(old);
                 let request = self.start_request(context, name, want);
@@ -70,6 +71,7 @@ impl Tokens {
         let returning = match self.by_name.get_mut(name) {
             None => return Err(Refusal::NotHeld),
             Some(TokenState::Returning(returning)) => {
+                // The token is already being returned, so only the queued request is dropped.
                 returning.then_request = None;
                 returning.is_requested = true;
                 return Ok(());

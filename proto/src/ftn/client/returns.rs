@@ -58,6 +58,7 @@ impl Tokens {
         let held = self.held_token(name)?;
         let mut data = data;
         if let Some(update) = &mut held.update {
+            // The return waits, so that the program learns whether its update counts.
             if update.number.is_some() {
                 update.then_data = data.or(update.then_data.take());
                 update.then_return = true;
@@ -107,7 +108,7 @@ impl Tokens {
         match self.by_name.remove(&name) {
             Some(TokenState::Held(held)) => self.on_update_confirmed(context, name, held),
             Some(TokenState::Returning(returning)) => {
-                self.on_return_confirmed(context, name, &returning)
+                self.on_return_confirmed(context, name, &returning);
             }
             Some(TokenState::Awaited(_)) | None => {}
         }

@@ -132,6 +132,7 @@ impl Session {
         server: usize,
         name: &[u8],
     ) -> Result<(), Reason> {
+        // The RETURN that answers this REVOKE would be a renewal.
         if name.is_empty() {
             return Err(Reason::Illegal);
         }

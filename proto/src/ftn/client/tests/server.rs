@@ -98,7 +98,7 @@ impl Server {
                 ..
             } => self.send_to_session(id, Message::Confirm { msgnum }),
             Message::Catalog { holdings } => {
-                self.on_catalog(id, &holdings.iter().collect::<Vec<_>>())
+                self.on_catalog(id, &holdings.iter().collect::<Vec<_>>());
             }
             Message::Request {
                 msgnum,

@@ -20,7 +20,7 @@ pub(crate) struct Leadership {
     early_round_due: Option<Instant>,
     last_round_at: Instant,
     /// Whether the list of sessions has changed since the last round.
-    list_changed: bool,
+    has_list_changed: bool,
     /// Sessions that no round has listed yet.
     unlisted: Vec<i32>,
     /// Renewals to confirm: session and msgnum.
@@ -53,6 +53,7 @@ impl Leadership {
             heard: now,
             acknowledged_seq: 0,
             acknowledged_sent_at: None,
+            // HEARTBEATs from before the take-over are late.
             state_began: seq,
         };
         Self {
@@ -61,7 +62,7 @@ impl Leadership {
             round_due: now,
             early_round_due: None,
             last_round_at: Instant::default(),
-            list_changed: false,
+            has_list_changed: false,
             unlisted: Vec::new(),
             confirmations: BTreeMap::new(),
             pending: PendingIds::default(),
@@ -85,13 +86,13 @@ impl Leadership {
     /// Adds a session to the next STATE. The session ends at `due` unless the leader hears of it.
     pub(crate) fn add_session(&mut self, id: i32, due: Instant) {
         self.unlisted.push(id);
-        self.list_changed = true;
+        self.has_list_changed = true;
         self.expiry.insert((due, id));
     }
 
     // All data of the session are deleted, because a client can begin and end sessions at any rate.
     pub(crate) fn remove_session(&mut self, id: i32, due: Instant) {
-        self.list_changed = true;
+        self.has_list_changed = true;
         self.confirmations.remove(&id);
         self.expiry.remove(&(due, id));
     }
@@ -107,6 +108,7 @@ impl Leadership {
         for peer in &mut self.peers {
             peer.heard = now;
             peer.state_began = state_began;
+            // Rounds from before the doubt give no authority.
             peer.acknowledged_sent_at = None;
         }
         self.since = now;
@@ -126,7 +128,7 @@ impl Leadership {
 
     /// Starts the round `seq`. Returns the sessions that it is the first to list.
     pub(crate) fn begin_round(&mut self, seq: i128, now: Instant, lease: Duration) -> Vec<i32> {
-        self.list_changed = false;
+        self.has_list_changed = false;
         self.last_round_at = now;
         self.early_round_due = None;
         let is_old = |(_, at): &(i128, Instant)| now.since(*at) > lease;
@@ -154,11 +156,11 @@ impl Leadership {
 
     /// Returns the kind of round for a change, if one is due.
     pub(crate) fn take_early_round(&mut self, now: Instant) -> Option<EarlyRound> {
-        if self.list_changed && self.early_round_due.is_none() {
+        if self.has_list_changed && self.early_round_due.is_none() {
             self.schedule_early_round(now);
         }
         self.early_round_due.take_if(|due| *due <= now)?;
-        Some(if self.list_changed {
+        Some(if self.has_list_changed {
             EarlyRound::List
         } else {
             EarlyRound::Renewals

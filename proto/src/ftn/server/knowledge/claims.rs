@@ -11,7 +11,7 @@ pub(crate) struct SurveyedToken {
     claims: Vec<Claim>,
     /// Source of the data; `None` if there are none.
     source: Option<Source>,
-    conflicting_data: bool,
+    has_data_conflict: bool,
     /// Holders that the handing server named; `None` if it did not name all.
     held: Option<Vec<i32>>,
 }
@@ -86,7 +86,7 @@ impl SurveyedToken {
     /// whether they differ from the present data.
     pub(crate) fn offer(&mut self, source: Source, differs: bool) -> bool {
         if differs && source.is_client() && self.source.is_some_and(Source::is_client) {
-            self.conflicting_data = true;
+            self.has_data_conflict = true;
         }
         let is_better = self.source.is_none_or(|known| source < known);
         if is_better {
@@ -97,7 +97,7 @@ impl SurveyedToken {
 
     /// Whether clients have different data and no server has any. Data of a server make those of clients irrelevant.
     pub(crate) const fn has_conflicting_data(&self) -> bool {
-        self.conflicting_data && !self.has_data_of_servers()
+        self.has_data_conflict && !self.has_data_of_servers()
     }
 
     /// Whether the data come from a server.

@@ -135,6 +135,7 @@ impl Survey {
             parts: ArrivedParts::default(),
         };
         self.awaited.insert(id, awaited);
+        // Asked at once, because an adopted session may hold tokens.
         self.due.insert((now, id));
     }
 
@@ -181,6 +182,7 @@ impl Survey {
         loop {
             let (due, id) = self.due.first().copied().filter(|(due, _)| *due <= now)?;
             self.due.remove(&(due, id));
+            // A session that was removed before its first question is still in the index.
             let Some(awaited) = self.awaited.get_mut(&id) else {
                 continue;
             };

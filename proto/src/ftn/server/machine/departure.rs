@@ -51,6 +51,7 @@ impl Server {
         }
         if self
             .other_servers()
+            // Then no server can take the tokens.
             .all(|server| self.view.state(server) == ServerState::Down)
         {
             return self.leave(now, false);

@@ -127,6 +127,7 @@ impl Server {
                 Ok(whole) if whole.message().kind() != Kind::Part => {
                     self.on_decoded(now, arrived, from, &whole);
                 }
+                // A PART that came in parts would have no bound.
                 _ => self.drop(from, Reason::Malformed),
             }
         }

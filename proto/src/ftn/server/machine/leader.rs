@@ -36,6 +36,7 @@ impl Server {
             let former = known.map(Configuration::leader);
             for (server, state) in states.iter_mut().enumerate() {
                 *state = self.view.state(server);
+                // The election took place because the former leader was silent.
                 if former == Some(server) && server != self.index {
                     *state = ServerState::Down;
                 }

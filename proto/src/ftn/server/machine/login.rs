@@ -70,6 +70,7 @@ impl Server {
             id
         } else {
             if is_full || pending >= PENDING_MAX {
+                // A CONFIG without an id from the leader tells the client that the service is full.
                 self.drop(from, Reason::Full);
                 return self.send_config(from, NO_SESSION);
             }
@@ -158,6 +159,7 @@ impl Server {
         if self.role.kind() != RoleKind::Leader {
             return self.redirect(from, Reason::NotLeader);
         }
+        // A client must not move the number, so a larger one is not believed.
         if configuration > self.view.number() {
             return self.drop(from, Reason::Ahead);
         }

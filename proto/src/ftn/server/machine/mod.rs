@@ -250,6 +250,7 @@ impl Machine for Server {
     fn handle_link(&mut self, now: Now, net: Net) {
         let now = self.advance_clock(now);
         if net == Net::Up && self.started.is_none() && !self.has_left {
+            // The silence after a start counts from when messages can arrive.
             self.started = Some(now.monotonic);
             self.out.start(now.wall);
             self.start_election(now, now.monotonic, true);
@@ -324,6 +325,7 @@ impl Machine for Server {
         let transfers = knowledge.handovers().iter().filter_map(Handover::due);
         let others = [
             self.storage.due(),
+            // The sweep continues at once, with other inputs in between.
             knowledge.sweep().map(|_| self.now.monotonic),
             knowledge.survey().and_then(Survey::due),
             transfers.min(),

@@ -78,6 +78,7 @@ impl Server {
             RequestEffect::Late => self.drop(from, Reason::Late),
             RequestEffect::Again => {
                 self.out.counters.duplicates += 1;
+                // The GRANT has the same numbers as before, and the token's present data.
                 self.send_grant(id, session, request.data == FENCE_REQUEST);
             }
             RequestEffect::Grant => {

@@ -66,6 +66,7 @@ impl Server {
 
     /// Applies a new configuration.
     pub(super) fn on_configuration(&mut self, now: Instant) {
+        // Surveys and handovers are for one configuration.
         self.abort_survey();
         self.knowledge.stop_handovers();
         // Fencing numbers begin with the configuration number, so the count of grants restarts.
@@ -140,6 +141,7 @@ impl Server {
             return;
         }
         self.knowledge.set_sweep(None);
+        // Each part carries the number of parts, which is known only now.
         for at in 0..self.knowledge.handovers().len() {
             self.send_parts(now, at);
         }

@@ -19,6 +19,7 @@ impl Server {
         let is_booting = configuration.state(self.index) == ServerState::Booting;
         let senders = self
             .other_servers()
+            // Only a BOOTING server lacks tokens that another server still has.
             .filter(|&server| is_booting && !configuration.is_down(server));
         let mut survey = Survey::new(configuration.number(), is_booting, senders);
         for (id, address) in self.sessions.iter() {

@@ -11,6 +11,7 @@ impl Server {
     /// Handles the announcement of another server.
     pub(super) fn on_terms(&mut self, server: usize, terms: Terms) {
         if let Some(differences) = self.peer_options.record(&self.options, server, terms) {
+            // Clients have to renew before any of the servers would end their sessions.
             let shortest = self.peer_options.shortest_timeout(&self.options);
             self.out.announce_to_clients(shortest);
             self.out.report(Event::OptionsCompared {

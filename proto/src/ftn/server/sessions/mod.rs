@@ -75,6 +75,7 @@ impl Sessions {
     pub(crate) fn remove(&mut self, id: i32) -> Option<Session> {
         let session = self.by_id.remove(&id)?;
         self.introductions.remove(&id);
+        // Another session may have the address by now.
         if self.id_at(session.address) == Some(id) {
             self.by_address.remove(&session.address);
         }

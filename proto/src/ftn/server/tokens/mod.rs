@@ -260,6 +260,7 @@ impl Tokens {
             let mut others = idle.iter().filter(|(_, id)| Some(*id) != kept);
             others.next().copied()
         };
+        // Only age decides, not whether a token has data.
         let firsts = self.idle.iter().filter_map(first);
         firsts.min().map(|(_, id)| id)
     }

@@ -21,7 +21,7 @@ pub(crate) struct Token {
     /// Number of sessions that hold the token.
     holders: u32,
     /// Whether the holder has it exclusively.
-    exclusive: bool,
+    is_exclusive: bool,
     /// Whether the token waits for the end of a survey, or goes to another server.
     is_withheld: bool,
     /// Since when the token is neither held nor awaited, or [`IN_USE`]. An `Option` would take 8 bytes more.
@@ -110,7 +110,7 @@ impl Token {
             parties: Parties::default(),
             queue: None,
             holders: 0,
-            exclusive: false,
+            is_exclusive: false,
             is_withheld: false,
             idle: IN_USE,
         }
@@ -166,7 +166,7 @@ impl Token {
 
     /// Returns 0, 1 or -1, as listings show it.
     pub(crate) const fn access(&self) -> i32 {
-        match (self.holders, self.exclusive) {
+        match (self.holders, self.is_exclusive) {
             (0, _) => 0,
             (_, false) => 1,
             (_, true) => -1,
@@ -186,7 +186,7 @@ impl Token {
     /// Whether the token can be granted to a session now: no other session holds it, or all share it.
     pub(crate) fn is_free_for(&self, session: i32, access: Access) -> bool {
         let others = self.holders - u32::from(self.held_by(session).is_some());
-        others == 0 || access == Access::Shared && !self.exclusive
+        others == 0 || access == Access::Shared && !self.is_exclusive
     }
 
     // The caller has checked that no other holder is in the way.
@@ -195,12 +195,12 @@ impl Token {
         let before = std::mem::replace(&mut party.held, held);
         self.holders += u32::from(held.is_some());
         self.holders -= u32::from(before.is_some());
-        self.exclusive = if self.holders == 0 {
+        self.is_exclusive = if self.holders == 0 {
             false
         } else if held.is_some() {
             held == Some(Access::Exclusive)
         } else {
-            self.exclusive
+            self.is_exclusive
         };
     }
 
