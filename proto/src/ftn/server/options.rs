@@ -83,7 +83,9 @@ pub enum OptionsError {
     )]
     ClientTimeout(Duration),
     /// The quorum is 0, or larger than the number of servers.
-    #[error("--quorum {quorum} is not between 1 and the number of servers, {servers}")]
+    #[error(
+        "--quorum {quorum} is not between 1 and the number of servers, {servers}; give a number in this range"
+    )]
     Quorum {
         /// Q as given.
         quorum: usize,

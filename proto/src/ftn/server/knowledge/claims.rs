@@ -168,10 +168,10 @@ mod tests {
     use Access::{Exclusive as X, Shared as S};
     use HoldKind::{Exclusive, ReturningExclusive, ReturningShared, Shared, Unknown, Updated};
 
-    type Result = Option<(Access, Vec<i32>, bool)>;
+    type Outcome = Option<(Access, Vec<i32>, bool)>;
 
     /// Returns access, holders and whether there is a conflict. `held`: holders that the former server names.
-    fn result(held: Option<&[i32]>, claims: &[(i32, HoldKind)]) -> Result {
+    fn result(held: Option<&[i32]>, claims: &[(i32, HoldKind)]) -> Outcome {
         let claims = claims.iter();
         let claims = claims.map(|&(session, holding)| Claim { session, holding });
         let token = SurveyedToken {
@@ -199,7 +199,7 @@ mod tests {
     /// The order is that of the table in section 4, "Result".
     #[test]
     fn claims_determine_access_holders_and_conflicts() {
-        let cases: [(&[(i32, HoldKind)], Result); 13] = [
+        let cases: [(&[(i32, HoldKind)], Outcome); 13] = [
             (&[], None),
             (
                 &[
