@@ -153,45 +153,13 @@ fn without_a_session_only_answers_to_login_count() {
 #[test]
 fn names_and_data_that_are_too_long_are_dropped() {
     let (mut rig, name) = awaiting();
-    let data = vec![b'd'; 32 * 1_024 + 1];
-    let long = Token {
-        name: name.as_bytes(),
-        data: &data,
-    };
-    let msgnum = base() + 1;
-    rig.deliver(
-        0,
-        ME,
-        Message::Grant {
-            msgnum,
-            token: long,
-        },
-    );
+    let (fits, long) = ("d".repeat(32 * 1_024), "d".repeat(32 * 1_024 + 1));
+    rig.grant(0, 1, &name, &long);
     assert_eq!(rig.take_drops(), [Reason::TooLong]);
     assert!(!rig.holds(&name));
-    assert!(
-        rig.deliver(
-            0,
-            ME,
-            Message::Revoke {
-                name: &data[..1_025]
-            }
-        )
-        .is_empty()
-    );
+    assert!(rig.revoke(0, &long[..1_025]).is_empty());
     assert_eq!(rig.take_drops(), [Reason::TooLong]);
-    let fits = Token {
-        data: &data[1..],
-        ..long
-    };
-    rig.deliver(
-        0,
-        ME,
-        Message::Grant {
-            msgnum,
-            token: fits,
-        },
-    );
+    rig.grant(0, 1, &name, &fits);
     assert!(rig.holds(&name));
 }
 

@@ -7,17 +7,16 @@ use ring_codec::ftn::{Flags, Header, Message};
 use super::rig::*;
 use crate::Machine;
 
+/// Returns the head of a message among `count` servers.
+fn header(from: i32, to: i32, count: usize) -> Header {
+    let ssig = servers(count).signature();
+    Header { from, to, ssig }
+}
+
 #[test]
 fn a_datagram_that_does_not_decode_is_dropped_and_counted() {
     let mut rig = Rig::alone();
-    let whole = encode(
-        Header {
-            from: 0,
-            to: 0,
-            ssig: servers(1).signature(),
-        },
-        Message::Alive,
-    );
+    let whole = encode(header(0, 0, 1), Message::Alive);
     for bytes in [
         &b""[..],
         b"\xff",
@@ -32,11 +31,8 @@ fn a_datagram_that_does_not_decode_is_dropped_and_counted() {
 #[test]
 fn another_ssig_is_dropped_and_reported_once_for_each_of_1024_senders() {
     let mut rig = Rig::alone();
-    let header = Header {
-        from: 0,
-        to: 0,
-        ssig: servers(1).signature() ^ 1,
-    };
+    let mut header = header(0, 0, 1);
+    header.ssig ^= 1;
     let bytes = encode(header, Message::Alive);
     for _ in 0..2 {
         for k in 1..=1500 {
@@ -54,13 +50,8 @@ fn another_ssig_is_dropped_and_reported_once_for_each_of_1024_senders() {
 #[test]
 fn messages_for_another_server_or_for_clients_are_dropped() {
     let mut rig = Rig::alone();
-    let ssig = servers(1).signature();
-    let header = Header {
-        from: 0,
-        to: 1,
-        ssig,
-    };
-    let said = rig.deliver_bytes(client(1), &encode(header, Message::Alive));
+    let bytes = encode(header(0, 1, 1), Message::Alive);
+    let said = rig.deliver_bytes(client(1), &bytes);
     assert_eq!(said, NONE);
     assert_eq!(rig.dropped(Reason::NotForMe), 1);
     assert_eq!(rig.send_as(1, 0, Message::Confirm { msgnum: 1 }), NONE);
@@ -78,12 +69,8 @@ fn messages_between_servers_count_only_from_their_listed_address() {
         (0, server(0)),
         (7, server(1)),
     ] {
-        let header = Header {
-            from,
-            to: 0,
-            ssig: servers(3).signature(),
-        };
-        assert_eq!(rig.deliver_bytes(at, &encode(header, message)), NONE);
+        let bytes = encode(header(from, 0, 3), message);
+        assert_eq!(rig.deliver_bytes(at, &bytes), NONE);
     }
     assert_eq!(rig.dropped(Reason::NotAServer), 4);
 }
@@ -165,12 +152,7 @@ fn a_stalled_follower_does_not_serve_because_of_an_old_state_in_its_socket() {
         sstates: [R; 3].as_slice().into(),
         clients: [].as_slice().into(),
     };
-    let header = Header {
-        from: 0,
-        to: 1,
-        ssig: servers(3).signature(),
-    };
-    let (bytes, age) = (encode(header, message), Duration::from_secs(19));
+    let (bytes, age) = (encode(header(0, 1, 3), message), Duration::from_secs(19));
     rig.input(|machine, now| machine.handle_message(now, server(0), &bytes, age));
     assert!(!rig.snapshot().authority);
 }
@@ -186,14 +168,7 @@ fn announced_numbers_reserve_no_memory_and_arbitrary_bytes_do_not_panic() {
     rig.catalog(1, 15, (4_000_000_000, u32::MAX), 0, &[]);
     assert_eq!(rig.snapshot().state, B);
     // Arbitrary bytes follow a valid head.
-    let head = encode(
-        Header {
-            from: 0,
-            to: 1,
-            ssig: servers(3).signature(),
-        },
-        Message::Alive,
-    );
+    let head = encode(header(0, 1, 3), Message::Alive);
     for kind in 0..=255_u8 {
         for tail in 0..64_u8 {
             let mut bytes = head.clone();

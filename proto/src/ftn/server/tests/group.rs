@@ -29,14 +29,8 @@ fn three(options: Options) -> Network {
 #[test]
 fn servers_that_start_together_become_ready() {
     for count in [1, 2, 3, 5] {
-        for quorum in [1, majority(count)] {
-            let network = Network::ready(
-                count,
-                Options {
-                    quorum,
-                    ..options()
-                },
-            );
+        for needed in [1, majority(count)] {
+            let network = Network::ready(count, quorum(needed));
             assert_eq!(network.leaders().len(), 1);
         }
     }
@@ -108,9 +102,7 @@ fn held_tokens_survive_the_crash_and_return_of_each_server_in_turn() {
             assert!(network.holds(1, name) && !network.holds(2, name));
         }
         network.start(crashed);
-        network.pass_until(2 * ST, |network| {
-            network.snapshots().all(|s| states(s.states) == "RRR")
-        });
+        network.pass_until_ready(2 * ST);
         let held: usize = network.snapshots().map(|s| s.held).sum();
         assert_eq!(held, 3, "round {round}");
     }
@@ -155,9 +147,7 @@ fn a_leader_that_restarts_at_once_does_not_end_all_sessions() {
     network.crash(0);
     network.pass(MS);
     network.start(0);
-    network.pass_until(3 * ST, |network| {
-        network.snapshots().all(|s| states(s.states) == "RRR")
-    });
+    network.pass_until_ready(3 * ST);
     assert_ne!(network.leaders(), [0]);
     assert!(network.snapshots().all(|s| s.sessions.len() == 3));
 }
@@ -171,9 +161,7 @@ fn a_restart_within_st_is_noticed() {
     network.pass(HB);
     network.crash(1);
     network.start(1);
-    network.pass_until(2 * ST, |network| {
-        network.snapshots().all(|s| states(s.states) == "RRR")
-    });
+    network.pass_until_ready(2 * ST);
     network.want(2, &name, X);
     network.pass(2 * HB);
     assert!(network.holds(1, &name) && !network.holds(2, &name));
@@ -232,9 +220,7 @@ fn with_a_majority_the_smaller_side_of_a_split_serves_nothing() {
         assert!(network.holds(1, name) || network.holds(2, name), "{name}");
     }
     network.loses = Box::new(|_, _| false);
-    network.pass_until(3 * ST, |network| {
-        network.snapshots().all(|s| states(s.states) == "RRR")
-    });
+    network.pass_until_ready(3 * ST);
     assert_eq!(network.leaders().len(), 1);
     assert_ne!(network.leaders(), [leader]);
     for name in &names {
@@ -270,9 +256,7 @@ fn tokens_go_back_with_their_data_to_a_server_that_starts_again() {
     network.give_back(1, &name, Some("data"));
     network.pass(HB);
     network.start(2);
-    network.pass_until(2 * ST, |network| {
-        network.snapshots().all(|s| states(s.states) == "RRR")
-    });
+    network.pass_until_ready(2 * ST);
     network.want(2, &name, S);
     network.pass(HB);
     assert_eq!(network.clients[&2].held[&name].1, "data");

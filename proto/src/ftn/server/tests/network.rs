@@ -81,11 +81,7 @@ impl Network {
     /// Returns a network of servers that are all READY.
     pub(super) fn ready(count: usize, options: Options) -> Self {
         let mut network = Self::new(count, options);
-        network.pass_until(Duration::from_secs(60), |network| {
-            network
-                .snapshots()
-                .all(|s| s.states.iter().all(|&state| state == ServerState::Ready))
-        });
+        network.pass_until_ready(Duration::from_secs(60));
         network
     }
 
@@ -192,6 +188,13 @@ impl Network {
             self.snapshots().collect::<Vec<_>>()
         );
         self.now.monotonic.since(begin)
+    }
+
+    pub(super) fn pass_until_ready(&mut self, limit: Duration) {
+        self.pass_until(limit, |network| {
+            let mut states = network.snapshots().flat_map(|s| s.states);
+            states.all(|state| state == ServerState::Ready)
+        });
     }
 
     /// Delivers the messages that were kept back.

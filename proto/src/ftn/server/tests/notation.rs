@@ -49,6 +49,14 @@ pub(crate) fn request(msgnum: i64, name: &str, access: Access) -> Message<'_> {
     }
 }
 
+pub(crate) fn fence_request(msgnum: i64, name: &str) -> Message<'_> {
+    Message::Request {
+        msgnum,
+        token: token(name, "fence"),
+        access: X,
+    }
+}
+
 pub(crate) fn renewal(msgnum: i64, number: &str) -> Message<'_> {
     Message::Return {
         msgnum,

@@ -1,6 +1,6 @@
 //! The limits of configuration numbers (section 4, "Numbers and who may move them").
 
-use ring_codec::ftn::{Message, ServerState};
+use ring_codec::ftn::ServerState;
 
 use super::rig::*;
 use crate::ftn::MAX_NUMBER;
@@ -190,12 +190,7 @@ fn fencing_numbers_grow_beyond_64_bits() {
     rig.pass(HB);
     rig.begin(1);
     let mut fence = |m: i64| {
-        let message = Message::Request {
-            msgnum: m,
-            token: token("t", "fence"),
-            access: X,
-        };
-        let said = rig.send(1, message);
+        let said = rig.send(1, fence_request(m, "t"));
         let data = said[0].split('=').nth(1).unwrap();
         let digits = data.split(' ').next().unwrap();
         digits.parse::<u128>().unwrap()

@@ -244,12 +244,8 @@ fn messages_below_the_floor_are_late() {
 fn a_catalog_without_markers_is_a_complete_answer_of_unknown_kind() {
     let (mut rig, inherited) = surveying(1);
     let entries = [token(&inherited, "d")];
-    rig.send(
-        1,
-        Message::Catalog {
-            holdings: entries[..].into(),
-        },
-    );
+    let holdings = entries[..].into();
+    rig.send(1, Message::Catalog { holdings });
     assert_eq!(rig.snapshot().survey, None);
     let said = rig.request(1, 5, &inherited, X);
     assert_eq!(said, [format!("GRANT 5 {inherited}=d to k1")]);
@@ -260,12 +256,8 @@ fn a_catalog_with_a_broken_marker_is_dropped() {
     let (mut rig, _) = surveying(1);
     for marker in ["", "x", "12 1 1 0"] {
         let entries = [token("", marker)];
-        rig.send(
-            1,
-            Message::Catalog {
-                holdings: entries[..].into(),
-            },
-        );
+        let holdings = entries[..].into();
+        rig.send(1, Message::Catalog { holdings });
     }
     assert_eq!(rig.dropped(Reason::Malformed), 3);
     assert!(rig.snapshot().survey.is_some());

@@ -186,29 +186,22 @@ fn a_server_uses_the_largest_quorum_of_all_servers_up_to_a_majority() {
 
 #[test]
 fn a_server_with_a_smaller_quorum_does_not_serve_in_a_split() {
-    for other_options in 0..3 {
+    for index in 0..3 {
         let usual = quorum(majority(3));
         let mut network = Network::new(3, usual);
-        network.crash(other_options);
-        network.other_options = Some((other_options, options()));
-        network.start(other_options);
-        network.pass_until(ms(60_000), |network| {
-            network.snapshots().all(|s| states(s.states) == "RRR")
-        });
-        network.loses = Box::new(move |from, to| {
-            (from == server(other_options)) != (to == server(other_options))
-        });
+        network.crash(index);
+        network.other_options = Some((index, options()));
+        network.start(index);
+        network.pass_until_ready(ms(60_000));
+        network.loses = Box::new(move |from, to| (from == server(index)) != (to == server(index)));
         network.pass(3 * ST);
         assert!(
-            !network
-                .server(other_options)
-                .snapshot(network.now())
-                .authority,
-            "{other_options}"
+            !network.server(index).snapshot(network.now()).authority,
+            "{index}"
         );
         let others = network
             .snapshots()
-            .filter(|s| s.index != other_options && s.authority);
+            .filter(|s| s.index != index && s.authority);
         assert_eq!(others.count(), 2);
     }
 }

@@ -1,6 +1,6 @@
 //! Tokens: REQUEST, the queue, RETURN, memory and listings (section 6).
 
-use ring_codec::ftn::{Access, Message, Token};
+use ring_codec::ftn::Message;
 
 use super::rig::*;
 use crate::ftn::server::{PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, WAITING_REQUEST_BYTES};
@@ -253,19 +253,7 @@ fn a_holder_that_waits_for_an_upgrade_may_update() {
 fn fencing_numbers_grow_with_the_grants() {
     let mut rig = rig();
     let mut fence = |k, m| {
-        let token = Token {
-            name: b"a",
-            data: b"fence",
-        };
-        let access = Access::Exclusive;
-        let said = rig.send(
-            k,
-            Message::Request {
-                msgnum: m,
-                token,
-                access,
-            },
-        );
+        let said = rig.send(k, fence_request(m, "a"));
         let data = said[0].split_once("a=").unwrap().1;
         let (number, data) = data.split_once(' ').unwrap();
         assert!(
@@ -273,14 +261,7 @@ fn fencing_numbers_grow_with_the_grants() {
             "{data}"
         );
         rig.update(k, m + 1, "a", "data");
-        let again = rig.send(
-            k,
-            Message::Request {
-                msgnum: m,
-                token,
-                access,
-            },
-        );
+        let again = rig.send(k, fence_request(m, "a"));
         assert!(again[0].contains(&format!("a={number} data")), "{again:?}");
         rig.deassign(k, m + 2, "a");
         number.parse::<u64>().unwrap()
