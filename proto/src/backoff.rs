@@ -1,11 +1,10 @@
-//! Repeating what is not answered, less and less often.
+//! Repetition of unanswered messages at growing intervals.
 
 use std::time::Duration;
 
 use super::time::Instant;
 
-/// When something is to be repeated: after the first interval, then after twice as long each time, up to the
-/// longest.
+/// Time of the next repetition. The interval doubles after each repetition, up to a maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Backoff {
     due: Instant,
@@ -13,7 +12,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// It was done for the first time `now`.
+    /// Returns the repetition of a message that was first sent at `now`.
     pub fn new(now: Instant, first: Duration) -> Self {
         Self {
             due: now + first,
@@ -21,18 +20,18 @@ impl Backoff {
         }
     }
 
-    /// When it is to be done again.
+    /// Returns when the next repetition is due.
     pub const fn due(&self) -> Instant {
         self.due
     }
 
-    /// Whether it is to be done again now.
+    /// Whether the next repetition is due at `now`.
     pub fn is_due(&self, now: Instant) -> bool {
         self.due <= now
     }
 
-    /// It was done again `now`; the next interval is twice as long, `longest` at most.
-    pub fn repeated(&mut self, now: Instant, longest: Duration) {
+    /// Records a repetition at `now` and doubles the interval, up to `longest`.
+    pub fn advance(&mut self, now: Instant, longest: Duration) {
         self.interval = self.interval.saturating_mul(2).min(longest);
         self.due = now + self.interval;
     }
@@ -43,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_intervals_double_up_to_the_longest() {
+    fn the_interval_doubles_up_to_the_maximum() {
         let (first, longest) = (Duration::from_millis(100), Duration::from_secs(1));
         let mut backoff = Backoff::new(Instant::default(), first);
         let mut at = Vec::new();
@@ -51,7 +50,7 @@ mod tests {
             let now = backoff.due();
             assert!(backoff.is_due(now) && !backoff.is_due(now.before(Duration::from_nanos(1))));
             at.push(now.as_nanos() / 1_000_000);
-            backoff.repeated(now, longest);
+            backoff.advance(now, longest);
         }
         assert_eq!(at, [100, 300, 700, 1500, 2500, 3500]);
     }

@@ -1,6 +1,7 @@
-//! Buffers that grow with what has come, never with what was announced.
+//! Buffers whose memory grows with received bytes, not with an announced length.
 
-/// Appends bytes to a buffer that will have `most` of them at most: it grows with what has come, and never beyond that.
+/// Appends bytes to a buffer that holds at most `most` bytes in the end. Its memory grows only with its length, so that
+/// a peer cannot reserve memory by an announced length.
 pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8], most: usize) {
     let len = buffer.len() + bytes.len();
     if len > buffer.capacity() {

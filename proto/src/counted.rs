@@ -1,7 +1,7 @@
-//! Why something was dropped and what is counted: tables, one row an entry, of which a machine's enum of reasons and its
-//! counters are made. A reason without a text does not compile.
+//! Macros that make a machine's drop reasons and counters from a table with one row per entry. A reason without a text
+//! does not compile.
 
-/// Makes an enum with a name for counters and a text for each variant.
+/// Defines an enum with a counter name and a text for each variant.
 macro_rules! reasons {
     ($(#[$about:meta])* pub enum $name:ident; $($(#[$meta:meta])* $variant:ident $key:literal $text:literal,)*) => {
         $(#[$about])*
@@ -11,17 +11,17 @@ macro_rules! reasons {
         }
 
         impl $name {
-            /// Every reason, in the order of their numbers.
+            /// All reasons, in the order of their numbers.
             pub const ALL: [Self; [$($key),*].len()] = [$(Self::$variant),*];
 
-            /// The name in `dropped`.
+            /// Returns the name in `dropped`.
             pub const fn key(self) -> &'static str {
                 match self {
                     $(Self::$variant => $key,)*
                 }
             }
 
-            /// What happened, for people.
+            /// Returns a text that tells people what happened.
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)*
@@ -31,7 +31,7 @@ macro_rules! reasons {
     };
 }
 
-/// Makes the struct of counters, with arrays of its own kinds, and the list of the plain ones' names.
+/// Defines the struct of counters, with its arrays of counters by kind, and the names of the other counters.
 macro_rules! counters {
     (
         $(#[$about:meta])* pub struct $name:ident;
@@ -53,7 +53,7 @@ macro_rules! counters {
                 }
             }
 
-            /// All but what is counted by kind, by name, in order.
+            /// Returns the name and value of each counter that is not in an array, in order.
             pub fn plain(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($counter), self.$counter)),*].into_iter()
             }

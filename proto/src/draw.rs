@@ -1,8 +1,8 @@
-//! Random numbers, drawn from a seed.
+//! Pseudorandom numbers from a seed.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// A sequence of numbers that nobody guesses who does not know the seed.
+/// A sequence of numbers that cannot be guessed without the seed.
 #[derive(Debug, Clone, Hash)]
 pub struct Draw {
     seed: u64,
@@ -10,21 +10,21 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// The sequence of a seed.
+    /// Returns the sequence of a seed.
     pub const fn new(seed: u64) -> Self {
         Self { seed, drawn: 0 }
     }
 
-    /// The next number, uniform among all of 64 bits.
+    /// Returns the next number, uniform over 64 bits.
     pub fn number(&mut self) -> u64 {
         self.drawn += 1;
         xxh3_64_with_seed(&self.drawn.to_le_bytes(), self.seed)
     }
 
-    /// The next number, uniform from 0 to `end - 1`; 0 if `end` is 0.
+    /// Returns the next number, uniform from 0 to `end - 1`; 0 if `end` is 0.
     pub fn below(&mut self, end: u32) -> u32 {
         let rest = self.number().checked_rem(end.into()).unwrap_or_default();
-        // Below `end`.
+        // The conversion cannot fail: the remainder is below `end`.
         u32::try_from(rest).unwrap_or_default()
     }
 }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_spread_over_their_range_and_other_with_another_seed() {
+    fn numbers_are_uniform_and_differ_with_the_seed() {
         let mut draw = Draw::new(7);
         let drawn: Vec<u32> = (0..1000).map(|_| draw.below(10)).collect();
         for number in 0..10 {

@@ -1,12 +1,12 @@
-//! Checks a machine against the table of its invariants. Each machine has a table of its own.
+//! Checks a state machine against a table of invariants. Each machine has its own table.
 
 use std::fmt::Debug;
 
-/// A sentence, and whether it holds for a machine.
+/// An invariant: a sentence, and a function that returns whether it holds for a machine.
 pub(crate) type Invariant<M> = (&'static str, fn(&M) -> bool);
 
 /// # Panics
-/// If an invariant does not hold, with its sentence and the machine.
+/// If an invariant does not hold; the message has its sentence and the machine.
 pub(crate) fn check<M: Debug>(machine: &M, invariants: &[Invariant<M>]) {
     if let Some(sentence) = broken(machine, invariants) {
         panic!("{sentence}: {machine:?}");
@@ -19,11 +19,11 @@ fn broken<M>(machine: &M, invariants: &[Invariant<M>]) -> Option<&'static str> {
     broken.map(|(sentence, _)| *sentence)
 }
 
-/// For each invariant, in order, what makes a machine for which all hold, and what spoils it so that this one does not.
+/// For one invariant: a function that makes a sound machine, and one that breaks only this invariant.
 #[cfg(test)]
 pub(crate) type Spoilt<S, M> = (fn() -> S, fn(&mut M));
 
-/// Asserts that each invariant is found broken when it is. `machine` takes the machine out of what was made.
+/// Asserts that each invariant is reported when it is broken. `machine` takes the machine out of the made value.
 #[cfg(test)]
 pub(crate) fn assert_each_breaks<S, M>(
     invariants: &[Invariant<M>],

@@ -1,35 +1,34 @@
 //! The protocols as pure state machines.
 //!
-//! Nothing here opens a socket, reads a clock, draws a random number or starts a
-//! thread: time and randomness are arguments, messages are byte slices, and what a machine wants
-//! done is drained from it. So the machine that ships is the one that is tested and simulated.
+//! This crate opens no socket, reads no clock, draws no random number and starts no thread. Time and randomness are
+//! arguments, messages are byte slices, and the caller polls each state machine for its output. So the tests, the
+//! simulator and the daemon run the same code. Start reading at [`Machine`], then at [`lab2`].
 //!
 //! # Contract
-//! After **every** `handle_*` call the caller drains, in this order and until each returns `None`:
+//! After **every** `handle_*` call the caller polls, in this order, until each function returns `None`:
 //!
-//! 1. [`Machine::poll_durable`]: store it before anything drained after it leaves the process, and
-//!    report with [`Machine::handle_stored`] before anything else is drained.
-//! 2. [`Machine::poll_transmit`]: try to send the message, then report with
-//!    [`Machine::handle_sent`], which may make more of 1 and 2 available.
-//! 3. [`Machine::poll_stream`]: carry it out, and ask [`Machine::poll_write`] while the connection takes
-//!    bytes. What comes of it is told with [`Machine::handle_stream`], an input like any other.
+//! 1. [`Machine::poll_durable`]: store the value before anything that is polled after it leaves the process. Report the
+//!    result with [`Machine::handle_stored`] before the next poll.
+//! 2. [`Machine::poll_transmit`]: try to send the message, then report the result with [`Machine::handle_sent`]. The
+//!    call can make more output of 1 and 2 available.
+//! 3. [`Machine::poll_stream`]: apply the operation. Call [`Machine::poll_write`] while the connection takes bytes.
+//!    Report events of the connection with [`Machine::handle_stream`], an input like any other.
 //! 4. [`Machine::poll_event`].
-//! 5. [`Machine::poll_job`]: have it done off the loop, or cancelled; the outcome of each job is a command.
-//! 6. [`Machine::poll_timeout`]: when to call [`Machine::handle_timeout`] at the latest.
+//! 5. [`Machine::poll_job`]: start or cancel the job outside the event loop. The outcome of each job is a command.
+//! 6. [`Machine::poll_timeout`]: the latest time at which the caller calls [`Machine::handle_timeout`].
 //!
-//! One that says so with [`Machine::gathers`] may be drained after several messages.
+//! If [`Machine::gathers`] returns `true`, the caller may poll after several messages instead of after each one.
 //!
-//! A machine **bounds its output for each input**: the caller drains it in one go, and whatever else waits, messages,
-//! timeouts, clients, waits for that. What takes more (a list to ten thousand sessions, the repetition of all that is
-//! unanswered) the machine does in parts, some tens of messages each: [`Machine::poll_timeout`] says that the next part
-//! is due at once, and the inputs between two parts have their turn.
+//! A state machine **bounds its output for each input**, because messages, timeouts and clients wait while the caller
+//! polls. The machine splits larger output, such as a list for ten thousand sessions, into steps of a few dozen
+//! messages. [`Machine::poll_timeout`] then says that the next step is due at once, and other inputs come in between.
 //!
-//! A machine that has to know whether its process stood still says so with [`Machine::heeds_lateness`], and is told the
-//! time once more, with [`Machine::handle_lateness`], between receiving messages and handling them, and before time-outs.
-//! The events of connections always come with the time at which they are told.
+//! If [`Machine::heeds_lateness`] returns `true`, the caller also calls [`Machine::handle_lateness`] with the present
+//! time. It does so after it has received messages and before it handles them, and before each timeout. So the machine
+//! learns that its process was stalled. Events of connections always come with the present time.
 //!
-//! A call at the wrong time is harmless: a spurious time-out, a message while the link is down, a
-//! time that is behind an earlier one (the machine's own clock then stands still).
+//! A call at the wrong time is harmless: a timeout that is not due, a message while the link is down, or a time before
+//! an earlier one. In the last case the machine's clock does not move.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -63,18 +62,18 @@ pub use machine::{JobOp, Machine, Sent, Stored, Ticket, Transmit};
 use ring_codec::MacAddr;
 pub use stream::{Closed, StreamEvent, StreamId, StreamOp};
 
-/// What the interface is like just now.
+/// State of the network interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkState {
-    /// Nothing can be sent or received.
+    /// The interface can neither send nor receive.
     Down,
-    /// Frames can be sent.
+    /// The interface can send frames.
     Up {
-        /// The interface's own address.
+        /// Address of the interface.
         mac: MacAddr,
-        /// Its ip as the protocols carry it: IPv6, or IPv4 mapped; `::` if it has none.
+        /// IP address of the interface: IPv6, or IPv4 mapped to IPv6; `::` if it has none.
         ip: [u8; 16],
-        /// The longest payload of a frame, in bytes.
+        /// Longest payload of a frame, in bytes.
         mtu: usize,
     },
 }

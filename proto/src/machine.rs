@@ -1,4 +1,4 @@
-//! What every machine is to its driver. The contract is the crate's.
+//! The interface between a state machine and its driver. The [crate](crate#contract) describes the contract.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -6,119 +6,119 @@ use std::time::Duration;
 use crate::stream::{StreamEvent, StreamId, StreamOp};
 use crate::time::{Instant, Now};
 
-/// A message that a machine wants sent; it stands at the start of the buffer that was lent.
+/// A message to send; its bytes are at the start of the buffer that the caller passed.
 #[derive(Debug)]
 #[must_use = "every transmit is to be sent and reported with `handle_sent`"]
 pub struct Transmit<P = ()> {
-    /// The message's length in bytes.
+    /// Length of the message in bytes.
     pub len: usize,
-    /// Whom it is for.
+    /// Receiver of the message.
     pub to: P,
-    /// To be handed back with the outcome.
+    /// Ticket to hand back with the outcome.
     pub ticket: Ticket,
 }
 
-/// Ties the outcome of a send to the message: it cannot be cloned, so an outcome is reported once.
+/// Ties the outcome of a send to the message. A ticket cannot be cloned, so the caller reports each outcome only once.
 #[derive(Debug)]
 #[must_use = "report the outcome with `handle_sent`"]
 pub struct Ticket(u64);
 
 impl Ticket {
-    /// The ticket of the message that its machine knows as `id`.
+    /// Returns the ticket of the message with the machine's number `id`.
     pub const fn new(id: u64) -> Self {
         Self(id)
     }
 
-    /// What the machine knows the message as.
+    /// Returns the machine's number for the message.
     pub const fn id(&self) -> u64 {
         self.0
     }
 }
 
-/// Whether a message was accepted for sending.
+/// Outcome of sending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
-    /// The link took it.
+    /// The link has taken the message.
     Accepted,
-    /// The link refused it (queue full, link down, …); it was not sent.
+    /// The link has refused the message, for example because its queue is full or the link is down.
     Failed,
-    /// It is longer than the link carries, and will be the next time; it was not sent.
+    /// The message is longer than the link can carry. Sending it again fails too.
     TooLong,
 }
 
-/// Whether what must survive a restart was stored.
+/// Outcome of storing a durable value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
-    /// It was.
+    /// The value is stored.
     Done,
-    /// It was not (disk full, …).
+    /// The value is not stored, for example because the disk is full.
     Failed,
 }
 
-/// What a machine wants of who does its jobs.
+/// A machine's request about its jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobOp<J> {
-    /// Do this job, after those that were started before it. Its outcome is a command.
+    /// Runs this job after the jobs that were started before it. Its outcome is a command.
     Start(J),
-    /// End the job in hand, and have those that wait end as soon as they begin. Each still has its outcome:
-    /// the one that it has come to meanwhile, or that it was cancelled.
+    /// Cancels the running job and all waiting jobs. Each job still has an outcome: its result if it has finished,
+    /// otherwise that it was cancelled.
     Cancel,
 }
 
-/// A protocol's state machine. See the [crate's contract](crate#contract).
+/// A protocol's state machine. The [crate's contract](crate#contract) says in which order to call its functions.
 pub trait Machine {
-    /// Whom messages are from and for, as the link knows them; `()` where each says so itself.
+    /// Sender or receiver of messages, as the link names it; `()` if each message names its sender.
     type Peer: Copy + Debug;
-    /// What it is told of the network below it.
+    /// State of the network.
     type Net;
-    /// What an application or an operator asks of it.
+    /// Request of an application or an operator.
     type Command;
-    /// What it tells its observers.
+    /// Event for observers.
     type Event;
-    /// What must survive a restart.
+    /// Value that must survive a restart.
     type Durable;
-    /// Work for which the loop must not wait: a program, a query. [`Infallible`](std::convert::Infallible)
-    /// where there is none.
+    /// Work for which the event loop must not wait, such as a program or a query.
+    /// [`Infallible`](std::convert::Infallible) if the machine has none.
     type Job;
 
-    /// Whether it matters to the machine that its process may have stood still since the clock was read:
-    /// [`handle_lateness`](Self::handle_lateness) is called then.
+    /// Whether the machine needs to know that its process was stalled. If so, the caller calls
+    /// [`handle_lateness`](Self::handle_lateness).
     fn heeds_lateness(&self) -> bool {
         false
     }
 
-    /// It is this late, before what has come is handled, and before a time-out is. Messages and time-outs keep the
-    /// times at which they were due, which may be earlier.
+    /// Takes the present time before messages and timeouts are handled. Messages and timeouts have the times at which
+    /// they were due, which may be earlier.
     fn handle_lateness(&mut self, _now: Now) {}
 
-    /// Whether it may be drained after several messages in a row, in place of after each: what they make it send then
-    /// leaves in one call to the kernel, and [`handle_sent`](Self::handle_sent) comes after the last of them.
+    /// Whether the caller may poll after several messages instead of after each one. Then one call to the kernel sends
+    /// all output, and [`handle_sent`](Self::handle_sent) follows the last message.
     fn gathers(&self) -> bool {
         false
     }
 
-    /// A message came in, `age` ago.
+    /// Handles a message that arrived `age` ago.
     fn handle_message(&mut self, now: Now, from: Self::Peer, message: &[u8], age: Duration);
-    /// An application or the operator wants something.
+    /// Handles a request of an application or an operator.
     fn handle_command(&mut self, now: Now, command: Self::Command);
-    /// The network has changed.
+    /// Handles a change of the network.
     fn handle_link(&mut self, now: Now, net: Self::Net);
-    /// The time of [`poll_timeout`](Self::poll_timeout) has come.
+    /// Handles the timeout that [`poll_timeout`](Self::poll_timeout) returned.
     fn handle_timeout(&mut self, now: Now);
-    /// The outcome of sending the message that `ticket` came with.
+    /// Takes the outcome of sending the message of `ticket`.
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent);
 
-    /// Whether it matters by when the messages that were sent last have left: [`handle_left`](Self::handle_left) says
-    /// so then. Nobody reads a clock for a machine that does not ask.
+    /// Whether the machine needs to know when its last messages left the process. If so, the caller reads the clock
+    /// after sending and calls [`handle_left`](Self::handle_left).
     fn asks_when_left(&self) -> bool {
         false
     }
-    /// What was accepted for sending had left by `by`. A process that the kernel takes off its processor between
-    /// reading and answering learns of it here.
+    /// Takes a time by which all accepted messages had left. It is later than expected if the kernel preempted the
+    /// process between reading and answering.
     fn handle_left(&mut self, _by: Now) {}
 
-    /// Something has happened to a connection. Returns how many of the bytes received are done with; the
-    /// others are told of again with those that come after them, or when they are asked for.
+    /// Handles an event of a connection. Returns how many of the received bytes the machine has consumed. The caller
+    /// passes the others again with later bytes, or after [`StreamOp::Read`].
     fn handle_stream(
         &mut self,
         _now: Now,
@@ -128,30 +128,30 @@ pub trait Machine {
         0
     }
 
-    /// The outcome of storing what [`poll_durable`](Self::poll_durable) has returned.
+    /// Takes the outcome of storing the value that [`poll_durable`](Self::poll_durable) returned.
     fn handle_stored(&mut self, now: Now, stored: Stored);
 
-    /// What is to be stored before the next message leaves.
+    /// Returns the value to store before the next message leaves.
     fn poll_durable(&mut self) -> Option<Self::Durable>;
-    /// Encodes the next message to send into `buf`, which holds at least the protocol's longest.
+    /// Encodes the next message into `buf`, which holds at least the protocol's longest message.
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<Self::Peer>>;
-    /// What is to be done with connections next. `vacant` is the id of the next that is opened; `None`: as
-    /// many are open as can be.
+    /// Returns the next operation on a connection. `vacant` is the id of the next connection to open, or `None` if no
+    /// more can be open.
     fn poll_stream(&mut self, _vacant: Option<StreamId>) -> Option<StreamOp<Self::Peer>> {
         None
     }
-    /// Writes into `room` what is to be sent next on a connection, and returns how many bytes; 0: nothing
-    /// for now, until [`StreamOp::Write`] says so again.
+    /// Writes the next bytes of a connection into `room` and returns their number. 0 means that there are none until
+    /// the next [`StreamOp::Write`].
     fn poll_write(&mut self, _id: StreamId, _room: &mut [u8]) -> usize {
         0
     }
-    /// The next thing to be done off the loop, or to be left.
+    /// Returns the next job to start or cancel.
     fn poll_job(&mut self) -> Option<JobOp<Self::Job>> {
         None
     }
-    /// The next event for observers.
+    /// Returns the next event for observers.
     fn poll_event(&mut self) -> Option<Self::Event>;
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called; `None`: never.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout), or `None` if never.
     fn poll_timeout(&self) -> Option<Instant>;
 }
 
@@ -162,8 +162,8 @@ mod tests {
     type Any = dyn Machine<Peer = (), Net = (), Command = (), Event = (), Durable = (), Job = ()>;
 
     #[test]
-    fn machines_of_several_types_can_be_had_in_one_place() {
-        // The model checker explores broken machines beside the one that ships.
+    fn machines_of_several_types_fit_one_list() {
+        // The model checker explores broken machines together with the shipped one.
         let machines: Vec<Box<Any>> = Vec::new();
         assert!(machines.is_empty());
     }

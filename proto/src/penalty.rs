@@ -1,10 +1,10 @@
-//! Passing over members that do not take the token, without forgetting them (the Jitterbug
-//! document, "Candidate selection and penalties").
+//! Skips members that do not take the token, without forgetting them (the Jitterbug document, "Candidate selection and
+//! penalties").
 
-/// The most turns that a member is passed over, whatever it did.
-const CAP: u16 = 1 << 10;
+/// The most rotations in a row in which a member is skipped.
+const SKIPS_MAX: u16 = 1 << 10;
 
-/// One member's record with this node.
+/// One node's record of a member's failed handovers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Penalty {
     failures: u16,
@@ -12,61 +12,61 @@ pub struct Penalty {
 }
 
 impl Penalty {
-    /// A hand-over failed: after the k-th in a row, 2^k − 1 turns are passed over.
+    /// Records a failed handover. After the k-th failure in a row the member is skipped 2^k − 1 times.
     pub fn fail(&mut self) {
         self.fail_up_to(u16::MAX);
     }
 
-    /// The same, but no more than `most` failures are remembered.
+    /// Records a failed handover, but counts no more than `most` failures in a row.
     pub fn fail_up_to(&mut self, most: u16) {
         self.failures = self.failures.saturating_add(1).min(most);
-        self.turns = cost(self.failures);
+        self.turns = skips_after(self.failures);
     }
 
-    /// A hand-over succeeded: one failure is forgotten, and the others cost what they cost.
+    /// Records a handover that succeeded: forgets one failure and skips the member as often as the others cost.
     pub fn recover(&mut self) {
         self.failures = self.failures.saturating_sub(1);
-        self.turns = cost(self.failures);
+        self.turns = skips_after(self.failures);
     }
 
-    /// A hand-over succeeded: all is forgotten.
+    /// Records a handover that succeeded: forgets all failures.
     pub fn succeed(&mut self) {
         *self = Self::default();
     }
 
-    /// The member was heard: it is eligible at once, but what it failed is remembered.
+    /// Records a sign of life: the member is eligible at once, but its failures still count.
     pub fn heard(&mut self) {
         self.turns = 0;
     }
 
-    /// The member said that it leaves.
+    /// Records that the member announced its departure: skips it as often as possible.
     pub fn leave(&mut self) {
-        self.turns = CAP;
+        self.turns = SKIPS_MAX;
     }
 
-    /// Whether this turn is one to pass the member over; takes it off the count.
+    /// Returns whether to skip the member this time, and counts that.
     pub fn pass_over(&mut self) -> bool {
         let over = self.turns > 0;
         self.turns = self.turns.saturating_sub(1);
         over
     }
 
-    /// For how many more turns the member is passed over.
+    /// Returns how many more times the member is skipped.
     pub const fn turns(&self) -> u32 {
         self.turns as u32
     }
 
-    /// How many hand-overs have failed in a row.
+    /// Returns how many handovers have failed in a row.
     pub const fn failures(&self) -> u32 {
         self.failures as u32
     }
 }
 
-/// How many turns are passed over after so many failures.
-fn cost(failures: u16) -> u16 {
+/// Returns how often a member is skipped after a number of failures.
+fn skips_after(failures: u16) -> u16 {
     1_u16
         .checked_shl(failures.into())
-        .map_or(CAP, |doubled| CAP.min(doubled - 1))
+        .map_or(SKIPS_MAX, |doubled| SKIPS_MAX.min(doubled - 1))
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kth_failure_in_a_row_costs_two_to_the_k_less_one_turns_up_to_the_cap() {
+    fn the_kth_failure_in_a_row_costs_two_to_the_k_less_one_skips_up_to_the_cap() {
         let mut penalty = Penalty::default();
         let turns: Vec<u32> = (0..40)
             .map(|_| {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_passed_over_is_taken_off() {
+    fn each_skip_is_counted() {
         let mut penalty = Penalty::default();
         penalty.fail();
         penalty.fail();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_of_life_makes_eligible_but_only_success_forgets() {
+    fn a_sign_of_life_ends_the_skips_but_only_success_forgets_failures() {
         let mut penalty = Penalty::default();
         penalty.fail();
         penalty.heard();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_failures_are_remembered_than_allowed_and_each_success_takes_one_off() {
+    fn failures_are_limited_and_each_success_forgets_one() {
         let mut penalty = Penalty::default();
         for _ in 0..5 {
             penalty.fail_up_to(3);

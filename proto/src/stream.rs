@@ -1,62 +1,62 @@
-//! Connections, as machines and their driver speak of them.
+//! Connections, as state machines and their driver name them.
 //!
-//! Every time-out of a connection is the machine's: the driver closes none by itself. It buffers what was
-//! received and not consumed, up to a bound of its own; past that the peer has to wait.
+//! The driver closes no connection by itself: each timeout of a connection belongs to the state machine. The driver
+//! buffers received bytes that the machine has not consumed, up to a limit. Beyond the limit the peer has to wait.
 
-/// One connection. Its slot serves others after it, under other generations: what comes late for one that
-/// is closed reaches nobody.
+/// One connection. Later connections reuse its slot under other generations, so a late event of a closed connection
+/// has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId {
-    /// Which of the connections that can be open at a time.
+    /// Index among the connections that can be open at the same time.
     pub slot: u16,
-    /// Which of those that had the slot.
+    /// Number of the connection among those that used the slot.
     pub generation: u32,
 }
 
-/// What has happened to a connection, with peers known by `P`.
+/// Event of a connection whose peer has the type `P`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEvent<'a, P> {
     /// A peer has connected.
     Accepted(P),
-    /// A connection that the machine has [opened](StreamOp::Open) stands.
+    /// The connection that the machine [opened](StreamOp::Open) is established.
     Connected,
-    /// All that has come and was not consumed: never nothing, but for the end.
+    /// All received bytes that the machine has not consumed. They are empty only at the end of the stream.
     Received {
-        /// In the order in which the peer has sent them.
+        /// Bytes in the order in which the peer sent them.
         bytes: &'a [u8],
-        /// The peer has closed its side behind them.
+        /// Whether the peer has closed its side after these bytes.
         end: bool,
     },
-    /// There is no connection any longer: the id means nothing from now on.
+    /// The connection is closed, and its id is no longer valid.
     Closed(Closed),
 }
 
-/// Why a connection is gone that the machine has not closed.
+/// Reason why a connection that the machine did not close is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed {
-    /// Nobody listens there.
+    /// No process listens at the peer's address.
     Refused,
-    /// The peer has reset it.
+    /// The peer has reset the connection.
     Reset,
-    /// The kernel has given it up.
+    /// The kernel has given up the connection.
     TimedOut,
-    /// Something else: no way there, no memory, no descriptor.
+    /// Another error: no route, no memory or no descriptor.
     Failed,
 }
 
-/// What a machine wants done with a connection. One that is closed already is left alone.
+/// Operation on a connection. It has no effect on a closed connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamOp<P> {
-    /// Connect to a peer, under the id that was offered with the question.
+    /// Connects to a peer under the `vacant` id of [`poll_stream`](crate::Machine::poll_stream).
     Open(P),
-    /// Ask for bytes to write, with [`poll_write`](crate::Machine::poll_write), until there are none.
+    /// Calls [`poll_write`](crate::Machine::poll_write) for bytes to write until there are none.
     Write(StreamId),
-    /// Tell again of what was received and not consumed.
+    /// Passes all received bytes that the machine has not consumed again.
     Read(StreamId),
-    /// Close the own side once all is written: the peer reads an end.
+    /// Closes the machine's side after all bytes are written: the peer reads the end of the stream.
     Finish(StreamId),
-    /// Be done with it: the peer reads what was written, and the end. No event follows.
+    /// Closes the connection after all bytes are written. No event follows.
     Close(StreamId),
-    /// Reset it: the peer reads no end, whatever it has got. No event follows.
+    /// Resets the connection: the peer reads no end of the stream. No event follows.
     Abort(StreamId),
 }

@@ -1,17 +1,17 @@
-//! Rate limits: what may be done at most once in a period.
+//! Rate limit for one action: at most once in each period.
 
 use std::time::Duration;
 
 use super::time::Instant;
 
-/// When something was done last, and so whether it may be done again.
+/// Time of an action's last execution, to limit its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Throttle {
     last: Option<Instant>,
 }
 
 impl Throttle {
-    /// Whether it may be done now, a `period` or more after the last time; if so it counts as done.
+    /// Returns whether a `period` has passed since the last execution. If so, the action counts as executed.
     #[must_use = "what is allowed counts as done"]
     pub fn allow(&mut self, now: Instant, period: Duration) -> bool {
         let is_open = self.is_open(now, period);
@@ -21,22 +21,22 @@ impl Throttle {
         is_open
     }
 
-    /// Whether it may be done now, a `period` or more after the last time.
+    /// Whether a `period` has passed since the last execution.
     pub fn is_open(&self, now: Instant, period: Duration) -> bool {
         self.last.is_none_or(|last| now.since(last) >= period)
     }
 
-    /// It was done, allowed or not.
+    /// Records an execution, whether it was allowed or not.
     pub fn note(&mut self, now: Instant) {
         self.last = Some(now);
     }
 
-    /// It may be done at once, whenever it was done last.
+    /// Allows the next execution at once.
     pub fn reset(&mut self) {
         self.last = None;
     }
 
-    /// When it was done last, as far as that still holds anything back.
+    /// Returns the time of the last execution since the last reset.
     pub const fn last(&self) -> Option<Instant> {
         self.last
     }
@@ -49,7 +49,7 @@ mod tests {
     const PERIOD: Duration = Duration::from_nanos(10);
 
     #[test]
-    fn it_allows_the_first_time_and_then_once_a_period() {
+    fn the_action_is_allowed_at_first_and_then_once_per_period() {
         let mut throttle = Throttle::default();
         let allowed: Vec<u64> = (0..40)
             .filter(|&at| throttle.allow(Instant::from_nanos(at), PERIOD))
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_unasked_counts_until_it_is_reset() {
+    fn a_recorded_execution_counts_until_the_reset() {
         let mut throttle = Throttle::default();
         throttle.note(Instant::from_nanos(5));
         assert!(!throttle.is_open(Instant::from_nanos(14), PERIOD));

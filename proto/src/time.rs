@@ -1,4 +1,4 @@
-//! Time as the machines see it: an argument, never a clock.
+//! Time as an argument of the state machines, which read no clock.
 
 use std::ops::Add;
 use std::time::Duration;
@@ -8,22 +8,22 @@ use std::time::Duration;
 pub struct Instant(u64);
 
 impl Instant {
-    /// The point `nanos` nanoseconds after the epoch.
+    /// Returns the point `nanos` nanoseconds after the epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the epoch.
+    /// Returns the nanoseconds since the epoch.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// How long ago `earlier` was; zero if it is later than `self`.
+    /// Returns the time since `earlier`, or zero if `earlier` is later than `self`.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The point `by` before this one; the epoch if there is none.
+    /// Returns the point `by` before this one, or the epoch if there is none.
     pub fn before(self, by: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(by)))
     }
@@ -38,16 +38,16 @@ impl Add<Duration> for Instant {
     }
 }
 
-/// A duration in whole nanoseconds, saturating.
+/// Returns a duration in nanoseconds, or `u64::MAX` if it is longer.
 pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What time it is, by both clocks that the protocols use.
+/// Present time of the two clocks that the protocols use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Now {
-    /// For time-outs; never goes back.
+    /// Time for timeouts; it never goes back.
     pub monotonic: Instant,
-    /// Nanoseconds since 1970 by the wall clock: the floor of a generated token's progress.
+    /// Wall clock in nanoseconds since 1970: the least progress of a created token.
     pub wall: u64,
 }

@@ -2,37 +2,37 @@
 
 use super::time::Instant;
 
-/// The timers of one machine: a fieldless enum that numbers its variants from 0.
+/// Timers of one state machine: an enum without fields that numbers its variants from 0.
 pub trait TimerKind: Copy + 'static {
-    /// Every timer, in the order in which those that are due together fire.
+    /// All timers. Timers that are due together fire in this order.
     const ALL: &'static [Self];
 
-    /// The timer's place in [`ALL`](Self::ALL).
+    /// Returns the timer's place in [`ALL`](Self::ALL).
     fn index(self) -> usize;
 }
 
-/// A timer that is not set. No clock comes so far.
+/// Time of a timer that is not set; no clock reaches it.
 const NEVER: u64 = u64::MAX;
 
-/// When each of `N` timers is due.
+/// Deadlines of `N` timers.
 #[derive(Debug, Clone)]
 pub struct Timers<const N: usize> {
-    /// In nanoseconds, so that the least of them is found without a branch.
+    // Integers, because their minimum is found without a branch.
     due: [u64; N],
 }
 
 impl<const N: usize> Timers<N> {
-    /// No timer is set.
+    /// Returns a table in which no timer is set.
     pub const fn new() -> Self {
         Self { due: [NEVER; N] }
     }
 
-    /// Sets a timer, whether or not it was set.
+    /// Sets a timer, and replaces its earlier deadline.
     pub fn set<K: TimerKind>(&mut self, timer: K, due: Instant) {
         self.due[timer.index()] = due.as_nanos().min(NEVER - 1);
     }
 
-    /// Stops a timer, whether or not it was set.
+    /// Stops a timer if it is set.
     pub fn stop<K: TimerKind>(&mut self, timer: K) {
         self.due[timer.index()] = NEVER;
     }
@@ -42,7 +42,7 @@ impl<const N: usize> Timers<N> {
         self.due = [NEVER; N];
     }
 
-    /// Stops all timers but those that are to go on.
+    /// Stops all timers for which `goes_on` returns `false`.
     pub fn retain<K: TimerKind>(&mut self, goes_on: impl Fn(K) -> bool) {
         for &timer in K::ALL {
             if !goes_on(timer) {
@@ -56,12 +56,12 @@ impl<const N: usize> Timers<N> {
         self.due[timer.index()] != NEVER
     }
 
-    /// When a timer is due; `None`: it is not set.
+    /// Returns when a timer is due, or `None` if it is not set.
     pub fn due<K: TimerKind>(&self, timer: K) -> Option<Instant> {
         instant(self.due[timer.index()])
     }
 
-    /// Stops a timer and says whether it was due by `now`.
+    /// Stops a timer if it was due by `now`, and returns whether it was.
     pub fn take_due<K: TimerKind>(&mut self, timer: K, now: Instant) -> bool {
         let due = &mut self.due[timer.index()];
         let is_due = *due != NEVER && *due <= now.as_nanos();
@@ -71,7 +71,7 @@ impl<const N: usize> Timers<N> {
         is_due
     }
 
-    /// When the next timer is due.
+    /// Returns when the next timer is due.
     pub fn next(&self) -> Option<Instant> {
         instant(self.due.iter().copied().min().unwrap_or(NEVER))
     }

@@ -1,6 +1,4 @@
-//! ALIVE, type 14, from a client to the leader: the client still works.
-//!
-//! It has no fields but the head.
+//! ALIVE, type 14, from a client to the leader: a sign of life. It has no fields after the head.
 //!
 //! # Example
 //! ```

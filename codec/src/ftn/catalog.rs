@@ -1,6 +1,6 @@
-//! CATALOG, type 13, from a client: what it holds of the tokens that the recipient serves.
+//! CATALOG, type 13, from a client: the tokens that it holds and for which the recipient is responsible.
 //!
-//! It is the answer to a CONFIG that was not asked for.
+//! It answers a CONFIG that the client did not ask for.
 //!
 //! ```text
 //!   holdings  token[]  the tokens; a token is two strings: name, data

@@ -1,6 +1,6 @@
-//! CONFIG, type 12, from a server: the state of the group.
+//! CONFIG, type 12, from a server: the configuration of the group.
 //!
-//! The head's `to`, if not 0, is the id that the client has got.
+//! The head's `to` is the client's id, or 0.
 //!
 //! ```text
 //!   leader   long   the configuration's number, which names the leading server

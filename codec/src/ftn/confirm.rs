@@ -1,6 +1,6 @@
-//! CONFIRM, type 25, from a server: a RETURN has been carried out.
+//! CONFIRM, type 25, from a server: acknowledges a RETURN.
 //!
-//! Until it comes, the client may not request a token again that it has given up.
+//! A client requests a token that it has given up again only after this.
 //!
 //! ```text
 //!   msgnum  long  the number of that RETURN

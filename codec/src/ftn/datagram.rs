@@ -1,33 +1,33 @@
-//! Whole datagrams: head and message.
+//! Datagrams: a head and a message.
 
 use super::{Kind, Message, Terms, wire};
 use crate::reader::Reader;
 use crate::writer::{self, Writer};
 use crate::{DecodeError, EncodeError, Field};
 
-/// Who a message is from and to.
+/// Head of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// The sender: a server's index or a session's id.
+    /// Sender: a server's index or a session's id.
     pub from: i32,
-    /// The recipient, likewise.
+    /// Recipient: a server's index or a session's id.
     pub to: i32,
-    /// The sender's [`server_signature`](super::server_signature).
+    /// [`server_signature`](super::server_signature) of the sender's list.
     pub ssig: i32,
 }
 
-/// A message with its head. Two are equal if their values are, in whatever form.
+/// A message with its head. Two datagrams are equal if their values are, even if their bytes differ.
 #[derive(Debug, Clone, Copy)]
 pub struct Datagram<'a> {
     header: Header,
     message: Message<'a>,
     terms: Option<Terms>,
-    /// The bytes that this was decoded from.
+    /// Bytes from which this was decoded.
     received: Option<&'a [u8]>,
 }
 
 impl<'a> Datagram<'a> {
-    /// A datagram that encodes to the shortest form of these values.
+    /// Returns a datagram that encodes to the shortest form of these values.
     pub const fn new(header: Header, message: Message<'a>) -> Self {
         Self {
             header,
@@ -37,7 +37,7 @@ impl<'a> Datagram<'a> {
         }
     }
 
-    /// The same with its sender's options behind it, if a message of its type has room for them.
+    /// Adds the sender's options as a trailer, if messages of this type have one.
     pub const fn with_terms(self, terms: Terms) -> Self {
         Self {
             terms: terms.behind(self.message.kind()),
@@ -45,13 +45,13 @@ impl<'a> Datagram<'a> {
         }
     }
 
-    /// Reads a whole datagram.
+    /// Decodes a datagram from all of `bytes`.
     ///
     /// # Errors
-    /// Names the first field that breaks the [format](super#what-is-refused), and its offset.
+    /// Returns the first field that breaks the [format](super#refused-datagrams), with its offset.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
-        let kind = wire::known(&mut reader, Field::Type, |value| {
+        let kind = wire::enumerated(&mut reader, Field::Type, |value| {
             u8::try_from(value).ok().and_then(Kind::from_wire)
         })?;
         let header = Header {
@@ -70,36 +70,36 @@ impl<'a> Datagram<'a> {
         })
     }
 
-    /// Who it is from and to.
+    /// Returns the head.
     pub const fn header(&self) -> Header {
         self.header
     }
 
-    /// What it says.
+    /// Returns the message.
     pub const fn message(&self) -> Message<'a> {
         self.message
     }
 
-    /// Its sender's options, if it says them.
+    /// Returns the sender's options, if there are any.
     pub const fn terms(&self) -> Option<Terms> {
         self.terms
     }
 
-    /// Whether every integer of it is in the shortest form, lengths and counts included.
+    /// Whether every integer, length and count is in the shortest form.
     pub fn is_shortest(&self) -> bool {
         self.encoded_len() == writer::measure(|w| self.write_shortest(w))
     }
 
-    /// How many bytes [`encode`](Self::encode) writes.
+    /// Returns how many bytes [`encode`](Self::encode) writes.
     pub fn encoded_len(&self) -> usize {
         writer::measure(|w| self.write(w))
     }
 
-    /// Writes the datagram at the start of `buf` and returns its length in bytes: the very bytes
-    /// that it was decoded from, or the shortest form of a new one.
+    /// Writes the datagram at the start of `buf` and returns its length in bytes. A decoded datagram is written with
+    /// the same bytes as before, and a new one in the shortest form.
     ///
     /// # Errors
-    /// Writes nothing if `buf` is too small or the message breaks the [format](super).
+    /// Returns an error, and writes nothing, if `buf` is too small or the message breaks the [format](super).
     pub fn encode(&self, buf: &mut [u8]) -> Result<usize, EncodeError> {
         writer::encode(buf, |w| self.write(w))
     }

@@ -1,11 +1,11 @@
-//! Datagrams as lines of text, for traces.
+//! Datagrams as one line of text, for traces.
 
 use core::fmt;
 
 use super::{Datagram, Message, Token};
 
-/// How many bytes of a name or of data are shown.
-const SHOWN: usize = 24;
+/// Most bytes of a name or of data that are shown.
+const SHOWN_BYTES_MAX: usize = 24;
 
 impl fmt::Display for Datagram<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,7 +29,7 @@ impl fmt::Display for Datagram<'_> {
             Message::Elect { seq, leader } => write!(f, "ELECT {} {leader}", Seq(seq)),
             Message::Catalog { holdings } => {
                 f.write_str("CATALOG ")?;
-                list(f, holdings.iter())
+                write_tokens(f, holdings.iter())
             }
             Message::Request {
                 msgnum,
@@ -56,7 +56,7 @@ impl fmt::Display for Datagram<'_> {
                 assignments,
             } => {
                 write!(f, "TRANSFER {msgnum} {part}/{parts} ")?;
-                list(f, assignments.iter().map(|it| it.token))
+                write_tokens(f, assignments.iter().map(|it| it.token))
             }
             Message::Part {
                 content,
@@ -72,8 +72,11 @@ impl fmt::Display for Datagram<'_> {
     }
 }
 
-/// Tokens, each as `name=data`.
-fn list<'a>(f: &mut fmt::Formatter<'_>, tokens: impl Iterator<Item = Token<'a>>) -> fmt::Result {
+/// Writes each token as `name=data`.
+fn write_tokens<'a>(
+    f: &mut fmt::Formatter<'_>,
+    tokens: impl Iterator<Item = Token<'a>>,
+) -> fmt::Result {
     for (at, token) in tokens.enumerate() {
         let blank = if at == 0 { "" } else { " " };
         write!(f, "{blank}{}={}", Bytes(token.name), Bytes(token.data))?;
@@ -81,7 +84,7 @@ fn list<'a>(f: &mut fmt::Formatter<'_>, tokens: impl Iterator<Item = Token<'a>>)
     Ok(())
 }
 
-/// A sequence number: the configuration, and the change within it.
+/// A seq, shown as the configuration and the round.
 struct Seq(i128);
 
 impl fmt::Display for Seq {
@@ -90,12 +93,12 @@ impl fmt::Display for Seq {
     }
 }
 
-/// The first bytes of a name or of data.
+/// The first bytes of a name or of data, as text.
 struct Bytes<'a>(&'a [u8]);
 
 impl fmt::Display for Bytes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut first = &self.0[..self.0.len().min(SHOWN)];
+        let mut first = &self.0[..self.0.len().min(SHOWN_BYTES_MAX)];
         while let [rest @ .., b'.'] = first {
             first = rest;
         }
@@ -127,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_shows_its_configuration_and_change_apart() {
+    fn a_state_shows_its_configuration_and_round_separately() {
         let message = Message::State {
             seq: 3 << 32 | 5,
             leader: 1,
@@ -145,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn of_data_the_first_bytes_are_shown_without_the_dots_at_its_end() {
+    fn data_are_cut_and_shown_without_dots_at_the_end() {
         let tokens = [
             Token {
                 name: b"a",

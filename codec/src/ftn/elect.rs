@@ -1,11 +1,10 @@
-//! ELECT, type 33, from server to server: no leader is heard of (ours).
+//! ELECT, type 33, between servers: the sender looks for a leader (not in the document).
 //!
-//! The lowest-numbered server that is up becomes the leader, and counts `seq` on from the greatest that it
-//! has heard of.
+//! The server with the largest `seq` becomes the leader. Among equals it is the one with the lowest index.
 //!
 //! ```text
-//!   seq     2 longs  of the latest STATE that the sender knows; 0 for none
-//!   leader  int      the server that the sender takes for the next leader
+//!   seq     2 longs  seq of the latest STATE that the sender knows; 0 for none
+//!   leader  int      index of the server for which the sender votes; -1 for none
 //! ```
 //!
 //! # Example

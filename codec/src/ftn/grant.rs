@@ -1,9 +1,9 @@
 //! GRANT, type 22, from a server: assigns a token.
 //!
-//! A client may get it twice.
+//! A client may receive it twice.
 //!
 //! ```text
-//!   msgnum  long   the number of the request granted
+//!   msgnum  long   msgnum of the REQUEST
 //!   t       token  name string, data string
 //! ```
 //!

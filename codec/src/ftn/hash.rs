@@ -1,11 +1,11 @@
-//! The document's hashing, and the order of servers that follows from it.
+//! Hash functions of the document, and the order of servers that follows from them.
 //!
-//! Bytes are taken as unsigned, and sums wrap before they are masked.
+//! Bytes are unsigned, and sums wrap before they are masked.
 
-/// The low 31 bits.
-const MASK: u32 = 0x7fff_ffff;
+/// Mask for the low 31 bits.
+const HASH_MASK: u32 = 0x7fff_ffff;
 
-/// The hash of a string: 31 bits.
+/// Returns the hash of a string: 31 bits.
 ///
 /// ```
 /// // (37 * 'a' + 'b') * 37 + 'c'
@@ -15,20 +15,20 @@ pub fn hash(string: &[u8]) -> u32 {
     let sum = string.iter().fold(0_u32, |h, byte| {
         h.wrapping_mul(37).wrapping_add((*byte).into())
     });
-    sum & MASK
+    sum & HASH_MASK
 }
 
-/// The next of a pseudorandom sequence: 31 bits.
+/// Returns the next number of a pseudorandom sequence: 31 bits.
 ///
 /// ```
 /// assert_eq!(ring_codec::ftn::rehash(0), 453_816_707);
 /// assert_eq!(ring_codec::ftn::rehash(1), 314_159_261 + 453_816_707);
 /// ```
 pub const fn rehash(hash: u32) -> u32 {
-    314_159_261_u32.wrapping_mul(hash).wrapping_add(453_816_707) & MASK
+    314_159_261_u32.wrapping_mul(hash).wrapping_add(453_816_707) & HASH_MASK
 }
 
-/// The server list's signature, `ssig`: 13 bits of the `hostname:portnum` strings in order.
+/// Returns the signature of a list of servers, `ssig`: 13 bits of the `hostname:portnum` strings in order.
 ///
 /// ```
 /// use ring_codec::ftn::{hash, server_signature};
@@ -44,9 +44,8 @@ pub fn server_signature<'a>(servers: impl IntoIterator<Item = &'a [u8]>) -> i32 
     (sum & 0x1fff).cast_signed()
 }
 
-/// Fills `servers` with the indices from 0 on, in the order in which they are to serve the token
-/// of this name: the first that is not DOWN is responsible. As many servers as a list can have
-/// fit an int; further elements of the slice are left alone.
+/// Fills `servers` with the indices from 0 on, in the order in which the servers are responsible for a token: the first
+/// server that is not DOWN.
 ///
 /// ```
 /// use ring_codec::ftn::{hash, server_sequence};
@@ -73,7 +72,7 @@ pub fn server_sequence(name: &[u8], servers: &mut [i32]) {
 mod tests {
     use super::*;
 
-    /// The document's formulas in numbers so wide that nothing wraps.
+    /// Returns the document's formula in numbers so wide that nothing wraps.
     fn wide_hash(string: &[u8]) -> u128 {
         let sum = string.iter().fold(0, |h, byte| 37 * h + u128::from(*byte));
         sum & 0x7fff_ffff
@@ -90,11 +89,11 @@ mod tests {
         for name in names {
             assert_eq!(u128::from(hash(name)), wide_hash(name));
         }
-        for h in [0, 1, 12345, MASK] {
+        for h in [0, 1, 12345, HASH_MASK] {
             let wide = (314_159_261 * u64::from(h) + 453_816_707) & 0x7fff_ffff;
             assert_eq!(u64::from(rehash(h)), wide);
         }
-        // Every list of these in a row, so that bits above the mask are set in some.
+        // All sublists, so that bits above the mask are set in some sums.
         let servers: [&[u8]; 4] = [b"alpha:4000", b"beta:4001", b"gamma:4002", b"delta:4003"];
         for from in 0..4 {
             for to in from..=4 {
@@ -108,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_sequence_is_the_documents_shuffle() {
-        // hash("t") is 116; 116 % 4 = 0. Then h = rehash(116), modulo 3, and once more, modulo 2.
+        // hash("t") is 116, and 116 % 4 = 0. Then h = rehash(116) modulo 3, and once more modulo 2.
         let mut expected = [0, 1, 2, 3];
         let mut h = 116_u64;
         for i in 0..3 {

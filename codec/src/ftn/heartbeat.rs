@@ -1,9 +1,9 @@
-//! HEARTBEAT, type 32, from a server to the leader: its heartbeat (ours).
+//! HEARTBEAT, type 32, from a server to the leader: a sign of life (not in the document).
 //!
-//! It declares what the server is: BOOTING after it has started afresh, then READY.
+//! It announces the server's state: BOOTING after a start, then READY.
 //!
 //! ```text
-//!   seq     2 longs  of the latest STATE that the sender has acted on; 0 for none
+//!   seq     2 longs  seq of the latest STATE that the sender has followed; 0 for none
 //!   sstate  int      0 DOWN, 1 BOOTING, 2 READY
 //! ```
 //!

@@ -1,10 +1,9 @@
 //! LOGIN, type 11, from a client: asks for a session.
 //!
-//! The answer of the leader assigns an id; that of another server only says who leads. A client without
-//! an id says it is from 0.
+//! The leader answers with an id, and another server names the leader. Without an id the head's `from` is 0.
 //!
 //! ```text
-//!   p  string  the client's incoming datagram port, as `:portnum`
+//!   p  string  port of the client, as `:portnum`
 //! ```
 //!
 //! # Example

@@ -1,6 +1,4 @@
-//! LOGOUT, type 15, from a client: ends its session.
-//!
-//! It has no fields but the head.
+//! LOGOUT, type 15, from a client: ends its session. It has no fields after the head.
 //!
 //! # Example
 //! ```

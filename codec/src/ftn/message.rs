@@ -1,4 +1,4 @@
-//! The seventeen messages as values.
+//! The seventeen messages.
 
 use super::{
     Access, Assignment, Client, Flags, ServerState, Token, catalog, config, confirm, elect, grant,
@@ -8,32 +8,32 @@ use crate::list::List;
 use crate::messages::messages;
 
 messages! {
-    /// A message's type.
+    /// Type of a message.
     kind Kind;
-    /// What follows the head, its variable parts borrowed from the input.
+    /// A message without its head. Its variable parts are borrowed from the input.
     message Message;
 
     /// From a client: asks for a session.
     11 "LOGIN" Login {
-        /// The client's incoming datagram port, as `:portnum`.
+        /// Port of the client, as `:portnum`.
         p: &'a [u8],
     } in login;
 
-    /// From a server: the state of the group. The head's `to`, if not 0, is the client's id.
+    /// From a server: the configuration of the group. The head's `to` is the client's id, or 0.
     12 "CONFIG" Config {
-        /// The configuration's number, which names the leading server.
+        /// Number of the configuration, which names the leader.
         leader: i64,
-        /// The state of every server.
+        /// State of every server.
         sstates: List<'a, ServerState>,
     } in config;
 
-    /// From a client: what it holds of the tokens that the recipient serves.
+    /// From a client: the tokens that it holds and for which the recipient is responsible.
     13 "CATALOG" Catalog {
-        /// The tokens.
+        /// Tokens of the client, with markers.
         holdings: List<'a, Token<'a>>,
     } in catalog;
 
-    /// From a client: it still works.
+    /// From a client: a sign of life.
     14 "ALIVE" Alive;
 
     /// From a client: ends its session.
@@ -41,109 +41,109 @@ messages! {
 
     /// From a client: asks for a token.
     21 "REQUEST" Request {
-        /// The client's number for the request.
+        /// Number of the message at the client.
         msgnum: i64,
-        /// The token; its data is ignored.
+        /// Token; its data are ignored, or ask for a fencing number.
         token: Token<'a>,
-        /// How it is to be held.
+        /// Requested access.
         access: Access,
     } in request;
 
     /// From a server: assigns a token.
     22 "GRANT" Grant {
-        /// The number of the request granted.
+        /// Msgnum of the REQUEST.
         msgnum: i64,
-        /// The token with its data.
+        /// Token with its data.
         token: Token<'a>,
     } in grant;
 
     /// From a server: asks for a token back.
     23 "REVOKE" Revoke {
-        /// The token's name.
+        /// Name of the token.
         name: &'a [u8],
     } in revoke;
 
-    /// From a client: sets a token's data, gives the token up, or both.
+    /// From a client: sets the data of a token, gives the token up, or both.
     24 "RETURN" Return {
-        /// The client's number for the message.
+        /// Number of the message at the client.
         msgnum: i64,
-        /// The token with its data.
+        /// Token with its data.
         token: Token<'a>,
-        /// What is asked for.
+        /// Requested changes.
         flags: Flags,
     } in return_;
 
-    /// From a server: a RETURN has been carried out.
+    /// From a server: acknowledges a RETURN.
     25 "CONFIRM" Confirm {
-        /// The number of that RETURN.
+        /// Msgnum of the RETURN.
         msgnum: i64,
     } in confirm;
 
-    /// From the leader to the servers: the global state, and the leader's heartbeat (ours).
+    /// From the leader to the servers: the state of the group, and a sign of life (not in the document).
     31 "STATE" State {
-        /// Grows with every round, so that a late message cannot undo one.
+        /// Configuration and round. It grows with every round, so that a late message changes nothing.
         seq: i128,
-        /// The configuration's number, which names the leading server.
+        /// Number of the configuration, which names the leader.
         leader: i64,
-        /// The state of every server.
+        /// State of every server.
         sstates: List<'a, ServerState>,
-        /// The active clients.
+        /// All sessions.
         clients: List<'a, Client<'a>>,
     } in state;
 
-    /// From a server to the leader: its heartbeat (ours).
+    /// From a server to the leader: a sign of life (not in the document).
     32 "HEARTBEAT" Heartbeat {
-        /// The `seq` of the latest STATE that the sender has acted on; 0 for none.
+        /// `seq` of the latest STATE that the sender has followed; 0 for none.
         seq: i128,
-        /// What the sender declares itself to be.
+        /// State that the sender announces.
         sstate: ServerState,
     } in heartbeat;
 
-    /// From server to server: no leader is heard of (ours).
+    /// Between servers: the sender looks for a leader (not in the document).
     33 "ELECT" Elect {
-        /// The `seq` of the latest STATE that the sender knows; 0 for none.
+        /// `seq` of the latest STATE that the sender knows; 0 for none.
         seq: i128,
-        /// The server that the sender takes for the next leader.
+        /// Index of the server for which the sender votes; -1 for none.
         leader: i32,
     } in elect;
 
-    /// From server to server: tokens that the recipient is responsible for from now on (ours).
+    /// Between servers: tokens for which the recipient is responsible from now on (not in the document).
     34 "TRANSFER" Transfer {
-        /// The sender's number for the transfer, the same in all its parts.
+        /// Number of the transfer, the same in all its parts.
         msgnum: i64,
-        /// Which part this is, from 0.
+        /// Number of this part, from 0.
         part: i32,
-        /// How many parts the transfer has, at least 1.
+        /// Number of parts, at least 1.
         parts: i32,
-        /// The tokens, their data and their holders.
+        /// Tokens with their data and holders.
         assignments: List<'a, Assignment<'a>>,
     } in transfer;
 
-    /// From server to server: a part of a TRANSFER has come (ours).
+    /// Between servers: acknowledges a part of a TRANSFER (not in the document).
     35 "TRANSFERRED" Transferred {
-        /// The number of the transfer.
+        /// Number of the transfer.
         msgnum: i64,
-        /// The part that has come.
+        /// Number of the part.
         part: i32,
     } in transferred;
 
-    /// From both: a piece of a message that is too long for one datagram (ours).
+    /// From both: a piece of a message that is too long for one datagram (not in the document).
     41 "PART" Part {
-        /// The sender's number for the message, the same in all its parts.
+        /// Number of the message at the sender, the same in all its parts.
         content: i64,
-        /// Which part this is, from 0.
+        /// Number of this part, from 0.
         part: i32,
-        /// How many parts the message has, at least 2.
+        /// Number of parts, at least 2.
         parts: i32,
-        /// Its bytes.
+        /// Bytes of the part.
         bytes: &'a [u8],
     } in part;
 
-    /// From both: which parts of a message have come (ours).
+    /// From both: acknowledges parts of a message (not in the document).
     42 "PARTED" Parted {
-        /// The number of the message.
+        /// Number of the message.
         content: i64,
-        /// A bit for each part that has come, the first part's is the lowest of the first byte; empty: all have.
+        /// One bit per arrived part; the first part's is the lowest of the first byte. Empty if all have arrived.
         came: &'a [u8],
     } in parted;
 }

@@ -1,33 +1,32 @@
-//! The FTN token service: tokens served to clients by a group of servers, in UDP datagrams
-//! (`docs/wire-formats.md`, "FTN token service").
+//! The FTN token service: a group of servers keeps tokens for clients, in UDP datagrams (`docs/wire-formats.md`, "FTN
+//! token service"). This module encodes and decodes datagrams. It applies no rule of the protocol.
 //!
-//! A message is a sequence of values, each of variable length; what they mean follows from the
-//! first, the type. Every message begins with the same head:
+//! A message is a sequence of values of variable length. The first value is its type, which determines the others.
+//! Every message begins with the same head:
 //!
 //! ```text
 //!   type  int  11 to 15, 21 to 25, 31 to 35, 41 or 42
-//!   from  int  the sender: a server's index or a session's id
-//!   to    int  the recipient, likewise
-//!   ssig  int  the signature of the server list
+//!   from  int  sender: a server's index or a session's id
+//!   to    int  recipient: a server's index or a session's id
+//!   ssig  int  signature of the list of servers
 //! ```
 //!
-//! Each type has a module with its fields and a worked example.
+//! Each type has a module with its fields and an example. Start reading at [`Datagram`].
 //!
 //! # Values
 //! | value | on the wire |
 //! |---|---|
 //! | int, long | `0snn nnnn`, 7 bits; or `1bbb snnn nnnn nnnn …`, 12 + 8·bbb bits in bbb + 2 bytes; two's complement |
-//! | string | its length as an int, then that many bytes, of any value |
+//! | string | its length as an int, then as many bytes of any value |
 //! | token | two strings: name, data |
 //! | seq | two longs: the configuration's number and the round |
-//! | array | the number of its entries as an int, then these |
+//! | array | the number of its entries as an int, then the entries |
 //!
 //! # One value, several forms
-//! A long form may hold a small number. Decoding takes any form; encoding a message writes the
-//! shortest. So that decoding and encoding still give the same bytes back, a decoded [`Datagram`]
-//! remembers the bytes that it came from and encodes to them; a new one made from the same values
-//! encodes to the shortest form. The two differ if and only if
-//! [`is_shortest`](Datagram::is_shortest) says no.
+//! A long form may hold a small number. Decoding accepts any form, and encoding writes the shortest. A decoded
+//! [`Datagram`] keeps its bytes and encodes to them, so decoding and encoding give the same bytes. A new one with the
+//! same values encodes to the shortest form. The two differ only if [`is_shortest`](Datagram::is_shortest) returns
+//! `false`.
 //!
 //! ```
 //! use ring_codec::ftn::{Datagram, Header, Message};
@@ -49,20 +48,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is refused
-//! The first that fails is reported:
+//! # Refused datagrams
+//! Decoding reports the first field that fails:
 //!
 //! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
 //! |---|---|---|
 //! | any | `Truncated` | the datagram is too short |
 //! | any | `DoesNotFit` | more than 32 bits for an int, or 64 for a long |
-//! | any | `Illegal` | a negative length or count, or none of the values that the field has |
+//! | any | `Illegal` | a negative length or count, or a value that the field does not have |
 //! | `configuration`, `round` | `Illegal` | below 0, or a round of more than 32 bits |
-//! | `part` | `Illegal` | a part is none of its `parts` |
-//! | `holders` | `WrongLength` | not as many as the `access` calls for |
+//! | `part` | `Illegal` | not below `parts`, or negative |
+//! | `holders` | `WrongLength` | another number than the `access` requires |
 //! | `datagram` | `Trailing` | bytes after the message, or after its [terms] |
 //!
-//! Encoding refuses what decoding would refuse.
+//! Encoding refuses the same values.
 
 mod datagram;
 mod display;

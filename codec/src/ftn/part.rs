@@ -1,12 +1,13 @@
-//! PART, type 41, from a server or a client: a piece of a message that is too long for one datagram (ours).
+//! PART, type 41, from a server or a client: a piece of a message that is too long for one datagram (not in the
+//! document).
 //!
-//! The pieces of one message, in order, are the datagram that the message would be. None of them is itself a PART.
+//! The pieces of one message, in order, are its datagram. A PART is never sent in parts.
 //!
 //! ```text
-//!   content  long    the sender's number for the message, the same in all its parts
-//!   part     int     which part this is, from 0
-//!   parts    int     how many there are
-//!   bytes    string  its bytes
+//!   content  long    number of the message at the sender, the same in all its parts
+//!   part     int     number of this part, from 0
+//!   parts    int     number of parts
+//!   bytes    string  bytes of the part
 //! ```
 //!
 //! # Example
@@ -32,28 +33,16 @@
 use super::wire;
 use crate::reader::Reader;
 use crate::writer::Writer;
-use crate::{DecodeError, Field, Problem};
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(i64, i32, i32, &'a [u8]), DecodeError> {
     let content = wire::long(reader, Field::Content)?;
-    let offset = reader.offset();
-    let part = wire::int(reader, Field::Part)?;
-    let parts = wire::int(reader, Field::Parts)?;
-    if !(0..parts).contains(&part) {
-        let value = part.into();
-        return Err(DecodeError::new(
-            Field::Part,
-            offset,
-            Problem::Illegal { value },
-        ));
-    }
+    let (part, parts) = wire::part(reader)?;
     Ok((content, part, parts, wire::string(reader, Field::Bytes)?))
 }
 
 pub(super) fn write(writer: &mut Writer<'_>, content: i64, part: i32, parts: i32, bytes: &[u8]) {
-    writer.require((0..parts).contains(&part), Field::Part);
     wire::put(writer, content);
-    wire::put(writer, part);
-    wire::put(writer, parts);
+    wire::put_part(writer, part, parts);
     wire::put_string(writer, Field::Bytes, bytes);
 }

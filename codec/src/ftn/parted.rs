@@ -1,10 +1,11 @@
-//! PARTED, type 42, from a server or a client: which parts of a message have come (ours).
+//! PARTED, type 42, from a server or a client: acknowledges parts of a message (not in the document).
 //!
 //! It answers every PART.
 //!
 //! ```text
-//!   content  long    the number of the message
-//!   came     string  a bit for each part that has come, the first part's is the lowest of the first byte; empty: all have
+//!   content  long    number of the message
+//!   came     string  one bit per arrived part, the first part's is the lowest of the first byte; empty: all have
+//! arrived
 //! ```
 //!
 //! # Example

@@ -1,10 +1,10 @@
 //! REQUEST, type 21, from a client: asks for a token.
 //!
-//! It is sent again until it is granted.
+//! The client repeats it until it receives a GRANT.
 //!
 //! ```text
-//!   msgnum  long   the client's number for the request
-//!   t       token  name string, data string (ignored)
+//!   msgnum  long   number of the message at the client
+//!   t       token  name string, data string (ignored, or asks for a fencing number)
 //!   access  int    1 shared, -1 exclusive
 //! ```
 //!

@@ -1,9 +1,9 @@
-//! RETURN, type 24, from a client: sets a token's data, gives the token up, or both.
+//! RETURN, type 24, from a client: sets the data of a token, gives the token up, or both.
 //!
-//! It is sent again until it is confirmed.
+//! The client repeats it until it receives a CONFIRM.
 //!
 //! ```text
-//!   msgnum  long   the client's number for the message
+//!   msgnum  long   number of the message at the client
 //!   t       token  name string, data string
 //!   flags   int    1 UPDATE, 2 DEASSIGN, 3 both
 //! ```

@@ -1,9 +1,9 @@
 //! REVOKE, type 23, from a server: asks for a token back.
 //!
-//! The client answers with a RETURN that deassigns the token, even if it no longer holds it.
+//! The client answers with a RETURN with DEASSIGN, even if it no longer holds the token.
 //!
 //! ```text
-//!   name  string  the token's name alone
+//!   name  string  name of the token
 //! ```
 //!
 //! # Example

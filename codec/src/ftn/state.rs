@@ -1,13 +1,12 @@
-//! STATE, type 31, from the leader to the servers: the global state, and the leader's heartbeat (ours).
+//! STATE, type 31, from the leader to the servers: the state of the group, and a sign of life (not in the document).
 //!
-//! The client's address is where the leader has its datagrams from, with the port that it named: the
-//! other servers query it there.
+//! A client's address is the source of its datagrams at the leader. The other servers send their questions there.
 //!
 //! ```text
-//!   seq      2 longs   configuration and round: grows with every round, so that a late message cannot undo one
-//!   leader   long      the configuration's number, which names the leading server
+//!   seq      2 longs   configuration and round; grows with every round, so that a late message changes nothing
+//!   leader   long      number of the configuration, which names the leader
 //!   sstates  int[]     state of every server: 0 DOWN, 1 BOOTING, 2 READY
-//!   clients  client[]  the active clients; a client is id int, address string
+//!   clients  client[]  all sessions; a client is id int, address string
 //! ```
 //!
 //! # Example

@@ -1,12 +1,12 @@
-//! Options of the server that sends CONFIG, STATE, HEARTBEAT or ELECT, behind the message (ours).
+//! Options of the sender of CONFIG, STATE, HEARTBEAT or ELECT, after the message (not in the document).
 //!
-//! They are the trailer of the datagram. An implementation that does not announce them leaves it out.
+//! They are the trailer of the datagram. An implementation that does not announce its options sends no trailer.
 //!
 //! ```text
-//!   client_timeout  long  microseconds of silence after which the sender ends a session; behind CONFIG the
+//!   client_timeout  long  microseconds of silence after which the sender ends a session; after CONFIG the
 //!                         shortest of all servers that it knows of
-//!   quorum          int   servers without which the sender, as the leader, has no authority
-//!   heartbeat       long  microseconds; this and the rest not behind CONFIG
+//!   quorum          int   servers that must acknowledge the sender to give it authority as the leader
+//!   heartbeat       long  microseconds; this field and the next two are not sent after CONFIG
 //!   server_timeout  long  microseconds
 //!   grace           long  microseconds
 //! ```
@@ -41,26 +41,26 @@ use crate::{DecodeError, Field};
 /// Options of a server, as it announces them. Times are in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Terms {
-    /// The silence after which it ends a session.
+    /// Silence after which the server ends a session.
     pub client_timeout: i64,
-    /// The servers without which it has no authority as the leader.
+    /// Servers that must acknowledge it to give it authority as the leader.
     pub quorum: i32,
-    /// The options that matter to servers only; clients are not sent them.
+    /// Options that only servers receive.
     pub pace: Option<Pace>,
 }
 
-/// Options that matter to servers only. Times are in microseconds.
+/// Options that only servers receive. Times are in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Pace {
-    /// The period of the leader's STATE.
+    /// Period of the leader's STATE.
     pub heartbeat: i64,
-    /// The silence after which a server is DOWN.
+    /// Silence after which a server is DOWN.
     pub server_timeout: i64,
-    /// The time in which a cold leader adopts sessions.
+    /// Time in which a cold leader adopts sessions.
     pub grace: i64,
 }
 
-/// Returns whether messages of this type may have the trailer, and whether it says the pace.
+/// Returns whether the trailer of a type contains the pace, or `None` if the type has no trailer.
 const fn has_pace(kind: Kind) -> Option<bool> {
     match kind {
         Kind::Config => Some(false),
@@ -70,7 +70,7 @@ const fn has_pace(kind: Kind) -> Option<bool> {
 }
 
 impl Terms {
-    /// Returns the part of it that belongs behind a message of this type; `None`: none does.
+    /// Returns the options that belong to a message of this type, or `None` if it has no trailer.
     pub const fn behind(self, kind: Kind) -> Option<Self> {
         match has_pace(kind) {
             None => None,

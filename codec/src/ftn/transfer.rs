@@ -1,18 +1,18 @@
-//! TRANSFER, type 34, from server to server: tokens that the recipient is responsible for from now on (ours).
+//! TRANSFER, type 34, between servers: tokens for which the recipient is responsible from now on (not in the document).
 //!
-//! The sender honours no further request for them. A transfer has as many parts as its datagrams need; one
-//! of nothing has one part without assignments. Each part is sent again until it is acknowledged.
+//! The sender no longer serves these tokens. A transfer without tokens has one part without assignments. The
+//! sender repeats each part until it is acknowledged.
 //!
 //! ```text
-//!   msgnum       long          the sender's number for the transfer, the same in all its parts
-//!   part         int           which part this is, from 0
-//!   parts        int           how many there are
+//!   msgnum       long          number of the transfer, the same in all its parts
+//!   part         int           number of this part, from 0
+//!   parts        int           number of parts
 //!   assignments  assignment[]
 //!
 //!   assignment:
 //!   t            token         name string, data string
-//!   access       int           0 held by nobody, 1 shared, -1 exclusive
-//!   holders      int[]         the clients' ids: none, at least one, exactly one
+//!   access       int           0 not held, 1 shared, -1 exclusive
+//!   holders      int[]         ids of the sessions: none, at least one, exactly one
 //! ```
 //!
 //! # Example
@@ -59,23 +59,13 @@ use super::{Assignment, wire};
 use crate::list::List;
 use crate::reader::Reader;
 use crate::writer::Writer;
-use crate::{DecodeError, Field, Problem};
+use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(
     reader: &mut Reader<'a>,
 ) -> Result<(i64, i32, i32, List<'a, Assignment<'a>>), DecodeError> {
     let msgnum = wire::long(reader, Field::Msgnum)?;
-    let offset = reader.offset();
-    let part = wire::int(reader, Field::Part)?;
-    let parts = wire::int(reader, Field::Parts)?;
-    if !(0..parts).contains(&part) {
-        let value = part.into();
-        return Err(DecodeError::new(
-            Field::Part,
-            offset,
-            Problem::Illegal { value },
-        ));
-    }
+    let (part, parts) = wire::part(reader)?;
     Ok((msgnum, part, parts, array(reader, Field::Assignments)?))
 }
 
@@ -86,9 +76,7 @@ pub(super) fn write(
     parts: i32,
     assignments: List<'_, Assignment<'_>>,
 ) {
-    writer.require((0..parts).contains(&part), Field::Part);
     wire::put(writer, msgnum);
-    wire::put(writer, part);
-    wire::put(writer, parts);
+    wire::put_part(writer, part, parts);
     put_array(writer, Field::Assignments, assignments);
 }

@@ -1,10 +1,10 @@
-//! TRANSFERRED, type 35, from server to server: a part of a TRANSFER has come (ours).
+//! TRANSFERRED, type 35, between servers: acknowledges a part of a TRANSFER (not in the document).
 //!
-//! It is sent again for every copy that comes.
+//! It answers every copy of the part.
 //!
 //! ```text
-//!   msgnum  long  the number of the transfer
-//!   part    int   the part that has come
+//!   msgnum  long  number of the transfer
+//!   part    int   number of the part
 //! ```
 //!
 //! # Example

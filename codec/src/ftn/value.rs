@@ -1,4 +1,4 @@
-//! The values that messages are made of.
+//! Values within messages.
 
 use super::wire;
 use crate::list::{Item, List};
@@ -6,7 +6,7 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field, Problem};
 
-/// Enums whose variants are ints on the wire.
+/// Defines enums whose variants are ints on the wire.
 macro_rules! int_enum {
     ($(
         $(#[$meta:meta])* $name:ident {
@@ -21,7 +21,7 @@ macro_rules! int_enum {
         }
 
         impl $name {
-            /// The value with this number on the wire.
+            /// Returns the value with this number on the wire.
             pub const fn from_wire(value: i32) -> Option<Self> {
                 match value {
                     $($value => Some(Self::$variant),)*
@@ -29,15 +29,13 @@ macro_rules! int_enum {
                 }
             }
 
-            /// Reads one.
             pub(super) fn read_field(
                 reader: &mut Reader<'_>,
                 field: Field,
             ) -> Result<Self, DecodeError> {
-                wire::known(reader, field, Self::from_wire)
+                wire::enumerated(reader, field, Self::from_wire)
             }
 
-            /// Writes it.
             pub(super) fn put(self, writer: &mut Writer<'_>) {
                 wire::put(writer, self as i8);
             }
@@ -46,70 +44,70 @@ macro_rules! int_enum {
 }
 
 int_enum! {
-    /// What a server is doing.
+    /// State of a server.
     ServerState {
-        /// It is responsible for nothing.
+        /// The server is responsible for no token.
         Down = 0,
-        /// It is responsible, but still initialising.
+        /// The server is responsible for tokens that it does not know yet.
         Booting = 1,
-        /// It serves its tokens.
+        /// The server serves its tokens.
         Ready = 2,
     }
 
-    /// How a token is held.
+    /// Kind of hold.
     Access {
         /// With others, for reading.
         Shared = 1,
-        /// Alone.
+        /// By only one client.
         Exclusive = -1,
     }
 
-    /// What a RETURN asks for.
+    /// Changes that a RETURN requests.
     Flags {
-        /// Set the token's data.
+        /// Sets the data of the token.
         Update = 1,
-        /// Give the token up.
+        /// Gives the token up.
         Deassign = 2,
-        /// Both at once.
+        /// Sets the data and gives the token up in one step.
         Both = 3,
     }
 }
 
-/// A token: a name and the data that goes with it, both any bytes.
+/// A token: a name and its data, both any bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token<'a> {
-    /// The name.
+    /// Name of the token.
     pub name: &'a [u8],
-    /// The data.
+    /// Data of the token.
     pub data: &'a [u8],
 }
 
-/// A client as the leader announces it (ours).
+/// A session as the leader announces it (not in the document).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Client<'a> {
-    /// Its session's id.
+    /// Id of the session.
     pub id: i32,
-    /// Where its datagrams go, as `address:port`.
+    /// Address of its client, as `address:port`.
     pub address: &'a [u8],
 }
 
-/// Who holds a token (ours).
+/// Holders of a token (not in the document).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holders<'a> {
-    /// No client.
+    /// No client holds the token.
     Nobody,
-    /// One client, alone.
+    /// One client holds it exclusively.
     Exclusive(i32),
-    /// These clients, at least one, for reading.
+    /// These clients share it; at least one.
     Shared(List<'a, i32>),
 }
 
-/// A token's whole state, as one server transfers it to another (ours).
+/// State of a token in a TRANSFER (not in the document).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assignment<'a> {
-    /// The token and its data.
+    /// Token with its data.
     pub token: Token<'a>,
-    /// Who holds it.
+    /// Holders of the token.
     pub holders: Holders<'a>,
 }
 
@@ -169,12 +167,12 @@ impl<'a> Item<'a> for Client<'a> {
     }
 }
 
-/// The access of a token that nobody holds.
+/// Access of a token that no client holds.
 const NO_ACCESS: i32 = 0;
 
 impl<'a> Holders<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let access = wire::known(reader, Field::Access, |value| match value {
+        let access = wire::enumerated(reader, Field::Access, |value| match value {
             NO_ACCESS => Some(None),
             _ => Access::from_wire(value).map(Some),
         })?;
@@ -232,7 +230,6 @@ impl<'a> Item<'a> for Assignment<'a> {
     }
 }
 
-/// Reads an array.
 pub(super) fn array<'a, T: Item<'a>>(
     reader: &mut Reader<'a>,
     field: Field,
@@ -241,7 +238,6 @@ pub(super) fn array<'a, T: Item<'a>>(
     List::read(reader, count)
 }
 
-/// Writes an array.
 pub(super) fn put_array<'a, T: Item<'a>>(
     writer: &mut Writer<'_>,
     field: Field,

@@ -1,4 +1,4 @@
-//! Integers and strings as they lie on the wire.
+//! Integers and strings on the wire.
 
 use byteorder::{BigEndian, ByteOrder};
 
@@ -6,22 +6,22 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field, Problem};
 
-/// The first byte of a long form has this bit.
-const LONG: u8 = 0x80;
-/// The longest form: the first byte, whose `bbb` is 7, and 8 more.
-const MAX_LEN: usize = 9;
+/// Bit of the first byte of a long form.
+const LONG_FORM_BIT: u8 = 0x80;
+/// Length of the longest form: the first byte, whose `bbb` is 7, and 8 more.
+const FORM_BYTES_MAX: usize = 9;
 
-/// Value bits of the long form that takes `len` bytes: all but the four that say so.
+/// Returns the value bits of the long form with `len` bytes: all but the first four.
 const fn long_bits(len: usize) -> usize {
     8 * len - 4
 }
 
-/// Whether `value` fits two's complement of so many bits.
+/// Whether `value` fits two's complement of `bits` bits.
 const fn fits(value: i128, bits: usize) -> bool {
     sign_extend(value, bits) == value
 }
 
-/// The number whose low `bits` are those of `value`, the highest of them being its sign.
+/// Returns the number with the low `bits` of `value`, the highest of which is the sign.
 const fn sign_extend(value: i128, bits: usize) -> i128 {
     let unused = i128::BITS as usize - bits;
     value << unused >> unused
@@ -30,7 +30,7 @@ const fn sign_extend(value: i128, bits: usize) -> i128 {
 fn integer(reader: &mut Reader<'_>, field: Field, bits: u32) -> Result<i128, DecodeError> {
     let offset = reader.offset();
     let first = reader.rest().first().copied().unwrap_or_default();
-    let value = if first & LONG == 0 {
+    let value = if first & LONG_FORM_BIT == 0 {
         sign_extend(reader.u8(field)?.into(), 7)
     } else {
         let len = usize::from(first >> 4 & 7) + 2;
@@ -50,14 +50,14 @@ fn integer(reader: &mut Reader<'_>, field: Field, bits: u32) -> Result<i128, Dec
 
 /// Reads an int, 32 bits.
 pub(super) fn int(reader: &mut Reader<'_>, field: Field) -> Result<i32, DecodeError> {
-    // `integer` has seen to it that the value fits.
+    // Cannot truncate: `integer` has checked that the value fits.
     #[expect(clippy::cast_possible_truncation)]
     integer(reader, field, i32::BITS).map(|value| value as i32)
 }
 
 /// Reads a long, 64 bits.
 pub(super) fn long(reader: &mut Reader<'_>, field: Field) -> Result<i64, DecodeError> {
-    // `integer` has seen to it that the value fits.
+    // Cannot truncate: `integer` has checked that the value fits.
     #[expect(clippy::cast_possible_truncation)]
     integer(reader, field, i64::BITS).map(|value| value as i64)
 }
@@ -82,15 +82,15 @@ fn natural(reader: &mut Reader<'_>, field: Field, max: i64) -> Result<i64, Decod
     Err(DecodeError::new(field, offset, Problem::Illegal { value }))
 }
 
-/// Reads an int that is one of those for which `known` has a meaning.
-pub(super) fn known<T>(
+/// Reads an int for which `meaning_of` returns a value.
+pub(super) fn enumerated<T>(
     reader: &mut Reader<'_>,
     field: Field,
-    known: impl FnOnce(i32) -> Option<T>,
+    meaning_of: impl FnOnce(i32) -> Option<T>,
 ) -> Result<T, DecodeError> {
     let offset = reader.offset();
     let value = int(reader, field)?;
-    known(value).ok_or_else(|| {
+    meaning_of(value).ok_or_else(|| {
         let value = value.into();
         DecodeError::new(field, offset, Problem::Illegal { value })
     })
@@ -98,7 +98,27 @@ pub(super) fn known<T>(
 
 /// Reads the length of a string or the number of an array's entries.
 pub(super) fn length(reader: &mut Reader<'_>, field: Field) -> Result<usize, DecodeError> {
-    known(reader, field, |value| usize::try_from(value).ok())
+    enumerated(reader, field, |value| usize::try_from(value).ok())
+}
+
+/// Reads the number of a part and the number of parts, which must be larger.
+pub(super) fn part(reader: &mut Reader<'_>) -> Result<(i32, i32), DecodeError> {
+    let offset = reader.offset();
+    let part = int(reader, Field::Part)?;
+    let parts = int(reader, Field::Parts)?;
+    if !(0..parts).contains(&part) {
+        let value = part.into();
+        let problem = Problem::Illegal { value };
+        return Err(DecodeError::new(Field::Part, offset, problem));
+    }
+    Ok((part, parts))
+}
+
+/// Writes the number of a part and the number of parts, which must be larger.
+pub(super) fn put_part(writer: &mut Writer<'_>, part: i32, parts: i32) {
+    writer.require((0..parts).contains(&part), Field::Part);
+    put(writer, part);
+    put(writer, parts);
 }
 
 /// Reads a string.
@@ -111,17 +131,17 @@ pub(super) fn string<'a>(reader: &mut Reader<'a>, field: Field) -> Result<&'a [u
 pub(super) fn put(writer: &mut Writer<'_>, value: impl Into<i64>) {
     let value = i128::from(value.into());
     if fits(value, 7) {
-        writer.bytes(&[value.to_le_bytes()[0] & !LONG]);
+        writer.bytes(&[value.to_le_bytes()[0] & !LONG_FORM_BIT]);
         return;
     }
     // Every long fits the longest form.
-    let len = (2..MAX_LEN)
+    let len = (2..FORM_BYTES_MAX)
         .find(|len| fits(value, long_bits(*len)))
-        .unwrap_or(MAX_LEN);
+        .unwrap_or(FORM_BYTES_MAX);
     let bits = long_bits(len);
     let head = 0b1000 | (len as u128 - 2);
     let number = value.cast_unsigned() & ((1 << bits) - 1) | head << bits;
-    let mut form = [0; MAX_LEN];
+    let mut form = [0; FORM_BYTES_MAX];
     BigEndian::write_uint128(&mut form, number, len);
     writer.bytes(form.get(..len).unwrap_or_default());
 }
@@ -131,7 +151,7 @@ pub(super) fn put_seq(writer: &mut Writer<'_>, seq: i128) {
     let configuration = i64::try_from(seq >> ROUND_BITS).ok().filter(|c| *c >= 0);
     writer.require(configuration.is_some(), Field::Configuration);
     put(writer, configuration.unwrap_or_default());
-    // At most 32 bits are left.
+    // Cannot truncate: only 32 bits are left.
     put(writer, (seq & ((1 << ROUND_BITS) - 1)) as i64);
 }
 

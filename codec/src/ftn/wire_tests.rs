@@ -8,20 +8,20 @@ use crate::Field;
 use crate::writer::encode;
 
 fn shortest(value: i64) -> Vec<u8> {
-    let mut buf = [0xaa; MAX_LEN];
+    let mut buf = [0xaa; FORM_BYTES_MAX];
     let len = encode(&mut buf, |w| put(w, value)).unwrap();
     buf[..len].to_vec()
 }
 
-/// `value` in the long form of `len` bytes, by the document's picture of its bits.
+/// Returns `value` in the long form of `len` bytes, as the document draws its bits.
 fn long_form(value: i64, len: usize) -> Vec<u8> {
     let mut bytes = Vec::from(&i128::from(value).to_be_bytes()[16 - len..]);
-    bytes[0] = bytes[0] & 0x0f | LONG | u8::try_from(len - 2).unwrap() << 4;
+    bytes[0] = bytes[0] & 0x0f | LONG_FORM_BIT | u8::try_from(len - 2).unwrap() << 4;
     bytes
 }
 
 #[test]
-fn the_shortest_form_of_the_values_at_every_border() {
+fn values_at_every_border_have_the_shortest_form() {
     let cases: [(i64, &[u8]); 14] = [
         (0, &hex!("00")),
         (63, &hex!("3f")),
@@ -45,7 +45,7 @@ fn the_shortest_form_of_the_values_at_every_border() {
 }
 
 #[test]
-fn a_value_that_does_not_fit_is_refused_with_the_fields_width() {
+fn a_value_that_does_not_fit_is_refused() {
     let offset_of = |error: DecodeError| (error.offset, error.problem);
     let too_wide_for_int = [i64::from(i32::MAX) + 1, i64::from(i32::MIN) - 1];
     for value in too_wide_for_int {
@@ -60,7 +60,7 @@ fn a_value_that_does_not_fit_is_refused_with_the_fields_width() {
 }
 
 #[test]
-fn a_negative_length_is_not_a_length() {
+fn a_negative_length_is_refused() {
     let error = string(&mut Reader::new(&hex!("7f 61")), Field::Name).unwrap_err();
     assert_eq!(error.field, Field::Name);
     assert_eq!(error.problem, Problem::Illegal { value: -1 });
@@ -68,7 +68,7 @@ fn a_negative_length_is_not_a_length() {
 
 proptest! {
     #[test]
-    fn every_long_comes_back_and_in_the_shortest_form_there_is(value: i64, scale in 0..64) {
+    fn every_long_decodes_from_its_shortest_form(value: i64, scale in 0..64) {
         let value = value >> scale;
         let bytes = shortest(value);
         prop_assert_eq!(long(&mut Reader::new(&bytes), Field::Id), Ok(value));
@@ -78,9 +78,9 @@ proptest! {
     }
 
     #[test]
-    fn every_longer_form_is_the_same_value(value: i64, scale in 0..64) {
+    fn every_longer_form_decodes_to_the_same_value(value: i64, scale in 0..64) {
         let value = value >> scale;
-        for len in shortest(value).len().max(2)..=MAX_LEN {
+        for len in shortest(value).len().max(2)..=FORM_BYTES_MAX {
             let bytes = long_form(value, len);
             let mut reader = Reader::new(&bytes);
             prop_assert_eq!(long(&mut reader, Field::Id), Ok(value));
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_value_or_an_error(bytes: Vec<u8>) {
+    fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
         for cut in 0..bytes.len() {
             let _ = long(&mut Reader::new(&bytes[cut..]), Field::Id);
             let _ = string(&mut Reader::new(&bytes[cut..]), Field::Id);

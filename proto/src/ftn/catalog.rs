@@ -1,24 +1,24 @@
-//! What the entries of a CATALOG mean: markers, which are tokens of the empty name, and how the tokens behind
-//! them are held (`docs/ftn.md`, section 2). A client writes them, a server reads them.
+//! Entries of a CATALOG (`docs/ftn.md`, section 2). Markers are entries with the empty name; they say how the client
+//! holds the tokens after them. The client writes a CATALOG and a server reads it.
 
 use std::fmt::{self, Write as _};
 use std::str;
 
-/// The first entry: what the CATALOG answers, and which part of the answer it is.
+/// First entry of a CATALOG: which survey it answers, and which part of the answer it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marker {
-    /// C: the configuration that is answered.
+    /// C: number of the configuration whose survey this answers.
     pub configuration: u64,
-    /// PART: which part this is, from 0.
+    /// PART: number of this part, from 0.
     pub part: u32,
-    /// PARTS: how many there are, at least 1.
+    /// PARTS: number of parts, at least 1.
     pub parts: u32,
-    /// FLOOR: from this session messages about tokens with a lower msgnum are late.
+    /// FLOOR: messages of this session about tokens are late if their msgnum is lower.
     pub floor: i64,
 }
 
 impl Marker {
-    /// Reads the data of a first entry; `None`: they are not those of one.
+    /// Parses the data of a first entry. Returns `None` if they are not a marker's.
     pub fn parse(data: &[u8]) -> Option<Self> {
         let mut fields = str::from_utf8(data).ok()?.split(' ');
         let marker = Self {
@@ -32,7 +32,7 @@ impl Marker {
     }
 }
 
-/// Digits alone: `from_str` would also take a sign.
+// Accepts only digits: `from_str` would also take a sign.
 fn number<T: str::FromStr>(digits: &str) -> Option<T> {
     let is_decimal = digits.bytes().all(|digit| digit.is_ascii_digit());
     is_decimal.then(|| digits.parse().ok()).flatten()
@@ -52,23 +52,23 @@ impl fmt::Display for Marker {
 
 /// How a client holds a token of its CATALOG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Holding {
-    /// `x`: exclusive.
+pub enum HoldKind {
+    /// `x`: exclusively.
     Exclusive,
-    /// `u`: shared, and updated by this client since.
+    /// `u`: shared, and an update of this client was confirmed since the grant.
     Updated,
     /// `s`: shared.
     Shared,
-    /// `rx`: exclusive, and a RETURN with DEASSIGN is under way.
+    /// `rx`: exclusively, and a RETURN with DEASSIGN is outstanding.
     ReturningExclusive,
-    /// `rs`: shared, and a RETURN with DEASSIGN is under way.
+    /// `rs`: shared, and a RETURN with DEASSIGN is outstanding.
     ReturningShared,
-    /// `?`: not told, by a client that sends no markers.
+    /// `?`: not stated, because the client sends no markers.
     Unknown,
 }
 
-impl Holding {
-    /// Every kind that a marker can name.
+impl HoldKind {
+    /// All kinds that a marker can name.
     pub const NAMED: [Self; 5] = [
         Self::Exclusive,
         Self::Updated,
@@ -77,13 +77,13 @@ impl Holding {
         Self::ReturningShared,
     ];
 
-    /// Reads the data of a later marker; `None`: they name no kind.
+    /// Parses the data of a later marker. Returns `None` if they name no kind.
     pub fn parse(data: &[u8]) -> Option<Self> {
         let mut named = Self::NAMED.into_iter();
         named.find(|kind| kind.name().as_bytes() == data)
     }
 
-    /// Its name, the data of its marker.
+    /// Returns the kind's name, which is the data of its marker.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exclusive => "x",
@@ -96,14 +96,14 @@ impl Holding {
     }
 }
 
-impl fmt::Display for Holding {
+impl fmt::Display for HoldKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// A name of a token as listings show it: hexadecimal digits.
-pub fn hex(name: &[u8]) -> String {
+/// Returns a token's name in hexadecimal digits, as listings show it.
+pub fn hex_digits(name: &[u8]) -> String {
     name.iter()
         .fold(String::with_capacity(2 * name.len()), |mut digits, byte| {
             // Writing to a string does not fail.
@@ -138,9 +138,9 @@ mod tests {
         ] {
             assert_eq!(Marker::parse(wrong.as_bytes()), None, "{wrong}");
         }
-        for kind in Holding::NAMED {
-            assert_eq!(Holding::parse(kind.name().as_bytes()), Some(kind));
+        for kind in HoldKind::NAMED {
+            assert_eq!(HoldKind::parse(kind.name().as_bytes()), Some(kind));
         }
-        assert_eq!(Holding::parse(b"?"), None);
+        assert_eq!(HoldKind::parse(b"?"), None);
     }
 }

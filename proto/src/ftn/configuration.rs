@@ -1,11 +1,11 @@
-//! Who leads, and the state of each server: the configuration and its number (`docs/ftn.md`, section 2).
+//! The configuration: its number, the leader and the state of each server (`docs/ftn.md`, section 2).
 
 use ring_codec::ftn::ServerState;
 
-/// The largest number of a configuration. A fencing number, which has 31 bits more, still fits 88 bits.
+/// Largest number of a configuration. With 31 more bits it still fits a fencing number of 88 bits.
 pub const MAX_NUMBER: u64 = (1 << 56) - 1;
 
-/// A configuration. A later one has a larger number, whoever made it.
+/// A configuration. A later configuration has a larger number, whichever server made it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Configuration {
     number: u64,
@@ -13,7 +13,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// The configuration `number` with the state of each server, of which there is at least one.
+    /// Returns the configuration `number` with the state of each server; there is at least one server.
     pub fn new(number: u64, states: impl Into<Box<[ServerState]>>) -> Self {
         Self {
             number,
@@ -21,12 +21,12 @@ impl Configuration {
         }
     }
 
-    /// Its number, c.
+    /// Returns the configuration's number, c.
     pub const fn number(&self) -> u64 {
         self.number
     }
 
-    /// The leader's index: c mod n.
+    /// Returns the leader's index: c mod n.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -36,12 +36,12 @@ impl Configuration {
         (self.number % self.states.len().max(1) as u64) as usize
     }
 
-    /// The state of each server.
+    /// Returns the state of each server.
     pub fn states(&self) -> &[ServerState] {
         &self.states
     }
 
-    /// A server's state; one that does not exist is DOWN.
+    /// Returns a server's state; DOWN if there is no such server.
     pub fn state(&self, index: usize) -> ServerState {
         self.states.get(index).copied().unwrap_or(ServerState::Down)
     }
@@ -52,8 +52,8 @@ impl Configuration {
     }
 }
 
-/// The next number of a leader after `number`: the smallest above it that is `leader` modulo `servers`.
-/// `None`: there is none left.
+/// Returns the next number of a leader after `number`: the smallest larger one that is `leader` modulo `servers`.
+/// Returns `None` if there is none.
 pub fn next_number(number: u64, leader: usize, servers: usize) -> Option<u64> {
     let (above, leader, servers) = (number.checked_add(1)?, leader as u64, servers as u64);
     let ahead = (leader + servers - above % servers) % servers;

@@ -1,8 +1,8 @@
-//! The FTN token service: many named tokens, served to clients by a group of servers (`docs/ftn.md`).
+//! The FTN token service: a group of servers keeps many named tokens for clients (`docs/ftn.md`).
 //!
-//! [`server`] and [`client`] are two machines that share what both must agree on: the [list of
-//! servers](Servers), the [configuration](Configuration), what the entries of a CATALOG mean ([`catalog`]), and how
-//! messages travel that are too long for a datagram ([`carrier`]).
+//! [`server`] and [`client`] are two state machines. They share the [list of servers](Servers), the
+//! [configuration](Configuration), the entries of a CATALOG ([`catalog`]), and the parts of messages that are too long
+//! for a datagram ([`carrier`]). No code here opens a socket or reads a clock. Start reading at [`client`].
 
 use std::time::Duration;
 
@@ -17,27 +17,26 @@ pub mod station;
 pub use configuration::{Configuration, MAX_NUMBER, next_number};
 pub use servers::Servers;
 
-/// RETRY: whatever awaits an answer is repeated after so long, then after twice as long each time.
+/// RETRY: the first interval after which an unanswered message is repeated; each later interval is twice as long.
 pub const RETRY: Duration = Duration::from_millis(100);
-/// The longest time between two repetitions.
+/// Longest interval between two repetitions.
 pub const RETRY_MAX: Duration = Duration::from_secs(1);
-/// The shortest time after which servers may end a silent session: 2 RETRY. A client renews its lease of ¾ CT after CT / 5, and the
-/// confirmation may wait RETRY for a round of STATE: with less no lease outlasts a renewal.
+/// Shortest client timeout (CT): 2 RETRY. A client renews its lease of ¾ CT after CT / 5, and the confirmation may wait
+/// RETRY for a round of STATE. With a shorter CT the lease ends before its renewal is confirmed.
 pub const MIN_CLIENT_TIMEOUT: Duration = Duration::from_millis(200);
-/// PART: how many bytes of a message a PART carries, and how many a TRANSFER or a CATALOG of several has, unless its one entry is
-/// longer.
+/// PART: bytes of a message in one PART, and the longest TRANSFER or CATALOG with several entries.
 pub const PART: usize = 1_200;
-/// WINDOW: how many datagrams of several are on their way at a time.
+/// WINDOW: number of parts on their way to one peer at the same time.
 pub const WINDOW: usize = 16;
-/// The longest name of a token, in bytes.
+/// Longest name of a token, in bytes.
 pub const MAX_NAME: usize = 1_024;
-/// The longest data of a token, in bytes.
+/// Longest data of a token, in bytes.
 pub const MAX_DATA: usize = 32 * 1_024;
-/// The most bytes that a session may say of itself (section 6).
+/// Longest introduction of a session, in bytes (section 6).
 pub const MAX_INTRODUCTION: usize = 96;
-/// The most servers that a list can have.
+/// Most servers in a list.
 pub const MAX_SERVERS: usize = 32;
-/// The longest datagram that is sent or received, in bytes: what every path of IPv6 carries whole, and so nearly every one of IPv4.
+/// Longest datagram, in bytes. Every IPv6 path and nearly every IPv4 path carries it without fragments.
 pub const LONGEST: usize = 1_232;
-/// The least id of a session.
+/// Smallest id of a session.
 pub const MIN_SESSION: i32 = 1 << 20;

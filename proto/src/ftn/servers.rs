@@ -1,4 +1,4 @@
-//! The list of servers, and the order in which they are responsible for a token.
+//! The list of servers, and the order in which servers are responsible for a token.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use ring_codec::ftn::{hash, server_sequence, server_signature};
 
 use super::{Configuration, MAX_SERVERS};
 
-/// The servers as a client or a server was told of them at its start (`docs/ftn.md`, section 1).
+/// List of servers that a client or a server has from its start (`docs/ftn.md`, section 1).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Servers {
     addresses: Box<[Option<SocketAddr>]>,
@@ -14,8 +14,8 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// A list of servers: each as its line of the file says, and the address that this was resolved to, if it was. One
-    /// without an address is as good as DOWN. `None`: there are none, or more than [`MAX_SERVERS`].
+    /// Makes a list of servers from each server's line of the file and its resolved address. A server without an
+    /// address counts as DOWN. Returns `None` if there is no server or there are more than [`MAX_SERVERS`].
     pub fn new<'a, A: Into<Option<SocketAddr>>>(
         servers: impl IntoIterator<Item = (&'a str, A)>,
     ) -> Option<Self> {
@@ -30,27 +30,27 @@ impl Servers {
         })
     }
 
-    /// How many there are, n: at least 1.
+    /// Returns the number of servers, n, at least 1.
     #[expect(clippy::len_without_is_empty, reason = "there is always one")]
     pub fn len(&self) -> usize {
         self.addresses.len()
     }
 
-    /// The signature of the list, `ssig`.
+    /// Returns the signature of the list, `ssig`.
     pub const fn signature(&self) -> i32 {
         self.signature
     }
 
-    /// The address of the server with this index; `None`: it is not known, or there is no such server.
+    /// Returns the address of a server, or `None` if it is unknown or there is no such server.
     pub fn address(&self, index: usize) -> Option<SocketAddr> {
         self.addresses.get(index).copied().flatten()
     }
 
-    /// The names were resolved again, in the order of the list. Returns `true` if that has changed an address.
-    pub fn readdress(&mut self, addresses: &[Option<SocketAddr>]) -> bool {
+    /// Replaces the addresses after the names were resolved again. Returns whether an address has changed.
+    pub fn update_addresses(&mut self, addresses: &[Option<SocketAddr>]) -> bool {
         let mut is_new = false;
         for (known, found) in self.addresses.iter_mut().zip(addresses) {
-            // A resolver that is gone for a while takes no server away.
+            // A resolver that fails for a while must not make a server unreachable.
             if found.is_some() && known != found {
                 *known = *found;
                 is_new = true;
@@ -59,13 +59,15 @@ impl Servers {
         is_new
     }
 
-    /// The address that a message `from` this index must come from; `None`: no server has the index.
-    pub fn address_of(&self, from: i32) -> Option<SocketAddr> {
+    /// Returns the address from which a message with this `from` must come, or `None` if no server has the index.
+    pub fn sender_address(&self, from: i32) -> Option<SocketAddr> {
         self.address(usize::try_from(from).ok()?)
     }
 
-    /// The server that is responsible for a token: the first of its order that is not DOWN. `None`: all are.
+    /// Returns the server that is responsible for a token: the first of its order that is not DOWN. Returns `None` if
+    /// all servers are DOWN.
     pub fn responsible(&self, name: &[u8], configuration: &Configuration) -> Option<usize> {
+        // The first server is rarely DOWN, and finding it does not need the whole order.
         let first = hash(name) as usize % self.len();
         if !configuration.is_down(first) {
             return Some(first);

@@ -1,4 +1,4 @@
-//! A server or a client as one machine, for those that judge both together: simulator and model checker.
+//! A server or a client as one state machine, for the simulator and the model checker.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -17,35 +17,35 @@ pub enum Station {
     Client(Box<client::Client>),
 }
 
-/// What a station is told of its network.
+/// State of the network of a server or a client.
 #[derive(Debug, Clone, Copy)]
 pub enum Net {
-    /// A server is told.
+    /// Network of a server.
     Server(server::Net),
-    /// A client is told.
+    /// Network of a client.
     Client(client::Net),
 }
 
-/// What a station is asked for.
+/// Command to a server or a client.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// A server is asked.
+    /// Command to a server.
     Server(server::Command),
-    /// A client is asked.
+    /// Command to a client.
     Client(client::Command),
 }
 
-/// What a station tells.
+/// Event of a server or a client.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A server tells.
+    /// Event of a server.
     Server(server::Event),
-    /// A client tells.
+    /// Event of a client.
     Client(client::Event),
 }
 
 impl Station {
-    /// The server that it is.
+    /// Returns the server, if this is one.
     pub const fn server(&self) -> Option<&server::Server> {
         match self {
             Self::Server(server) => Some(server),
@@ -53,7 +53,7 @@ impl Station {
         }
     }
 
-    /// The client that it is.
+    /// Returns the client, if this is one.
     pub const fn client(&self) -> Option<&client::Client> {
         match self {
             Self::Client(client) => Some(client),

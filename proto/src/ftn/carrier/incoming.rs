@@ -1,184 +1,195 @@
-//! Messages that come in parts.
+//! Assembles messages that arrive in parts.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use super::PARTS_MAX;
-use super::recent::{Recent, Weight};
+use super::peer_table::{MemoryUse, PeerTable};
 use crate::time::Instant;
 
-/// How many messages of one peer are put together at a time: its present one, and one before of which parts come late.
-const PARTIAL_MAX: usize = 2;
-/// How many messages that are whole are remembered of one peer: their parts may come again.
-const WHOLE_MAX: usize = 8;
-/// What a part takes besides its bytes.
-const OVERHEAD: usize = 64;
+/// Messages of one peer that are assembled at the same time: the present one, and an earlier one whose parts are late.
+const PARTIAL_MESSAGES_MAX: usize = 2;
+/// Complete messages of one peer whose numbers are kept, because their parts may arrive again.
+const COMPLETE_NUMBERS_MAX: usize = 8;
+/// Memory of a part in addition to its bytes.
+const PART_BYTES_EXTRA: usize = 64;
 
-/// Messages that come in parts.
+/// Messages that arrive in parts.
 #[derive(Debug, Clone, Hash, Default)]
-pub struct Incoming {
-    peers: Recent<Peer>,
+pub struct PartReceiver {
+    peers: PeerTable<PeerMessages>,
 }
 
 #[derive(Debug, Clone, Hash, Default)]
-struct Peer {
-    partial: VecDeque<Partial>,
-    whole: VecDeque<i64>,
+struct PeerMessages {
+    partial_messages: VecDeque<PartialMessage>,
+    complete_numbers: VecDeque<i64>,
 }
 
 #[derive(Debug, Clone, Hash)]
-struct Partial {
+struct PartialMessage {
     number: i64,
     parts: usize,
-    got: BTreeMap<usize, Box<[u8]>>,
+    received: BTreeMap<usize, Box<[u8]>>,
     bytes: usize,
-    /// When its first part came.
+    /// When the first part arrived.
     arrived: Instant,
 }
 
-/// A PART.
+/// A received PART.
 #[derive(Debug, Clone, Copy)]
-pub struct Piece<'a> {
-    /// The message's number.
+pub struct ReceivedPart<'a> {
+    /// Number of the message.
     pub content: i64,
-    /// Which part it is.
+    /// Number of the part, from 0.
     pub part: i32,
-    /// How many there are.
+    /// Number of parts of the message.
     pub parts: i32,
-    /// Its bytes.
+    /// Bytes of the part.
     pub bytes: &'a [u8],
 }
 
-/// What a part has led to.
+/// Result of receiving a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Took {
-    /// The message is whole.
-    Whole {
-        /// The datagram that it would be.
+pub enum PartOutcome {
+    /// The message is complete.
+    Complete {
+        /// The message as one datagram.
         bytes: Vec<u8>,
-        /// When its first part came.
+        /// When the first part arrived.
         arrived: Instant,
     },
-    /// Others are missing, or the message was whole before.
-    Noted,
-    /// It cannot be, or the message is longer than allowed.
+    /// Other parts are missing, or the message was complete before.
+    Stored,
+    /// The part is not valid, or the message is longer than allowed.
     Refused,
 }
 
-impl Incoming {
-    /// None yet, and at most so many bytes of them.
-    pub const fn limited(bytes: usize) -> Self {
-        let peers = Recent::limited(bytes);
+impl PartReceiver {
+    /// Returns an empty table that takes at most `bytes` bytes.
+    pub const fn with_limit(bytes: usize) -> Self {
+        let peers = PeerTable::with_limit(bytes);
         Self { peers }
     }
 
-    /// What it takes, in bytes.
+    /// Returns the memory that all parts take, in bytes.
     pub const fn bytes(&self) -> usize {
         self.peers.bytes()
     }
 
-    /// Takes a part of a message of `longest` bytes at most.
+    /// Stores a part of a message that has at most `longest` bytes.
     pub fn take(
         &mut self,
         now: Instant,
         arrived: Instant,
         from: SocketAddr,
-        piece: Piece<'_>,
+        piece: ReceivedPart<'_>,
         longest: usize,
-    ) -> Took {
+    ) -> PartOutcome {
         let (Ok(part), Ok(parts)) = (usize::try_from(piece.part), usize::try_from(piece.parts))
         else {
-            return Took::Refused;
+            return PartOutcome::Refused;
         };
         if !(2..=PARTS_MAX).contains(&parts) || part >= parts || piece.bytes.is_empty() {
-            return Took::Refused;
+            return PartOutcome::Refused;
         }
         self.peers.change(now, from, |peer| {
             let took = peer.take(arrived, piece, part, parts, longest);
-            (peer.weight(), took)
+            (peer.memory_use(), took)
         })
     }
 
-    /// Which parts of a message have come, as PARTED says it; `None`: nothing is known of it.
-    pub fn came(&self, from: SocketAddr, number: i64) -> Option<Vec<u8>> {
+    /// Returns which parts of a message have arrived, one bit per part, as PARTED carries them. The list is empty if
+    /// all have. Returns `None` if no part is stored.
+    pub fn arrived_parts(&self, from: SocketAddr, number: i64) -> Option<Vec<u8>> {
         let peer = self.peers.get(from)?;
-        if peer.whole.contains(&number) {
+        if peer.complete_numbers.contains(&number) {
             return Some(Vec::new());
         }
-        let partial = peer.partial.iter().find(|it| it.number == number)?;
+        let partial = peer
+            .partial_messages
+            .iter()
+            .find(|it| it.number == number)?;
         let mut came = vec![0; partial.parts.div_ceil(8)];
-        for part in partial.got.keys() {
+        for part in partial.received.keys() {
             came[part / 8] |= 1 << (part % 8);
         }
         Some(came)
     }
 
-    /// Forgets what came from a peer.
+    /// Deletes all parts from a peer.
     pub fn forget(&mut self, peer: SocketAddr) {
-        self.peers.take(peer);
+        self.peers.forget(peer);
     }
 }
 
-impl Peer {
-    fn weight(&self) -> Weight {
-        let partial = self.partial.iter().map(|it| it.bytes);
-        Weight {
-            bytes: partial.sum::<usize>() + self.whole.len(),
-            is_under_way: !self.partial.is_empty(),
+impl PeerMessages {
+    fn memory_use(&self) -> MemoryUse {
+        let partial = self.partial_messages.iter().map(|it| it.bytes);
+        MemoryUse {
+            bytes: partial.sum::<usize>() + self.complete_numbers.len(),
+            is_under_way: !self.partial_messages.is_empty(),
         }
     }
 
     fn take(
         &mut self,
         arrived: Instant,
-        piece: Piece<'_>,
+        piece: ReceivedPart<'_>,
         part: usize,
         parts: usize,
         longest: usize,
-    ) -> Took {
+    ) -> PartOutcome {
         let number = piece.content;
-        if self.whole.contains(&number) {
-            return Took::Noted;
+        // The last PARTED was lost, and the sender repeats parts of a complete message.
+        if self.complete_numbers.contains(&number) {
+            return PartOutcome::Stored;
         }
-        let known = self.partial.iter().position(|it| it.number == number);
+        let known = self
+            .partial_messages
+            .iter()
+            .position(|it| it.number == number);
         let place = known.unwrap_or_else(|| {
-            if self.partial.len() == PARTIAL_MAX {
-                self.partial.pop_front();
+            // A peer sends its messages one after the other, so the older of two is given up.
+            if self.partial_messages.len() == PARTIAL_MESSAGES_MAX {
+                self.partial_messages.pop_front();
             }
-            self.partial.push_back(Partial {
+            self.partial_messages.push_back(PartialMessage {
                 number,
                 parts,
-                got: BTreeMap::new(),
+                received: BTreeMap::new(),
                 bytes: 0,
                 arrived,
             });
-            self.partial.len() - 1
+            self.partial_messages.len() - 1
         });
-        let partial = &mut self.partial[place];
+        let partial = &mut self.partial_messages[place];
+        // A STATE dates from its first part, because its leader's lease may have begun then.
         partial.arrived = partial.arrived.min(arrived);
         if partial.parts != parts {
-            return Took::Refused;
+            return PartOutcome::Refused;
         }
-        if !partial.got.contains_key(&part) {
-            partial.bytes += piece.bytes.len() + OVERHEAD;
-            if partial.bytes > longest + parts.min(longest) * OVERHEAD {
-                self.partial.remove(place);
-                return Took::Refused;
+        if !partial.received.contains_key(&part) {
+            partial.bytes += piece.bytes.len() + PART_BYTES_EXTRA;
+            // Arrived bytes are checked, because the announced number of parts may be false.
+            if partial.bytes > longest + parts.min(longest) * PART_BYTES_EXTRA {
+                self.partial_messages.remove(place);
+                return PartOutcome::Refused;
             }
-            partial.got.insert(part, piece.bytes.into());
+            partial.received.insert(part, piece.bytes.into());
         }
-        if partial.got.len() < parts {
-            return Took::Noted;
+        if partial.received.len() < parts {
+            return PartOutcome::Stored;
         }
-        let Some(whole) = self.partial.remove(place) else {
-            return Took::Refused;
+        let Some(whole) = self.partial_messages.remove(place) else {
+            return PartOutcome::Refused;
         };
-        if self.whole.len() == WHOLE_MAX {
-            self.whole.pop_front();
+        if self.complete_numbers.len() == COMPLETE_NUMBERS_MAX {
+            self.complete_numbers.pop_front();
         }
-        self.whole.push_back(number);
-        let bytes = whole.got.into_values().flatten().collect();
+        self.complete_numbers.push_back(number);
+        let bytes = whole.received.into_values().flatten().collect();
         let arrived = whole.arrived;
-        Took::Whole { bytes, arrived }
+        PartOutcome::Complete { bytes, arrived }
     }
 }

@@ -1,4 +1,4 @@
-//! Messages that leave in parts.
+//! Sends messages in parts.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -6,49 +6,49 @@ use std::net::SocketAddr;
 use ring_codec::ftn::{Kind, Message};
 
 use super::PARTS_MAX;
-use super::recent::{Recent, Weight};
+use super::peer_table::{MemoryUse, PeerTable};
 use crate::ftn::{PART, RETRY, RETRY_MAX, WINDOW};
 use crate::time::Instant;
 
-/// How many messages wait for one peer at most; another is as good as lost.
-const WAITING_MAX: usize = 8;
+/// Most messages that wait for one peer. More are dropped, as if they were lost on the way.
+const WAITING_MESSAGES_MAX: usize = 8;
 
-/// Messages that leave in parts: to each peer one after the other.
+/// Messages that leave in parts, one after the other to each peer.
 #[derive(Debug, Clone, Hash, Default)]
-pub struct Outgoing {
+pub struct PartSender {
     next: i64,
-    peers: Recent<VecDeque<Content>>,
+    peers: PeerTable<VecDeque<OutgoingMessage>>,
 }
 
-/// A message under way.
+/// A message to one peer.
 #[derive(Debug, Clone, Hash)]
-struct Content {
+struct OutgoingMessage {
     number: i64,
     kind: Kind,
     bytes: Box<[u8]>,
-    /// By part: whether it has come.
-    came: Box<[bool]>,
-    /// The part from which on none was sent since the message was repeated last.
+    /// Whether each part has arrived.
+    arrived: Box<[bool]>,
+    /// First part that was not sent since the last repetition.
     next: usize,
-    /// When it began, or a part of it came last.
+    /// When the message began, or when a part of it last arrived.
     progress: Instant,
 }
 
-/// A part that is to be sent.
+/// A part to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Part {
-    /// The message's number.
+    /// Number of the message.
     pub content: i64,
-    /// Which part of it.
+    /// Number of the part, from 0.
     pub part: usize,
 }
 
-impl Content {
-    /// Takes up to `count` parts that have not come.
+impl OutgoingMessage {
+    /// Returns up to `count` parts that have not arrived, and counts them as sent.
     fn take(&mut self, count: usize) -> Vec<Part> {
         let mut taken = Vec::new();
-        while taken.len() < count && self.next < self.came.len() {
-            if !self.came[self.next] {
+        while taken.len() < count && self.next < self.arrived.len() {
+            if !self.arrived[self.next] {
                 let (content, part) = (self.number, self.next);
                 taken.push(Part { content, part });
             }
@@ -57,7 +57,7 @@ impl Content {
         taken
     }
 
-    /// All that has not come is to be sent again.
+    /// Begins again with the first part that has not arrived.
     fn repeat(&mut self) -> Vec<Part> {
         self.next = 0;
         self.take(WINDOW)
@@ -68,78 +68,87 @@ impl Content {
     }
 }
 
-/// What the messages of a queue take.
-fn weight(queue: &VecDeque<Content>) -> Weight {
-    Weight {
-        bytes: queue.iter().map(|it| it.bytes.len() + it.came.len()).sum(),
+fn memory_use(queue: &VecDeque<OutgoingMessage>) -> MemoryUse {
+    MemoryUse {
+        bytes: queue
+            .iter()
+            .map(|it| it.bytes.len() + it.arrived.len())
+            .sum(),
         is_under_way: !queue.is_empty(),
     }
 }
 
-impl Outgoing {
-    /// None yet, and at most so many bytes of them.
-    pub const fn limited(bytes: usize) -> Self {
-        let peers = Recent::limited(bytes);
+impl PartSender {
+    /// Returns an empty table that takes at most `bytes` bytes.
+    pub const fn with_limit(bytes: usize) -> Self {
+        let peers = PeerTable::with_limit(bytes);
         Self { next: 0, peers }
     }
 
-    /// Numbers begin with the wall clock, in nanoseconds since 1970, so that those of a process before it are others. The
-    /// first time counts.
+    /// Starts the numbers at the wall clock, given in nanoseconds since 1970. So they differ from those of an earlier
+    /// process. Only the first call has an effect.
     pub fn start(&mut self, wall: u64) {
         if self.next == 0 {
             self.next = i64::try_from(wall / 1_000).unwrap_or_default().max(1);
         }
     }
 
-    /// What it takes, in bytes.
+    /// Returns the memory that all messages take, in bytes.
     pub const fn bytes(&self) -> usize {
         self.peers.bytes()
     }
 
-    /// Sends a message, given as the datagram that it would be, or again if it is under way. Returns the parts that leave now.
+    /// Sends a message, or sends it again if it is under way. `bytes` is the message as one datagram. Returns the parts
+    /// to send now.
     ///
-    /// A STATE takes the place of one that waits: it says all that the other did.
+    /// A STATE replaces a STATE that waits, because it contains everything that the other did.
     pub fn send(&mut self, now: Instant, to: SocketAddr, kind: Kind, bytes: &[u8]) -> Vec<Part> {
         let count = bytes.len().div_ceil(PART);
+        // The receiver would refuse the message.
         if count > PARTS_MAX {
             return Vec::new();
         }
         let next = &mut self.next;
         self.peers.change(now, to, |queue| {
+            // Equal bytes are a repetition. The message keeps its number, so parts that have arrived still count.
             let known = queue.iter().position(|it| *it.bytes == *bytes);
             if known.is_none() {
                 let replaced = queue.iter().skip(1).position(|it| it.kind == kind);
                 if let Some(place) = replaced.filter(|_| kind == Kind::State) {
                     queue.remove(1 + place);
                 }
-                if queue.len() < WAITING_MAX {
-                    queue.push_back(Content {
+                if queue.len() < WAITING_MESSAGES_MAX {
+                    queue.push_back(OutgoingMessage {
                         number: *next,
                         kind,
                         bytes: bytes.into(),
-                        came: vec![false; count].into(),
+                        arrived: vec![false; count].into(),
                         next: 0,
                         progress: now,
                     });
                     *next += 1;
                 }
             }
+            // A peer that no longer answers must not keep later messages waiting.
             let is_stuck = queue.len() > 1 && queue[0].is_stalled(now);
             if is_stuck {
                 queue.pop_front();
             }
             let is_only = queue.len() == 1;
+            // A message that joins the queue usually sends nothing, because the first one is under way. If a whole
+            // window of that one was lost, no PARTED continues it, so it is repeated after RETRY.
             let first = queue.front_mut().filter(|first| {
                 let is_state = kind == Kind::State && first.kind == kind;
                 let is_late = now.since(first.progress) >= RETRY;
                 is_only || is_stuck || is_state || is_late || known == Some(0)
             });
-            let parts = first.map(Content::repeat).unwrap_or_default();
-            (weight(queue), parts)
+            let parts = first.map(OutgoingMessage::repeat).unwrap_or_default();
+            (memory_use(queue), parts)
         })
     }
 
-    /// PARTED from a peer. Returns the parts that leave now: one for each that has come, or the first ones of the next message.
+    /// Handles PARTED from a peer. Returns the parts to send now: one that is missing, or the first parts of the next
+    /// message.
     pub fn on_parted(
         &mut self,
         now: Instant,
@@ -147,22 +156,24 @@ impl Outgoing {
         number: i64,
         came: &[u8],
     ) -> Vec<Part> {
+        // A PARTED from a stranger must not add a peer to the table.
         if self.peers.get(from).is_none() {
             return Vec::new();
         }
         self.peers.change(now, from, |queue| {
             let parts = match queue.front_mut() {
                 Some(content) if content.number == number && !came.is_empty() => {
-                    for (part, has) in content.came.iter_mut().enumerate() {
+                    for (part, has) in content.arrived.iter_mut().enumerate() {
                         let bit = came
                             .get(part / 8)
                             .is_some_and(|bits| bits >> (part % 8) & 1 == 1);
                         if bit && !*has {
                             content.progress = now;
                         }
-                        // A peer that has forgotten a part says so.
+                        // A peer can forget a part: memory is bounded there too.
                         *has = bit;
                     }
+                    // One part per answer keeps WINDOW parts on their way.
                     content.take(1)
                 }
                 Some(content) if content.number == number => {
@@ -176,11 +187,11 @@ impl Outgoing {
                 }
                 _ => Vec::new(),
             };
-            (weight(queue), parts)
+            (memory_use(queue), parts)
         })
     }
 
-    /// A part as a message; `None`: it is no longer to be sent.
+    /// Returns a part as a message, or `None` if it is no longer to be sent.
     pub fn message(&self, to: SocketAddr, part: Part) -> Option<Message<'_>> {
         let content = self.peers.get(to)?.front()?;
         if content.number != part.content {
@@ -189,13 +200,13 @@ impl Outgoing {
         Some(Message::Part {
             content: part.content,
             part: i32::try_from(part.part).ok()?,
-            parts: i32::try_from(content.came.len()).ok()?,
+            parts: i32::try_from(content.arrived.len()).ok()?,
             bytes: content.bytes.chunks(PART).nth(part.part)?,
         })
     }
 
-    /// Forgets what was to go to a peer.
+    /// Deletes the messages to a peer.
     pub fn forget(&mut self, peer: SocketAddr) {
-        self.peers.take(peer);
+        self.peers.forget(peer);
     }
 }

@@ -1,11 +1,14 @@
-//! Messages in parts, between two peers and under attack.
+//! Messages in parts: between two peers, and from attackers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use ring_codec::ftn::{Datagram, Header, Kind, Message};
 
-use super::{Incoming, MESSAGE_MAX, Outgoing, PARTS_MAX, Part, Piece, TOTAL_MAX, TURN_MAX, Took};
+use super::{
+    ACTIVITY_MAX, MESSAGE_MAX, PARTS_MAX, Part, PartOutcome, PartReceiver, PartSender,
+    ReceivedPart, TOTAL_MAX,
+};
 use crate::ftn::{LONGEST, PART, RETRY, RETRY_MAX, WINDOW};
 use crate::time::Instant;
 
@@ -23,10 +26,19 @@ fn message(len: usize, fill: u8) -> Vec<u8> {
         .collect()
 }
 
-/// Takes a part to the other side, and its answer back. Returns what has become whole.
+fn received(content: i64, part: i32, parts: i32, bytes: &[u8]) -> ReceivedPart<'_> {
+    ReceivedPart {
+        content,
+        part,
+        parts,
+        bytes,
+    }
+}
+
+/// Carries a part to the receiver and its answer back. Returns the next parts, and the message if it is complete.
 fn carry(
-    outgoing: &mut Outgoing,
-    incoming: &mut Incoming,
+    outgoing: &mut PartSender,
+    incoming: &mut PartReceiver,
     part: Part,
 ) -> (Vec<Part>, Option<Vec<u8>>) {
     let Some(Message::Part {
@@ -38,27 +50,21 @@ fn carry(
     else {
         return (Vec::new(), None);
     };
-    let piece = Piece {
-        content,
-        part,
-        parts,
-        bytes,
-    };
+    let piece = received(content, part, parts, bytes);
     let took = incoming.take(at(0), at(0), peer(2), piece, PARTS_MAX * PART);
-    let came = incoming.came(peer(2), content).unwrap();
+    let came = incoming.arrived_parts(peer(2), content).unwrap();
     let next = outgoing.on_parted(at(0), peer(1), content, &came);
     let whole = match took {
-        Took::Whole { bytes, .. } => Some(bytes),
-        Took::Noted => None,
-        Took::Refused => panic!("part {part} of {parts} is refused"),
+        PartOutcome::Complete { bytes, .. } => Some(bytes),
+        PartOutcome::Stored => None,
+        PartOutcome::Refused => panic!("the receiver refuses part {part} of {parts}"),
     };
     (next, whole)
 }
 
-/// No part is longer than a datagram may be, and a window of them is under way at most.
 #[test]
-fn a_long_message_comes_whole_by_windows() {
-    let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
+fn a_long_message_is_complete_after_several_windows() {
+    let (mut outgoing, mut incoming) = (PartSender::default(), PartReceiver::default());
     outgoing.start(u64::MAX);
     let sent = message(300 * PART + 7, 3);
     let mut flight = outgoing.send(at(0), peer(1), Kind::State, &sent);
@@ -81,10 +87,9 @@ fn a_long_message_comes_whole_by_windows() {
     assert_eq!(outgoing.bytes(), 0);
 }
 
-/// Lost parts come when the message is repeated, and no others but those.
 #[test]
-fn a_repeated_message_brings_the_missing_parts_alone() {
-    let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
+fn a_repeated_message_brings_only_the_missing_parts() {
+    let (mut outgoing, mut incoming) = (PartSender::default(), PartReceiver::default());
     let sent = message(WINDOW * PART, 9);
     for part in outgoing.send(at(0), peer(1), Kind::Grant, &sent) {
         if part.part % 5 != 2 {
@@ -102,8 +107,8 @@ fn a_repeated_message_brings_the_missing_parts_alone() {
 }
 
 #[test]
-fn a_peer_that_has_forgotten_what_came_is_sent_all_of_it() {
-    let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
+fn a_peer_that_has_forgotten_parts_gets_all_of_them_again() {
+    let (mut outgoing, mut incoming) = (PartSender::default(), PartReceiver::default());
     let sent = message(3 * PART, 1);
     let parts = outgoing.send(at(0), peer(1), Kind::Grant, &sent);
     carry(&mut outgoing, &mut incoming, parts[0]);
@@ -116,10 +121,9 @@ fn a_peer_that_has_forgotten_what_came_is_sent_all_of_it() {
     assert_eq!(whole, Some(sent));
 }
 
-/// One message after the other goes to a peer, and one that is stuck does not keep the others.
 #[test]
-fn messages_to_a_peer_follow_each_other() {
-    let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
+fn messages_to_a_peer_follow_each_other_and_a_stuck_one_is_dropped() {
+    let (mut outgoing, mut incoming) = (PartSender::default(), PartReceiver::default());
     let [first, second] = [1, 2].map(|fill| message(2 * PART, fill));
     let parts = outgoing.send(at(0), peer(1), Kind::Grant, &first);
     assert_eq!(outgoing.send(at(0), peer(1), Kind::Grant, &second), []);
@@ -127,7 +131,7 @@ fn messages_to_a_peer_follow_each_other() {
     assert_eq!(none, []);
     let (next, whole) = carry(&mut outgoing, &mut incoming, parts[1]);
     assert_eq!((next.len(), whole), (2, Some(first.clone())));
-    // The peer does not answer any more.
+    // The peer no longer answers.
     assert_eq!(outgoing.send(at(0), peer(1), Kind::Grant, &first), []);
     let later = at(0) + RETRY_MAX;
     let next = outgoing.send(later, peer(1), Kind::Grant, &first);
@@ -135,14 +139,13 @@ fn messages_to_a_peer_follow_each_other() {
     assert!(outgoing.message(peer(1), next[0]).is_some());
 }
 
-/// A round of STATE that has begun goes on to its end, and the newest follows.
 #[test]
-fn the_newest_state_follows_the_one_that_is_under_way() {
-    let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
+fn the_newest_state_follows_the_state_that_is_under_way() {
+    let (mut outgoing, mut incoming) = (PartSender::default(), PartReceiver::default());
     let rounds: Vec<Vec<u8>> = (0..4).map(|fill| message(2 * PART, fill)).collect();
     let mut flight = outgoing.send(at(0), peer(1), Kind::State, &rounds[0]);
     for round in &rounds[1..] {
-        // What is under way is sent again.
+        // The STATE under way is sent again instead of the new one.
         assert_eq!(outgoing.send(at(0), peer(1), Kind::State, round), flight);
     }
     let mut whole = Vec::new();
@@ -155,33 +158,36 @@ fn the_newest_state_follows_the_one_that_is_under_way() {
 }
 
 #[test]
-fn parts_that_come_again_make_no_second_message() {
-    let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
+fn repeated_parts_make_no_second_message() {
+    let (mut outgoing, mut incoming) = (PartSender::default(), PartReceiver::default());
     let sent = message(2 * PART, 1);
     let parts = outgoing.send(at(0), peer(1), Kind::Return, &sent);
-    let piece = |part: usize| Piece {
-        content: parts[0].content,
-        part: i32::try_from(part).unwrap(),
-        parts: 2,
-        bytes: &sent[part * PART..(part + 1) * PART],
+    let piece = |part: usize| {
+        received(
+            parts[0].content,
+            i32::try_from(part).unwrap(),
+            2,
+            &sent[part * PART..(part + 1) * PART],
+        )
     };
     let mut take = |part| incoming.take(at(0), at(0), peer(2), piece(part), MESSAGE_MAX);
-    assert_eq!(take(1), Took::Noted);
-    assert!(matches!(take(0), Took::Whole { bytes, .. } if bytes == sent));
-    assert_eq!([take(0), take(1)], [Took::Noted, Took::Noted]);
-    assert_eq!(incoming.came(peer(2), parts[0].content), Some(Vec::new()));
+    assert_eq!(take(1), PartOutcome::Stored);
+    assert!(matches!(take(0), PartOutcome::Complete { bytes, .. } if bytes == sent));
+    assert_eq!(
+        [take(0), take(1)],
+        [PartOutcome::Stored, PartOutcome::Stored]
+    );
+    assert_eq!(
+        incoming.arrived_parts(peer(2), parts[0].content),
+        Some(Vec::new())
+    );
 }
 
 #[test]
-fn parts_that_cannot_be_are_refused_and_take_no_memory() {
-    let mut incoming = Incoming::default();
+fn invalid_parts_are_refused_and_take_no_memory() {
+    let mut incoming = PartReceiver::default();
     let mut take = |part, parts, bytes: &[u8]| {
-        let piece = Piece {
-            content: 7,
-            part,
-            parts,
-            bytes,
-        };
+        let piece = received(7, part, parts, bytes);
         incoming.take(at(0), at(0), peer(2), piece, MESSAGE_MAX)
     };
     let too_many = i32::try_from(PARTS_MAX).unwrap() + 1;
@@ -193,29 +199,28 @@ fn parts_that_cannot_be_are_refused_and_take_no_memory() {
         (0, i32::MAX),
         (i32::MIN, -1),
     ] {
-        assert_eq!(take(part, parts, b"x"), Took::Refused, "{part} of {parts}");
+        assert_eq!(
+            take(part, parts, b"x"),
+            PartOutcome::Refused,
+            "{part} of {parts}"
+        );
     }
-    assert_eq!(take(0, 2, b""), Took::Refused);
-    // Longer than allowed: the message goes.
+    assert_eq!(take(0, 2, b""), PartOutcome::Refused);
+    // A message that grows beyond the limit is dropped.
     let bytes = [0; PART];
-    let refused = (0..40).position(|part| take(part, 40, &bytes) == Took::Refused);
+    let refused = (0..40).position(|part| take(part, 40, &bytes) == PartOutcome::Refused);
     assert!(refused.is_some_and(|part| part * PART <= MESSAGE_MAX + PART + 40 * 64));
     assert_eq!(incoming.bytes(), 0);
 }
 
-/// An attacker with many addresses fills no more than its share, and whoever goes on is heard all the same.
+/// An attacker with many addresses fills only its share, and other peers still complete their messages.
 #[test]
-fn what_comes_is_bounded_over_all_peers() {
-    let mut incoming = Incoming::default();
+fn memory_of_received_parts_is_bounded_over_all_peers() {
+    let mut incoming = PartReceiver::default();
     let bytes = [0; PART];
-    let attack = |incoming: &mut Incoming, now, round: i32| {
+    let attack = |incoming: &mut PartReceiver, now, round: i32| {
         for port in 1..2_000 {
-            let piece = Piece {
-                content: 7,
-                part: round,
-                parts: 32,
-                bytes: &bytes,
-            };
+            let piece = received(7, round, 32, &bytes);
             incoming.take(now, now, peer(port), piece, MESSAGE_MAX);
             assert!(incoming.bytes() <= TOTAL_MAX + MESSAGE_MAX);
         }
@@ -224,32 +229,22 @@ fn what_comes_is_bounded_over_all_peers() {
         attack(&mut incoming, at(0), round);
     }
     assert!(incoming.bytes() > TOTAL_MAX / 2);
-    // Whoever begins then is not heard until the others have had their time, though they go on.
+    // A new peer waits until the others have had their time, although they continue.
     let mut is_heard = |now| {
-        let halves = [0, 1].map(|part| Piece {
-            content: 8,
-            part,
-            parts: 2,
-            bytes: &[1; PART],
-        });
+        let halves = [0, 1].map(|part| received(8, part, 2, &[1; PART]));
         let mut takes = |piece| incoming.take(now, now, peer(5_001), piece, MESSAGE_MAX);
         let is_whole = halves
             .map(&mut takes)
             .into_iter()
-            .any(|took| took != Took::Noted);
+            .any(|took| took != PartOutcome::Stored);
         attack(&mut incoming, now, 26);
         is_whole
     };
     let often = Duration::from_millis(500);
     let turns = (1..20).find(|&turns| is_heard(at(0) + turns * often));
-    assert_eq!(turns, Some(8), "{TURN_MAX:?}");
-    // And after a silence nothing is left of the attack.
-    let piece = Piece {
-        content: 9,
-        part: 0,
-        parts: 2,
-        bytes: b"x",
-    };
+    assert_eq!(turns, Some(8), "{ACTIVITY_MAX:?}");
+    // After a silence the attack has left no memory in use.
+    let piece = received(9, 0, 2, b"x");
     incoming.take(
         at(0) + Duration::from_secs(20),
         at(0),
@@ -260,10 +255,10 @@ fn what_comes_is_bounded_over_all_peers() {
     assert!(incoming.bytes() < 1_000);
 }
 
-/// Each is longer than what may be under way, as a list may be at a server with little memory, or all lists together.
+/// Each message is longer than the limit, as a list is at a server with little memory.
 #[test]
-fn messages_that_come_at_the_same_time_do_not_drive_each_other_out() {
-    let mut incoming = Incoming::limited(4 * PART);
+fn simultaneous_messages_do_not_evict_each_other() {
+    let mut incoming = PartReceiver::with_limit(4 * PART);
     let all: Vec<i32> = (0..10).collect();
     let mut missing = vec![all; 5];
     let (mut now, mut content) = (at(0), 1);
@@ -273,17 +268,13 @@ fn messages_that_come_at_the_same_time_do_not_drive_each_other_out() {
                 if !missing.contains(&part) {
                     continue;
                 }
-                let piece = Piece {
-                    // The first always has another message, and sends it before the others.
-                    content: if port == 1 { content } else { 1 },
-                    part,
-                    parts: 10,
-                    bytes: &[0; PART],
-                };
+                // The first peer always has another message, and sends it before the others.
+                let number = if port == 1 { content } else { 1 };
+                let piece = received(number, part, 10, &[0; PART]);
                 let took = incoming.take(now, now, peer(port), piece, MESSAGE_MAX);
-                if matches!(took, Took::Whole { .. }) && port == 1 {
+                if matches!(took, PartOutcome::Complete { .. }) && port == 1 {
                     content += 1;
-                } else if matches!(took, Took::Whole { .. }) {
+                } else if matches!(took, PartOutcome::Complete { .. }) {
                     missing.clear();
                 }
             }
@@ -295,8 +286,8 @@ fn messages_that_come_at_the_same_time_do_not_drive_each_other_out() {
 }
 
 #[test]
-fn what_leaves_is_bounded_over_all_peers() {
-    let mut outgoing = Outgoing::default();
+fn memory_of_sent_messages_is_bounded_over_all_peers() {
+    let mut outgoing = PartSender::default();
     for fill in 0..3 {
         let message = message(MESSAGE_MAX, fill);
         for port in 1..700 {

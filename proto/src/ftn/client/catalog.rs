@@ -1,4 +1,4 @@
-//! Answers to CONFIG: what the session holds of a server's tokens, in parts (`docs/ftn.md`, sections 2 and 5).
+//! Answers to CONFIG: the session's tokens at one server, in parts (`docs/ftn.md`, sections 2 and 5).
 
 use std::collections::BTreeMap;
 
@@ -6,43 +6,42 @@ use ring_codec::ftn::{Datagram, Header, Message, Token as Entry};
 
 use super::outbox::{Content, Context};
 use super::tokens::Tokens;
-use crate::ftn::catalog::{Holding, Marker};
+use crate::ftn::catalog::{HoldKind, Marker};
 use crate::ftn::{Configuration, PART, WINDOW};
 
-/// What head, count and the longest first marker take at most.
-const HEAD: usize = 96;
-/// What the lengths of name and data, or a marker of the kind, take at most.
-const LENGTHS: usize = 8;
+/// Longest header, count and first marker, in bytes.
+const HEAD_BYTES: usize = 96;
+/// Longest length fields of an entry, or longest marker of a kind, in bytes.
+const LENGTH_BYTES: usize = 8;
 
-/// The answers to the servers that have asked for one in the present configuration. Each is made once.
+/// Answers to the servers that have asked in the present configuration. Each is made once.
 #[derive(Debug, Clone, Hash, Default)]
-pub(super) struct Answers {
-    by_server: BTreeMap<usize, Answer>,
+pub(super) struct CatalogAnswers {
+    by_server: BTreeMap<usize, CatalogAnswer>,
 }
 
 #[derive(Debug, Clone, Hash)]
-struct Answer {
-    /// The datagrams.
+struct CatalogAnswer {
+    /// Datagrams, one per part.
     parts: Vec<Box<[u8]>>,
-    /// The part that the next CONFIG brings first.
+    /// Part with which the next CONFIG continues.
     next: usize,
 }
 
-/// A token as a part lists it.
-type Listed<'a> = (Holding, &'a [u8], &'a [u8]);
+/// A token as a part lists it: kind, name and data.
+type CatalogEntry<'a> = (HoldKind, &'a [u8], &'a [u8]);
 
-impl Answers {
-    /// The configuration has changed.
+impl CatalogAnswers {
     pub(super) fn clear(&mut self) {
         self.by_server.clear();
     }
 
-    pub(super) fn has(&self, server: usize) -> bool {
+    pub(super) fn has_answer(&self, server: usize) -> bool {
         self.by_server.contains_key(&server)
     }
 
-    /// Makes the answer to a server: data as granted or last confirmed.
-    pub(super) fn make(
+    /// Makes the answer to a server, with data as granted or last confirmed.
+    pub(super) fn make_answer(
         &mut self,
         context: &Context<'_>,
         session: i32,
@@ -52,20 +51,20 @@ impl Answers {
     ) {
         let servers = &context.options.servers;
         let is_its = |name: &[u8]| servers.responsible(name, configuration) == Some(server);
-        let known = tokens.known.iter();
-        let mut listed: Vec<Listed<'_>> = known
+        let known = tokens.by_name.iter();
+        let mut listed: Vec<CatalogEntry<'_>> = known
             .filter_map(|(name, token)| {
-                let (kind, hold) = token.listed()?;
+                let (kind, hold) = token.catalog_entry()?;
                 Some((kind, &**name, &*hold.data))
             })
             .filter(|(_, name, _)| is_its(name))
             .collect();
-        // Those of one kind need one marker.
+        // Sorted by kind, because one marker then serves all tokens of its kind.
         listed.sort_unstable();
         let parts = split(&listed);
         let header = Header {
             from: session,
-            // The list has at most 32 servers.
+            // Cannot fail: the list has at most 32 servers.
             to: i32::try_from(server).unwrap_or(i32::MAX),
             ssig: servers.signature(),
         };
@@ -80,12 +79,13 @@ impl Answers {
             encode(header, marker, listed)
         });
         let parts = parts.collect();
-        self.by_server.insert(server, Answer { parts, next: 0 });
+        self.by_server
+            .insert(server, CatalogAnswer { parts, next: 0 });
     }
 
-    /// Sends the next WINDOW parts of the answer to a server, round and round.
-    pub(super) fn send(&mut self, context: &mut Context<'_>, server: usize) {
-        let Some(Answer { parts, next }) = self.by_server.get_mut(&server) else {
+    /// Sends the next WINDOW parts of the answer to a server. After the last part it begins again with the first.
+    pub(super) fn send_parts(&mut self, context: &mut Context<'_>, server: usize) {
+        let Some(CatalogAnswer { parts, next }) = self.by_server.get_mut(&server) else {
             return;
         };
         for _ in 0..parts.len().min(WINDOW) {
@@ -94,23 +94,27 @@ impl Answers {
         }
     }
 
-    /// A part, as a datagram.
+    /// Returns a part as a datagram.
     pub(super) fn part(&self, server: usize, part: usize) -> Option<&[u8]> {
         let answer = self.by_server.get(&server)?;
         answer.parts.get(part).map(|part| &**part)
     }
 }
 
-/// Distributes tokens to parts of at most PART bytes, or one token; there is at least one part.
-fn split<'a, 'b>(mut listed: &'b [Listed<'a>]) -> Vec<&'b [Listed<'a>]> {
+/// Splits tokens into parts of at most PART bytes or one token. Returns at least one part.
+fn split<'a, 'b>(mut listed: &'b [CatalogEntry<'a>]) -> Vec<&'b [CatalogEntry<'a>]> {
     let mut parts = Vec::new();
     loop {
-        let mut room = PART - HEAD;
+        let mut room = PART - HEAD_BYTES;
         let mut kind = None;
         let fitting = listed.iter().take_while(|(holding, name, data)| {
-            let marker = if kind == Some(*holding) { 0 } else { LENGTHS };
+            let marker = if kind == Some(*holding) {
+                0
+            } else {
+                LENGTH_BYTES
+            };
             kind = Some(*holding);
-            let need = LENGTHS + name.len() + data.len() + marker;
+            let need = LENGTH_BYTES + name.len() + data.len() + marker;
             let fits = need <= room;
             room = room.saturating_sub(need);
             fits
@@ -125,7 +129,7 @@ fn split<'a, 'b>(mut listed: &'b [Listed<'a>]) -> Vec<&'b [Listed<'a>]> {
     }
 }
 
-fn encode(header: Header, marker: Marker, listed: &[Listed<'_>]) -> Box<[u8]> {
+fn encode(header: Header, marker: Marker, listed: &[CatalogEntry<'_>]) -> Box<[u8]> {
     let marker = marker.to_string();
     let mut entries = vec![Entry {
         name: b"",
@@ -147,8 +151,8 @@ fn encode(header: Header, marker: Marker, listed: &[Listed<'_>]) -> Box<[u8]> {
     };
     let datagram = Datagram::new(header, message);
     let mut bytes = vec![0; datagram.encoded_len()].into_boxed_slice();
-    // The buffer has the very length, and names and data were bounded when they came in.
+    // Cannot fail: the buffer has the exact length, and names and data were checked when they arrived.
     let written = datagram.encode(&mut bytes);
-    debug_assert!(written.is_ok(), "a CATALOG that is not legal");
+    debug_assert!(written.is_ok(), "encoding a CATALOG fails");
     bytes
 }

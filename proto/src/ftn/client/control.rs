@@ -1,4 +1,4 @@
-//! The program's commands, checked and handed to the rules.
+//! Checks the program's commands and passes them to the rules.
 
 use super::holding::Want;
 use super::outbox::Context;
@@ -8,11 +8,11 @@ use super::{Client, Command, Event, Refusal};
 use crate::ftn::{MAX_DATA, MAX_NAME};
 
 impl Client {
-    pub(super) fn carry_out(&mut self, command: Command) {
+    pub(super) fn apply_command(&mut self, command: Command) {
         match command {
             Command::Logout => self.log_out(),
             Command::Addresses(addresses) => {
-                self.options.servers.readdress(&addresses);
+                self.options.servers.update_addresses(&addresses);
             }
             Command::List { server, after } => self.list(server, &after),
             Command::Request {
@@ -21,36 +21,36 @@ impl Client {
                 fence,
             } => {
                 let want = Want { access, fence };
-                self.about(name, None, |session, context, name, _| {
+                self.apply_to_token(name, None, |session, context, name, _| {
                     session.tokens.request(context, name, want)
                 });
             }
             Command::Update { name, data } => {
-                self.about(name, Some(data), |session, context, name, data| {
+                self.apply_to_token(name, Some(data), |session, context, name, data| {
                     let data = data.unwrap_or_default();
                     session.tokens.update(context, name, data)
                 });
             }
             Command::Release { name } => {
-                self.about(name, None, |session, context, name, data| {
+                self.apply_to_token(name, None, |session, context, name, data| {
                     session.tokens.release(context, name, data)
                 });
             }
             Command::UpdateAndRelease { name, data } => {
-                self.about(name, Some(data), |session, context, name, data| {
+                self.apply_to_token(name, Some(data), |session, context, name, data| {
                     session.tokens.release(context, name, data)
                 });
             }
             Command::Cancel { name } => {
-                self.about(name, None, |session, context, name, _| {
+                self.apply_to_token(name, None, |session, context, name, _| {
                     session.tokens.cancel(context, name)
                 });
             }
         }
     }
 
-    /// A command about a token, whose name, data and time are checked before the rule sees it.
-    fn about(
+    /// Checks a command's name, data and time, and applies `rule` to the session.
+    fn apply_to_token(
         &mut self,
         name: Box<[u8]>,
         data: Option<Box<[u8]>>,
@@ -65,6 +65,7 @@ impl Client {
         let is_name = (1..=MAX_NAME).contains(&name.len());
         let fits = data.as_ref().is_none_or(|data| data.len() <= MAX_DATA);
         let outcome = match phase {
+            // On the wire the empty name marks renewals and listings, so no token can have it.
             _ if !is_name => Err(Refusal::Name),
             _ if !fits => Err(Refusal::Data),
             Phase::Session(session) if session.is_live() => {
@@ -73,7 +74,7 @@ impl Client {
             _ => Err(Refusal::NotLive),
         };
         if let Err(refusal) = outcome {
-            context.tell(Event::Refused { name, refusal });
+            context.report(Event::Refused { name, refusal });
         }
     }
 
@@ -85,7 +86,7 @@ impl Client {
                 let tokens = &mut session.tokens;
                 tokens.list(&mut context, configuration, server, after);
             }
-            _ => context.tell(Event::ListingFailed { server }),
+            _ => context.report(Event::ListingFailed { server }),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a client tells the program above it.
+//! Events that a client reports to its program.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,167 +8,167 @@ use ring_codec::ftn::{Access, Kind};
 use super::Reason;
 use crate::ftn::Configuration;
 
-/// What a client tells the program above it, in the order in which it happened.
+/// An event that a client reports to its program, in the order in which they happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The client needs a socket of another port; [`handle_link`](crate::Machine::handle_link) says which.
+    /// The client needs a socket with another port; [`handle_link`](crate::Machine::handle_link) reports the port.
     NewSocket,
-    /// Two seconds of LOGIN have brought no session. It goes on trying.
+    /// LOGIN has brought no session for two seconds. The client continues to try.
     LoginFailed {
-        /// What is in the way.
+        /// Cause of the failure.
         trouble: Trouble,
     },
-    /// The leader has given an id; it is not known yet whether the session will last.
+    /// The leader has given an id. No renewal of the session is confirmed yet.
     Proving {
-        /// The session's id.
+        /// Id of the session.
         session: i32,
-        /// The leader's index.
+        /// Index of the leader.
         leader: usize,
     },
-    /// The first renewal was confirmed: tokens can be requested, until [`Client::lease`](super::Client::lease).
+    /// The first renewal was confirmed. Tokens can be requested until [`Client::lease`](super::Client::lease).
     Live {
-        /// The session's id.
+        /// Id of the session.
         session: i32,
     },
-    /// The session is over, and so is everything that it held or awaited. The client logs in anew.
+    /// The session has ended, with all its tokens and requests. The client logs in again.
     Lost {
-        /// The session's id, which is never used again.
+        /// Id of the session, which is never used again.
         session: i32,
-        /// Why.
+        /// Cause of the loss.
         loss: Loss,
     },
-    /// The session was ended by [`Logout`](super::Command::Logout). Nothing comes after this.
+    /// [`Logout`](super::Command::Logout) has ended the session. This is the last event.
     LoggedOut {
-        /// Whether the leader has said so; if not, it finds out a CT after the client's last message.
+        /// Whether the leader has confirmed it. If not, the leader ends the session CT after the client's last message.
         confirmed: bool,
     },
-    /// Leader or states of servers have changed.
+    /// The leader or the states of servers have changed.
     Adopted {
         /// The new configuration.
         configuration: Configuration,
     },
-    /// A token is held now, or held with another access.
+    /// A token is held, or held with another access than before.
     Granted {
-        /// The token's name.
+        /// Name of the token.
         name: Box<[u8]>,
-        /// How it is held.
+        /// The access, exclusive or shared.
         access: Access,
-        /// The fencing number, if one was asked for: larger than that of any earlier grant of the token.
+        /// Fencing number, if one was requested: larger than that of any earlier grant of the token.
         fence: Option<u128>,
-        /// The token's data.
+        /// Data of the token.
         data: Box<[u8]>,
     },
-    /// Somebody else waits for a token that is held. Told once a grant.
+    /// Another client waits for a token that this client holds. Reported once per grant.
     Revoked {
-        /// The token's name.
+        /// Name of the token.
         name: Box<[u8]>,
     },
-    /// A shared token was given back while an upgrade was awaited, since somebody else waits as well: it is no longer
-    /// held, and requested anew.
+    /// The client gave a shared token back while it awaited an upgrade, because another client waits as well. It
+    /// no longer holds the token, and requests it again.
     UpgradeRevoked {
-        /// The token's name.
+        /// Name of the token.
         name: Box<[u8]>,
     },
     /// An update was confirmed.
     Updated {
-        /// The token's name.
+        /// Name of the token.
         name: Box<[u8]>,
     },
-    /// A token was given back, and that was confirmed.
+    /// A token was given back, and its server has confirmed that.
     Returned {
-        /// The token's name.
+        /// Name of the token.
         name: Box<[u8]>,
     },
-    /// A request was given up, and that was confirmed.
+    /// A request was given up, and its server has confirmed that.
     Cancelled {
-        /// The token's name.
+        /// Name of the token.
         name: Box<[u8]>,
     },
-    /// A server takes the client for the holder of a token that it does not hold; it gives that back.
+    /// A server takes the client for the holder of a token that it does not hold. The client gives the token back.
     Declined {
-        /// The token's name.
+        /// Name of the token.
         name: Box<[u8]>,
     },
-    /// A page of a server's tokens.
+    /// A page of a server's tokens has arrived.
     Listed {
-        /// The server's index.
+        /// Index of the server.
         server: usize,
-        /// JSON, as the server has sent it (`docs/ftn.md`, section 6); not checked.
+        /// JSON as the server has sent it (`docs/ftn.md`, section 6), not checked.
         page: Box<[u8]>,
     },
-    /// A page that was asked for does not come: the server is DOWN, or there is none.
+    /// A requested page will not arrive, because the server is DOWN or does not exist.
     ListingFailed {
-        /// The server's index.
+        /// Index of the server.
         server: usize,
     },
-    /// A command was not carried out, and has changed nothing.
+    /// A command was refused, and has changed nothing.
     Refused {
-        /// The token's name.
+        /// Name of the token.
         name: Box<[u8]>,
-        /// Why.
+        /// Cause of the refusal.
         refusal: Refusal,
     },
-    /// A server announces a client timeout below [`MIN_CLIENT_TIMEOUT`](crate::ftn::MIN_CLIENT_TIMEOUT): this client does not use
-    /// that server until it announces a longer one.
+    /// A server announces a client timeout below [`MIN_CLIENT_TIMEOUT`](crate::ftn::MIN_CLIENT_TIMEOUT). The client
+    /// does not use that server until it announces a longer one.
     ShortTimeout {
-        /// The server's index.
+        /// Index of the server.
         server: usize,
-        /// The timeout that it announces.
+        /// The announced timeout.
         timeout: Duration,
     },
-    /// Somebody has another list of servers; told once for each of up to 1,024 senders.
+    /// A sender has another list of servers. Reported once for each of up to 1,024 senders.
     OtherList {
-        /// The sender.
+        /// Address of the sender.
         from: SocketAddr,
-        /// The signature of its list.
+        /// Signature of the sender's list.
         ssig: i32,
     },
     /// A datagram was dropped.
     Dropped {
-        /// Where it came from.
+        /// Address of the sender.
         from: SocketAddr,
-        /// Its type, if it decodes.
+        /// Type of the message, if it decodes.
         kind: Option<Kind>,
-        /// Why.
+        /// Reason of the drop.
         reason: Reason,
     },
-    /// The socket did not take a datagram. It is repeated as if it had been lost on the way.
+    /// The socket did not take a datagram. The client repeats it as if it had been lost on the way.
     SendFailed,
 }
 
-/// Why there is no session yet.
+/// Cause of a failed login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
     /// No server answers.
     NoAnswer,
-    /// Somebody answers with another list of servers, and nobody with this one.
+    /// Senders answer with another list of servers, and no server answers with this one.
     OtherList,
-    /// Servers answer, but not the one that they take for their leader.
+    /// Servers answer, but the leader that they name does not.
     NoLeader,
 }
 
-/// Why a session is over.
+/// Cause of a lost session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// No renewal that was sent in the last ¾ CT is confirmed.
+    /// No renewal of the last ¾ CT was confirmed.
     LeaseOver,
-    /// No renewal was ever confirmed, for CT.
+    /// No renewal was confirmed within CT.
     NotProven,
-    /// The program has changed the socket by itself.
+    /// The program has changed the socket without a request.
     SocketChanged,
 }
 
-/// Why a command was not carried out.
+/// Cause of a refused command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The session is not live.
     NotLive,
-    /// The name has no byte, or more than 1,024.
+    /// The name is empty or has more than 1,024 bytes.
     Name,
     /// The data have more than 32 KiB.
     Data,
-    /// The token is held this way already, or its request is under way.
+    /// The token is already held with this access, or its request is outstanding.
     AlreadyDone,
-    /// The token is not held, or on its way back.
+    /// The token is not held, or is being returned.
     NotHeld,
 }

@@ -1,20 +1,20 @@
-//! What a session knows of one token: awaited, held or on its way back.
+//! The state of one token in a session: awaited, held or being returned.
 
 use ring_codec::ftn::{Access, Flags};
 
 use crate::ftn::catalog;
 
-/// A token of the session. One that is none of these is not in its table.
+/// State of a token in the session's table.
 #[derive(Debug, Clone, Hash)]
-pub(super) enum Token {
-    /// It is not held; a REQUEST is outstanding.
+pub(super) enum TokenState {
+    /// The token is not held, and a REQUEST is outstanding.
     Awaited(Request),
-    Held(Held),
+    Held(HeldToken),
     /// A RETURN with DEASSIGN is outstanding.
-    Leaving(Leaving),
+    Returning(ReturningToken),
 }
 
-/// How a program wants a token.
+/// Options of a program's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Want {
     pub(super) access: Access,
@@ -28,87 +28,90 @@ pub(super) struct Request {
     pub(super) want: Want,
 }
 
-/// A grant.
+/// A grant of a token that is held.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Hold {
     pub(super) access: Access,
     pub(super) fence: Option<u128>,
-    /// As granted, or last confirmed.
+    /// Data as granted, or as last updated and confirmed.
     pub(super) data: Box<[u8]>,
     /// Whether an update was confirmed since the grant.
-    pub(super) updated: bool,
+    pub(super) is_updated: bool,
 }
 
-/// A token that is held.
+/// A token that is held, with its outstanding messages.
 #[derive(Debug, Clone, Hash)]
-pub(super) struct Held {
+pub(super) struct HeldToken {
     pub(super) hold: Hold,
-    /// Whether the program was told that somebody else waits.
-    pub(super) revoked: bool,
+    /// Whether the program was told that another client waits.
+    pub(super) is_revoked: bool,
     /// An outstanding REQUEST for the other access.
     pub(super) request: Option<Request>,
-    /// A RETURN with UPDATE alone. Beside a REQUEST it has the larger number: at or
-    /// below the grant it would be confirmed without being done.
+    /// A RETURN that only updates. With a REQUEST outstanding it has the larger msgnum, because the server would
+    /// confirm it without effect at or below the grant's msgnum.
     pub(super) update: Option<Update>,
 }
 
-/// A RETURN with UPDATE, and what waits behind it.
+/// A RETURN with UPDATE, and the commands that wait for its confirmation.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Update {
-    /// `None`: it is not outstanding yet, since a REQUEST is that is no upgrade.
+    /// `None`: it waits for the GRANT of a REQUEST that is no upgrade.
     pub(super) number: Option<i64>,
     pub(super) data: Box<[u8]>,
-    /// A later update.
+    /// Data of a later update.
     pub(super) then_data: Option<Box<[u8]>>,
-    /// The token is then given back.
-    pub(super) then_leave: bool,
-    /// The token is then requested with this access.
+    /// Whether the token is then given back.
+    pub(super) then_return: bool,
+    /// A request that the client then makes.
     pub(super) then_request: Option<Want>,
 }
 
 /// An outstanding RETURN with DEASSIGN.
 #[derive(Debug, Clone, Hash)]
-pub(super) struct Leaving {
+pub(super) struct ReturningToken {
     pub(super) number: i64,
-    /// How it was held; `None`: it was not.
+    /// The hold that ends, or `None` if the token was not held.
     pub(super) held: Option<Hold>,
-    /// The data that it is given back with, if they are to change.
+    /// Data of an update in the same RETURN.
     pub(super) update: Option<Box<[u8]>>,
-    /// Whether the program has asked for it.
-    pub(super) asked: bool,
-    /// The token is requested like this when it is confirmed.
+    /// Whether the program has asked for the return.
+    pub(super) is_requested: bool,
+    /// A request that the client makes after the confirmation.
     pub(super) then_request: Option<Want>,
 }
 
-impl Held {
+impl HeldToken {
     pub(super) const fn new(hold: Hold) -> Self {
         Self {
             hold,
-            revoked: false,
+            is_revoked: false,
             request: None,
             update: None,
         }
     }
 
-    /// Asks for the other access. Who asks for a downgrade shares from now on: the server lets others join as soon as
-    /// it has the REQUEST, long before its GRANT comes, and an heir must not hear of an exclusive hold then.
-    pub(super) const fn ask(&mut self, request: Request) {
+    /// Adds a request for the other access. A downgrade makes the token shared at once. The server lets others join as
+    /// soon as it has the REQUEST, long before its GRANT arrives. So a new responsible server must not learn of an
+    /// exclusive hold.
+    pub(super) const fn add_request(&mut self, request: Request) {
         if matches!(request.want.access, Access::Shared) {
             self.hold.access = Access::Shared;
-            self.hold.updated = false;
+            self.hold.is_updated = false;
         }
         self.request = Some(request);
     }
 
-    /// Whether it is asked for exclusively.
-    pub(super) fn awaits_upgrade(&self) -> bool {
+    /// Whether the other access is requested and is exclusive.
+    pub(super) fn is_awaiting_upgrade(&self) -> bool {
         let access = self.request.map(|request| request.want.access);
         access == Some(Access::Exclusive)
     }
 
-    /// Whether it is to be given back as soon as an update is confirmed.
-    pub(super) fn is_to_leave(&self) -> bool {
-        self.update.as_ref().is_some_and(|update| update.then_leave)
+    /// Whether the token is given back as soon as an update is confirmed.
+    pub(super) fn is_to_return(&self) -> bool {
+        self.update
+            .as_ref()
+            .is_some_and(|update| update.then_return)
     }
 }
 
@@ -118,13 +121,13 @@ impl Update {
             number,
             data,
             then_data: None,
-            then_leave: false,
+            then_return: false,
             then_request: None,
         }
     }
 }
 
-impl Leaving {
+impl ReturningToken {
     pub(super) const fn flags(&self) -> Flags {
         match self.update {
             Some(_) => Flags::Both,
@@ -133,8 +136,8 @@ impl Leaving {
     }
 }
 
-impl Token {
-    /// The numbers of its outstanding messages.
+impl TokenState {
+    /// Returns the numbers of the outstanding messages.
     pub(super) fn numbers(&self) -> [Option<i64>; 2] {
         match self {
             Self::Awaited(request) => [Some(request.number), None],
@@ -142,11 +145,11 @@ impl Token {
                 held.request.map(|request| request.number),
                 held.update.as_ref().and_then(|update| update.number),
             ],
-            Self::Leaving(leaving) => [Some(leaving.number), None],
+            Self::Returning(returning) => [Some(returning.number), None],
         }
     }
 
-    /// Gives an outstanding message another number.
+    /// Replaces the number of an outstanding message.
     pub(super) fn renumber(&mut self, old: i64, new: i64) {
         let (first, second) = match self {
             Self::Awaited(request) => (Some(&mut request.number), None),
@@ -156,7 +159,7 @@ impl Token {
                     .as_mut()
                     .and_then(|update| update.number.as_mut()),
             ),
-            Self::Leaving(leaving) => (Some(&mut leaving.number), None),
+            Self::Returning(returning) => (Some(&mut returning.number), None),
         };
         let mut numbers = [first, second].into_iter().flatten();
         if let Some(number) = numbers.find(|number| **number == old) {
@@ -164,22 +167,26 @@ impl Token {
         }
     }
 
-    /// How a CATALOG lists it; `None`: not at all.
-    pub(super) fn listed(&self) -> Option<(catalog::Holding, &Hold)> {
+    /// Returns the token's entry in a CATALOG, or `None` if it is not listed.
+    pub(super) fn catalog_entry(&self) -> Option<(catalog::HoldKind, &Hold)> {
         match self {
             Self::Awaited(_) => None,
-            Self::Held(Held { hold, .. }) => Some((kind(hold, false), hold)),
-            Self::Leaving(leaving) => leaving.held.as_ref().map(|hold| (kind(hold, true), hold)),
+            Self::Held(HeldToken { hold, .. }) => Some((hold_kind(hold, false), hold)),
+            // The server may not have applied the RETURN yet.
+            Self::Returning(returning) => returning
+                .held
+                .as_ref()
+                .map(|hold| (hold_kind(hold, true), hold)),
         }
     }
 }
 
-const fn kind(hold: &Hold, is_leaving: bool) -> catalog::Holding {
-    match (hold.access, is_leaving) {
-        (Access::Exclusive, false) => catalog::Holding::Exclusive,
-        (Access::Exclusive, true) => catalog::Holding::ReturningExclusive,
-        (Access::Shared, true) => catalog::Holding::ReturningShared,
-        (Access::Shared, false) if hold.updated => catalog::Holding::Updated,
-        (Access::Shared, false) => catalog::Holding::Shared,
+const fn hold_kind(hold: &Hold, is_returning: bool) -> catalog::HoldKind {
+    match (hold.access, is_returning) {
+        (Access::Exclusive, false) => catalog::HoldKind::Exclusive,
+        (Access::Exclusive, true) => catalog::HoldKind::ReturningExclusive,
+        (Access::Shared, true) => catalog::HoldKind::ReturningShared,
+        (Access::Shared, false) if hold.is_updated => catalog::HoldKind::Updated,
+        (Access::Shared, false) => catalog::HoldKind::Shared,
     }
 }

@@ -1,4 +1,4 @@
-//! Datagrams: which are dropped, and which rule the others go to (`docs/ftn.md`, section 3).
+//! Checks datagrams and passes them to their rules (`docs/ftn.md`, section 3).
 
 use std::net::SocketAddr;
 
@@ -8,11 +8,11 @@ use ring_codec::ftn::{Datagram, Kind, Message, ServerState};
 use super::logout::Progress;
 use super::phase::Phase;
 use super::{Client, Event, Reason};
-use crate::ftn::carrier::Piece;
+use crate::ftn::carrier::ReceivedPart;
 use crate::ftn::{Configuration, MAX_DATA, MAX_NAME, Servers};
 
-/// What a GRANT's data may have besides the token's: a fencing number and a space.
-const FENCE: usize = 28;
+/// Longest fencing number in a GRANT's data, with the space after it, in bytes.
+const FENCE_BYTES_MAX: usize = 28;
 
 impl Client {
     pub(super) fn receive(&mut self, from: SocketAddr, bytes: &[u8]) {
@@ -22,7 +22,7 @@ impl Client {
             Err(_) => (None, Err(Reason::Malformed)),
         };
         if let Err(reason) = outcome {
-            self.tell(Event::Dropped { from, kind, reason });
+            self.report(Event::Dropped { from, kind, reason });
         }
     }
 
@@ -33,22 +33,23 @@ impl Client {
     ) -> Result<(), Reason> {
         let (header, message) = (datagram.header(), datagram.message());
         if header.ssig != self.options.servers.signature() {
-            self.note_other_list(from, header.ssig);
+            self.report_other_list(from, header.ssig);
             return Err(Reason::Ssig);
         }
         if !is_for_clients(message.kind()) {
             return Err(Reason::NotForClients);
         }
-        if self.options.servers.address_of(header.from) != Some(from) {
+        if self.options.servers.sender_address(header.from) != Some(from) {
             return Err(Reason::NotAServer);
         }
         if is_too_long(&message) {
             return Err(Reason::TooLong);
         }
-        // It is the index of a listed address.
+        // Cannot fail: it is the index of a listed address.
         let server = usize::try_from(header.from).map_err(|_| Reason::NotAServer)?;
+        // Before the check below, because a longer timeout makes the server usable again.
         if let (Message::Config { .. }, Some(terms)) = (message, datagram.terms()) {
-            self.heed_timeout(server, terms.client_timeout);
+            self.on_announced_timeout(server, terms.client_timeout);
         }
         if self.is_unusable(server) {
             return Err(Reason::ShortTimeout);
@@ -65,7 +66,7 @@ impl Client {
                 parts,
                 bytes,
             } => {
-                let piece = Piece {
+                let piece = ReceivedPart {
                     content,
                     part,
                     parts,
@@ -87,11 +88,11 @@ impl Client {
         to: i32,
         configuration: Configuration,
     ) -> Result<(), Reason> {
-        let is_former = self.former.contains(&to);
+        let is_former = self.former_sessions.contains(&to);
         let known = self.configuration().map(Configuration::number);
         if known.is_some_and(|known| configuration.number() > known) {
-            // What was to go to a server that may not be responsible any longer would delay what goes to it now.
-            self.forget_parts_that_leave();
+            // Old parts to a server that may no longer be responsible would delay new messages to it.
+            self.drop_outgoing_parts();
         }
         let (phase, mut context) = self.split();
         match phase {
@@ -100,7 +101,7 @@ impl Client {
             Phase::Login(_) if is_former => Err(Reason::FormerSession),
             Phase::Login(login) => {
                 let session = (to > 0).then_some(to);
-                let is_news = login.answer(server, configuration, session);
+                let is_news = login.record_answer(server, configuration, session);
                 is_news.then_some(()).ok_or(Reason::Late)
             }
             Phase::Session(session) => session.on_config(&mut context, server, to, configuration),
@@ -108,6 +109,7 @@ impl Client {
                 if configuration.number() < logout.configuration().number() {
                     return Err(Reason::Late);
                 }
+                // A CONFIG with an id belongs to a survey, and this client holds nothing.
                 if to != 0 {
                     return Err(Reason::NoSession);
                 }
@@ -119,7 +121,7 @@ impl Client {
         }
     }
 
-    /// GRANT, REVOKE and CONFIRM, which count in a session alone.
+    /// Handles GRANT, REVOKE and CONFIRM, which count only in a session.
     fn on_token_message(
         &mut self,
         server: usize,
@@ -155,14 +157,14 @@ const fn is_for_clients(kind: Kind) -> bool {
 const fn is_too_long(message: &Message<'_>) -> bool {
     match message {
         Message::Grant { token, .. } => {
-            token.name.len() > MAX_NAME || token.data.len() > MAX_DATA + FENCE
+            token.name.len() > MAX_NAME || token.data.len() > MAX_DATA + FENCE_BYTES_MAX
         }
         Message::Revoke { name } => name.len() > MAX_NAME,
         _ => false,
     }
 }
 
-/// What a CONFIG says; `None`: it is of another number of servers, or has a negative number.
+/// Returns the configuration of a CONFIG, or `None` if its number is negative or its list has another length.
 fn configuration(
     servers: &Servers,
     leader: i64,

@@ -1,10 +1,10 @@
-//! What must hold of a client after each input. Builds with debug assertions check it then, so that simulator, fuzzer and
-//! model checker fail at the cause.
+//! Invariants of a client. Builds with debug assertions check them after each input, so that the simulator, the fuzzer
+//! and the model checker fail at the cause.
 
 use ring_codec::ftn::Access;
 
 use super::Client;
-use super::holding::Token;
+use super::holding::TokenState;
 use super::session::Session;
 use crate::invariants::{Invariant, check};
 
@@ -15,55 +15,59 @@ impl Client {
         check(self, INVARIANTS);
     }
 
-    fn session_is(&self, holds: impl FnOnce(&Session) -> bool) -> bool {
+    fn holds_for_session(&self, holds: impl FnOnce(&Session) -> bool) -> bool {
         self.phase.session().is_none_or(holds)
     }
 
-    fn each_token_is(&self, holds: impl Fn(&Token) -> bool) -> bool {
-        self.session_is(|session| session.tokens.known.values().all(holds))
+    fn holds_for_each_token(&self, holds: impl Fn(&TokenState) -> bool) -> bool {
+        self.holds_for_session(|session| session.tokens.by_name.values().all(holds))
     }
 }
 
 const INVARIANTS: &[Invariant<Client>] = &[
     ("servers only shorten the client timeout", |it| {
-        it.options.client_timeout <= it.own_timeout
+        it.options.client_timeout <= it.configured_timeout
     }),
     ("a session has an id that none of the last 64 had", |it| {
-        it.session_is(|session| !it.former.contains(&session.id))
+        it.holds_for_session(|session| !it.former_sessions.contains(&session.id))
     }),
     ("a configuration has a state of each server", |it| {
         let servers = it.options.servers.len();
-        it.session_is(|session| session.configuration.states().len() == servers)
+        it.holds_for_session(|session| session.configuration.states().len() == servers)
     }),
     ("a lease lasts no longer than servers announce", |it| {
         let latest = it.now + it.options.lease();
-        it.session_is(|session| session.renewal.lease().is_none_or(|end| end <= latest))
+        it.holds_for_session(|session| session.renewal.lease().is_none_or(|end| end <= latest))
     }),
     ("only a live session holds tokens", |it| {
         let is_live = it.phase.session().is_some_and(Session::is_live);
-        is_live || it.each_token_is(|token| !matches!(token, Token::Held(_)))
+        is_live || it.holds_for_each_token(|token| !matches!(token, TokenState::Held(_)))
     }),
     ("messages that await an answer are repeated", |it| {
-        it.session_is(|session| session.tokens.outstanding.is_sound())
+        it.holds_for_session(|session| session.tokens.outstanding.is_consistent())
     }),
     ("messages about a token await an answer", |it| {
-        it.session_is(|session| {
+        it.holds_for_session(|session| {
             let tokens = &session.tokens;
-            let mut numbers = tokens.known.values().flat_map(Token::numbers).flatten();
+            let mut numbers = tokens
+                .by_name
+                .values()
+                .flat_map(TokenState::numbers)
+                .flatten();
             numbers.all(|number| tokens.outstanding.get(number).is_some())
         })
     }),
     ("questions for a page await an answer", |it| {
-        it.session_is(|session| {
+        it.holds_for_session(|session| {
             let tokens = &session.tokens;
             let mut numbers = tokens.listings.values();
             numbers.all(|number| tokens.outstanding.get(*number).is_some())
         })
     }),
     ("only what awaits an answer is repeated", |it| {
-        it.session_is(|session| {
+        it.holds_for_session(|session| {
             let tokens = &session.tokens;
-            let numbers = tokens.known.values().flat_map(Token::numbers);
+            let numbers = tokens.by_name.values().flat_map(TokenState::numbers);
             let awaited = numbers.flatten().count() + tokens.listings.len();
             tokens.outstanding.iter().count() == awaited
         })
@@ -71,15 +75,17 @@ const INVARIANTS: &[Invariant<Client>] = &[
     (
         "an update has a larger number than the upgrade beside it",
         |it| {
-            it.each_token_is(|token| match token.numbers() {
+            it.holds_for_each_token(|token| match token.numbers() {
                 [Some(request), Some(update)] => request < update,
                 _ => true,
             })
         },
     ),
     ("a token is not asked for as it is held", |it| {
-        it.each_token_is(|token| match token {
-            Token::Held(held) if held.awaits_upgrade() => held.hold.access == Access::Shared,
+        it.holds_for_each_token(|token| match token {
+            TokenState::Held(held) if held.is_awaiting_upgrade() => {
+                held.hold.access == Access::Shared
+            }
             _ => true,
         })
     }),
@@ -95,8 +101,8 @@ mod tests {
     use super::*;
     use crate::ftn::Configuration;
     use crate::ftn::client::Net;
-    use crate::ftn::client::holding::Held;
-    use crate::ftn::client::outstanding::{Outstanding, Which};
+    use crate::ftn::client::holding::HeldToken;
+    use crate::ftn::client::outstanding_messages::{MessageKind, OutstandingMessages};
     use crate::ftn::client::phase::Phase;
     use crate::ftn::client::renewal::Renewal;
     use crate::ftn::client::tests::rig::{ME, Rig};
@@ -123,7 +129,7 @@ mod tests {
         Rig::holding("t", Access::Shared, "").client
     }
 
-    /// One that waits for an upgrade of a token that it has updated.
+    /// Returns a client that waits for an upgrade of a token that it has updated.
     fn upgrading() -> Client {
         let mut rig = Rig::holding("t", Access::Shared, "");
         rig.request("t", Access::Exclusive);
@@ -131,18 +137,18 @@ mod tests {
         rig.client
     }
 
-    fn spoil_held(it: &mut Client, spoil: impl Fn(&mut Held)) {
-        for token in session(it).tokens.known.values_mut() {
-            if let Token::Held(held) = token {
+    fn spoil_held(it: &mut Client, spoil: impl Fn(&mut HeldToken)) {
+        for token in session(it).tokens.by_name.values_mut() {
+            if let TokenState::Held(held) = token {
                 spoil(held);
             }
         }
     }
 
-    /// In the order of the invariants, a client and how it is spoilt.
+    /// For each invariant, in order: a sound client, and a function that breaks the invariant.
     const SPOILT: &[Spoilt<Client, Client>] = &[
-        (live, |it| it.own_timeout = Duration::ZERO),
-        (live, |it| it.former.push_back(ME)),
+        (live, |it| it.configured_timeout = Duration::ZERO),
+        (live, |it| it.former_sessions.push_back(ME)),
         (live, |it| {
             session(it).configuration = Configuration::new(7, [Ready]);
         }),
@@ -152,12 +158,14 @@ mod tests {
         }),
         (waiting, |it| session(it).tokens.outstanding.spoil()),
         (waiting, |it| {
-            session(it).tokens.outstanding = Outstanding::default();
+            session(it).tokens.outstanding = OutstandingMessages::default();
         }),
         (live, |it| _ = session(it).tokens.listings.insert(1, 5)),
         (live, |it| {
             let tokens = &mut session(it).tokens;
-            tokens.outstanding.begin(5, b"t"[..].into(), Which::Request);
+            tokens
+                .outstanding
+                .begin(5, b"t"[..].into(), MessageKind::Request);
         }),
         (upgrading, |it| {
             spoil_held(it, |held| {
@@ -180,7 +188,7 @@ mod tests {
     #[should_panic(expected = "a session has an id that none of the last 64 had")]
     fn an_input_that_leaves_one_broken_panics() {
         let mut rig = Rig::live();
-        rig.client.former.push_back(ME);
+        rig.client.former_sessions.push_back(ME);
         rig.link(Net::Down);
     }
 }

@@ -1,13 +1,13 @@
-//! Pages of the tokens of a server (`docs/ftn.md`, sections 2 and 6).
+//! Listings of a server's tokens, page by page (`docs/ftn.md`, sections 2 and 6).
 
 use super::outbox::Context;
-use super::outstanding::Which;
+use super::outstanding_messages::MessageKind;
 use super::tokens::Tokens;
 use super::{Event, Reason};
 use crate::ftn::Configuration;
 
 impl Tokens {
-    /// The program asks a server for the page after a name.
+    /// Asks a server for the page after a name.
     pub(super) fn list(
         &mut self,
         context: &mut Context<'_>,
@@ -16,17 +16,17 @@ impl Tokens {
         after: &[u8],
     ) {
         if configuration.is_down(server) {
-            context.tell(Event::ListingFailed { server });
+            context.report(Event::ListingFailed { server });
             return;
         }
-        let number = self.start(context, after, Which::List(server));
+        let number = self.start_message(context, after, MessageKind::List(server));
         if let Some(earlier) = self.listings.insert(server, number) {
             self.outstanding.end(earlier);
         }
     }
 
-    /// GRANT("", page).
-    pub(super) fn listed(
+    /// Handles GRANT("", page).
+    pub(super) fn on_page(
         &mut self,
         context: &mut Context<'_>,
         server: usize,
@@ -38,14 +38,14 @@ impl Tokens {
         }
         self.listings.remove(&server);
         self.outstanding.end(msgnum);
-        context.tell(Event::Listed {
+        context.report(Event::Listed {
             server,
             page: page.into(),
         });
         Ok(())
     }
 
-    /// Gives up asking servers that are DOWN now.
+    /// Gives up questions to servers that are DOWN.
     pub(super) fn drop_listings(
         &mut self,
         context: &mut Context<'_>,
@@ -56,7 +56,7 @@ impl Tokens {
             let is_down = configuration.is_down(server);
             if is_down {
                 outstanding.end(number);
-                context.tell(Event::ListingFailed { server });
+                context.report(Event::ListingFailed { server });
             }
             !is_down
         });

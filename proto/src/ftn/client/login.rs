@@ -1,4 +1,4 @@
-//! Asking for a session, and whose answer counts (`docs/ftn.md`, section 5).
+//! Asks for a session, and selects the answer that counts (`docs/ftn.md`, section 5).
 
 use std::time::Duration;
 
@@ -8,33 +8,33 @@ use crate::Backoff;
 use crate::ftn::{Configuration, RETRY, RETRY_MAX};
 use crate::time::Instant;
 
-/// How long all servers may take to answer before those that have must do.
-const ALL_ANSWER: Duration = Duration::from_millis(50);
-/// How long answers are remembered that have not led to a session.
-const REMEMBERED: Duration = Duration::from_secs(2);
+/// How long the client waits for the answers of all servers.
+const ANSWERS_WAIT: Duration = Duration::from_millis(50);
+/// How long answers are kept that have not led to a session.
+const ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A client that asks for a session.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Login {
-    /// The port that the servers are told of.
+    /// Port of the client, which LOGIN carries.
     pub(super) port: u16,
-    /// What each server has answered last.
-    answers: Box<[Option<Answer>]>,
-    /// When the first LOGIN was sent since the answers were forgotten.
+    /// Last answer of each server.
+    answers: Box<[Option<LoginAnswer>]>,
+    /// When the first LOGIN was sent since answers were last dropped.
     since: Instant,
     backoff: Backoff,
-    other_list: bool,
+    has_other_list: bool,
 }
 
 #[derive(Debug, Clone, Hash)]
-struct Answer {
+struct LoginAnswer {
     configuration: Configuration,
-    /// The id that it gives as the leader.
+    /// Id of the session that the leader offers.
     session: Option<i32>,
 }
 
-/// The session that a client goes with.
-pub(super) struct Choice {
+/// The session that the client uses.
+pub(super) struct OfferedSession {
     pub(super) session: i32,
     pub(super) configuration: Configuration,
 }
@@ -47,33 +47,32 @@ impl Login {
             answers: vec![None; context.options.servers.len()].into(),
             since: context.now,
             backoff: Backoff::new(context.now, RETRY),
-            other_list: false,
+            has_other_list: false,
         };
-        login.ask(context);
+        login.send_logins(context);
         login
     }
 
-    fn ask(&self, context: &mut Context<'_>) {
+    fn send_logins(&self, context: &mut Context<'_>) {
         for server in 0..self.answers.len() {
             context.send(server, Content::Login);
         }
     }
 
-    pub(super) fn answered(&self) -> usize {
+    pub(super) fn answer_count(&self) -> usize {
         self.answers.iter().flatten().count()
     }
 
-    pub(super) const fn other_list(&self) -> bool {
-        self.other_list
+    pub(super) const fn has_seen_other_list(&self) -> bool {
+        self.has_other_list
     }
 
-    /// Somebody was heard that has another list of servers.
-    pub(super) const fn note_other_list(&mut self) {
-        self.other_list = true;
+    pub(super) const fn set_other_list(&mut self) {
+        self.has_other_list = true;
     }
 
-    /// A server's answer. Says whether it is news: a lower configuration than its last one is late.
-    pub(super) fn answer(
+    /// Records a server's answer. Returns `false` if it is late: its configuration is lower than that of the last one.
+    pub(super) fn record_answer(
         &mut self,
         server: usize,
         configuration: Configuration,
@@ -83,78 +82,74 @@ impl Login {
             return false;
         };
         let known = answer.as_ref();
+        // Datagrams can overtake each other.
         if known.is_some_and(|known| known.configuration.number() > configuration.number()) {
             return false;
         }
-        // Only the leader gives ids; from others that of a former session comes, late.
+        // Only the leader gives ids. A late CONFIG of another server can carry the id of a former session.
         let session = session.filter(|_| configuration.leader() == server);
-        *answer = Some(Answer {
+        *answer = Some(LoginAnswer {
             configuration,
             session,
         });
         true
     }
 
-    /// The session to go with: that of the largest configuration, when its leader has given an id and all
-    /// servers have answered or there was time to.
-    pub(super) fn choice(&self, now: Instant) -> Option<Choice> {
+    /// Returns the session of the largest configuration, if its leader has given an id. It waits until all servers have
+    /// answered, at most 50 ms.
+    pub(super) fn offered_session(&self, now: Instant) -> Option<OfferedSession> {
         let choice = self.candidate()?;
-        let is_over = self.answers.iter().all(Option::is_some) || self.all_due() <= now;
+        let is_over = self.answers.iter().all(Option::is_some) || self.answers_due() <= now;
         is_over.then_some(choice)
     }
 
-    fn candidate(&self) -> Option<Choice> {
+    fn candidate(&self) -> Option<OfferedSession> {
+        // The largest configuration decides: a leader with a smaller one may no longer have authority.
         let answers = self.answers.iter().flatten();
         let configuration = &answers
             .max_by_key(|answer| answer.configuration.number())?
             .configuration;
         let leader = self.answers.get(configuration.leader())?.as_ref()?;
-        Some(Choice {
+        Some(OfferedSession {
             session: leader.session?,
             configuration: configuration.clone(),
         })
     }
 
-    fn all_due(&self) -> Instant {
-        self.since + ALL_ANSWER
+    fn answers_due(&self) -> Instant {
+        self.since + ANSWERS_WAIT
     }
 
-    /// When [`act`](Self::act) has something to do.
+    /// Returns when [`on_timeout`](Self::on_timeout) has something to do.
     pub(super) fn due(&self) -> Instant {
-        let due = self.backoff.due().min(self.since + REMEMBERED);
+        let due = self.backoff.due().min(self.since + ANSWERS_TIMEOUT);
         match self.candidate() {
-            Some(_) => due.min(self.all_due()),
+            Some(_) => due.min(self.answers_due()),
             None => due,
         }
     }
 
-    /// Repeats what was not answered, and forgets answers that have led to nothing.
-    pub(super) fn act(&mut self, context: &mut Context<'_>) {
+    /// Repeats LOGIN, and drops answers that have led to no session.
+    pub(super) fn on_timeout(&mut self, context: &mut Context<'_>) {
         let now = context.now;
-        let is_forgotten = self.since + REMEMBERED <= now;
+        let is_forgotten = self.since + ANSWERS_TIMEOUT <= now;
+        // The leader of the largest configuration may be gone, and the client must not wait for it indefinitely.
         if is_forgotten {
-            let trouble = self.trouble();
-            context.tell(super::Event::LoginFailed { trouble });
+            let trouble = self.failure();
+            context.report(super::Event::LoginFailed { trouble });
             self.answers.fill(None);
             self.since = now;
         }
         if is_forgotten || self.backoff.is_due(now) {
-            self.ask(context);
-            self.backoff.repeated(now, RETRY_MAX);
+            self.send_logins(context);
+            self.backoff.advance(now, RETRY_MAX);
         }
     }
 
-    const fn no_answer(&self) -> Trouble {
-        if self.other_list {
-            Trouble::OtherList
-        } else {
-            Trouble::NoAnswer
-        }
-    }
-
-    fn trouble(&self) -> Trouble {
-        match self.answered() {
-            0 => self.no_answer(),
+    fn failure(&self) -> Trouble {
+        match self.answer_count() {
+            0 if self.has_other_list => Trouble::OtherList,
+            0 => Trouble::NoAnswer,
             _ => Trouble::NoLeader,
         }
     }

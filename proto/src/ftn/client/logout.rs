@@ -1,4 +1,4 @@
-//! Ending a session in order (`docs/ftn.md`, section 5).
+//! Ends a session with LOGOUT (`docs/ftn.md`, section 5).
 
 use super::Event;
 use super::outbox::{Content, Context};
@@ -6,24 +6,24 @@ use crate::Backoff;
 use crate::ftn::{Configuration, RETRY, RETRY_MAX};
 use crate::time::Instant;
 
-/// How often LOGOUT is sent at most.
-const TIMES: u32 = 3;
+/// Most LOGOUTs of one session.
+const LOGOUTS_MAX: u32 = 3;
 
-/// A client that ends its session. It holds nothing.
+/// A client that ends its session and holds nothing.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Logout {
     pub(super) session: i32,
     configuration: Configuration,
-    sent: u32,
+    sent_count: u32,
     backoff: Backoff,
 }
 
-/// Whether that is done.
+/// Progress of the logout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// It waits for an answer.
-    Waits,
-    /// It is done.
+    /// The client waits for an answer.
+    Waiting,
+    /// The logout is complete.
     Done,
 }
 
@@ -37,7 +37,7 @@ impl Logout {
         Self {
             session,
             configuration,
-            sent: 1,
+            sent_count: 1,
             backoff: Backoff::new(context.now, RETRY),
         }
     }
@@ -46,22 +46,23 @@ impl Logout {
         self.backoff.due()
     }
 
-    /// Repeats it, or gives up: the leader ends the session a CT after its last message.
-    pub(super) fn act(&mut self, context: &mut Context<'_>) -> Progress {
+    /// Repeats LOGOUT, or gives up: the leader ends the session CT after its last message.
+    pub(super) fn on_timeout(&mut self, context: &mut Context<'_>) -> Progress {
         if !self.backoff.is_due(context.now) {
-            return Progress::Waits;
+            return Progress::Waiting;
         }
-        if self.sent == TIMES {
-            context.tell(Event::LoggedOut { confirmed: false });
+        if self.sent_count == LOGOUTS_MAX {
+            context.report(Event::LoggedOut { confirmed: false });
             return Progress::Done;
         }
-        self.sent += 1;
-        self.backoff.repeated(context.now, RETRY_MAX);
+        self.sent_count += 1;
+        self.backoff.advance(context.now, RETRY_MAX);
         context.send(self.configuration.leader(), Content::Logout);
-        Progress::Waits
+        Progress::Waiting
     }
 
-    /// CONFIG(`to` 0) that is not late. From the leader it is the answer; from who is not it says who leads.
+    /// Handles CONFIG(`to` 0) that is not late. It is the answer if it comes from the leader. Otherwise it may name
+    /// another leader.
     pub(super) fn on_config(
         &mut self,
         context: &mut Context<'_>,
@@ -71,16 +72,17 @@ impl Logout {
         let was = self.configuration.leader();
         self.configuration = configuration;
         let leader = self.configuration.leader();
+        // A new leader has not received a LOGOUT yet, so its CONFIG confirms nothing.
         if server == leader && leader == was {
-            context.tell(Event::LoggedOut { confirmed: true });
+            context.report(Event::LoggedOut { confirmed: true });
             return Progress::Done;
         }
-        if leader != was && self.sent < TIMES {
-            self.sent += 1;
+        if leader != was && self.sent_count < LOGOUTS_MAX {
+            self.sent_count += 1;
             self.backoff = Backoff::new(context.now, RETRY);
             context.send(leader, Content::Logout);
         }
-        Progress::Waits
+        Progress::Waiting
     }
 
     pub(super) const fn configuration(&self) -> &Configuration {

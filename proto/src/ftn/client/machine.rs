@@ -1,4 +1,4 @@
-//! The client's data, and how the driver's calls get to the rules.
+//! The client's data, and the way from the driver's calls to the rules.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -6,9 +6,9 @@ use std::mem;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::login::{Choice, Login};
+use super::login::{Login, OfferedSession};
 use super::logout::{Logout, Progress};
-use super::msgnum::Numbers;
+use super::msgnum::MessageNumbers;
 use super::outbox::{Context, Output};
 use super::output::{Encoded, encode};
 use super::phase::Phase;
@@ -19,58 +19,58 @@ use crate::ftn::carrier::Carrier;
 use crate::time::{Instant, Now};
 use crate::{Machine, Sent, Stored, Ticket, Transmit};
 
-/// How many senders with another list are told of.
-const OTHER_LISTS: usize = 1_024;
-/// How many ids of former sessions are remembered.
-const FORMER: usize = 64;
+/// Most senders with another list of servers that are reported.
+const OTHER_LIST_SENDERS_MAX: usize = 1_024;
+/// Number of former sessions whose ids are kept.
+const FORMER_SESSIONS_MAX: usize = 64;
 
 /// A client of the token service. See [the contract](crate#contract) of its calls.
 #[derive(Debug, Clone, Hash)]
 pub struct Client {
-    /// Its `client_timeout` is the shortest of this client's own and those that servers have announced since its LOGIN.
+    /// `client_timeout` is the smallest of the client's option and the servers' announcements since LOGIN.
     pub(super) options: Options,
-    /// This client's own.
-    pub(super) own_timeout: Duration,
-    /// The latest time that the machine was told.
+    /// The client's `client_timeout` option.
+    pub(super) configured_timeout: Duration,
+    /// Latest time that an input had.
     pub(super) now: Instant,
     net: Net,
-    numbers: Numbers,
+    numbers: MessageNumbers,
     pub(super) phase: Phase,
-    /// The ids of the last sessions, which are never used again.
-    pub(super) former: VecDeque<i32>,
-    /// Servers that announce a client timeout with which no session lasts, by index.
+    /// Ids of the last sessions, which the client never uses again.
+    pub(super) former_sessions: VecDeque<i32>,
+    /// Servers that announce a client timeout that is too short for a session, by index.
     short_timeouts: BTreeSet<usize>,
-    /// Who has another list.
-    other_lists: BTreeSet<SocketAddr>,
-    /// Messages in parts, which end with the session.
-    pub(super) carried: Carrier,
+    /// Senders with another list of servers.
+    other_list_senders: BTreeSet<SocketAddr>,
+    /// Messages in parts of the present session.
+    pub(super) carrier: Carrier,
     pub(super) out: Output,
 }
 
 impl Client {
-    /// A client that has no socket yet.
+    /// Returns a client that has no socket.
     pub fn new(options: Options) -> Self {
         Self {
-            own_timeout: options.client_timeout,
+            configured_timeout: options.client_timeout,
             options,
             now: Instant::default(),
             net: Net::Down,
-            numbers: Numbers::new(),
-            phase: Phase::NoSocket { former: None },
-            former: VecDeque::new(),
+            numbers: MessageNumbers::new(),
+            phase: Phase::NoSocket { former_port: None },
+            former_sessions: VecDeque::new(),
             short_timeouts: BTreeSet::new(),
-            other_lists: BTreeSet::new(),
-            carried: Carrier::default(),
+            other_list_senders: BTreeSet::new(),
+            carrier: Carrier::default(),
             out: Output::default(),
         }
     }
 
-    /// What it was started with; the timeout is a shorter one if servers have announced that.
+    /// Returns the client's options. `client_timeout` is smaller if a server has announced a smaller one.
     pub const fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The phase, and what its rules need besides.
+    /// Returns the phase, and the context that its rules need.
     pub(super) const fn split(&mut self) -> (&mut Phase, Context<'_>) {
         let Self {
             options,
@@ -83,103 +83,108 @@ impl Client {
         (phase, Context::new(*now, options, numbers, out))
     }
 
-    pub(super) fn tell(&mut self, event: Event) {
+    pub(super) fn report(&mut self, event: Event) {
         self.out.events.push_back(event);
     }
 
-    pub(super) fn note_other_list(&mut self, from: SocketAddr, ssig: i32) {
+    pub(super) fn report_other_list(&mut self, from: SocketAddr, ssig: i32) {
         if let Phase::Login(login) = &mut self.phase {
-            login.note_other_list();
+            login.set_other_list();
         }
-        if self.other_lists.len() < OTHER_LISTS && self.other_lists.insert(from) {
-            self.tell(Event::OtherList { from, ssig });
+        // Bounded, because a sender can forge any address.
+        if self.other_list_senders.len() < OTHER_LIST_SENDERS_MAX
+            && self.other_list_senders.insert(from)
+        {
+            self.report(Event::OtherList { from, ssig });
         }
     }
 
-    /// What comes before every input: the clock, and whether the session has outlived its lease meanwhile.
-    fn begin(&mut self, now: Now) {
+    // The lease is checked before each input, because the process may have been stalled since the last one.
+    fn begin_input(&mut self, now: Now) {
         self.now = self.now.max(now.monotonic);
         self.numbers.start(now.wall);
-        self.carried.outgoing.start(now.wall);
+        self.carrier.outgoing.start(now.wall);
         let loss = match &self.phase {
             Phase::Session(session) => session.loss(self.now, &self.options),
             _ => None,
         };
         if let Some(loss) = loss {
             self.lose(loss);
-            self.tell(Event::NewSocket);
+            self.report(Event::NewSocket);
         }
     }
 
-    /// What comes after every input: what it has made possible is done at once.
-    fn end(&mut self) {
-        self.take_session();
+    /// Sends what an input has made possible.
+    fn finish_input(&mut self) {
+        self.start_offered_session();
         let (phase, mut context) = self.split();
         if let Phase::Session(session) = phase {
-            session.act_at_once(&mut context);
+            session.send_new(&mut context);
         }
-        self.end_input();
+        self.check_after_input();
     }
 
-    fn end_input(&self) {
+    fn check_after_input(&self) {
         #[cfg(debug_assertions)]
         self.check_invariants();
     }
 
-    /// Takes up a session that the servers' answers offer.
-    fn take_session(&mut self) {
+    /// Starts a session if the servers' answers offer one.
+    fn start_offered_session(&mut self) {
         let Phase::Login(login) = &self.phase else {
             return;
         };
-        let Some(choice) = login.choice(self.now) else {
+        let Some(offered) = login.offered_session(self.now) else {
             return;
         };
-        let Choice {
+        let OfferedSession {
             session,
             configuration,
-        } = choice;
+        } = offered;
         let leader = configuration.leader();
         let port = login.port;
         let begun = Session::new(self.now, session, port, configuration);
         self.phase = Phase::Session(Box::new(begun));
-        self.tell(Event::Proving { session, leader });
+        self.report(Event::Proving { session, leader });
     }
 
-    /// The session is over, with all that it held and awaited.
     fn lose(&mut self, loss: Loss) {
         let Phase::Session(session) = &self.phase else {
             return;
         };
         let (id, port) = (session.id, session.port);
-        self.forget(id);
+        self.retire_id(id);
         let servers = &self.options.servers;
         for server in (0..servers.len()).filter_map(|server| servers.address(server)) {
-            self.carried.forget(server);
+            // Parts end with their session: the next one has another id.
+            self.carrier.forget(server);
         }
-        self.phase = Phase::NoSocket { former: Some(port) };
-        self.tell(Event::Lost { session: id, loss });
+        self.phase = Phase::NoSocket {
+            former_port: Some(port),
+        };
+        self.report(Event::Lost { session: id, loss });
     }
 
-    /// An id that is not used again.
-    fn forget(&mut self, session: i32) {
-        if self.former.len() == FORMER {
-            self.former.pop_front();
+    fn retire_id(&mut self, session: i32) {
+        // A late CONFIG with an old id must not begin a session that no server knows.
+        if self.former_sessions.len() == FORMER_SESSIONS_MAX {
+            self.former_sessions.pop_front();
         }
-        self.former.push_back(session);
+        self.former_sessions.push_back(session);
     }
 
-    /// Whether a server is not used, since a session there would end before its renewals are confirmed.
+    /// Whether the client does not use a server, because a session there would end before its renewals are confirmed.
     pub(super) fn is_unusable(&self, server: usize) -> bool {
         self.short_timeouts.contains(&server)
     }
 
-    /// A server announces after how many microseconds of silence it ends a session. One that cannot be outlasted makes the server
-    /// unusable: it would stop this client if it counted, and end sessions that this client takes for live if it did not.
-    pub(super) fn heed_timeout(&mut self, server: usize, micros: i64) {
+    // If such a short timeout counted, it would stop this client. If it did not count, the server would end sessions
+    // that this client takes for live. So the client does not use the server at all.
+    pub(super) fn on_announced_timeout(&mut self, server: usize, micros: i64) {
         let timeout = u64::try_from(micros).map_or(Duration::ZERO, Duration::from_micros);
         if timeout < MIN_CLIENT_TIMEOUT {
             if self.short_timeouts.insert(server) {
-                self.tell(Event::ShortTimeout { server, timeout });
+                self.report(Event::ShortTimeout { server, timeout });
             }
             return;
         }
@@ -188,6 +193,7 @@ impl Client {
     }
 
     fn shorten_timeout(&mut self, announced: Duration) {
+        // A longer timeout of one server does not help, because another one may lead next.
         if announced >= self.options.client_timeout {
             return;
         }
@@ -200,14 +206,18 @@ impl Client {
     }
 
     fn log_in(&mut self, port: u16) {
-        self.options.client_timeout = self.own_timeout;
+        // Announcements count for one session: the servers may have been restarted with other options.
+        self.options.client_timeout = self.configured_timeout;
         let (phase, mut context) = self.split();
         *phase = Phase::Login(Login::begin(&mut context, port));
     }
 
-    fn socket_is(&mut self, port: u16) {
+    fn on_socket(&mut self, port: u16) {
         match &self.phase {
-            Phase::NoSocket { former } if *former == Some(port) => self.tell(Event::NewSocket),
+            // With the old port, servers would take the client for its former session.
+            Phase::NoSocket { former_port } if *former_port == Some(port) => {
+                self.report(Event::NewSocket);
+            }
             Phase::NoSocket { .. } => self.log_in(port),
             Phase::Login(login) if login.port != port => self.log_in(port),
             Phase::Session(session) if session.port != port => {
@@ -227,8 +237,9 @@ impl Client {
                 } = *session;
                 Phase::Logout(Logout::begin(&mut context, id, configuration))
             }
+            // No server knows a session of this client, so there is nothing to confirm.
             Phase::NoSocket { .. } | Phase::Login(_) => {
-                context.tell(Event::LoggedOut { confirmed: true });
+                context.report(Event::LoggedOut { confirmed: true });
                 Phase::Ended
             }
             under_way @ (Phase::Logout(_) | Phase::Ended) => under_way,
@@ -246,54 +257,53 @@ impl Machine for Client {
 
     fn handle_message(&mut self, now: Now, from: SocketAddr, message: &[u8], _age: Duration) {
         if matches!(self.phase, Phase::Ended) {
-            // Nothing is told after the end.
+            // `LoggedOut` is the last event of a client.
             return;
         }
-        self.begin(now);
+        self.begin_input(now);
         self.receive(from, message);
-        self.end();
+        self.finish_input();
     }
 
     fn handle_command(&mut self, now: Now, command: Command) {
-        self.begin(now);
-        self.carry_out(command);
-        self.end();
+        self.begin_input(now);
+        self.apply_command(command);
+        self.finish_input();
     }
 
     fn handle_link(&mut self, now: Now, net: Net) {
-        self.begin(now);
+        self.begin_input(now);
         self.net = net;
         if let Net::Up { port } = net {
-            self.socket_is(port);
+            self.on_socket(port);
         }
-        self.end();
+        self.finish_input();
     }
 
     fn handle_timeout(&mut self, now: Now) {
-        self.begin(now);
-        self.take_session();
+        self.begin_input(now);
+        self.start_offered_session();
         let (phase, mut context) = self.split();
         let now = context.now;
         match phase {
             Phase::NoSocket { .. } | Phase::Ended => {}
-            Phase::Login(login) => login.act(&mut context),
-            Phase::Session(session) => session.act(&mut context, now),
+            Phase::Login(login) => login.on_timeout(&mut context),
+            Phase::Session(session) => session.send_due(&mut context, now),
             Phase::Logout(logout) => {
-                if logout.act(&mut context) == Progress::Done {
+                if logout.on_timeout(&mut context) == Progress::Done {
                     *phase = Phase::Ended;
                 }
             }
         }
-        self.end_input();
+        self.check_after_input();
     }
 
     fn handle_sent(&mut self, _now: Now, _ticket: Ticket, sent: Sent) {
         if sent != Sent::Accepted {
-            self.tell(Event::SendFailed);
+            self.report(Event::SendFailed);
         }
     }
 
-    /// Nothing is stored.
     fn handle_stored(&mut self, _now: Now, _stored: Stored) {}
 
     fn poll_durable(&mut self) -> Option<Infallible> {
@@ -302,7 +312,7 @@ impl Machine for Client {
 
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<SocketAddr>> {
         if self.net == Net::Down {
-            // It is repeated when there is a socket.
+            // The rules that queued these messages repeat them once there is a socket.
             self.out.outbox.clear();
             return None;
         }
@@ -310,11 +320,11 @@ impl Machine for Client {
             let Some(to) = self.options.servers.address(outgoing.to) else {
                 continue;
             };
-            match encode(&self.options, &self.phase, &self.carried, outgoing, buf) {
+            match encode(&self.options, &self.phase, &self.carrier, outgoing, buf) {
                 None => {}
                 Some(Encoded::Long(kind, bytes)) => self.send_long(outgoing.to, to, kind, &bytes),
                 Some(Encoded::Short(len)) => {
-                    // A failed send is what a lost datagram is; nothing is known by its ticket.
+                    // A failed send needs no action: it is repeated like a lost datagram.
                     let ticket = Ticket::new(0);
                     return Some(Transmit { len, to, ticket });
                 }

@@ -1,23 +1,25 @@
-//! A client of the token service, as a pure state machine: the state behind `ringctl token` and behind any
-//! program that holds tokens (`docs/ftn.md`, sections 3, 5 and 6).
+//! A client of the token service as a pure state machine, behind `ringctl token` and the client library
+//! (`docs/ftn.md`, sections 3, 5 and 6).
 //!
-//! One [`Client`] is one process with one datagram socket and at most one session, in which it holds and awaits as
-//! many tokens as it likes. What the program above it does:
+//! One [`Client`] is one process with one datagram socket and at most one session. In the session it holds and awaits
+//! any number of tokens. The program that uses it has these duties:
 //!
-//! - **Socket.** It binds a datagram socket to any port and says which with [`Net::Up`]. On
-//!   [`Event::NewSocket`] it opens another, *before* it closes the old one, so that the port differs, and
-//!   says its port.
-//! - **Session.** [`Event::Live`] says that tokens can be requested; whatever is asked for outside a live session is
-//!   [refused](Event::Refused). [`Event::Lost`] ends the session with every token and request of it; the client logs
-//!   in anew by itself.
-//! - **Lease.** Whoever works under a token stops before [`Client::lease`]: at that moment another client may be granted
-//!   it. An event or a look at [`Client::holding`] counts only if the time is before the lease's end.
-//! - **Time limits** of its users are the program's: [`Client::live_since`] and [`Command::Cancel`] are what it needs.
+//! - **Socket.** The program binds a datagram socket to any port and reports the port with [`Net::Up`]. On
+//!   [`Event::NewSocket`] it opens another one *before* it closes the old one, so that the port differs, and reports
+//!   that port.
+//! - **Session.** Tokens can be requested after [`Event::Live`]. Outside a live session the client
+//!   [refuses](Event::Refused) all commands. [`Event::Lost`] ends the session with all its tokens and requests. The
+//!   client then logs in again by itself.
+//! - **Lease.** The program stops its work under a token before [`Client::lease`], because another client may be
+//!   granted the token at that moment. An event or a result of [`Client::holding`] counts only before the end of the
+//!   lease.
+//! - **Time limits** of its users. The program measures them with [`Client::live_since`] and gives up with
+//!   [`Command::Cancel`].
 //!
-//! Every state has its file: `login`, `session` with its `renewal` and its `tokens`, `logout`. What ends with a
-//! session is owned by it, so that to lose the session is to lose its tokens. `invariants` has what must hold after each input.
+//! The client opens no socket, reads no clock and stores nothing. Each state has a module: `login`, `session` with its
+//! `renewal` and `tokens`, and `logout`. A session owns everything that ends with it, so losing it loses its tokens.
+//! `invariants` checks the client after each input. Start reading at [`Command`] and [`Event`], then at `machine`.
 
-mod carried;
 mod catalog;
 mod command;
 mod control;
@@ -29,18 +31,19 @@ mod invariants;
 mod listing;
 mod login;
 mod logout;
+mod long_messages;
 mod machine;
 mod msgnum;
 mod net;
 mod options;
 mod outbox;
 mod output;
-mod outstanding;
+mod outstanding_messages;
 mod phase;
 mod reason;
 mod renewal;
-mod requesting;
-mod returning;
+mod requests;
+mod returns;
 mod session;
 #[cfg(test)]
 mod tests;

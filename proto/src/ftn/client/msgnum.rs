@@ -1,33 +1,33 @@
-//! The numbers of a client's messages.
+//! Msgnums of a client's messages.
 
-/// One counter for all messages of a process: from the wall clock in microseconds at its start, so that a
-/// larger number means later, in earlier runs as well (`docs/ftn.md`, section 2).
+/// Counter of all messages of a process. It starts at the wall clock in microseconds, so that a larger number means
+/// later, across processes as well (`docs/ftn.md`, section 2).
 #[derive(Debug, Clone, Hash)]
-pub(super) struct Numbers {
-    /// The next; 0: the time was not told yet.
+pub(super) struct MessageNumbers {
+    /// Next number; 0 until the first time is known.
     next: i64,
 }
 
-impl Numbers {
+impl MessageNumbers {
     pub(super) const fn new() -> Self {
         Self { next: 0 }
     }
 
-    /// The wall clock says so many nanoseconds since 1970. The first time counts.
+    /// Starts the numbers at the wall clock, in nanoseconds since 1970. Only the first call has an effect.
     pub(super) fn start(&mut self, wall: u64) {
         if self.next == 0 {
-            // A 64th of all microseconds are far beyond any clock, and leave room to count.
+            // A broken clock must leave room to count: 1/64 of the range is still far beyond any real time.
             let micros = i64::try_from(wall / 1_000).unwrap_or(i64::MAX >> 6);
             self.next = micros.max(1);
         }
     }
 
-    /// The number of the next message.
+    /// Returns the next number without using it.
     pub(super) const fn peek(&self) -> i64 {
         self.next
     }
 
-    /// A number of its own for a message.
+    /// Returns the next number and uses it.
     pub(super) const fn take(&mut self) -> i64 {
         let number = self.next;
         self.next += 1;
@@ -37,11 +37,11 @@ impl Numbers {
 
 #[cfg(test)]
 mod tests {
-    use super::Numbers;
+    use super::MessageNumbers;
 
     #[test]
     fn numbers_begin_with_the_microseconds_of_the_start_and_grow_by_one() {
-        let mut numbers = Numbers::new();
+        let mut numbers = MessageNumbers::new();
         numbers.start(1_700_000_000_000_000_999);
         numbers.start(5_000);
         assert_eq!(numbers.peek(), 1_700_000_000_000_000);

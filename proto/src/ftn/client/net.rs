@@ -1,13 +1,13 @@
-//! What a client is told of its socket.
+//! The client's datagram socket.
 
-/// The datagram socket that the client has now.
+/// State of the client's datagram socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Net {
-    /// None, or one that can send nothing.
+    /// There is no socket, or it cannot send.
     Down,
-    /// One that is bound to this port.
+    /// The socket is bound to a port.
     Up {
-        /// The port, as servers see it in the source address.
+        /// Port as servers see it in the source address.
         port: u16,
     },
 }

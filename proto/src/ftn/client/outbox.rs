@@ -1,50 +1,50 @@
-//! What waits to be sent and to be told, and what every rule needs to say something.
+//! Queues of datagrams and events, and the context in which rules use them.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
-use super::msgnum::Numbers;
+use super::msgnum::MessageNumbers;
 use super::{Event, Options};
 use crate::ftn::carrier::Part;
 use crate::time::Instant;
 
-/// A datagram to send. What it carries beyond this is read from the session when it is encoded; if
-/// that is over by then, it is not sent.
+/// A datagram to send. Its other contents are read from the session when it is encoded, and it is not sent if the
+/// session has ended by then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Outgoing {
-    /// The server's index.
+pub(super) struct OutgoingDatagram {
+    /// Index of the server.
     pub(super) to: usize,
     pub(super) content: Content,
 }
 
-/// What a datagram says.
+/// Contents of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Content {
     Login,
     Alive,
-    /// RETURN of the empty name, under this number.
+    /// RETURN of the empty name, with this number.
     Renewal(i64),
     Logout,
     /// The outstanding REQUEST or RETURN with this number.
     Outstanding(i64),
-    /// What the session says of itself to people.
+    /// The text by which the session introduces itself to people.
     Introduction,
-    /// This part of the answer to its CONFIG.
+    /// This part of the CATALOG for the server.
     Catalog(usize),
     /// A part of a message that is too long for a datagram.
     Part(Part),
-    /// Which parts of a message with this number have come.
+    /// PARTED for the message with this number.
     Parted(i64),
 }
 
-/// First in, first out.
+/// Queues, first in, first out.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Output {
-    pub(super) outbox: VecDeque<Outgoing>,
+    pub(super) outbox: VecDeque<OutgoingDatagram>,
     pub(super) events: VecDeque<Event>,
 }
 
-// Events are for the program: nothing follows from them.
+// Events do not influence the client, so clients that differ only in events count as equal.
 impl Hash for Output {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self { outbox, events: _ } = self;
@@ -52,11 +52,11 @@ impl Hash for Output {
     }
 }
 
-/// What every rule needs besides what it changes.
+/// Inputs and outputs of every rule.
 pub(super) struct Context<'a> {
     pub(super) now: Instant,
     pub(super) options: &'a Options,
-    pub(super) numbers: &'a mut Numbers,
+    pub(super) numbers: &'a mut MessageNumbers,
     out: &'a mut Output,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Context<'a> {
     pub(super) const fn new(
         now: Instant,
         options: &'a Options,
-        numbers: &'a mut Numbers,
+        numbers: &'a mut MessageNumbers,
         out: &'a mut Output,
     ) -> Self {
         Self {
@@ -76,17 +76,17 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn send(&mut self, to: usize, content: Content) {
-        self.out.outbox.push_back(Outgoing { to, content });
+        self.out.outbox.push_back(OutgoingDatagram { to, content });
     }
 
-    /// Has a server that serves a token of this session told what the session says of itself.
+    /// Introduces the session to a server, if it has an introduction.
     pub(super) fn introduce(&mut self, to: usize) {
         if !self.options.introduction.is_empty() {
             self.send(to, Content::Introduction);
         }
     }
 
-    pub(super) fn tell(&mut self, event: Event) {
+    pub(super) fn report(&mut self, event: Event) {
         self.out.events.push_back(event);
     }
 }

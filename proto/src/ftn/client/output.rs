@@ -1,31 +1,31 @@
-//! What is sent, as bytes (`docs/ftn.md`, section 2).
+//! Encodes datagrams (`docs/ftn.md`, section 2).
 
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Kind, Message, Token};
 
 use super::Options;
-use super::outbox::{Content, Outgoing};
+use super::outbox::{Content, OutgoingDatagram};
 use super::phase::Phase;
 use super::session::Session;
 use crate::ftn::LONGEST;
 use crate::ftn::carrier::Carrier;
 
-/// A datagram, or what is too long for one.
+/// An encoded message.
 pub(super) enum Encoded {
-    /// It lies in the buffer, and has this length.
+    /// Length of a datagram in the buffer.
     Short(usize),
-    /// It goes in parts.
+    /// A message that is too long for a datagram and goes in parts.
     Long(Kind, Vec<u8>),
 }
 
-/// Writes a datagram at the start of `buf`, if it is not too long; `None`: it is no longer to be sent.
+/// Encodes a message at the start of `buf`, if it fits one datagram. Returns `None` if it is no longer to be sent.
 pub(super) fn encode(
     options: &Options,
     phase: &Phase,
-    carried: &Carrier,
-    outgoing: Outgoing,
+    carrier: &Carrier,
+    outgoing: OutgoingDatagram,
     buf: &mut [u8],
 ) -> Option<Encoded> {
-    let Outgoing { to, content } = outgoing;
+    let OutgoingDatagram { to, content } = outgoing;
     let address = options.servers.address(to)?;
     let (text, came);
     let (from, message) = match (phase, content) {
@@ -47,13 +47,13 @@ pub(super) fn encode(
             (session.id, introduction(options.introduction.as_bytes()))
         }
         (Phase::Session(session), Content::Catalog(part)) => {
-            return copy(session, to, part, buf);
+            return encode_catalog_part(session, to, part, buf);
         }
         (Phase::Session(session), Content::Part(part)) => {
-            (session.id, carried.outgoing.message(address, part)?)
+            (session.id, carrier.outgoing.message(address, part)?)
         }
         (Phase::Session(session), Content::Parted(content)) => {
-            came = carried.incoming.came(address, content)?;
+            came = carrier.incoming.arrived_parts(address, content)?;
             let came = &came[..];
             (session.id, Message::Parted { content, came })
         }
@@ -61,11 +61,12 @@ pub(super) fn encode(
     };
     let header = Header {
         from,
-        // The list has at most 32 servers.
+        // Cannot fail: the list has at most 32 servers.
         to: i32::try_from(to).ok()?,
         ssig: options.servers.signature(),
     };
     let datagram = Datagram::new(header, message);
+    // A longer message goes in parts, because many networks drop IP fragments.
     let room = buf.len().min(LONGEST);
     if let Ok(len) = datagram.encode(&mut buf[..room]) {
         return Some(Encoded::Short(len));
@@ -75,7 +76,7 @@ pub(super) fn encode(
     Some(Encoded::Long(message.kind(), bytes))
 }
 
-/// REQUEST of the empty name, exclusively.
+/// Returns an introduction: REQUEST of the empty name, exclusively.
 const fn introduction(text: &[u8]) -> Message<'_> {
     Message::Request {
         msgnum: 0,
@@ -87,7 +88,7 @@ const fn introduction(text: &[u8]) -> Message<'_> {
     }
 }
 
-/// RETURN of the empty name.
+/// Returns a renewal: RETURN of the empty name.
 const fn renewal(msgnum: i64, configuration: &[u8]) -> Message<'_> {
     Message::Return {
         msgnum,
@@ -99,7 +100,12 @@ const fn renewal(msgnum: i64, configuration: &[u8]) -> Message<'_> {
     }
 }
 
-fn copy(session: &Session, server: usize, part: usize, buf: &mut [u8]) -> Option<Encoded> {
+fn encode_catalog_part(
+    session: &Session,
+    server: usize,
+    part: usize,
+    buf: &mut [u8],
+) -> Option<Encoded> {
     let bytes = session.answers.part(server, part)?;
     let len = bytes.len();
     if len > LONGEST {

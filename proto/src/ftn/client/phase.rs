@@ -1,4 +1,4 @@
-//! What a client is doing, with what belongs to it.
+//! The phases of a client.
 
 use super::Options;
 use super::login::Login;
@@ -6,16 +6,16 @@ use super::logout::Logout;
 use super::session::Session;
 use crate::time::Instant;
 
-/// What a client is doing. To enter a phase is to forget the one before.
+/// Phase of a client. Entering a phase drops the data of the one before.
 #[derive(Debug, Clone, Hash)]
 pub(super) enum Phase {
-    /// It waits for a socket.
+    /// The client waits for a socket.
     NoSocket {
-        /// The port of the session before, which must not be that of the next.
-        former: Option<u16>,
+        /// Port of the last session, which the next socket must not have.
+        former_port: Option<u16>,
     },
     Login(Login),
-    /// Boxed, since it is much larger than the others.
+    // Boxed, because a session is much larger than the others.
     Session(Box<Session>),
     Logout(Logout),
     Ended,
@@ -29,7 +29,7 @@ impl Phase {
         }
     }
 
-    /// When it has something to do.
+    /// Returns when the client has something to do.
     pub(super) fn due(&self, options: &Options) -> Option<Instant> {
         match self {
             Self::NoSocket { .. } | Self::Ended => None,

@@ -1,4 +1,4 @@
-//! Renewals of the session, and the lease that their confirmation gives (`docs/ftn.md`, section 5).
+//! Renewals of the session, and the lease that each confirmation gives (`docs/ftn.md`, section 5).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use super::{Loss, Options};
 use crate::Backoff;
 use crate::time::Instant;
 
-/// How many unconfirmed renewals are remembered. A CT has room for fewer unless leaders change all the while.
-const REMEMBERED: usize = 64;
+/// Most unconfirmed renewals that are kept. CT is too short for more unless the leader changes all the time.
+const UNCONFIRMED_MAX: usize = 64;
 
-/// How the session stands with its leader.
+/// Renewals of one session.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Renewal {
-    /// When the session's id was taken up.
+    /// When the session began to use its id.
     begun: Instant,
     lease: Option<Lease>,
-    /// Those sent to the present leader and not confirmed, oldest first: number, and when.
+    /// Unconfirmed renewals to the present leader, oldest first: number and time of sending.
     outstanding: VecDeque<(i64, Instant)>,
     next: Next,
 }
@@ -28,23 +28,23 @@ struct Lease {
     until: Instant,
 }
 
-/// When the next renewal is sent.
+/// Time of the next renewal.
 #[derive(Debug, Clone, Copy, Hash)]
 enum Next {
-    /// As soon as anything is done.
+    /// At the next opportunity.
     AtOnce,
-    /// A while after the last confirmed one.
-    Then(Instant),
-    /// Since the last one is not confirmed.
+    /// Some time after the last confirmed renewal.
+    After(Instant),
+    /// A repetition, because the last renewal is not confirmed.
     Repeat(Backoff),
 }
 
-/// What a confirmation means.
+/// Effect of a confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Confirmed {
-    /// Nothing: it is none of a renewal that counts.
-    Nothing,
-    /// The session goes on.
+pub(super) enum Confirmation {
+    /// The confirmation has no effect, because its renewal does not count.
+    Ignored,
+    /// The session is extended.
     Renewed,
     /// The session has become live.
     Live,
@@ -60,7 +60,7 @@ impl Renewal {
         }
     }
 
-    /// The end of the lease; `None`: the session is not live yet.
+    /// Returns the end of the lease, or `None` if the session is not live yet.
     pub(super) fn lease(&self) -> Option<Instant> {
         self.lease.map(|lease| lease.until)
     }
@@ -69,39 +69,39 @@ impl Renewal {
         self.lease.map(|lease| lease.since)
     }
 
-    /// When the session is over unless a renewal is confirmed.
-    pub(super) fn end(&self, options: &Options) -> Instant {
+    /// Returns when the session ends unless a renewal is confirmed.
+    pub(super) fn expiry(&self, options: &Options) -> Instant {
         match self.lease {
             Some(lease) => lease.until,
-            None => self.begun + options.proving(),
+            None => self.begun + options.proving_timeout(),
         }
     }
 
-    /// Why the session is over, if it is.
+    /// Returns why the session has ended, or `None` if it has not.
     pub(super) fn loss(&self, now: Instant, options: &Options) -> Option<Loss> {
         let loss = match self.lease {
             Some(_) => Loss::LeaseOver,
             None => Loss::NotProven,
         };
-        (self.end(options) <= now).then_some(loss)
+        (self.expiry(options) <= now).then_some(loss)
     }
 
-    /// When the next renewal is sent.
+    /// Returns when the next renewal is due.
     pub(super) const fn due(&self) -> Instant {
         match self.next {
             Next::AtOnce => Instant::from_nanos(0),
-            Next::Then(due) => due,
+            Next::After(due) => due,
             Next::Repeat(backoff) => backoff.due(),
         }
     }
 
-    /// Another server leads: what the old leader confirms no longer counts.
+    /// Begins again with a new leader. Confirmations of the old leader no longer count.
     pub(super) fn restart(&mut self) {
         self.outstanding.clear();
         self.next = Next::AtOnce;
     }
 
-    /// Servers end sessions earlier than was known: so does the lease, by so much. It is renewed at once.
+    /// Shortens the lease because servers end sessions earlier, and renews it at once.
     pub(super) fn shorten(&mut self, by: Duration) {
         if let Some(lease) = &mut self.lease {
             lease.until = lease.until.before(by);
@@ -109,24 +109,25 @@ impl Renewal {
         self.next = Next::AtOnce;
     }
 
-    /// Sends what is due by `limit`.
-    pub(super) fn act(&mut self, context: &mut Context<'_>, leader: usize, limit: Instant) {
+    /// Sends a renewal if it is due by `limit`.
+    pub(super) fn send_due(&mut self, context: &mut Context<'_>, leader: usize, limit: Instant) {
         if self.due() > limit {
             return;
         }
         let (now, options) = (context.now, context.options);
         let next = match self.next {
             Next::Repeat(mut backoff) => {
-                backoff.repeated(now, options.renewal_retry_max());
+                backoff.advance(now, options.renewal_retry_max());
                 backoff
             }
-            Next::AtOnce | Next::Then(_) => {
+            Next::AtOnce | Next::After(_) => {
+                // A repetition needs no ALIVE: the leader takes any message as a sign of life.
                 context.send(leader, Content::Alive);
                 Backoff::new(now, options.renewal_retry())
             }
         };
         self.next = Next::Repeat(next);
-        if self.outstanding.len() == REMEMBERED {
+        if self.outstanding.len() == UNCONFIRMED_MAX {
             self.outstanding.pop_front();
         }
         let number = context.numbers.take();
@@ -134,26 +135,27 @@ impl Renewal {
         context.send(leader, Content::Renewal(number));
     }
 
-    /// The leader has confirmed the message `number`.
-    pub(super) fn confirm(&mut self, number: i64, now: Instant, options: &Options) -> Confirmed {
+    /// Handles the leader's confirmation of the message `number`.
+    pub(super) fn confirm(&mut self, number: i64, now: Instant, options: &Options) -> Confirmation {
         let found = self.outstanding.iter().position(|&(n, _)| n == number);
         let Some((place, sent)) = found.and_then(|at| Some((at, self.outstanding.get(at)?.1)))
         else {
-            return Confirmed::Nothing;
+            return Confirmation::Ignored;
         };
+        // The lease counts from the sending, because the leader may have heard nothing since.
         let until = sent + options.lease();
         if until <= now {
-            return Confirmed::Nothing;
+            return Confirmation::Ignored;
         }
-        // Earlier ones would not lengthen the lease.
+        // An earlier renewal would not extend the lease.
         self.outstanding.drain(..=place);
-        self.next = Next::Then(sent + options.renewal_interval());
+        self.next = Next::After(sent + options.renewal_interval());
         let was = self.lease;
         let since = was.map_or(now, |lease| lease.since);
         self.lease = Some(Lease { since, until });
         match was {
-            Some(_) => Confirmed::Renewed,
-            None => Confirmed::Live,
+            Some(_) => Confirmation::Renewed,
+            None => Confirmation::Live,
         }
     }
 }

@@ -1,24 +1,23 @@
-//! A session: proving until its first renewal is confirmed, live then (`docs/ftn.md`, section 5).
+//! A session: proving until its first renewal is confirmed, then live (`docs/ftn.md`, section 5).
 
-use super::catalog::Answers;
+use super::catalog::CatalogAnswers;
 use super::outbox::Context;
-use super::outstanding::AT_ONCE;
-use super::renewal::{Confirmed, Renewal};
+use super::outstanding_messages::DUE_AT_ONCE;
+use super::renewal::{Confirmation, Renewal};
 use super::tokens::Tokens;
 use super::{Event, Loss, Options, Reason};
 use crate::ftn::Configuration;
 use crate::time::Instant;
 
-/// A session. Whatever ends with it is here.
+/// A session with all data that end with it.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Session {
     pub(super) id: i32,
-    /// The port that it lives at.
     pub(super) port: u16,
     pub(super) configuration: Configuration,
     pub(super) renewal: Renewal,
     pub(super) tokens: Tokens,
-    pub(super) answers: Answers,
+    pub(super) answers: CatalogAnswers,
 }
 
 impl Session {
@@ -29,7 +28,7 @@ impl Session {
             configuration,
             renewal: Renewal::new(now),
             tokens: Tokens::default(),
-            answers: Answers::default(),
+            answers: CatalogAnswers::default(),
         }
     }
 
@@ -37,30 +36,30 @@ impl Session {
         self.renewal.lease().is_some()
     }
 
-    /// Why it is over, if it is. Asked before anything is done with it: the process may have been stopped.
+    /// Returns why the session has ended, or `None` if it has not.
     pub(super) fn loss(&self, now: Instant, options: &Options) -> Option<Loss> {
         self.renewal.loss(now, options)
     }
 
-    /// When [`act`](Self::act) has something to do, or the session is over.
+    /// Returns when [`send_due`](Self::send_due) has something to do, or when the session ends.
     pub(super) fn due(&self, options: &Options) -> Instant {
-        let due = self.renewal.due().min(self.renewal.end(options));
+        let due = self.renewal.due().min(self.renewal.expiry(options));
         self.tokens.due().map_or(due, |tokens| due.min(tokens))
     }
 
-    /// Sends what is due by `limit`.
-    pub(super) fn act(&mut self, context: &mut Context<'_>, limit: Instant) {
+    /// Sends messages that are due by `limit`.
+    pub(super) fn send_due(&mut self, context: &mut Context<'_>, limit: Instant) {
         let leader = self.configuration.leader();
-        self.renewal.act(context, leader, limit);
-        self.tokens.act(context, &self.configuration, limit);
+        self.renewal.send_due(context, leader, limit);
+        self.tokens.send_due(context, &self.configuration, limit);
     }
 
-    /// Sends what is new. What is to be repeated waits for its time-out: the answer may lie in the socket.
-    pub(super) fn act_at_once(&mut self, context: &mut Context<'_>) {
-        self.act(context, AT_ONCE);
+    /// Sends new messages. Repetitions wait for their timeout, because the answer may already be in the socket.
+    pub(super) fn send_new(&mut self, context: &mut Context<'_>) {
+        self.send_due(context, DUE_AT_ONCE);
     }
 
-    /// CONFIG from a server, to this session or to nobody.
+    /// Handles CONFIG to this session or to nobody.
     pub(super) fn on_config(
         &mut self,
         context: &mut Context<'_>,
@@ -74,8 +73,9 @@ impl Session {
         if configuration.number() > self.configuration.number() {
             self.adopt(context, configuration);
         }
+        // A DOWN server asks under an older configuration.
         if to == self.id && !self.configuration.is_down(server) {
-            self.answer(context, server);
+            self.answer_survey(context, server);
         }
         Ok(())
     }
@@ -84,29 +84,30 @@ impl Session {
         let old = std::mem::replace(&mut self.configuration, configuration);
         let new = &self.configuration;
         self.answers.clear();
-        context.tell(Event::Adopted {
+        context.report(Event::Adopted {
             configuration: new.clone(),
         });
         self.tokens.adopt(&context.options.servers, &old, new);
         self.tokens.drop_listings(context, new);
+        // The old leader may have confirmed renewals after it had lost its authority.
         if old.leader() != new.leader() {
             self.renewal.restart();
         }
     }
 
-    /// Answers a survey with the next parts of the CATALOG for this server, which is made once.
-    fn answer(&mut self, context: &mut Context<'_>, server: usize) {
-        if !self.answers.has(server) {
+    /// Answers a survey with the next parts of the CATALOG for this server, which is made once per configuration.
+    fn answer_survey(&mut self, context: &mut Context<'_>, server: usize) {
+        if !self.answers.has_answer(server) {
             context.introduce(server);
             let (tokens, configuration) = (&mut self.tokens, &self.configuration);
             self.answers
-                .make(context, self.id, configuration, server, tokens);
+                .make_answer(context, self.id, configuration, server, tokens);
+            // After the answer, whose FLOOR separates old numbers from new ones.
             tokens.renumber(context, configuration, server);
         }
-        self.answers.send(context, server);
+        self.answers.send_parts(context, server);
     }
 
-    /// GRANT from a server.
     pub(super) fn on_grant(
         &mut self,
         context: &mut Context<'_>,
@@ -116,51 +117,52 @@ impl Session {
         data: &[u8],
     ) -> Result<(), Reason> {
         if name.is_empty() {
-            return self.tokens.listed(context, server, msgnum, data);
+            return self.tokens.on_page(context, server, msgnum, data);
         }
         let is_responsible = self.is_responsible(context, server, name);
         self.tokens
-            .granted(context, is_responsible, msgnum, name, data)?;
+            .on_grant(context, is_responsible, msgnum, name, data)?;
         context.introduce(server);
         Ok(())
     }
 
-    /// REVOKE from a server.
     pub(super) fn on_revoke(
         &mut self,
         context: &mut Context<'_>,
         server: usize,
         name: &[u8],
     ) -> Result<(), Reason> {
+        // The RETURN that answers this REVOKE would be a renewal.
         if name.is_empty() {
             return Err(Reason::Illegal);
         }
         if !self.is_responsible(context, server, name) {
             return Err(Reason::NotResponsible);
         }
-        self.tokens.revoked(context, name)
+        self.tokens.on_revoke(context, name)
     }
 
-    /// CONFIRM from a server: of a renewal, or of a RETURN.
+    /// Handles CONFIRM of a renewal or of a RETURN.
     pub(super) fn on_confirm(
         &mut self,
         context: &mut Context<'_>,
         server: usize,
         msgnum: i64,
     ) -> Result<(), Reason> {
+        // Numbers are unique in a process, so each is either a renewal's or a RETURN's.
         if server == self.configuration.leader() {
             let (now, options) = (context.now, context.options);
             match self.renewal.confirm(msgnum, now, options) {
-                Confirmed::Nothing => {}
-                Confirmed::Renewed => return Ok(()),
-                Confirmed::Live => {
-                    context.tell(Event::Live { session: self.id });
+                Confirmation::Ignored => {}
+                Confirmation::Renewed => return Ok(()),
+                Confirmation::Live => {
+                    context.report(Event::Live { session: self.id });
                     return Ok(());
                 }
             }
         }
         self.tokens
-            .confirmed(context, &self.configuration, server, msgnum)
+            .on_confirm(context, &self.configuration, server, msgnum)
     }
 
     fn is_responsible(&self, context: &Context<'_>, server: usize, name: &[u8]) -> bool {

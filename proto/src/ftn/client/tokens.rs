@@ -1,32 +1,36 @@
-//! The tokens of a session, and the messages about them that await an answer. What ends with the session is here.
+//! The tokens of a session, and the messages about them that await an answer.
 
 use std::collections::BTreeMap;
 
 use ring_codec::ftn::{self, Access, Flags, Message};
 
-use super::holding::{Hold, Leaving, Request, Token, Want};
+use super::holding::{Hold, Request, ReturningToken, TokenState, Want};
 use super::outbox::{Content, Context};
-use super::outstanding::{Outstanding, Which};
+use super::outstanding_messages::{MessageKind, OutstandingMessages};
 use crate::ftn::{Configuration, Servers};
 use crate::time::Instant;
 
-/// How many messages one call sends at most; what is due beyond is sent at the next.
+/// Most messages that one call sends. The next call sends the others, so that answers are read in between.
 const BATCH: usize = 64;
 
-/// The tokens of a session.
 #[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Tokens {
-    pub(super) known: BTreeMap<Box<[u8]>, Token>,
-    pub(super) outstanding: Outstanding,
-    /// The question to each server for a page of its tokens, by number.
+    pub(super) by_name: BTreeMap<Box<[u8]>, TokenState>,
+    pub(super) outstanding: OutstandingMessages,
+    /// Number of the outstanding listing REQUEST to each server.
     pub(super) listings: BTreeMap<usize, i64>,
 }
 
 impl Tokens {
-    /// A new message about a token, which is sent until it is answered.
-    pub(super) fn start(&mut self, context: &mut Context<'_>, name: &[u8], which: Which) -> i64 {
+    /// Starts a message about a token, which is repeated until it is answered.
+    pub(super) fn start_message(
+        &mut self,
+        context: &mut Context<'_>,
+        name: &[u8],
+        kind: MessageKind,
+    ) -> i64 {
         let number = context.numbers.take();
-        self.outstanding.begin(number, name.into(), which);
+        self.outstanding.begin(number, name.into(), kind);
         number
     }
 
@@ -36,45 +40,49 @@ impl Tokens {
         name: &[u8],
         want: Want,
     ) -> Request {
-        let number = self.start(context, name, Which::Request);
+        let number = self.start_message(context, name, MessageKind::Request);
         Request { number, want }
     }
 
-    /// Gives a token back, or makes sure that it is not held. Nothing else remains outstanding for it.
-    pub(super) fn leave(&mut self, context: &mut Context<'_>, name: &[u8], leaving: LeavingAs) {
-        let numbers = self.known.get(name).map(Token::numbers);
-        self.outstanding_ends(numbers.into_iter().flatten().flatten());
-        let LeavingAs {
+    /// Gives a token back, or tells the server that it is not held. Ends all other outstanding messages about it.
+    pub(super) fn start_return(
+        &mut self,
+        context: &mut Context<'_>,
+        name: &[u8],
+        returning: ReturnPlan,
+    ) {
+        let numbers = self.by_name.get(name).map(TokenState::numbers);
+        self.end_outstanding(numbers.into_iter().flatten().flatten());
+        let ReturnPlan {
             held,
             update,
-            asked,
+            is_requested,
             then_request,
-        } = leaving;
-        let number = self.start(context, name, Which::Return);
-        let leaving = Leaving {
+        } = returning;
+        let number = self.start_message(context, name, MessageKind::Return);
+        let returning = ReturningToken {
             number,
             held,
             update,
-            asked,
+            is_requested,
             then_request,
         };
-        self.known.insert(name.into(), Token::Leaving(leaving));
+        self.by_name
+            .insert(name.into(), TokenState::Returning(returning));
     }
 
-    /// These messages are given up.
-    pub(super) fn outstanding_ends(&mut self, numbers: impl IntoIterator<Item = i64>) {
+    pub(super) fn end_outstanding(&mut self, numbers: impl IntoIterator<Item = i64>) {
         for number in numbers {
             self.outstanding.end(number);
         }
     }
 
-    /// When the next message is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.outstanding.due()
     }
 
-    /// Sends what is due by `limit`, but not too much at once.
-    pub(super) fn act(
+    /// Sends messages that are due by `limit`, at most BATCH of them.
+    pub(super) fn send_due(
         &mut self,
         context: &mut Context<'_>,
         configuration: &Configuration,
@@ -85,23 +93,25 @@ impl Tokens {
             let Some((number, entry)) = self.outstanding.take_due(context.now, limit) else {
                 return;
             };
-            let server = match entry.which {
-                Which::List(server) => Some(server),
-                Which::Request | Which::Return => servers.responsible(&entry.name, configuration),
+            let server = match entry.kind {
+                MessageKind::List(server) => Some(server),
+                MessageKind::Request | MessageKind::Return => {
+                    servers.responsible(&entry.name, configuration)
+                }
             };
-            // While all are DOWN it waits.
+            // While all servers are DOWN the message waits.
             if let Some(server) = server {
                 context.send(server, Content::Outstanding(number));
             }
         }
     }
 
-    /// Servers have changed their states: what another server is responsible for now goes to that at once.
+    /// Sends outstanding messages to their new servers at once when the responsible server has changed.
     pub(super) fn adopt(&mut self, servers: &Servers, old: &Configuration, new: &Configuration) {
         let moved = |name: &[u8]| servers.responsible(name, old) != servers.responsible(name, new);
         let all = self.outstanding.iter();
         let moved: Vec<i64> = all
-            .filter(|(_, entry)| !matches!(entry.which, Which::List(_)) && moved(&entry.name))
+            .filter(|(_, entry)| !matches!(entry.kind, MessageKind::List(_)) && moved(&entry.name))
             .map(|(number, _)| number)
             .collect();
         for number in moved {
@@ -109,8 +119,8 @@ impl Tokens {
         }
     }
 
-    /// A server was told what is held: messages with the numbers so far are of its former life. All that await its answer
-    /// get new ones, in the same order.
+    /// Gives new numbers, in the same order, to all messages that await an answer of a server. The server has just read
+    /// this session's CATALOG, so a GRANT with an older number is from before its restart.
     pub(super) fn renumber(
         &mut self,
         context: &mut Context<'_>,
@@ -120,8 +130,9 @@ impl Tokens {
         let servers = &context.options.servers;
         let is_its = |name: &[u8]| servers.responsible(name, configuration) == Some(server);
         let all = self.outstanding.iter();
+        // Listings keep their numbers, because a late page does no harm.
         let its: Vec<i64> = all
-            .filter(|(_, entry)| !matches!(entry.which, Which::List(_)) && is_its(&entry.name))
+            .filter(|(_, entry)| !matches!(entry.kind, MessageKind::List(_)) && is_its(&entry.name))
             .map(|(number, _)| number)
             .collect();
         for old in its {
@@ -129,18 +140,18 @@ impl Tokens {
                 continue;
             };
             let new = context.numbers.take();
-            if let Some(token) = self.known.get_mut(&entry.name) {
+            if let Some(token) = self.by_name.get_mut(&entry.name) {
                 token.renumber(old, new);
             }
-            self.outstanding.begin(new, entry.name, entry.which);
+            self.outstanding.begin(new, entry.name, entry.kind);
         }
     }
 
-    /// What the outstanding message with this number says; `None`: it is no longer outstanding.
+    /// Returns the outstanding message with this number, or `None` if there is none.
     pub(super) fn message(&self, msgnum: i64) -> Option<Message<'_>> {
         let entry = self.outstanding.get(msgnum)?;
         let name = &*entry.name;
-        if matches!(entry.which, Which::List(_)) {
+        if matches!(entry.kind, MessageKind::List(_)) {
             return Some(Message::Request {
                 msgnum,
                 token: ftn::Token {
@@ -163,36 +174,35 @@ impl Tokens {
             token: ftn::Token { name, data },
             flags,
         };
-        match (self.known.get(name)?, entry.which) {
-            (Token::Awaited(awaited), _) => Some(request(awaited)),
-            (Token::Held(held), Which::Request) => held.request.as_ref().map(request),
-            (Token::Held(held), _) => {
+        match (self.by_name.get(name)?, entry.kind) {
+            (TokenState::Awaited(awaited), _) => Some(request(awaited)),
+            (TokenState::Held(held), MessageKind::Request) => held.request.as_ref().map(request),
+            (TokenState::Held(held), _) => {
                 let update = held.update.as_ref()?;
                 Some(give(&update.data, Flags::Update))
             }
-            (Token::Leaving(leaving), _) => {
-                let data = leaving.update.as_deref().unwrap_or_default();
-                Some(give(data, leaving.flags()))
+            (TokenState::Returning(returning), _) => {
+                let data = returning.update.as_deref().unwrap_or_default();
+                Some(give(data, returning.flags()))
             }
         }
     }
 }
 
-/// How a token is given back: [`Leaving`] before it has its number.
-pub(super) struct LeavingAs {
+/// A [`ReturningToken`] before it has its number.
+pub(super) struct ReturnPlan {
     pub(super) held: Option<Hold>,
     pub(super) update: Option<Box<[u8]>>,
-    pub(super) asked: bool,
+    pub(super) is_requested: bool,
     pub(super) then_request: Option<Want>,
 }
 
-impl LeavingAs {
-    /// Not held, as far as the client knows.
-    pub(super) const fn not_held(asked: bool) -> Self {
+impl ReturnPlan {
+    pub(super) const fn not_held(is_requested: bool) -> Self {
         Self {
             held: None,
             update: None,
-            asked,
+            is_requested,
             then_request: None,
         }
     }

@@ -1,60 +1,60 @@
-//! What a program can see of its client.
+//! The client's state, as the program sees it.
 
 use ring_codec::ftn::Access;
 
 use super::Client;
-use super::holding::Token;
+use super::holding::TokenState;
 use super::phase::Phase;
 use crate::ftn::Configuration;
 use crate::time::Instant;
 
-/// What a client is doing.
+/// State of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It waits for a socket.
+    /// The client waits for a socket.
     NoSocket,
-    /// It asks for a session.
+    /// The client asks for a session.
     Login {
-        /// How many servers have answered so far.
+        /// Number of servers that have answered.
         answered: usize,
-        /// Whether somebody was heard that has another list of servers.
+        /// Whether a sender has another list of servers.
         other_list: bool,
     },
-    /// It has an id, and waits for the confirmation of its first renewal.
+    /// The client has an id, and its first renewal is not confirmed yet.
     Proving {
-        /// The session's id.
+        /// Id of the session.
         session: i32,
     },
-    /// It has a session.
+    /// The client has a session.
     Live {
-        /// The session's id.
+        /// Id of the session.
         session: i32,
     },
-    /// It ends its session.
+    /// The client ends its session.
     LoggingOut,
-    /// It has ended its session.
+    /// The client has ended its session.
     Ended,
 }
 
 /// A token that is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holding<'a> {
-    /// How it is held.
+    /// The access, exclusive or shared.
     pub access: Access,
-    /// The fencing number of the grant, if one was asked for.
+    /// Fencing number of the grant, if one was requested.
     pub fence: Option<u128>,
-    /// Its data, as granted or last updated and confirmed.
+    /// Data as granted, or as last updated and confirmed.
     pub data: &'a [u8],
 }
 
 impl Client {
-    /// What it is doing.
+    /// Returns the client's state.
     pub fn standing(&self) -> Standing {
         match &self.phase {
             Phase::NoSocket { .. } => Standing::NoSocket,
             Phase::Login(login) => Standing::Login {
-                answered: login.answered(),
-                other_list: login.other_list(),
+                answered: login.answer_count(),
+                other_list: login.has_seen_other_list(),
             },
             Phase::Session(session) => {
                 let (id, is_live) = (session.id, session.is_live());
@@ -69,33 +69,33 @@ impl Client {
         }
     }
 
-    /// Until when the session is live unless another renewal is confirmed: ¾ CT after the sending of the last
-    /// confirmed one. From then on nothing is held, whether or not the machine has been told that time has passed.
-    /// `None`: it is not live.
+    /// Returns the end of the lease: ¾ CT after the sending of the last confirmed renewal. From then on the client
+    /// holds nothing, even if no input has told it the time. Returns `None` if the session is not live.
     pub fn lease(&self) -> Option<Instant> {
         self.phase.session()?.renewal.lease()
     }
 
-    /// Since when the session is live; `None`: it is not.
+    /// Returns since when the session is live, or `None` if it is not.
     pub fn live_since(&self) -> Option<Instant> {
         self.phase.session()?.renewal.live_since()
     }
 
-    /// The configuration that the session goes by; `None`: there is no session.
+    /// Returns the session's configuration, or `None` if there is no session.
     pub fn configuration(&self) -> Option<&Configuration> {
         let session = self.phase.session()?;
         Some(&session.configuration)
     }
 
-    /// A token that is held and not on its way back; to be used only before the [lease](Self::lease) is over.
+    /// Returns a token that is held and not being returned. The result is valid only before the end of the
+    /// [lease](Self::lease).
     pub fn holding(&self, name: &[u8]) -> Option<Holding<'_>> {
-        match self.phase.session()?.tokens.known.get(name)? {
-            Token::Held(held) if !held.is_to_leave() => Some(Holding {
+        match self.phase.session()?.tokens.by_name.get(name)? {
+            TokenState::Held(held) if !held.is_to_return() => Some(Holding {
                 access: held.hold.access,
                 fence: held.hold.fence,
                 data: &held.hold.data,
             }),
-            Token::Held(_) | Token::Awaited(_) | Token::Leaving(_) => None,
+            TokenState::Held(_) | TokenState::Awaited(_) | TokenState::Returning(_) => None,
         }
     }
 }

@@ -1,31 +1,30 @@
-//! What a server is told besides datagrams, and what it has stored.
+//! Inputs of a server in addition to datagrams, and the value that it stores.
 
 use std::net::SocketAddr;
 
-/// What the operator asks of a server.
+/// Command of the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// It is to leave: it serves nothing from then on, hands its tokens over to other servers for
-    /// [`LEAVING_MAX`](super::LEAVING_MAX) at most, and says nothing after that. A follower tells its leader that it is
-    /// DOWN, so that its tokens are served elsewhere at once. Told a second time it leaves at once.
+    /// Makes the server leave. It serves nothing from then on, hands its tokens over for at most
+    /// [`LEAVING_MAX`](super::LEAVING_MAX), and then sends nothing. A follower tells its leader that it is DOWN, so
+    /// that other servers serve its tokens at once. A second command makes it leave at once.
     ShutDown,
-    /// The names of the servers were resolved again: their addresses from now on, by index. One
-    /// without an address keeps the one it had.
+    /// Sets the servers' addresses after their names were resolved again, by index. `None` keeps the earlier address.
     Addresses(Box<[Option<SocketAddr>]>),
 }
 
-/// What the network is like just now.
+/// State of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Net {
-    /// Datagrams can be sent and received. The first time it is told so, the server starts.
+    /// The network carries datagrams. The server starts at the first report of this state.
     Up,
-    /// Nothing can be sent or received.
+    /// The network carries nothing.
     Down,
 }
 
-/// What must survive a restart.
+/// Value that must survive a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Durable {
-    /// The highest configuration number seen, 0 if there was none: stored before it is used.
+    /// Highest configuration number seen, or 0 if there was none. It is stored before it is used.
     pub configuration: u64,
 }

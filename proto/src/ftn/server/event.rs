@@ -1,5 +1,4 @@
-//! What a server tells its observers. What happens with every datagram is counted, in
-//! [`Counters`](super::Counters), rather than told.
+//! Events that a server reports to its observers. Frequent events are only counted, in [`Counters`](super::Counters).
 
 use std::net::SocketAddr;
 
@@ -7,182 +6,182 @@ use ring_codec::ftn::{Kind, ServerState};
 
 use crate::ftn::server::{Difference, Holding, Reason, RoleKind};
 
-/// Something happened.
+/// An event of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The server has another role.
     RoleChanged {
-        /// The role from now on.
+        /// The new role.
         role: RoleKind,
-        /// Who leads, if anybody does.
+        /// Index of the leader, if there is one.
         leader: Option<usize>,
     },
-    /// The server leads from now on.
+    /// The server has become the leader.
     TookOver {
-        /// The number of its first configuration.
+        /// Number of its first configuration.
         configuration: u64,
-        /// Whether it knew sessions and states from its predecessor; a cold leader knows nothing.
+        /// Whether the leader knew sessions and states from its predecessor. A cold leader knows nothing.
         warm: bool,
     },
     /// A new configuration is in force.
     ConfigurationChanged {
-        /// Its number.
+        /// Number of the configuration.
         configuration: u64,
         /// The state of each server.
         states: Box<[ServerState]>,
     },
-    /// The state that the server says to be in has changed.
+    /// The server announces another state of itself.
     StateChanged {
-        /// The state from now on.
+        /// The new state.
         state: ServerState,
     },
-    /// The leader has, or has no longer, the quorum behind it.
+    /// The leader has gained or lost its authority.
     AuthorityChanged {
-        /// Whether it has.
+        /// Whether it has authority.
         has: bool,
     },
-    /// The time in which a cold leader adopts sessions is over.
+    /// The time in which a leader adopts sessions has ended.
     GraceEnded,
     /// A client has logged in.
     SessionBegun {
-        /// The session.
+        /// Id of the session.
         id: i32,
-        /// Its client.
+        /// Address of its client.
         address: SocketAddr,
     },
-    /// A cold leader has taken in the session of an earlier run.
+    /// A leader in its grace has adopted a session of an earlier run.
     SessionAdopted {
-        /// The session.
+        /// Id of the session.
         id: i32,
-        /// Its client.
+        /// Address of its client.
         address: SocketAddr,
     },
-    /// A session ended because its client was silent for CT.
+    /// A session has ended because its client was silent for CT.
     SessionExpired {
-        /// The session.
+        /// Id of the session.
         id: i32,
-        /// Its client.
+        /// Address of its client.
         address: SocketAddr,
     },
     /// A client has ended its session.
     SessionLoggedOut {
-        /// The session.
+        /// Id of the session.
         id: i32,
-        /// Its client.
+        /// Address of its client.
         address: SocketAddr,
     },
-    /// A session's program has given itself a name, or a new one.
+    /// The program of a session has introduced itself, or has changed its introduction.
     SessionIntroduced {
-        /// The session.
+        /// Id of the session.
         id: i32,
-        /// Its client.
+        /// Address of its client.
         address: SocketAddr,
-        /// The name.
+        /// Text of the introduction.
         program: Box<str>,
     },
-    /// A session holds a token from now on.
+    /// A session has been granted a token.
     TokenGranted(Box<Holding>),
     /// A session has returned a token.
     TokenReturned(Box<Holding>),
-    /// A session ended while it held a token.
+    /// A session that held a token has ended.
     TokenLost(Box<Holding>),
-    /// The server asks all clients what they hold.
+    /// The server has begun to ask all clients which tokens they hold.
     SurveyBegun {
-        /// The configuration that it is for.
+        /// Configuration of the survey.
         configuration: u64,
-        /// How many sessions it waits for.
+        /// Number of sessions whose answers it awaits.
         sessions: usize,
     },
-    /// The server knows all its tokens.
+    /// The survey has ended, and the server knows all its tokens.
     SurveyEnded {
-        /// The configuration that it was for.
+        /// Configuration of the survey.
         configuration: u64,
     },
-    /// A survey was given up for that of a later configuration, or with what the server knew.
+    /// A survey was stopped because a later configuration came, or because the server forgot its tokens.
     SurveyAborted {
-        /// The configuration that it was for.
+        /// Configuration of the survey.
         configuration: u64,
     },
-    /// Tokens that clients hold are served here from now on.
+    /// The server now serves tokens that clients hold and another server served before.
     TookOverTokens {
-        /// Who served them before; `None`: not known, since the server has just started, or its leader doubts what was known.
+        /// The former server; `None` if this server has just started, or if its leader was in doubt.
         server: Option<usize>,
-        /// How many of them are held. Those that nobody held are lost with a server that crashed.
+        /// Number of held tokens. Other tokens of a crashed server are lost.
         held: usize,
     },
-    /// A STATE has shown the server DOWN: it has forgotten what it knew.
+    /// A STATE has shown this server DOWN, and it has forgotten its tokens.
     Reset {
-        /// How many tokens it knew.
+        /// Number of forgotten tokens.
         tokens_forgotten: usize,
     },
-    /// All tokens of another server have gone there.
+    /// All tokens for another server have been handed over.
     Transferred {
-        /// The server that serves them now.
+        /// Index of the server that serves them now.
         server: usize,
-        /// How many they were.
+        /// Number of tokens.
         tokens: usize,
     },
-    /// Clients claim a token in ways that exclude each other; all of them share it now.
+    /// Clients claim a token in ways that exclude each other, and now share it.
     Conflict {
-        /// The token.
+        /// Name of the token.
         name: Box<[u8]>,
     },
     /// Clients have different data of a token.
     ConflictingData {
-        /// The token.
+        /// Name of the token.
         name: Box<[u8]>,
     },
-    /// Options that must be equal on all servers differ from those of another one, or no longer do.
+    /// The options of another server differ in another way than before, or no longer differ.
     OptionsCompared {
-        /// The other server.
+        /// Index of the other server.
         server: usize,
-        /// The options that differ; empty: none does any longer.
+        /// The options that differ; empty if all are equal.
         differences: Box<[Difference]>,
     },
-    /// Somebody has another list of servers. Told once for each of up to 1,024 senders.
+    /// A sender has another list of servers. Reported once for each of up to 1,024 senders.
     OtherList {
-        /// Who.
+        /// Address of the sender.
         from: SocketAddr,
-        /// The signature of its list.
+        /// Signature of the sender's list.
         signature: i32,
     },
-    /// Somebody says that it is another server, from an address that is not that server's. Told once for each of up to
+    /// A sender claims to be another server, but does not have that server's address. Reported once for each of up to
     /// 1,024 senders.
     Misplaced {
-        /// The server that it says to be.
+        /// Index of the server that it claims to be.
         server: usize,
-        /// Who.
+        /// Address of the sender.
         from: SocketAddr,
-        /// The server's address; `None`: its name is not resolved.
+        /// Address of that server; `None` if its name is not resolved.
         listed: Option<SocketAddr>,
     },
     /// A datagram was dropped.
     Dropped {
-        /// Its source address.
+        /// Source address of the datagram.
         from: SocketAddr,
-        /// Its type, if it decodes.
+        /// Type of the message, if it decodes.
         kind: Option<Kind>,
-        /// Why.
+        /// Reason of the drop.
         reason: Reason,
     },
-    /// The highest configuration number cannot be stored, or can again. Until it can the server is mute.
+    /// Storing the configuration number has begun to fail, or works again. In between the server sends nothing.
     StorageChanged {
         /// Whether storing failed.
         failed: bool,
     },
-    /// Another server names a configuration far beyond the known one: its clock or its state file is wrong, or this server's. Told
-    /// once for each.
+    /// Another server names a configuration far beyond the known one. The clock or the state file of one of the two is
+    /// wrong. Reported once per server.
     NumberAhead {
-        /// The server.
+        /// Index of the other server.
         server: usize,
         /// The number that it names.
         configuration: u64,
     },
-    /// There is no larger configuration number left: the server cannot lead.
+    /// The server cannot lead, because there is no larger configuration number.
     NumbersExhausted,
     /// The server has left.
     ShutDown {
-        /// How many tokens with data, which nobody holds, could not be handed over to another server.
+        /// Number of tokens with data that no client holds and no other server has taken.
         left_behind: usize,
     },
 }

@@ -1,18 +1,18 @@
-//! Events that tell people who holds a token. No rule depends on them.
+//! A session's hold of a token, for events that people read. No rule depends on it.
 
 use std::net::SocketAddr;
 
 /// A session's hold of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holding {
-    /// The token's name.
+    /// Name of the token.
     pub name: Box<[u8]>,
-    /// The session.
+    /// Id of the session.
     pub session: i32,
-    /// The address of its client.
+    /// Address of the session's client.
     pub address: SocketAddr,
-    /// The name that the program gave itself; `None`: it gave none to this server.
+    /// Introduction of the session's program, if this server has one.
     pub program: Option<Box<str>>,
-    /// The fencing number of the grant.
+    /// Fencing number of the grant.
     pub number: u128,
 }

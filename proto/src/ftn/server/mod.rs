@@ -1,18 +1,19 @@
-//! A server of the token service, as a pure state machine (`docs/ftn.md`).
+//! A server of the token service as a pure state machine (`docs/ftn.md`).
 //!
-//! [`Server`] is a [`Machine`](crate::Machine) on datagrams. What it is started with are [`Options`]; what it
-//! tells are [`Event`]s and [`Counters`]; what it shows is a [`Snapshot`].
+//! [`Server`] is a [`Machine`](crate::Machine) on datagrams. It starts with [`Options`], reports [`Event`]s, counts in
+//! [`Counters`], and describes itself in a [`Snapshot`]. It opens no socket, reads no clock and writes no file.
 //!
-//! | folder | holds |
+//! | folder | contents |
 //! |---|---|
-//! | `machine` | the machine: it owns the parts below, tells each what happens, and does what follows |
-//! | `group` | who leads, the configuration and how far its number may move, and the options of other servers |
+//! | `machine` | the machine: it owns the parts below and connects them |
+//! | `group` | roles, the configuration, the limits of its number, and the options of other servers |
 //! | `sessions` | the sessions of the group, and their ids |
-//! | `tokens` | the tokens: who holds each, who waits for it, and what finds them |
-//! | `knowledge` | which tokens the server knows: surveys, what clients claim, and handing over |
+//! | `tokens` | the tokens: data, holders, queues, and the indexes over them |
+//! | `knowledge` | which tokens the server knows: surveys, claims of clients, and handovers |
 //! | `output` | datagrams, events and counters |
 //!
-//! No part uses another part. The files next to the folders define types that all parts share.
+//! No part uses another part. The files next to the folders define types that all parts share. Start reading at
+//! `machine/input.rs`.
 
 mod command;
 mod event;
@@ -35,7 +36,7 @@ pub use holding::Holding;
 pub use machine::{LEAVING_MAX, Server, Snapshot, TokenStatus};
 pub use options::{
     Difference, Options, OptionsError, PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, Setting,
-    TOKEN_BYTES, WAIT_BYTES, majority, most_clients, session_bytes,
+    TOKEN_BYTES, WAITING_REQUEST_BYTES, majority, most_clients, session_bytes,
 };
 pub use output::Counters;
 pub use reason::Reason;

@@ -1,4 +1,4 @@
-//! What a server is started with (`docs/ftn.md`, section 1).
+//! Options of a server (`docs/ftn.md`, section 1).
 
 use std::time::Duration;
 
@@ -7,41 +7,41 @@ use thiserror::Error;
 use crate::ftn::carrier::{PARTS_MAX, TOTAL_MAX};
 use crate::ftn::{MIN_CLIENT_TIMEOUT, PART};
 
-/// What a server is told at its start. All servers of a list are to have the same.
+/// Options of a server. All servers of a list need the same values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// HB: the period of the leader's STATE, and the window of an election.
+    /// HB: the period of the leader's STATE, and the time window of an election.
     pub heartbeat: Duration,
-    /// ST: the silence after which a server is DOWN, or a leader is given up.
+    /// ST: the silence after which a server is DOWN, or after which a follower gives up its leader.
     pub server_timeout: Duration,
     /// CT: the silence after which a session ends.
     pub client_timeout: Duration,
-    /// How long a leader that is cold, or in doubt, lets sessions come back before anything is granted.
+    /// How long a leader that is cold or in doubt lets sessions return before it grants tokens.
     pub grace: Duration,
-    /// Q: the servers, itself included, without which a leader has no authority.
+    /// Q: how many servers, the leader included, must acknowledge a leader to give it authority.
     pub quorum: usize,
-    /// The most bytes that clients may make the server take: names and data of tokens, [`TOKEN_BYTES`] for each, and what
-    /// those take that have to do with it, and sessions.
+    /// Most memory that clients can make the server use, in bytes. It counts sessions, and tokens with their names,
+    /// data and parties ([`TOKEN_BYTES`] and the constants after it).
     pub max_memory: usize,
-    /// The most sessions that a leader begins.
+    /// Most sessions that a leader begins.
     pub max_clients: usize,
 }
 
-/// What a token takes of [`Options::max_memory`] beside its name and data, in bytes. One session that has to do with it is
-/// included.
+/// Share of a token in [`Options::max_memory`] in addition to its name and data, in bytes. It includes one session that
+/// holds the token, waits for it or has returned it.
 pub const TOKEN_BYTES: usize = 256;
-/// Each further session that holds a token, waits for it or has returned it takes so many bytes, and the length of the
-/// name, which a REVOKE to it repeats.
+/// Share of each further such session, in bytes. Each also counts the length of the name, which a REVOKE to it repeats.
 pub const PARTY_BYTES: usize = 160;
-/// The queue of a token takes so many bytes, while there is one.
+/// Share of a token's queue while there is one, in bytes.
 pub const QUEUE_BYTES: usize = 512;
-/// Each REQUEST in it takes so many.
-pub const WAIT_BYTES: usize = 64;
-/// A session takes so many bytes, and more where there are four servers or more: [`session_bytes`].
+/// Share of each REQUEST in a queue, in bytes.
+pub const WAITING_REQUEST_BYTES: usize = 64;
+/// Share of a session, in bytes. It is more with four servers or more: [`session_bytes`].
 pub const SESSION_BYTES: usize = 512;
-/// A token of which a survey is to say who holds it takes so many more until then.
-pub(crate) const GAINED_BYTES: usize = 192;
-/// Each part of a session's answer to a survey takes so many until the answer is whole: it may have come with nothing in it.
+/// Share of a token in a survey until the survey ends, in bytes.
+pub(crate) const SURVEYED_TOKEN_BYTES: usize = 192;
+// Each part counts, because an answer may consist of many empty parts.
+/// Share of each part of a session's answer until the answer is complete, in bytes.
 pub(crate) const PART_BYTES: usize = 16;
 
 impl Default for Options {
@@ -59,15 +59,16 @@ impl Default for Options {
     }
 }
 
-/// Why options cannot work.
+/// Reason why options cannot work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OptionsError {
     /// A period is zero.
-    #[error("{0} must be longer than nothing")]
+    #[error("{0} is zero: give a longer time")]
     Zero(&'static str),
-    /// A server would be taken for DOWN after a lost heartbeat or two.
+    /// A server would be DOWN after one or two lost heartbeats.
     #[error(
-        "--server-timeout {server_timeout:?} is less than three times --heartbeat {heartbeat:?}"
+        "--server-timeout {server_timeout:?} is less than three times --heartbeat {heartbeat:?}: a server would be DOWN \
+         after two lost heartbeats; give at least three times --heartbeat"
     )]
     ServerTimeout {
         /// ST as given.
@@ -81,29 +82,33 @@ pub enum OptionsError {
          give at least {MIN_CLIENT_TIMEOUT:?}"
     )]
     ClientTimeout(Duration),
-    /// More servers are called for than there are, or none.
-    #[error("--quorum {quorum} is not between 1 and the number of servers, {servers}")]
+    /// The quorum is 0, or larger than the number of servers.
+    #[error(
+        "--quorum {quorum} is not between 1 and the number of servers, {servers}; give a number in this range"
+    )]
     Quorum {
         /// Q as given.
         quorum: usize,
         /// n, the length of the list.
         servers: usize,
     },
-    /// The servers could not tell each other of so many sessions.
+    /// The servers cannot send each other a list of this many sessions.
     #[error(
-        "--max-clients {given} is above {most}: a list of more sessions does not fit in what each of {servers} servers \
-         may send to the others; give at most {most}"
+        "--max-clients {given} is above {most}: {servers} servers cannot send each other a longer list of sessions; \
+         give at most {most}"
     )]
     Clients {
         /// The number as given.
         given: usize,
-        /// The most that fit.
+        /// Largest number that works.
         most: usize,
         /// n, the length of the list.
         servers: usize,
     },
     /// There is no server with this index.
-    #[error("--index {index} names none of the {servers} servers, which are numbered from 0")]
+    #[error(
+        "--index {index} names none of the {servers} servers: they are numbered from 0; give the number of a line"
+    )]
     Index {
         /// The index as given.
         index: usize,
@@ -112,18 +117,18 @@ pub enum OptionsError {
     },
 }
 
-/// An option that must be equal on all servers, and is not.
+/// An option that must be equal on all servers and differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Difference {
-    /// The option.
+    /// Name of the option.
     pub option: &'static str,
-    /// The value of this server.
+    /// Value of this server.
     pub own: Setting,
-    /// The value of the other server.
+    /// Value of the other server.
     pub theirs: Setting,
 }
 
-/// The value of an option.
+/// Value of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     /// A time.
@@ -132,17 +137,17 @@ pub enum Setting {
     Count(usize),
 }
 
-/// What a session takes in a STATE at most, in bytes: its id, and the text of an address of IPv6 with a port.
+/// Longest entry of a session in a STATE, in bytes: its id, and an IPv6 address with a port as text.
 const LISTED_BYTES: usize = 53;
-/// What a STATE takes besides its sessions, in bytes at most.
+/// Longest rest of a STATE, in bytes.
 const STATE_BYTES: usize = 512;
 
-/// The most sessions that so many servers can tell each other of. A list of them fits a message in parts, and the leader has room
-/// for two to each other server: the one under way and the newest.
+/// Returns the most sessions that a number of servers can tell each other about. Their list fits one message in parts.
+/// The leader's limit allows two lists to each other server: the one under way and the newest.
 pub const fn most_clients(servers: usize) -> usize {
     let of_message = (PARTS_MAX * PART - STATE_BYTES) / LISTED_BYTES;
     let others = if servers > 1 { servers - 1 } else { 1 };
-    // A byte for each part comes to this.
+    // One byte more, because the carrier keeps a flag for each part.
     let of_all = (TOTAL_MAX / (2 * others) - STATE_BYTES) / (LISTED_BYTES + 1);
     if of_message < of_all {
         of_message
@@ -151,8 +156,8 @@ pub const fn most_clients(servers: usize) -> usize {
     }
 }
 
-/// What a session takes of [`Options::max_memory`] at one of so many servers, in bytes. A leader of many others has lists of all
-/// sessions under way to each.
+/// Returns a session's share of [`Options::max_memory`] at one of `servers` servers, in bytes. It grows with the number
+/// of servers, because a leader has lists of all sessions under way to each other server.
 pub const fn session_bytes(servers: usize) -> usize {
     let with_lists = SESSION_BYTES / 2 + 2 * LISTED_BYTES * servers.saturating_sub(1);
     if with_lists < SESSION_BYTES {
@@ -163,10 +168,10 @@ pub const fn session_bytes(servers: usize) -> usize {
 }
 
 impl Options {
-    /// Whether a list of so many `servers` can work with these options.
+    /// Checks whether a list of `servers` servers can work with these options.
     ///
     /// # Errors
-    /// Says which option is wrong, and why.
+    /// The option that is wrong.
     pub fn check(&self, servers: usize) -> Result<(), OptionsError> {
         let periods = [
             (self.heartbeat, "--heartbeat"),
@@ -203,18 +208,18 @@ impl Options {
         Ok(())
     }
 
-    /// ¾ ST: how long an acknowledged STATE gives authority, and a received one the right to serve.
+    /// Returns ¾ ST: how long an acknowledged STATE gives authority, and how long a received one lets a follower serve.
     pub fn server_lease(&self) -> Duration {
         self.server_timeout * 3 / 4
     }
 
-    /// 3 ST: how long what is known from STATE is worth something in an election.
-    pub fn warmth(&self) -> Duration {
+    /// Returns 3 ST: how long the knowledge from a STATE counts in an election.
+    pub fn warm_timeout(&self) -> Duration {
         self.server_timeout * 3
     }
 }
 
-/// The quorum of a majority of so many servers: n/2 + 1.
+/// Returns the quorum of a majority: n/2 + 1.
 pub const fn majority(servers: usize) -> usize {
     servers / 2 + 1
 }

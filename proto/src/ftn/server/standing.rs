@@ -1,20 +1,20 @@
-//! What a server shows of itself (`docs/ftn.md`, section 9).
+//! A server's role and state (`docs/ftn.md`, section 9).
 
 use ring_codec::ftn::ServerState;
 
-/// What a server is among the servers.
+/// Role of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RoleKind {
-    /// It looks for a leader.
+    /// The server looks for a leader.
     Electing,
-    /// It follows one.
+    /// The server follows a leader.
     Follower,
-    /// It is the leader.
+    /// The server is the leader.
     Leader,
 }
 
 impl RoleKind {
-    /// The name in `role`.
+    /// Returns the name in `role`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Electing => "electing",
@@ -24,13 +24,13 @@ impl RoleKind {
     }
 }
 
-/// What a server is, in a few words.
+/// Summary of a server's role and state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// Electing, follower or leader.
+    /// Role of the server.
     pub role: RoleKind,
-    /// Who leads; `None` while it is electing.
+    /// Index of the leader; `None` during an election.
     pub leader: Option<usize>,
-    /// The state that the server says to be in.
+    /// State that the server announces.
     pub state: ServerState,
 }

@@ -1,4 +1,4 @@
-//! Sections 2 and 5: the CATALOG that answers a CONFIG to the session.
+//! The CATALOG that answers a CONFIG to the session (sections 2 and 5).
 
 use super::rig::*;
 use crate::ftn::{PART, WINDOW};
@@ -12,7 +12,7 @@ fn grant_next(rig: &mut Rig, server: usize, name: &str, access: Access, data: &s
 }
 
 #[test]
-fn an_answer_names_configuration_part_and_floor_and_how_each_token_is_held() {
+fn an_answer_has_configuration_part_floor_and_the_kind_of_each_hold() {
     let name = |nth| name_of(0, nth);
     let mut rig = Rig::live();
     for (nth, access) in [Exclusive, Shared, Shared, Exclusive, Shared]
@@ -35,13 +35,13 @@ fn an_answer_names_configuration_part_and_floor_and_how_each_token_is_held() {
 }
 
 #[test]
-fn data_are_as_granted_or_last_confirmed() {
+fn a_catalog_has_data_as_granted_or_last_confirmed() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Exclusive, "granted");
     rig.update(&name, "unconfirmed"); // #2
     let said = rig.config(0, C, ALL);
     assert!(said[0].contains(&format!("x {name}=granted")), "{said:?}");
-    // What is asked for anew is applied after the survey, under its new number.
+    // The update is sent again under a number above the FLOOR.
     assert_eq!(said[1], format!("RETURN UPDATE {name}=unconfirmed #3 > 0"));
     rig.confirm(0, 3);
     let said = rig.config(0, 10, ALL);
@@ -59,12 +59,12 @@ fn a_client_that_holds_nothing_of_the_sender_answers_with_one_empty_part() {
     assert_eq!(
         rig.config(2, C, ALL),
         ["CATALOG 7 0/1 #1 > 2"],
-        "nor does one that is proving"
+        "a proving client holds nothing either"
     );
 }
 
 #[test]
-fn only_a_config_to_the_session_with_its_own_configuration_is_answered() {
+fn a_config_to_the_session_is_answered_only_under_its_present_configuration() {
     let mut rig = Rig::live();
     assert!(rig.config_to(0, 0, C, ALL).is_empty());
     assert!(rig.config_to(0, ME + 1, C, ALL).is_empty());
@@ -72,19 +72,19 @@ fn only_a_config_to_the_session_with_its_own_configuration_is_answered() {
     assert_eq!(
         rig.config(0, 10, ALL),
         ["CATALOG 10 0/1 #1 > 0"],
-        "adopted, then answered"
+        "the client adopts the configuration, then answers"
     );
 }
 
 #[test]
-fn a_sender_that_is_down_in_the_configuration_is_not_answered() {
+fn a_server_that_is_down_in_the_configuration_gets_no_answer() {
     let mut rig = Rig::live();
     assert!(rig.config(0, 10, [Down, Ready, Ready]).is_empty());
     assert_eq!(rig.config(0, 13, [Booting, Ready, Ready]).len(), 1);
 }
 
 #[test]
-fn the_answer_to_one_server_and_configuration_is_made_once() {
+fn the_answer_to_one_server_is_made_once_per_configuration() {
     let (name, later) = (name_of(0, 0), name_of(0, 1));
     let mut rig = Rig::holding(&name, Exclusive, "d");
     let first = rig.config(0, C, ALL);
@@ -92,18 +92,18 @@ fn the_answer_to_one_server_and_configuration_is_made_once() {
     rig.confirm(0, 2);
     grant_next(&mut rig, 0, &later, Shared, "");
     assert_eq!(rig.config(0, C, ALL), first);
-    // A newer configuration is another question.
+    // A newer configuration needs a new answer.
     let second = rig.config(0, 10, ALL);
     assert_eq!(
         second,
         [format!("CATALOG 10 0/1 #4 x {name}=new s {later}= > 0")]
     );
-    // And so is another server.
+    // Each server gets its own answer.
     assert_eq!(rig.config(2, 10, ALL), ["CATALOG 10 0/1 #4 > 2"]);
 }
 
 #[test]
-fn outstanding_messages_for_the_senders_tokens_get_new_numbers_above_the_floor() {
+fn outstanding_messages_for_the_senders_tokens_get_new_numbers_from_the_floor_on() {
     let (asked, given, other) = (name_of(0, 0), name_of(0, 1), name_of(1, 0));
     let mut rig = Rig::holding(&given, Exclusive, "");
     rig.request(&asked, Exclusive); // #2
@@ -117,16 +117,14 @@ fn outstanding_messages_for_the_senders_tokens_get_new_numbers_above_the_floor()
         format!("RETURN DEASSIGN {given} #6 > 0"),
     ];
     assert_eq!(said, expected);
-    // What is new starts with RETRY again.
-    assert_eq!(
-        rig.times(ms(300), &format!("REQUEST x {asked} #5")),
-        [100, 300]
-    );
-    // Answers to the numbers of the former life count no longer.
+    // The repetition begins again with RETRY.
+    let said = rig.times(ms(300), &format!("REQUEST x {asked} #5"));
+    assert_eq!(said, [100, 300]);
+    // Answers to the old numbers no longer count.
     rig.grant(0, 2, &asked, "");
     rig.confirm(0, 4);
     assert!(!rig.holds(&asked));
-    // When it asks again, for parts that were lost, nothing is renumbered.
+    // When the server asks again for lost parts, no number changes.
     assert_eq!(rig.config(0, C, ALL).len(), 1);
     rig.grant(0, 5, &asked, "");
     assert!(rig.holds(&asked));
@@ -172,7 +170,7 @@ fn a_large_answer_goes_in_parts_of_at_most_part_bytes_or_one_token() {
 }
 
 #[test]
-fn each_config_brings_the_next_window_parts_round_and_round() {
+fn each_config_brings_the_next_window_of_parts_in_turn() {
     let mut rig = Rig::live();
     let data = "d".repeat(700);
     for nth in 0..20 {
@@ -191,13 +189,13 @@ fn each_config_brings_the_next_window_parts_round_and_round() {
 }
 
 #[test]
-fn nothing_about_tokens_goes_with_a_lower_number_than_the_floor_later() {
+fn after_a_survey_no_message_about_tokens_has_a_number_below_the_floor() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Shared, "");
     rig.request(&name, Exclusive); // #2
     rig.update(&name, "u"); // #3
     let said = rig.config(0, C, ALL);
-    // The update's number stays above the request's: at or below the grant it would be confirmed undone.
+    // The update's number stays above the request's: at or below the grant it would be confirmed without effect.
     let expected = [
         format!("CATALOG 7 0/1 #4 s {name}= > 0"),
         format!("REQUEST x {name} #4 > 0"),

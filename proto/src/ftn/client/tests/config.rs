@@ -1,4 +1,4 @@
-//! Section 5, CONFIG in a session.
+//! CONFIG in a session (section 5).
 
 use super::rig::*;
 
@@ -6,17 +6,17 @@ use super::rig::*;
 fn a_lower_configuration_is_late_and_dropped() {
     let mut rig = Rig::live();
     assert!(rig.config(0, C - 1, [Ready, Down, Ready]).is_empty());
-    assert_eq!(rig.dropped(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [Reason::Late]);
     assert_eq!(rig.client.configuration().unwrap().number(), 7);
     assert_eq!(rig.client.configuration().unwrap().states(), ALL);
 }
 
 #[test]
-fn a_larger_one_is_adopted_from_whatever_server_and_to_whomever() {
+fn a_larger_configuration_is_adopted_from_any_server_and_to_any_session() {
     for (from, to) in [(0, 0), (1, ME), (2, ME + 1)] {
         let mut rig = Rig::live();
         rig.config_to(from, to, 10, [Ready, Ready, Down]);
-        assert_eq!(rig.told(), ["adopted 10"]);
+        assert_eq!(rig.take_events(), ["adopted 10"]);
         let configuration = rig.client.configuration().unwrap();
         assert_eq!(configuration.states(), [Ready, Ready, Down]);
         assert_eq!(configuration.leader(), 1);
@@ -24,10 +24,10 @@ fn a_larger_one_is_adopted_from_whatever_server_and_to_whomever() {
 }
 
 #[test]
-fn an_equal_one_changes_nothing() {
+fn an_equal_configuration_changes_nothing() {
     let mut rig = Rig::live();
     assert!(rig.config_to(0, 0, C, [Down; 3]).is_empty());
-    assert!(rig.told().is_empty());
+    assert!(rig.take_events().is_empty());
     assert_eq!(rig.client.configuration().unwrap().states(), ALL);
 }
 
@@ -40,7 +40,7 @@ fn outstanding_messages_go_to_their_new_servers_at_once() {
     rig.request(&stays, Shared);
     rig.release(&given);
     rig.pass(ms(350));
-    // Server 2 dies; who follows it for these names?
+    // Server 2 is DOWN, so its tokens have new responsible servers.
     let said = rig.config_to(1, 0, 10, [Ready, Ready, Down]);
     let (a, g) = (rig.server_of(&asked), rig.server_of(&given));
     let expected = [
@@ -49,9 +49,9 @@ fn outstanding_messages_go_to_their_new_servers_at_once() {
     ];
     assert_eq!(
         said, expected,
-        "under the same numbers; the third stays where it is"
+        "the two go under the same numbers; the third stays at its server"
     );
-    // To a new server the back-off starts with RETRY again.
+    // The repetition to a new server begins with RETRY.
     let times = rig.times(ms(300), &format!("REQUEST x {asked}"));
     assert_eq!(times, [100, 300]);
 }
@@ -69,7 +69,7 @@ fn while_all_servers_are_down_requests_wait() {
 }
 
 #[test]
-fn config_to_zero_in_a_session_never_means_its_end() {
+fn config_to_zero_does_not_end_a_session() {
     let held = name_of(0, 0);
     let mut rig = Rig::holding(&held, Exclusive, "");
     for from in 0..3 {
@@ -78,6 +78,6 @@ fn config_to_zero_in_a_session_never_means_its_end() {
     }
     assert!(rig.holds(&held));
     assert_eq!(rig.client.standing(), Standing::Live { session: ME });
-    rig.live_on(LEASE * 2);
+    rig.stay_live(LEASE * 2);
     assert!(rig.holds(&held));
 }

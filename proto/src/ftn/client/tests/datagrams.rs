@@ -1,4 +1,4 @@
-//! Section 3: what a client drops. It changes nothing, and is never answered.
+//! Datagrams that a client drops (section 3). They change nothing and get no answer.
 
 use super::rig::*;
 
@@ -26,21 +26,21 @@ fn header(from: i32, to: i32) -> Header {
 }
 
 #[test]
-fn what_does_not_decode_wholly_is_dropped() {
+fn a_datagram_that_does_not_decode_is_dropped() {
     let (mut rig, name) = awaiting();
     let whole = encode(header(0, ME), grant(&name));
     let longer = [&whole[..], b"x"].concat();
     for bytes in [&[][..], &whole[..whole.len() - 1], &longer, b"\xff\xff"] {
-        assert!(rig.hear_bytes(address(0), bytes).is_empty());
-        assert_eq!(rig.dropped(), [Reason::Malformed]);
+        assert!(rig.deliver_bytes(address(0), bytes).is_empty());
+        assert_eq!(rig.take_drops(), [Reason::Malformed]);
         assert!(!rig.holds(&name));
     }
-    rig.hear_bytes(address(0), &whole);
+    rig.deliver_bytes(address(0), &whole);
     assert!(rig.holds(&name));
 }
 
 #[test]
-fn another_ssig_is_dropped_and_told_once_a_sender() {
+fn another_ssig_is_dropped_and_reported_once_per_sender() {
     let (mut rig, name) = awaiting();
     let header = Header {
         ssig: 1,
@@ -48,18 +48,18 @@ fn another_ssig_is_dropped_and_told_once_a_sender() {
     };
     let bytes = encode(header, grant(&name));
     for server in [0, 0, 1] {
-        assert!(rig.hear_bytes(address(server), &bytes).is_empty());
+        assert!(rig.deliver_bytes(address(server), &bytes).is_empty());
     }
     assert!(!rig.holds(&name));
     let dropped = "dropped: ssig";
     assert_eq!(
-        rig.told(),
+        rig.take_events(),
         ["other list 1", dropped, dropped, "other list 1", dropped]
     );
 }
 
 #[test]
-fn senders_with_another_list_are_told_of_up_to_1024() {
+fn up_to_1024_senders_with_another_list_are_reported() {
     let mut rig = Rig::login();
     let header = Header {
         ssig: 1,
@@ -67,10 +67,10 @@ fn senders_with_another_list_are_told_of_up_to_1024() {
     };
     let bytes = encode(header, Message::Alive);
     for port in 0..2_000 {
-        rig.hear_bytes(([192, 0, 2, 9], port).into(), &bytes);
+        rig.deliver_bytes(([192, 0, 2, 9], port).into(), &bytes);
     }
-    assert_eq!(rig.dropped().len(), 2_000);
-    assert_eq!(rig.told().len(), 1_024);
+    assert_eq!(rig.take_drops().len(), 2_000);
+    assert_eq!(rig.take_events().len(), 1_024);
     let standing = rig.client.standing();
     assert_eq!(
         standing,
@@ -80,11 +80,11 @@ fn senders_with_another_list_are_told_of_up_to_1024() {
         }
     );
     rig.pass(ms(2_000));
-    assert_eq!(rig.told(), ["login failed: OtherList"]);
+    assert_eq!(rig.take_events(), ["login failed: OtherList"]);
 }
 
 #[test]
-fn what_only_servers_receive_is_dropped() {
+fn messages_for_servers_are_dropped() {
     let (mut rig, _) = awaiting();
     let token = Token {
         name: b"t",
@@ -106,22 +106,22 @@ fn what_only_servers_receive_is_dropped() {
         Message::Transferred { msgnum: 1, part: 0 },
     ];
     for message in messages {
-        assert!(rig.hear(0, ME, message).is_empty());
-        assert_eq!(rig.dropped(), [Reason::NotForClients]);
+        assert!(rig.deliver(0, ME, message).is_empty());
+        assert_eq!(rig.take_drops(), [Reason::NotForClients]);
     }
 }
 
 #[test]
-fn what_does_not_come_from_the_listed_address_of_its_server_is_dropped() {
+fn messages_from_an_address_that_is_not_listed_for_their_server_are_dropped() {
     let (mut rig, name) = awaiting();
     let other_port = ([192, 0, 2, 0], 9_999).into();
     for (from, server) in [(address(1), 0), (other_port, 0), (address(0), 3)] {
-        assert!(rig.hear_from(from, server, ME, grant(&name)).is_empty());
-        assert_eq!(rig.dropped(), [Reason::NotAServer]);
+        assert!(rig.deliver_from(from, server, ME, grant(&name)).is_empty());
+        assert_eq!(rig.take_drops(), [Reason::NotAServer]);
     }
     let bytes = encode(header(-1, ME), grant(&name));
-    rig.hear_bytes(address(0), &bytes);
-    assert_eq!(rig.dropped(), [Reason::NotAServer]);
+    rig.deliver_bytes(address(0), &bytes);
+    assert_eq!(rig.take_drops(), [Reason::NotAServer]);
     assert!(!rig.holds(&name));
 }
 
@@ -132,8 +132,8 @@ fn grant_revoke_and_confirm_to_another_session_are_dropped() {
     let confirm = Message::Confirm { msgnum: base() };
     for to in [0, ME + 1] {
         for message in [grant(&name), revoke, confirm] {
-            assert!(rig.hear(0, to, message).is_empty());
-            assert_eq!(rig.dropped(), [Reason::NotForMe]);
+            assert!(rig.deliver(0, to, message).is_empty());
+            assert_eq!(rig.take_drops(), [Reason::NotForMe]);
         }
     }
     assert!(!rig.holds(&name));
@@ -143,69 +143,37 @@ fn grant_revoke_and_confirm_to_another_session_are_dropped() {
 fn without_a_session_only_answers_to_login_count() {
     let mut rig = Rig::login();
     let name = name_of(0, 0);
-    assert!(rig.hear(0, 0, grant(&name)).is_empty());
-    assert_eq!(rig.dropped(), [Reason::NoSession]);
+    assert!(rig.deliver(0, 0, grant(&name)).is_empty());
+    assert_eq!(rig.take_drops(), [Reason::NoSession]);
     let mut rig = Rig::new();
     assert!(rig.config_to(1, ME, C, ALL).is_empty());
-    assert_eq!(rig.dropped(), [Reason::NoSession]);
+    assert_eq!(rig.take_drops(), [Reason::NoSession]);
 }
 
 #[test]
-fn longer_names_and_data_than_allowed_are_dropped() {
+fn names_and_data_that_are_too_long_are_dropped() {
     let (mut rig, name) = awaiting();
-    let data = vec![b'd'; 32 * 1_024 + 1];
-    let long = Token {
-        name: name.as_bytes(),
-        data: &data,
-    };
-    let msgnum = base() + 1;
-    rig.hear(
-        0,
-        ME,
-        Message::Grant {
-            msgnum,
-            token: long,
-        },
-    );
-    assert_eq!(rig.dropped(), [Reason::TooLong]);
+    let (fits, long) = ("d".repeat(32 * 1_024), "d".repeat(32 * 1_024 + 1));
+    rig.grant(0, 1, &name, &long);
+    assert_eq!(rig.take_drops(), [Reason::TooLong]);
     assert!(!rig.holds(&name));
-    assert!(
-        rig.hear(
-            0,
-            ME,
-            Message::Revoke {
-                name: &data[..1_025]
-            }
-        )
-        .is_empty()
-    );
-    assert_eq!(rig.dropped(), [Reason::TooLong]);
-    let fits = Token {
-        data: &data[1..],
-        ..long
-    };
-    rig.hear(
-        0,
-        ME,
-        Message::Grant {
-            msgnum,
-            token: fits,
-        },
-    );
+    assert!(rig.revoke(0, &long[..1_025]).is_empty());
+    assert_eq!(rig.take_drops(), [Reason::TooLong]);
+    rig.grant(0, 1, &name, &fits);
     assert!(rig.holds(&name));
 }
 
 #[test]
-fn a_configuration_of_another_number_of_servers_or_a_negative_one_is_dropped() {
+fn a_configuration_with_another_number_of_servers_or_a_negative_number_is_dropped() {
     for mut rig in [Rig::login(), Rig::live()] {
         let four = [Ready; 4];
         for (leader, sstates) in [(8, &four[..]), (8, &four[..2]), (8, &[]), (-1, &four[..3])] {
             let sstates = sstates.into();
             assert!(
-                rig.hear(1, ME, Message::Config { leader, sstates })
+                rig.deliver(1, ME, Message::Config { leader, sstates })
                     .is_empty()
             );
-            assert_eq!(rig.dropped(), [Reason::Illegal]);
+            assert_eq!(rig.take_drops(), [Reason::Illegal]);
         }
     }
 }

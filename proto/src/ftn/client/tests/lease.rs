@@ -1,4 +1,4 @@
-//! Section 5, renewal and lease.
+//! Renewal and lease (section 5).
 
 use super::rig::*;
 use crate::Machine as _;
@@ -17,7 +17,7 @@ fn the_first_confirmed_renewal_makes_the_session_live_for_three_quarters_of_ct_a
 }
 
 #[test]
-fn a_renewal_and_alive_go_to_the_leader_ct_fifths_after_the_sending_of_the_last_confirmed_one() {
+fn alive_and_a_renewal_follow_ct_fifths_after_the_sending_of_the_last_confirmed_one() {
     let mut rig = Rig::live();
     assert!(rig.pass(ms(2_999)).is_empty());
     assert_eq!(rig.pass(ms(1)), ["ALIVE > 1", "RENEWAL 7 #1 > 1"]);
@@ -58,7 +58,7 @@ fn repeated_renewals_are_at_most_ct_eighths_apart() {
 }
 
 #[test]
-fn confirm_counts_from_the_sending_of_the_very_renewal_that_it_names() {
+fn a_lease_counts_from_the_sending_of_the_renewal_that_confirm_names() {
     let mut rig = Rig::live();
     let start = rig.now.monotonic;
     // #1 goes at 3.0 s, #2 at 3.1 s, #3 at 3.3 s.
@@ -66,12 +66,16 @@ fn confirm_counts_from_the_sending_of_the_very_renewal_that_it_names() {
     rig.confirm(1, 2);
     assert_eq!(rig.client.lease(), Some(start + ms(3_100) + LEASE));
     rig.confirm(1, 1);
-    assert_eq!(rig.dropped(), [Reason::Late], "an earlier one is no news");
+    assert_eq!(
+        rig.take_drops(),
+        [Reason::Late],
+        "an earlier renewal is late"
+    );
     rig.confirm(1, 3);
     assert_eq!(rig.client.lease(), Some(start + ms(3_300) + LEASE));
     rig.confirm(1, 3);
     rig.confirm(1, 77);
-    assert_eq!(rig.dropped(), [Reason::Late; 2]);
+    assert_eq!(rig.take_drops(), [Reason::Late; 2]);
     assert_eq!(rig.client.lease(), Some(start + ms(3_300) + LEASE));
 }
 
@@ -80,7 +84,7 @@ fn only_the_leader_of_the_configuration_confirms_renewals() {
     let mut rig = Rig::proving();
     rig.confirm(0, 0);
     assert_eq!(rig.client.lease(), None);
-    // Server 2 leads now; what 1 has confirmed without authority comes late.
+    // Server 2 leads now. A confirmation that 1 has sent without authority is late.
     rig.config_to(2, 0, 8, ALL);
     rig.confirm(1, 0);
     rig.confirm(2, 0);
@@ -90,39 +94,39 @@ fn only_the_leader_of_the_configuration_confirms_renewals() {
 }
 
 #[test]
-fn renewals_go_to_a_new_leader_at_once_and_say_the_new_configuration() {
+fn a_new_leader_gets_a_renewal_with_the_new_configuration_at_once() {
     let mut rig = Rig::live();
     rig.pass(ms(1_000));
     let said = rig.config_to(2, 0, 8, ALL);
     assert_eq!(said, ["ALIVE > 2", "RENEWAL 8 #1 > 2"]);
     // The back-off begins again.
     assert_eq!(rig.times(ms(300), "RENEWAL"), [100, 300]);
-    // With the same leader the rhythm stays.
+    // With the same leader the schedule does not change.
     rig.confirm(2, 3);
     assert!(rig.config_to(2, 0, 11, ALL).is_empty());
     assert_eq!(rig.times(ms(3_000), "RENEWAL 11"), [3000]);
 }
 
 #[test]
-fn a_lease_that_is_over_ends_the_session_with_all_that_it_held_and_awaited() {
+fn the_end_of_a_lease_ends_the_session_with_all_tokens_and_requests() {
     let held = name_of(0, 0);
     let mut rig = Rig::holding(&held, Exclusive, "d");
     rig.request("other", Exclusive);
     let end = rig.client.lease().unwrap();
     rig.pass(end.since(rig.now.monotonic) - ms(1));
     assert!(rig.holds(&held));
-    rig.told();
+    rig.take_events();
     rig.pass(ms(1));
-    assert_eq!(rig.told(), ["lost: lease over", "new socket"]);
+    assert_eq!(rig.take_events(), ["lost: lease over", "new socket"]);
     assert!(!rig.holds(&held));
     assert_eq!(rig.client.lease(), None);
     assert_eq!(rig.client.poll_timeout(), None);
-    // Another socket, another session, in which nothing is held.
+    // The client takes another socket and another session, in which it holds nothing.
     assert_eq!(rig.up(4001)[0], "LOGIN :4001 > 0");
     rig.config_to(1, ME + 1, C, ALL);
     let said = rig.pass(ms(50));
     let number = said.iter().find_map(|line| renewal(line)).unwrap();
-    assert!(number > 2, "numbers go on");
+    assert!(number > 2, "the numbers continue");
     assert!(!rig.holds(&held));
     assert!(
         !rig.pass(ms(1_000))
@@ -132,8 +136,8 @@ fn a_lease_that_is_over_ends_the_session_with_all_that_it_held_and_awaited() {
 }
 
 #[test]
-fn it_looks_at_its_lease_before_it_acts_on_what_it_has_read() {
-    // Stopped for longer than its lease, it finds a GRANT, and CONFIRM of its last renewal, in the socket.
+fn a_client_checks_its_lease_before_it_handles_an_input() {
+    // The client was stalled for longer than its lease, and GRANT and CONFIRM wait in the socket.
     let name = name_of(0, 0);
     let inputs: [fn(&mut Rig, &str) -> Vec<String>; 7] = [
         |rig, name| rig.grant(0, 1, name, "d"),
@@ -142,7 +146,7 @@ fn it_looks_at_its_lease_before_it_acts_on_what_it_has_read() {
         |rig, _| rig.config(0, 8, ALL),
         |rig, name| rig.request(name, Exclusive),
         |rig, _| rig.up(4000),
-        |rig, _| rig.wake(),
+        |rig, _| rig.fire_timeout(),
     ];
     for (at, input) in inputs.into_iter().enumerate() {
         let mut rig = Rig::live();
@@ -152,29 +156,29 @@ fn it_looks_at_its_lease_before_it_acts_on_what_it_has_read() {
         rig.sleep(LEASE - ms(3_000));
         let said = input(&mut rig, &name);
         assert!(said.is_empty(), "input {at}: {said:?}");
-        assert!(rig.told().contains(&"lost: lease over".into()));
+        assert!(rig.take_events().contains(&"lost: lease over".into()));
         assert!(!rig.holds(&name));
     }
 }
 
 #[test]
-fn a_confirmation_that_comes_when_its_lease_is_over_makes_no_session_live() {
+fn a_confirmation_after_the_end_of_its_lease_makes_no_session_live() {
     let mut rig = Rig::proving();
     rig.sleep(LEASE);
     rig.confirm(1, 0);
     assert_eq!(rig.client.standing(), Standing::Proving { session: ME });
-    assert_eq!(rig.dropped(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [Reason::Late]);
 }
 
 #[test]
-fn after_a_stop_what_waits_in_the_socket_is_read_before_anything_is_repeated() {
+fn after_a_stall_the_socket_is_read_before_a_message_is_repeated() {
     let name = name_of(0, 0);
     let mut rig = Rig::live();
     rig.request(&name, Exclusive);
     rig.sleep(ms(5_000));
     assert!(rig.revoke(2, "x").is_empty(), "the answer may come next");
     assert!(rig.grant(0, 1, &name, "").is_empty());
-    assert_eq!(rig.wake(), ["ALIVE > 1", "RENEWAL 7 #2 > 1"]);
+    assert_eq!(rig.fire_timeout(), ["ALIVE > 1", "RENEWAL 7 #2 > 1"]);
 }
 
 #[test]
@@ -182,15 +186,15 @@ fn the_clock_does_not_go_back() {
     let mut rig = Rig::live();
     let before = rig.now;
     rig.sleep(LEASE);
-    rig.wake();
+    rig.fire_timeout();
     rig.now = before;
     rig.confirm(1, 0);
     assert_eq!(rig.client.lease(), None);
 }
 
-/// Servers that end sessions earlier than this client knows would grant its tokens to others.
+/// Servers that end sessions earlier than this client knows would grant its tokens to other clients.
 #[test]
-fn a_shorter_timeout_that_a_server_announces_counts_and_a_longer_one_does_not() {
+fn an_announced_timeout_counts_only_if_it_is_shorter() {
     for (announced, counts) in [(5_000, 5_000), (60_000, 15_000)] {
         let mut rig = Rig::new();
         rig.up(4000);
@@ -204,7 +208,7 @@ fn a_shorter_timeout_that_a_server_announces_counts_and_a_longer_one_does_not() 
 }
 
 #[test]
-fn a_shorter_timeout_shortens_the_present_lease_which_is_renewed_at_once() {
+fn a_shorter_timeout_shortens_the_present_lease_and_renews_it_at_once() {
     let mut rig = Rig::live();
     let until = rig.client.lease().unwrap();
     rig.sleep(ms(1_000));
@@ -217,7 +221,7 @@ fn a_shorter_timeout_shortens_the_present_lease_which_is_renewed_at_once() {
 }
 
 #[test]
-fn a_server_whose_name_gets_another_address_is_heard_there() {
+fn a_server_whose_name_gets_another_address_is_used_there() {
     let mut rig = Rig::live();
     let there = ([198, 51, 100, 9], 7301).into();
     let addresses = [None, Some(there), None];
@@ -226,29 +230,28 @@ fn a_server_whose_name_gets_another_address_is_heard_there() {
     assert_eq!(rig.client.options().servers.address(1), Some(there));
 }
 
-/// One server with --client-timeout 1ms stopped all clients.
 #[test]
-fn a_server_whose_timeout_no_session_outlasts_is_named_and_not_used() {
+fn a_server_with_a_timeout_below_the_minimum_is_reported_and_not_used() {
     let mut rig = Rig::live();
     let before = rig.client.options().client_timeout;
     for timeout in [1, 0, -1, 199] {
         assert!(rig.config_with(2, 0, C + 3, ALL, timeout).is_empty());
     }
-    assert_eq!(rig.dropped(), [Reason::ShortTimeout; 4]);
-    assert_eq!(rig.told(), ["server 2 ends sessions after 1ms"]);
+    assert_eq!(rig.take_drops(), [Reason::ShortTimeout; 4]);
+    assert_eq!(rig.take_events(), ["server 2 ends sessions after 1ms"]);
     assert_eq!(rig.client.options().client_timeout, before);
     assert_eq!(rig.client.configuration().unwrap().number(), 7);
     rig.sleep(ms(1_000));
-    // Nor as the leader: its confirmation says nothing of how long the session lasts.
+    // The server is not used as the leader either, because its sessions end too early.
     assert!(
         !rig.config_with(0, 0, 8, ALL, 15_000).is_empty(),
-        "ALIVE and a renewal"
+        "the new leader gets ALIVE and a renewal"
     );
     let lease = rig.client.lease();
     rig.pass(ms(50));
     rig.confirm(2, 1);
     assert_eq!(rig.client.lease(), lease);
-    // Until it has another one.
+    // The server is used again after it announces a longer timeout.
     rig.config_with(2, 0, 8, ALL, 15_000);
     rig.confirm(2, 1);
     assert!(rig.client.lease() > lease);

@@ -1,9 +1,8 @@
-//! The rules of `docs/ftn.md` that concern clients, a test each, on the machine that ships. Everything is
-//! taken from the page, nothing from the machine's code.
+//! The rules of `docs/ftn.md` that concern clients, one test per rule. The tests follow that page and not the code.
 
 #![allow(
     clippy::unchecked_time_subtraction,
-    reason = "a test that takes too much from a time-out fails"
+    reason = "a test that subtracts too much from a timeout fails"
 )]
 
 pub(super) mod rig;
@@ -15,11 +14,11 @@ mod lease;
 mod listing;
 mod login;
 mod logout;
-mod repeating;
-mod requesting;
-mod returning;
-mod revoking;
+mod random_inputs;
+mod repetition;
+mod requests;
+mod returns;
+mod revokes;
 mod schedules;
 mod server;
-mod whole_lives;
-mod world;
+mod simulation;

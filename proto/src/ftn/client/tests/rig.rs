@@ -1,5 +1,5 @@
-//! One client at arm's length among three servers, which the test plays by hand: datagrams go in and come out
-//! encoded, and what comes out is read back as lines of text. Numbers of messages count from the start: `#0` is the first.
+//! One client and three servers, which the test plays by hand. Datagrams go in and come out encoded, and output is read
+//! as lines of text. Numbers of messages count from the start: `#0` is the first.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -9,8 +9,8 @@ pub(crate) use ring_codec::ftn::Access::{self, Exclusive, Shared};
 pub(crate) use ring_codec::ftn::ServerState::{self, Booting, Down, Ready};
 pub(crate) use ring_codec::ftn::{Datagram, Flags, Header, Message, Terms, Token};
 
-use crate::ftn::carrier::far_side::FarSide;
-use crate::ftn::catalog::{Holding, Marker};
+use crate::ftn::carrier::test_peer::TestPeer;
+use crate::ftn::catalog::{HoldKind, Marker};
 pub(crate) use crate::ftn::client::{Client, Command, Event, Loss, Net, Options, Reason, Standing};
 use crate::ftn::{Configuration, LONGEST, Servers};
 use crate::time::{Instant, Now};
@@ -18,15 +18,15 @@ use crate::{Machine, Sent};
 
 /// CT.
 pub(crate) const CT: Duration = Duration::from_secs(15);
-/// How long a lease lasts.
+/// Duration of a lease.
 pub(crate) const LEASE: Duration = Duration::from_millis(11_250);
-/// The session that the rig's servers give.
+/// Session that the servers give.
 pub(crate) const ME: i32 = 2_000_000;
-/// The configuration in which it begins: server 1 leads.
+/// Configuration in which the session begins; server 1 leads.
 pub(crate) const C: i64 = 7;
 /// All three servers serve.
 pub(crate) const ALL: [ServerState; 3] = [Ready; 3];
-/// The wall clock at the start, in nanoseconds.
+/// Wall clock at the start, in nanoseconds.
 pub(crate) const WALL: u64 = 1_800_000_000_000_000_000;
 
 pub(crate) const fn ms(millis: u64) -> Duration {
@@ -43,7 +43,7 @@ pub(crate) fn address(server: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, server], 7_000 + u16::from(server)))
 }
 
-/// A name for which this server is responsible while all serve: the first, the second, …
+/// Returns the `nth` name for which this server is responsible while all servers are READY.
 pub(crate) fn name_of(server: usize, nth: usize) -> String {
     let all = Configuration::new(0, ALL);
     let names = (0..).map(|at| format!("t{at}"));
@@ -55,16 +55,16 @@ pub(crate) struct Rig {
     pub client: Client,
     pub now: Now,
     pub events: Vec<Event>,
-    /// The datagrams of the last input.
+    /// Datagrams after the last input.
     pub datagrams: Vec<Vec<u8>>,
-    /// The socket takes nothing.
+    /// Whether the socket refuses all datagrams.
     pub refuse: bool,
-    /// Puts together what the client sends in parts.
-    far_side: FarSide,
+    /// Assembles messages that the client sends in parts.
+    test_peer: TestPeer,
 }
 
 impl Rig {
-    /// A client without a socket.
+    /// Returns a client without a socket.
     pub(crate) fn new() -> Self {
         let options = Options {
             servers: servers(),
@@ -80,18 +80,18 @@ impl Rig {
             events: Vec::new(),
             datagrams: Vec::new(),
             refuse: false,
-            far_side: FarSide::default(),
+            test_peer: TestPeer::default(),
         }
     }
 
-    /// A client that has sent its first LOGIN.
+    /// Returns a client that has sent its first LOGIN.
     pub(crate) fn login() -> Self {
         let mut rig = Self::new();
         rig.up(4000);
         rig
     }
 
-    /// A client that has sent its first renewal, #0.
+    /// Returns a client that has sent its first renewal, #0.
     pub(crate) fn proving() -> Self {
         let mut rig = Self::login();
         rig.config_to(0, 0, C, ALL);
@@ -101,7 +101,7 @@ impl Rig {
         rig
     }
 
-    /// A client with a live session.
+    /// Returns a client with a live session.
     pub(crate) fn live() -> Self {
         let mut rig = Self::proving();
         assert!(rig.confirm(1, 0).is_empty());
@@ -113,7 +113,7 @@ impl Rig {
         rig
     }
 
-    /// A client that holds a token by its first REQUEST, #1.
+    /// Returns a client that holds a token by its first REQUEST, #1.
     pub(crate) fn holding(name: &str, access: Access, data: &str) -> Self {
         let mut rig = Self::live();
         rig.request(name, access);
@@ -142,7 +142,7 @@ impl Rig {
         String::from_utf8(holding.data.to_vec()).unwrap()
     }
 
-    // The program.
+    // Commands of the program.
 
     pub(crate) fn up(&mut self, port: u16) -> Vec<String> {
         self.link(Net::Up { port })
@@ -180,13 +180,13 @@ impl Rig {
         self.command(Command::Cancel { name })
     }
 
-    // The servers.
+    // Messages of the servers.
 
-    pub(crate) fn hear(&mut self, from: usize, to: i32, message: Message<'_>) -> Vec<String> {
-        self.hear_from(address(from), from, to, message)
+    pub(crate) fn deliver(&mut self, from: usize, to: i32, message: Message<'_>) -> Vec<String> {
+        self.deliver_from(address(from), from, to, message)
     }
 
-    pub(crate) fn hear_from(
+    pub(crate) fn deliver_from(
         &mut self,
         address: SocketAddr,
         from: usize,
@@ -194,14 +194,14 @@ impl Rig {
         message: Message<'_>,
     ) -> Vec<String> {
         let header = header(from, to);
-        self.hear_bytes(address, &encode(header, message))
+        self.deliver_bytes(address, &encode(header, message))
     }
 
-    pub(crate) fn hear_bytes(&mut self, from: SocketAddr, bytes: &[u8]) -> Vec<String> {
+    pub(crate) fn deliver_bytes(&mut self, from: SocketAddr, bytes: &[u8]) -> Vec<String> {
         self.input(|client, now| client.handle_message(now, from, bytes, Duration::ZERO))
     }
 
-    /// CONFIG to the session.
+    /// Delivers CONFIG to the session.
     pub(crate) fn config(&mut self, from: usize, c: i64, states: [ServerState; 3]) -> Vec<String> {
         self.config_to(from, ME, c, states)
     }
@@ -217,10 +217,10 @@ impl Rig {
             leader: c,
             sstates: states[..].into(),
         };
-        self.hear(from, to, message)
+        self.deliver(from, to, message)
     }
 
-    /// CONFIG of a server that announces after how many milliseconds of silence it ends a session.
+    /// Delivers CONFIG of a server that announces a client timeout in milliseconds.
     pub(crate) fn config_with(
         &mut self,
         from: usize,
@@ -242,7 +242,7 @@ impl Rig {
         let datagram = Datagram::new(header, message).with_terms(terms);
         let mut bytes = vec![0; datagram.encoded_len()];
         datagram.encode(&mut bytes).unwrap();
-        self.hear_bytes(address(from), &bytes)
+        self.deliver_bytes(address(from), &bytes)
     }
 
     pub(crate) fn grant(
@@ -257,23 +257,23 @@ impl Rig {
             data: data.as_bytes(),
         };
         let msgnum = base() + number;
-        self.hear(from, ME, Message::Grant { msgnum, token })
+        self.deliver(from, ME, Message::Grant { msgnum, token })
     }
 
     pub(crate) fn revoke(&mut self, from: usize, name: &str) -> Vec<String> {
         let name = name.as_bytes();
-        self.hear(from, ME, Message::Revoke { name })
+        self.deliver(from, ME, Message::Revoke { name })
     }
 
     pub(crate) fn confirm(&mut self, from: usize, number: i64) -> Vec<String> {
         let msgnum = base() + number;
-        self.hear(from, ME, Message::Confirm { msgnum })
+        self.deliver(from, ME, Message::Confirm { msgnum })
     }
 
-    // What came of it.
+    // Results.
 
-    /// Why datagrams were dropped since the last look; forgets them.
-    pub(crate) fn dropped(&mut self) -> Vec<Reason> {
+    /// Returns the reasons of dropped datagrams since the last call.
+    pub(crate) fn take_drops(&mut self) -> Vec<Reason> {
         let (dropped, others) = std::mem::take(&mut self.events)
             .into_iter()
             .partition::<Vec<_>, _>(|event| matches!(event, Event::Dropped { .. }));
@@ -285,18 +285,21 @@ impl Rig {
         dropped.into_iter().map(reason).collect()
     }
 
-    /// The events since the last look, as text; forgets them.
-    pub(crate) fn told(&mut self) -> Vec<String> {
-        self.events.drain(..).map(|event| told(&event)).collect()
+    /// Returns the events since the last call, as text.
+    pub(crate) fn take_events(&mut self) -> Vec<String> {
+        self.events
+            .drain(..)
+            .map(|event| event_text(&event))
+            .collect()
     }
 
-    /// Lets time pass from deadline to deadline; what was said meanwhile.
+    /// Lets time pass from deadline to deadline, and returns the lines of output.
     pub(crate) fn pass(&mut self, time: Duration) -> Vec<String> {
         let timed = self.timeline(time);
         timed.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// The same with the milliseconds from now at which it was said.
+    /// Lets time pass, and returns the lines of output with the milliseconds since now.
     pub(crate) fn timeline(&mut self, time: Duration) -> Vec<(u128, String)> {
         let start = self.now.monotonic;
         let end = start + time;
@@ -304,23 +307,23 @@ impl Rig {
         let mut turns = 0;
         while let Some(due) = self.client.poll_timeout().filter(|&due| due <= end) {
             turns += 1;
-            assert!(turns < 100_000, "time does not pass");
+            assert!(turns < 100_000, "timeouts are due without end");
             self.sleep_until(due);
             let at = self.now.monotonic.since(start).as_millis();
-            said.extend(self.wake().into_iter().map(|line| (at, line)));
+            said.extend(self.fire_timeout().into_iter().map(|line| (at, line)));
         }
         self.sleep_until(end);
         said
     }
 
-    /// The times in milliseconds from now at which a line was said that begins so.
+    /// Lets time pass, and returns the milliseconds since now at which lines with this prefix were sent.
     pub(crate) fn times(&mut self, time: Duration, prefix: &str) -> Vec<u128> {
         let timed = self.timeline(time).into_iter();
         let such = timed.filter(|(_, line)| line.starts_with(prefix));
         such.map(|(at, _)| at).collect()
     }
 
-    /// Lets time pass for which the process is stopped.
+    /// Lets time pass without any input, as in a stalled process.
     pub(crate) fn sleep(&mut self, time: Duration) {
         self.sleep_until(self.now.monotonic + time);
     }
@@ -329,17 +332,17 @@ impl Rig {
         self.now.monotonic = self.now.monotonic.max(to);
     }
 
-    pub(crate) fn wake(&mut self) -> Vec<String> {
+    pub(crate) fn fire_timeout(&mut self) -> Vec<String> {
         self.input(Client::handle_timeout)
     }
 
-    /// Keeps the session alive for so long, from one confirmed renewal to the next; what was said besides.
-    pub(crate) fn live_on(&mut self, time: Duration) -> Vec<String> {
+    /// Keeps the session alive by confirming each renewal, and returns all other lines of output.
+    pub(crate) fn stay_live(&mut self, time: Duration) -> Vec<String> {
         let mut said = Vec::new();
         let end = self.now.monotonic + time;
         while let Some(due) = self.client.poll_timeout().filter(|&due| due <= end) {
             self.sleep_until(due);
-            for line in self.wake() {
+            for line in self.fire_timeout() {
                 if let Some(number) = renewal(&line) {
                     let leader = self.client.configuration().unwrap().leader();
                     self.confirm(leader, number);
@@ -358,7 +361,7 @@ impl Rig {
         self.datagrams.clear();
         let mut buf = vec![0xaa; LONGEST];
         while let Some(transmit) = self.client.poll_transmit(&mut buf) {
-            let (whole, answer) = self.far_side.hear(transmit.to, &buf[..transmit.len]);
+            let (whole, answer) = self.test_peer.receive(transmit.to, &buf[..transmit.len]);
             if let Some(answer) = answer {
                 let (now, from) = (self.now, transmit.to);
                 self.client
@@ -386,7 +389,7 @@ impl Rig {
     }
 }
 
-/// What a server's datagram to a session begins with.
+/// Returns the head of a server's datagram.
 fn header(from: usize, to: i32) -> Header {
     Header {
         from: i32::try_from(from).unwrap(),
@@ -395,7 +398,7 @@ fn header(from: usize, to: i32) -> Header {
     }
 }
 
-/// The number of the first message.
+/// Returns the number of the first message.
 pub(crate) const fn base() -> i64 {
     1_800_000_000_000_000
 }
@@ -407,7 +410,7 @@ pub(crate) fn encode(header: Header, message: Message<'_>) -> Vec<u8> {
     bytes
 }
 
-/// The number of a renewal.
+/// Returns the number of a renewal.
 pub(crate) fn renewal(line: &str) -> Option<i64> {
     let rest = line.strip_prefix("RENEWAL ")?;
     let number = rest.split('#').nth(1)?.split(' ').next()?;
@@ -418,7 +421,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A datagram that the client has sent, with the server that it is for at the end.
+/// Returns a datagram of the client as text, with the receiving server at the end.
 pub(crate) fn line(bytes: &[u8]) -> String {
     let datagram = Datagram::decode(bytes).unwrap();
     let Header { from, to, ssig } = datagram.header();
@@ -483,7 +486,7 @@ pub(crate) fn line(bytes: &[u8]) -> String {
             format!("RETURN {flags} {name}{data} #{}", number(msgnum))
         }
         Message::Catalog { holdings } => catalog(holdings.iter()),
-        other => panic!("a client does not say {other:?}"),
+        other => panic!("a client does not send {other:?}"),
     };
     format!("{says} > {to}")
 }
@@ -496,7 +499,7 @@ fn catalog<'a>(mut entries: impl Iterator<Item = Token<'a>>) -> String {
     let mut listed = String::new();
     for Token { name, data } in entries {
         if name.is_empty() {
-            kind = Some(Holding::parse(data).unwrap());
+            kind = Some(HoldKind::parse(data).unwrap());
         } else {
             let (kind, name, data) = (kind.unwrap(), text(name), text(data));
             let _ = write!(listed, " {kind} {name}={data}");
@@ -512,8 +515,8 @@ fn catalog<'a>(mut entries: impl Iterator<Item = Token<'a>>) -> String {
     format!("CATALOG {configuration} {part}/{parts} #{floor}{listed}")
 }
 
-/// An event in a few words.
-fn told(event: &Event) -> String {
+/// Returns an event as text.
+fn event_text(event: &Event) -> String {
     match event {
         Event::Granted {
             name, fence, data, ..
@@ -548,7 +551,7 @@ fn told(event: &Event) -> String {
         Event::Listed { server, page } => format!("listed {server}: {}", text(page)),
         Event::ListingFailed { server } => format!("listing failed {server}"),
         Event::OtherList { ssig, .. } => format!("other list {ssig}"),
-        Event::Dropped { reason, .. } => format!("dropped: {}", reason.name()),
+        Event::Dropped { reason, .. } => format!("dropped: {}", reason.key()),
         Event::SendFailed => "send failed".into(),
     }
 }

@@ -1,12 +1,11 @@
-//! One server, written down from sections 4 to 6 as shortly as can be: it always leads, and now and then forgets its
-//! tokens and asks what is held.
+//! A short server written from sections 4 to 6. It always leads, and sometimes forgets its tokens and starts a survey.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use super::rig::*;
 use crate::ftn::Servers;
-use crate::ftn::catalog::Holding::{
+use crate::ftn::catalog::HoldKind::{
     self, Exclusive, ReturningExclusive, ReturningShared, Shared, Updated,
 };
 use crate::ftn::catalog::Marker;
@@ -20,26 +19,26 @@ pub(super) fn server() -> SocketAddr {
     ([192, 0, 2, 1], 1).into()
 }
 
-/// What the server knows of one token.
+/// State of one token at the server.
 #[derive(Default)]
-struct Served {
+struct TokenState {
     holders: BTreeMap<i32, (Access, i64)>,
     queue: Vec<(i32, i64, Access)>,
-    acted: BTreeMap<i32, i64>,
+    last_return: BTreeMap<i32, i64>,
     data: Vec<u8>,
 }
 
-/// Who says that it holds a token, how, and with what data.
-type Claim = (i32, Holding, Vec<u8>);
+/// A claim: session, kind of hold and data.
+type Claim = (i32, HoldKind, Vec<u8>);
 
-/// The only server; it always leads.
+/// The only server, which always leads.
 #[derive(Default)]
 pub(super) struct Server {
     c: i64,
     sessions: BTreeMap<i32, (SocketAddr, Instant)>,
-    tokens: BTreeMap<Vec<u8>, Served>,
+    tokens: BTreeMap<Vec<u8>, TokenState>,
     floors: BTreeMap<i32, i64>,
-    /// The sessions that have not answered the survey.
+    /// Sessions that have not answered the survey.
     awaited: BTreeSet<i32>,
     claims: BTreeMap<Vec<u8>, Vec<Claim>>,
     pub out: Vec<(SocketAddr, Vec<u8>)>,
@@ -47,25 +46,25 @@ pub(super) struct Server {
 }
 
 impl Server {
-    fn say(&mut self, to: i32, address: SocketAddr, message: Message<'_>) {
+    fn send(&mut self, to: i32, address: SocketAddr, message: Message<'_>) {
         let ssig = servers().signature();
         let header = Header { from: 0, to, ssig };
         self.out.push((address, encode(header, message)));
     }
 
-    fn tell(&mut self, id: i32, message: Message<'_>) {
+    fn send_to_session(&mut self, id: i32, message: Message<'_>) {
         if let Some(&(address, _)) = self.sessions.get(&id) {
-            self.say(id, address, message);
+            self.send(id, address, message);
         }
     }
 
     fn config(&mut self, to: i32, address: SocketAddr) {
         let leader = self.c;
         let sstates = (&[Ready]).into();
-        self.say(to, address, Message::Config { leader, sstates });
+        self.send(to, address, Message::Config { leader, sstates });
     }
 
-    /// It loses its memory of tokens, and asks who holds what.
+    /// Forgets all tokens and starts a survey.
     pub(super) fn forget(&mut self) {
         self.c += 1;
         self.tokens.clear();
@@ -97,50 +96,52 @@ impl Server {
                 msgnum,
                 token: Token { name: b"", .. },
                 ..
-            } => self.tell(id, Message::Confirm { msgnum }),
-            Message::Catalog { holdings } => self.catalog(id, &holdings.iter().collect::<Vec<_>>()),
+            } => self.send_to_session(id, Message::Confirm { msgnum }),
+            Message::Catalog { holdings } => {
+                self.on_catalog(id, &holdings.iter().collect::<Vec<_>>());
+            }
             Message::Request {
                 msgnum,
                 token,
                 access,
-            } if self.awaited.is_empty() => self.request(id, msgnum, token.name, access),
+            } if self.awaited.is_empty() => self.on_request(id, msgnum, token.name, access),
             Message::Return {
                 msgnum,
                 token,
                 flags,
-            } if self.awaited.is_empty() => self.give(id, msgnum, token, flags),
+            } if self.awaited.is_empty() => self.on_return(id, msgnum, token, flags),
             _ => {}
         }
     }
 
-    fn catalog(&mut self, id: i32, entries: &[Token<'_>]) {
+    fn on_catalog(&mut self, id: i32, entries: &[Token<'_>]) {
         let marker = Marker::parse(entries[0].data).unwrap();
         assert_eq!(marker.parts, 1);
         if i64::try_from(marker.configuration) != Ok(self.c) || !self.awaited.remove(&id) {
             return;
         }
         self.floors.insert(id, marker.floor);
-        let mut kind = Holding::Unknown;
+        let mut kind = HoldKind::Unknown;
         for Token { name, data } in &entries[1..] {
             if name.is_empty() {
-                kind = Holding::parse(data).unwrap();
+                kind = HoldKind::parse(data).unwrap();
             } else {
                 let claims = self.claims.entry(name.to_vec()).or_default();
                 claims.push((id, kind, data.to_vec()));
             }
         }
-        self.settle();
+        self.end_survey_if_complete();
     }
 
-    /// The result of a survey.
-    fn settle(&mut self) {
+    /// Applies the result of a survey if it is complete.
+    fn end_survey_if_complete(&mut self) {
         if !self.awaited.is_empty() {
             return;
         }
         for (name, mut claims) in std::mem::take(&mut self.claims) {
             claims.retain(|claim| self.sessions.contains_key(&claim.0));
-            let has = |kinds: &[Holding]| claims.iter().any(|claim| kinds.contains(&claim.1));
-            let (kinds, access): (&[Holding], _) = if has(&[Exclusive]) {
+            let has = |kinds: &[HoldKind]| claims.iter().any(|claim| kinds.contains(&claim.1));
+            let (kinds, access): (&[HoldKind], _) = if has(&[Exclusive]) {
                 (&[Exclusive], Access::Exclusive)
             } else if has(&[Shared, Updated]) {
                 (&[Shared, Updated, ReturningShared], Access::Shared)
@@ -154,7 +155,7 @@ impl Server {
                 .filter(|claim| kinds.contains(&claim.1))
                 .map(|claim| (claim.0, (access, 0)))
                 .collect();
-            // Of two that are returning it, the RETURN of one was applied, and its CONFIRM lost.
+            // If several sessions are returning the token, one RETURN was applied and its CONFIRM was lost.
             let is_one = holders.len() == 1 || kinds != [Exclusive];
             assert!(is_one, "two exclusive claims: {claims:?}");
             let order = [
@@ -168,10 +169,10 @@ impl Server {
                 let claim = claims.iter().find(|claim| claim.1 == *kind)?;
                 Some(claim.2.clone())
             });
-            let served = Served {
+            let served = TokenState {
                 holders,
                 data: data.unwrap_or_default(),
-                ..Served::default()
+                ..TokenState::default()
             };
             self.tokens.insert(name, served);
         }
@@ -181,10 +182,15 @@ impl Server {
         self.floors.get(&id).is_some_and(|&floor| m < floor)
     }
 
-    fn request(&mut self, id: i32, m: i64, name: &[u8], access: Access) {
+    fn on_request(&mut self, id: i32, m: i64, name: &[u8], access: Access) {
         let late = self.is_late(id, m);
         let token = self.tokens.entry(name.to_vec()).or_default();
-        if late || token.acted.get(&id).is_some_and(|&acted| m <= acted) {
+        if late
+            || token
+                .last_return
+                .get(&id)
+                .is_some_and(|&last_return| m <= last_return)
+        {
             return;
         }
         if let Some(&(held, grant)) = token.holders.get(&id) {
@@ -199,8 +205,8 @@ impl Server {
                 let access = if m == grant { held } else { access };
                 token.holders.insert(id, (access, m));
                 token.queue.retain(|&(other, ..)| other != id);
-                self.granted(id, m, name);
-                self.serve();
+                self.send_grant(id, m, name);
+                self.grant_heads();
                 return;
             }
         }
@@ -212,17 +218,17 @@ impl Server {
                 token.queue.push((id, m, access));
             }
         }
-        self.serve();
+        self.grant_heads();
     }
 
-    fn granted(&mut self, id: i32, msgnum: i64, name: &[u8]) {
+    fn send_grant(&mut self, id: i32, msgnum: i64, name: &[u8]) {
         let data = self.tokens[name].data.clone();
         let token = Token { name, data: &data };
-        self.tell(id, Message::Grant { msgnum, token });
+        self.send_to_session(id, Message::Grant { msgnum, token });
     }
 
-    /// Grants what the heads of the queues can have.
-    fn serve(&mut self) {
+    /// Grants tokens to the heads of their queues.
+    fn grant_heads(&mut self) {
         let names: Vec<Vec<u8>> = self.tokens.keys().cloned().collect();
         for name in names {
             while let Some(token) = self.tokens.get_mut(&name) {
@@ -237,19 +243,19 @@ impl Server {
                 }
                 token.queue.remove(0);
                 token.holders.insert(id, (access, m));
-                self.granted(id, m, &name);
+                self.send_grant(id, m, &name);
             }
         }
     }
 
-    fn give(&mut self, id: i32, m: i64, token: Token<'_>, flags: Flags) {
+    fn on_return(&mut self, id: i32, m: i64, token: Token<'_>, flags: Flags) {
         if self.is_late(id, m) {
             return;
         }
         let served = self.tokens.entry(token.name.to_vec()).or_default();
-        let acted = served.acted.entry(id).or_default();
-        let is_new = *acted < m;
-        *acted = m.max(*acted);
+        let last_return = served.last_return.entry(id).or_default();
+        let is_new = *last_return < m;
+        *last_return = m.max(*last_return);
         let grant = served.holders.get(&id).map(|held| held.1);
         if is_new && grant.is_some_and(|grant| grant < m) {
             if flags != Flags::Deassign {
@@ -262,11 +268,11 @@ impl Server {
         if flags != Flags::Update {
             served.queue.retain(|entry| entry.0 != id || entry.1 >= m);
         }
-        self.tell(id, Message::Confirm { msgnum: m });
-        self.serve();
+        self.send_to_session(id, Message::Confirm { msgnum: m });
+        self.grant_heads();
     }
 
-    /// Every 100 ms: silent sessions end, REVOKEs and questions are repeated.
+    /// Ends silent sessions, and repeats REVOKEs and questions. Called every 100 ms.
     pub(super) fn tick(&mut self, now: Instant) {
         let silent = |last: Instant| now.since(last) >= CT;
         let ended: Vec<i32> = self
@@ -282,7 +288,7 @@ impl Server {
                 token.queue.retain(|entry| entry.0 != id);
             }
             if self.awaited.remove(&id) {
-                self.settle();
+                self.end_survey_if_complete();
             }
         }
         for id in self.awaited.clone() {
@@ -291,12 +297,12 @@ impl Server {
             }
         }
         if self.awaited.is_empty() {
-            self.serve();
-            self.revoke();
+            self.grant_heads();
+            self.send_revokes();
         }
     }
 
-    fn revoke(&mut self) {
+    fn send_revokes(&mut self) {
         let mut revokes = Vec::new();
         for (name, token) in &self.tokens {
             if let Some(&(head, ..)) = token.queue.first() {
@@ -305,7 +311,7 @@ impl Server {
             }
         }
         for (id, name) in revokes {
-            self.tell(id, Message::Revoke { name: &name });
+            self.send_to_session(id, Message::Revoke { name: &name });
         }
     }
 }

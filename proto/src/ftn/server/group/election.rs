@@ -1,24 +1,24 @@
-//! Electing a leader (`docs/ftn.md`, section 4).
+//! The election of a leader (`docs/ftn.md`, section 4).
 
 use std::time::Duration;
 
 use crate::time::Instant;
 
-/// The vote of who votes for nobody.
-pub(crate) const NOBODY: i32 = -1;
+/// Vote of a server that votes for no server.
+pub(crate) const NO_VOTE: i32 = -1;
 
-/// What an electing server knows of the others.
+/// State of an electing server.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Election {
     since: Instant,
-    /// Since when no STATE has come.
+    /// Time of the last STATE.
     silent_since: Instant,
-    /// The server has just started: it need not wait for silence if all others are electing too.
+    /// Whether the server has just started. Then it need not wait for silence if all others are electing too.
     is_start: bool,
     vote: Vote,
-    next: Instant,
-    /// By index; the own one stays empty.
-    entries: Vec<Option<Entry>>,
+    next_elect: Instant,
+    /// Last ELECT of each other server, by index.
+    entries: Vec<Option<ReceivedElect>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,41 +28,41 @@ enum Vote {
         server: usize,
         since: Instant,
     },
-    /// For nobody until then: the last vote has led to nothing.
-    Resting {
+    /// For no server until then, because the last vote was without success.
+    Pausing {
         until: Instant,
     },
 }
 
 /// The last ELECT of another server.
 #[derive(Debug, Clone, Copy, Hash)]
-struct Entry {
+struct ReceivedElect {
     seq: i128,
     vote: i32,
     at: Instant,
 }
 
-impl Entry {
-    fn names(&self, server: usize) -> bool {
+impl ReceivedElect {
+    fn is_vote_for(&self, server: usize) -> bool {
         usize::try_from(self.vote) == Ok(server)
     }
 }
 
-/// What an electing server is while it decides for whom it votes.
+/// Inputs of a server's vote.
 pub(crate) struct Voter {
     pub(crate) now: Instant,
     pub(crate) index: usize,
-    /// What its ELECT says that it knows.
+    /// Seq that its ELECT states.
     pub(crate) seq: i128,
-    /// Whether it may say anything yet.
-    pub(crate) may_speak: bool,
+    /// Whether the server may vote yet.
+    pub(crate) may_participate: bool,
     pub(crate) quorum: usize,
     pub(crate) heartbeat: Duration,
     pub(crate) server_timeout: Duration,
 }
 
-/// What an electing server does next.
-enum Verdict {
+/// Next step of an electing server.
+enum Decision {
     Wait,
     Vote(usize),
     Lead,
@@ -75,48 +75,49 @@ impl Election {
             silent_since,
             is_start,
             vote: Vote::Nobody,
-            next: now,
+            next_elect: now,
             entries: vec![None; servers],
         }
     }
 
-    /// When something is to be done.
+    /// Returns when the server has something to do.
     pub(crate) const fn due(&self) -> Instant {
-        self.next
+        self.next_elect
     }
 
-    /// Whether ELECT is to be said now. If so, it is to be said again after `period`.
+    /// Returns whether to send ELECT now. If so, the next one is due after `period`.
     pub(crate) fn take_due(&mut self, now: Instant, period: Duration) -> bool {
-        let is_due = self.next <= now;
+        let is_due = self.next_elect <= now;
         if is_due {
-            self.next = now + period;
+            self.next_elect = now + period;
         }
         is_due
     }
 
-    /// The vote as ELECT says it.
+    /// Returns the vote as ELECT carries it.
     pub(crate) const fn vote(&self) -> i32 {
         match self.vote {
-            // An index is below 32.
+            // Cannot overflow: an index is below 32.
             #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
             Vote::For { server, .. } => server as i32,
-            Vote::Nobody | Vote::Resting { .. } => NOBODY,
+            Vote::Nobody | Vote::Pausing { .. } => NO_VOTE,
         }
     }
 
-    /// Another server has said ELECT.
-    pub(crate) fn note(&mut self, server: usize, seq: i128, vote: i32, at: Instant) {
-        self.entries[server] = Some(Entry { seq, vote, at });
+    /// Records an ELECT of another server.
+    pub(crate) fn record_elect(&mut self, server: usize, seq: i128, vote: i32, at: Instant) {
+        self.entries[server] = Some(ReceivedElect { seq, vote, at });
     }
 
-    /// Votes, if the server may. Returns `true` if it leads from now on.
+    /// Votes, if the server may. Returns whether it has become the leader.
     pub(crate) fn decide(&mut self, voter: &Voter) -> bool {
-        self.age_vote(voter);
+        self.update_vote(voter);
         loop {
-            match self.verdict(voter) {
-                Verdict::Wait => return false,
-                Verdict::Lead => return true,
-                Verdict::Vote(server) => {
+            // A vote for itself can make the server the leader in the same call.
+            match self.decision(voter) {
+                Decision::Wait => return false,
+                Decision::Lead => return true,
+                Decision::Vote(server) => {
                     let since = voter.now;
                     self.vote = Vote::For { server, since };
                 }
@@ -124,65 +125,69 @@ impl Election {
         }
     }
 
-    /// A vote is kept for 2 HB, then there is none for HB. It begins anew where all agree: servers that look for a leader at
-    /// different times would rest in turns, without end.
-    fn age_vote(&mut self, voter: &Voter) {
+    /// Ends a vote after 2 HB, and then votes for no server for HB. If all servers agree, the vote begins again
+    /// instead. Otherwise servers that began at different times would pause in turns, and no leader would ever have Q
+    /// votes.
+    fn update_vote(&mut self, voter: &Voter) {
         let (now, heartbeat) = (voter.now, voter.heartbeat);
         match self.vote {
             Vote::For { server, since } if now.since(since) >= 2 * heartbeat => {
-                let fresh = self.fresh(voter);
-                let best = best(voter, &fresh);
-                self.vote = if best == server && is_unopposed(&fresh, best) {
+                let recent = self.recent_elects(voter);
+                let best = best(voter, &recent);
+                self.vote = if best == server && is_unopposed(&recent, best) {
                     Vote::For { server, since: now }
                 } else {
                     let until = now + heartbeat;
-                    Vote::Resting { until }
+                    Vote::Pausing { until }
                 };
             }
-            Vote::Resting { until } if until <= now => self.vote = Vote::Nobody,
+            Vote::Pausing { until } if until <= now => self.vote = Vote::Nobody,
             _ => {}
         }
     }
 
-    /// What was heard of others within HB.
-    fn fresh(&self, voter: &Voter) -> Vec<(usize, Entry)> {
+    /// Returns the ELECTs of other servers within the last HB.
+    fn recent_elects(&self, voter: &Voter) -> Vec<(usize, ReceivedElect)> {
         (0..)
             .zip(&self.entries)
             .filter_map(|(server, entry)| Some((server, (*entry)?)))
+            // A server that was not heard for HB may be down, and must not block the election.
             .filter(|(_, entry)| voter.now.since(entry.at) <= voter.heartbeat)
             .collect()
     }
 
-    fn verdict(&self, voter: &Voter) -> Verdict {
-        let fresh = self.fresh(voter);
-        let unopposed = is_unopposed(&fresh, voter.index);
+    fn decision(&self, voter: &Voter) -> Decision {
+        let recent = self.recent_elects(voter);
+        let unopposed = is_unopposed(&recent, voter.index);
         let silent = voter.now.since(self.silent_since) >= voter.server_timeout;
-        let all_elect = self.is_start && unopposed && fresh.len() + 1 == self.entries.len();
+        let all_elect = self.is_start && unopposed && recent.len() + 1 == self.entries.len();
         let waited = voter.now.since(self.since) >= voter.heartbeat;
-        if !(waited && (silent || all_elect) && voter.may_speak) {
-            return Verdict::Wait;
+        // Other servers may know more, and their ELECTs need time to arrive.
+        if !(waited && (silent || all_elect) && voter.may_participate) {
+            return Decision::Wait;
         }
-        let best = best(voter, &fresh);
+        let best = best(voter, &recent);
         match self.vote {
-            Vote::Nobody if best != voter.index => Verdict::Vote(best),
-            Vote::Nobody if unopposed => Verdict::Vote(voter.index),
+            Vote::Nobody if best != voter.index => Decision::Vote(best),
+            // As long as another server names a leader, this one may only be deaf.
+            Vote::Nobody if unopposed => Decision::Vote(voter.index),
             Vote::For { server, .. } if server == voter.index && best == server && unopposed => {
-                let followers = fresh.iter().filter(|(_, entry)| entry.names(server));
+                let followers = recent.iter().filter(|(_, entry)| entry.is_vote_for(server));
                 if followers.count() + 1 >= voter.quorum {
-                    Verdict::Lead
+                    Decision::Lead
                 } else {
-                    Verdict::Wait
+                    Decision::Wait
                 }
             }
-            _ => Verdict::Wait,
+            _ => Decision::Wait,
         }
     }
 }
 
-/// The best of those that are heard and this server.
-fn best(voter: &Voter, fresh: &[(usize, Entry)]) -> usize {
+/// Returns the best server of those that were heard and this one.
+fn best(voter: &Voter, recent: &[(usize, ReceivedElect)]) -> usize {
     let mine = (voter.seq, voter.index);
-    let known = fresh.iter().map(|(server, entry)| (entry.seq, *server));
+    let known = recent.iter().map(|(server, entry)| (entry.seq, *server));
     let (_, best) = known.fold(mine, |(seq, best), (other_seq, other)| {
         let is_better = other_seq > seq || other_seq == seq && other < best;
         if is_better {
@@ -194,8 +199,8 @@ fn best(voter: &Voter, fresh: &[(usize, Entry)]) -> usize {
     best
 }
 
-/// Whether all vote for this server or for nobody.
-fn is_unopposed(fresh: &[(usize, Entry)], server: usize) -> bool {
-    let agrees = |entry: &Entry| entry.vote < 0 || entry.names(server);
-    fresh.iter().all(|(_, entry)| agrees(entry))
+/// Whether all votes are for this server or for none.
+fn is_unopposed(recent: &[(usize, ReceivedElect)], server: usize) -> bool {
+    let agrees = |entry: &ReceivedElect| entry.vote < 0 || entry.is_vote_for(server);
+    recent.iter().all(|(_, entry)| agrees(entry))
 }

@@ -1,44 +1,46 @@
-//! How far messages and clocks may move the number of the configuration (`docs/ftn.md`, "Numbers and who may move them").
+//! Limits by which messages and clocks move the configuration number (`docs/ftn.md`, "Numbers and who may move
+//! them").
 
 use std::time::Duration;
 
 use crate::time::{Instant, Now};
 
-/// 2026, from which clocks count, in seconds since 1970.
-const EPOCH: u64 = 1_767_225_600;
-/// A clock that shows a later year than 2065 counts as the end of that.
-const CLOCK_END: u64 = 3_029_529_600;
-/// The seconds in which a clock adds the number of servers.
-const PERIOD: u64 = 16;
-/// What a clock adds in 30 days, for one server of the list.
-const MONTH: u64 = 30 * 24 * 3_600 / PERIOD;
-/// Below this fencing numbers have 63 bits. From here on messages move a number by [`SHORT`] at a time.
-const WIDE: u64 = 1 << 32;
-/// The changes of a configuration that a step has room for, for one server of the list; beyond [`WIDE`] it is all of a step.
-const SHORT: u64 = 1_024;
+/// Start of 2026 in seconds since 1970, from which clocks count.
+const EPOCH_SECONDS: u64 = 1_767_225_600;
+/// End of 2065 in seconds since 1970. A later clock counts as this time.
+const CLOCK_END_SECONDS: u64 = 3_029_529_600;
+/// Seconds in which a clock adds the number of servers.
+const PERIOD_SECONDS: u64 = 16;
+/// Numbers that a clock adds in 30 days, per server of the list.
+const PERIODS_PER_MONTH: u64 = 30 * 24 * 3_600 / PERIOD_SECONDS;
+/// Fencing numbers have 63 bits below this number. From here on messages move a number by at most [`CHANGES_PER_STEP`].
+const WIDE_NUMBERS_START: u64 = 1 << 32;
+/// Changes of a configuration within a step, per server of the list. Beyond [`WIDE_NUMBERS_START`] a step has only these.
+const CHANGES_PER_STEP: u64 = 1_024;
 
-/// From where the other servers may move the number now.
+/// Limits for numbers that other servers name.
 #[derive(Debug, Clone, Copy, Hash, Default)]
-pub(crate) struct Steps {
-    /// The number that was known, or that the clock says, at `since`.
+pub(crate) struct NumberLimits {
+    /// Larger of the known number and the clock's number at `since`.
     base: u64,
     since: Option<Instant>,
-    /// By index: the servers whose number was told to be far ahead.
-    told: u32,
+    /// Bits of the servers that were reported to be far ahead, by index.
+    reported: u32,
 }
 
-/// How much of a number counts that another server names.
-pub(crate) struct Reach {
-    /// All of it, as far as a step goes, or nothing of it.
+/// Result of the limits for one number.
+pub(crate) struct LimitedNumber {
+    /// Number that counts: the named one, one within the limit, or 0.
     pub(crate) number: u64,
     /// Whether the server names a number far ahead for the first time.
     pub(crate) is_news: bool,
 }
 
-impl Steps {
-    /// Begins a step from the number that was `seen`, or that the clock says, if the last one began `period` ago.
-    pub(crate) fn begin(&mut self, now: Now, period: Duration, servers: usize, seen: u64) {
+impl NumberLimits {
+    /// Begins a step at the known number or the clock's, if the last step began at least `period` ago.
+    pub(crate) fn begin_step(&mut self, now: Now, period: Duration, servers: usize, seen: u64) {
         let is_over = |since| now.monotonic.since(since) >= period;
+        // One step per period, however many messages name a number.
         if self.since.is_none_or(is_over) {
             let clock = periods(now.wall).unwrap_or_default() * servers as u64;
             self.base = seen.max(clock);
@@ -46,51 +48,57 @@ impl Steps {
         }
     }
 
-    /// How much of the number counts that one of so many servers names.
-    pub(crate) fn reach(&mut self, servers: usize, server: usize, number: u64) -> Reach {
+    /// Returns which part of a server's number counts.
+    pub(crate) fn limit(&mut self, servers: usize, server: usize, number: u64) -> LimitedNumber {
         let servers = servers as u64;
-        // Who led without knowing a number is a month beyond the clock, and changes its configuration from there.
-        let step = if self.base < WIDE {
-            MONTH + SHORT
+        // The first leader of a new service starts a month beyond the clock and changes its configuration from there.
+        let step = if self.base < WIDE_NUMBERS_START {
+            PERIODS_PER_MONTH + CHANGES_PER_STEP
         } else {
-            SHORT
+            CHANGES_PER_STEP
         };
         let ceiling = self.base.saturating_add(step * servers);
         if number <= ceiling {
             let is_news = false;
-            return Reach { number, is_news };
+            return LimitedNumber { number, is_news };
         }
         let bit = 1 << server;
-        let is_news = self.told & bit == 0;
-        self.told |= bit;
-        let highest = ceiling.max(WIDE.saturating_add(SHORT * servers));
+        let is_news = self.reported & bit == 0;
+        self.reported |= bit;
+        // A server far behind must catch up, so a larger number counts up to the ceiling. No honest server names a
+        // number above `highest`.
+        let highest = ceiling.max(WIDE_NUMBERS_START.saturating_add(CHANGES_PER_STEP * servers));
         let number = if number <= highest { ceiling } else { 0 };
-        Reach { number, is_news }
+        LimitedNumber { number, is_news }
     }
 }
 
-/// The number of periods that a clock shows; `None`: it shows a time before 2026, and is not set.
+/// Returns the number of periods since 2026, or `None` if the clock shows an earlier time and so is not set.
 const fn periods(wall: u64) -> Option<u64> {
     let seconds = wall / 1_000_000_000;
-    let seconds = if seconds < CLOCK_END {
+    let seconds = if seconds < CLOCK_END_SECONDS {
         seconds
     } else {
-        CLOCK_END
+        CLOCK_END_SECONDS
     };
-    match seconds.checked_sub(EPOCH) {
-        Some(seconds) => Some(seconds / PERIOD),
+    match seconds.checked_sub(EPOCH_SECONDS) {
+        Some(seconds) => Some(seconds / PERIOD_SECONDS),
         None => None,
     }
 }
 
-/// The least number of a cold leader's first configuration. Where a number is known, a clock adds 30 days to it at most. Where none
-/// is, its state file may be lost: then the number is 30 days beyond the clock, since servers may have been so far ahead.
+/// Returns the smallest number for a cold leader's first configuration. The clock adds at most 30 days to a known
+/// number. If none is known, the state file may be lost. The number is then 30 days beyond the clock, because servers
+/// may have been that far ahead.
 pub(crate) fn cold_floor(wall: u64, servers: usize, known: u64) -> u64 {
     let servers = servers as u64;
     match (periods(wall), known) {
+        // The clock is not set.
         (None, _) => 0,
-        (Some(periods), 0) => (periods + MONTH) * servers,
-        (Some(periods), known) => (periods * servers).min(known.saturating_add(MONTH * servers)),
+        (Some(periods), 0) => (periods + PERIODS_PER_MONTH) * servers,
+        (Some(periods), known) => {
+            (periods * servers).min(known.saturating_add(PERIODS_PER_MONTH * servers))
+        }
     }
 }
 
@@ -98,9 +106,9 @@ pub(crate) fn cold_floor(wall: u64, servers: usize, known: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Nanoseconds since 1970, so many days after the start of 2026.
+    /// Returns nanoseconds since 1970 at this day after the start of 2026.
     const fn day(days: u64) -> u64 {
-        (EPOCH + days * 86_400) * 1_000_000_000
+        (EPOCH_SECONDS + days * 86_400) * 1_000_000_000
     }
 
     #[test]
@@ -108,7 +116,10 @@ mod tests {
         let known = cold_floor(day(300), 3, 0);
         assert_eq!(known, 330 * 5_400 * 3);
         assert_eq!(cold_floor(day(310), 3, known), 310 * 5_400 * 3);
-        assert_eq!(cold_floor(day(365 * 362), 3, known), known + 3 * MONTH);
+        assert_eq!(
+            cold_floor(day(365 * 362), 3, known),
+            known + 3 * PERIODS_PER_MONTH
+        );
         assert_eq!(
             cold_floor(day(365 * 362), 3, u64::MAX),
             periods(u64::MAX).unwrap() * 3
@@ -119,8 +130,8 @@ mod tests {
     fn where_nothing_is_known_a_lost_number_is_exceeded_and_a_clock_beyond_2065_is_not_believed() {
         assert_eq!(cold_floor(0, 3, 0), 0);
         assert_eq!(cold_floor(day(0) - 1, 3, 0), 0);
-        assert_eq!(cold_floor(day(0), 3, 0), 3 * MONTH);
+        assert_eq!(cold_floor(day(0), 3, 0), 3 * PERIODS_PER_MONTH);
         let late = cold_floor(day(365 * 362), 32, 0);
-        assert!(late < WIDE && late == cold_floor(u64::MAX, 32, 0));
+        assert!(late < WIDE_NUMBERS_START && late == cold_floor(u64::MAX, 32, 0));
     }
 }

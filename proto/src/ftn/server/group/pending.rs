@@ -1,4 +1,4 @@
-//! Ids that were given to clients which have not used them yet (`docs/ftn.md`, section 5).
+//! Ids that clients have received and not used yet (`docs/ftn.md`, section 5).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -6,26 +6,27 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// How long an id is kept for its second message.
-pub(crate) const PENDING_FOR: Duration = Duration::from_secs(5);
-/// How many ids are kept so at most.
+/// How long an id waits for its second message.
+pub(crate) const PENDING_TIMEOUT: Duration = Duration::from_secs(5);
+/// Most ids that wait.
 pub(crate) const PENDING_MAX: usize = 4_096;
 
 #[derive(Debug, Clone, Hash, Default)]
-pub(crate) struct Pending {
+pub(crate) struct PendingIds {
     by_address: BTreeMap<SocketAddr, (i32, Instant)>,
-    /// By the time that they were given.
-    given: VecDeque<(Instant, SocketAddr)>,
+    /// Addresses in the order in which they received ids.
+    issued: VecDeque<(Instant, SocketAddr)>,
 }
 
-impl Pending {
-    /// Forgets those whose time is over.
+impl PendingIds {
+    /// Deletes ids whose time is over.
     pub(crate) fn expire(&mut self, now: Instant) {
-        while let Some(&(at, address)) = self.given.front() {
-            if now.since(at) < PENDING_FOR {
+        while let Some(&(at, address)) = self.issued.front() {
+            if now.since(at) < PENDING_TIMEOUT {
                 break;
             }
-            self.given.pop_front();
+            self.issued.pop_front();
+            // The address may have received another id since.
             if self
                 .by_address
                 .get(&address)
@@ -40,34 +41,34 @@ impl Pending {
         self.by_address.len()
     }
 
-    /// The id that was given to an address.
-    pub(crate) fn at(&self, address: SocketAddr) -> Option<i32> {
+    /// Returns the id of an address.
+    pub(crate) fn id_of(&self, address: SocketAddr) -> Option<i32> {
         self.by_address.get(&address).map(|(id, _)| *id)
     }
 
-    pub(crate) fn has(&self, id: i32) -> bool {
+    pub(crate) fn has_id(&self, id: i32) -> bool {
         self.by_address.values().any(|(pending, _)| *pending == id)
     }
 
     pub(crate) fn insert(&mut self, id: i32, address: SocketAddr, now: Instant) {
         self.by_address.insert(address, (id, now));
-        self.given.push_back((now, address));
+        self.issued.push_back((now, address));
     }
 
-    /// Forgets when ids were given that are in use by now, once they are most: a client may log in and out at any rate.
-    fn forget_taken(&mut self) {
-        let Self { by_address, given } = self;
-        if given.len() > 2 * by_address.len() + PENDING_MAX {
-            given.retain(|(at, address)| by_address.get(address).is_some_and(|it| it.1 == *at));
+    // A client may log in and out at any rate, so entries of used ids must not add up.
+    fn compact(&mut self) {
+        let Self { by_address, issued } = self;
+        if issued.len() > 2 * by_address.len() + PENDING_MAX {
+            issued.retain(|(at, address)| by_address.get(address).is_some_and(|it| it.1 == *at));
         }
     }
 
-    /// Takes out the id of an address, which has used it.
+    /// Removes the id of an address that has used it, and returns whether it was pending.
     pub(crate) fn take(&mut self, id: i32, address: SocketAddr) -> bool {
-        let is_pending = self.at(address) == Some(id);
+        let is_pending = self.id_of(address) == Some(id);
         if is_pending {
             self.by_address.remove(&address);
-            self.forget_taken();
+            self.compact();
         }
         is_pending
     }

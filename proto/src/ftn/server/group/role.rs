@@ -1,4 +1,4 @@
-//! The three roles with what belongs to each.
+//! The three roles with their data.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use crate::time::Instant;
 #[derive(Debug, Clone, Hash)]
 pub(crate) enum Role {
     Electing(Election),
-    Follower(Following),
+    Follower(FollowerState),
     Leader(Box<Leadership>),
 }
 
-/// What a follower knows of its leader.
+/// Data of a follower.
 #[derive(Debug, Clone, Copy, Hash)]
-pub(crate) struct Following {
+pub(crate) struct FollowerState {
     leader: usize,
-    /// When its last STATE came.
+    /// Arrival of the leader's last STATE.
     heard: Instant,
-    /// When the next HEARTBEAT is due.
+    /// Due time of the next HEARTBEAT.
     heartbeat: Instant,
 }
 
-impl Following {
-    /// What follows a STATE that came at `heard`.
+impl FollowerState {
+    /// Returns a follower whose leader's STATE arrived at `heard`.
     pub(crate) const fn new(leader: usize, heard: Instant, heartbeat: Instant) -> Self {
         Self {
             leader,
@@ -37,8 +37,8 @@ impl Following {
         self.leader
     }
 
-    /// When the leader's last STATE came.
-    pub(crate) const fn heard(&self) -> Instant {
+    /// Returns when the leader's last STATE arrived.
+    pub(crate) const fn last_heard(&self) -> Instant {
         self.heard
     }
 
@@ -47,7 +47,7 @@ impl Following {
         now.since(self.heard) < within
     }
 
-    /// Whether HEARTBEAT is due. If so, it is due again after `period`.
+    /// Returns whether HEARTBEAT is due. If so, the next one is due after `period`.
     pub(crate) fn take_heartbeat(&mut self, now: Instant, period: Duration) -> bool {
         let is_due = self.heartbeat <= now;
         if is_due {
@@ -56,7 +56,7 @@ impl Following {
         is_due
     }
 
-    /// When HEARTBEAT is due, or the leader is given up.
+    /// Returns when HEARTBEAT is due, or when the follower gives up its leader.
     pub(crate) fn due(&self, timeout: Duration) -> Instant {
         self.heartbeat.min(self.heard + timeout)
     }

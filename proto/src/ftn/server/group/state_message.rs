@@ -1,4 +1,4 @@
-//! STATE: written by the leader, read by the others (`docs/ftn.md`, section 2).
+//! The checks of a received STATE (`docs/ftn.md`, section 2).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use ring_codec::ftn::{Client, ServerState};
 use crate::ftn::Configuration;
 use crate::ftn::server::group::{configuration_of, seq_of};
 
-/// A STATE as it was received.
+/// A received STATE.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StateMessage<'a> {
     pub(crate) seq: i128,
@@ -20,22 +20,23 @@ pub(crate) struct StateMessage<'a> {
 }
 
 impl StateMessage<'_> {
-    /// The configuration's number, if seq, c and sender agree on it.
+    /// Returns the configuration's number, or `None` if seq, c and sender do not agree.
     pub(crate) fn number(&self, sender: usize, servers: usize) -> Option<u64> {
         let number = configuration_of(self.seq)?;
         let is_legal = i64::try_from(number) == Ok(self.leader)
             && number % servers as u64 == sender as u64
             && self.states.len() == servers
+            // No round has the number 0: a seq with it says that only the configuration is known.
             && self.seq > seq_of(number);
         is_legal.then_some(number)
     }
 
-    /// The configuration `number`, as it is said.
+    /// Returns the configuration with this number and the message's states.
     pub(crate) fn configuration(&self, number: u64) -> Configuration {
         Configuration::new(number, self.states.iter().collect::<Vec<_>>())
     }
 
-    /// The sessions; `None`: an entry of it cannot be.
+    /// Returns the sessions, or `None` if an entry is not valid.
     pub(crate) fn sessions(&self) -> Option<BTreeMap<i32, SocketAddr>> {
         let read = |Client { id, address }: Client<'_>| {
             let address = str::from_utf8(address).ok()?.parse().ok()?;

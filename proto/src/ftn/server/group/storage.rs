@@ -1,4 +1,4 @@
-//! The highest configuration number seen, which is stored before it is used (`docs/ftn.md`, section 1).
+//! The highest configuration number seen, and whether it is stored (`docs/ftn.md`, section 1).
 
 use crate::ftn::server::Durable;
 use crate::time::Instant;
@@ -7,8 +7,8 @@ use crate::time::Instant;
 pub(crate) struct Storage {
     seen: u64,
     stored: u64,
-    /// When to try again to store what could not be.
-    again: Option<Instant>,
+    /// Time of the next attempt after a failure.
+    retry_at: Option<Instant>,
 }
 
 impl Storage {
@@ -16,48 +16,47 @@ impl Storage {
         Self {
             seen: durable.configuration,
             stored: durable.configuration,
-            again: None,
+            retry_at: None,
         }
     }
 
-    /// The highest configuration number seen.
     pub(crate) const fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// A message, or this server, names a configuration.
-    pub(crate) fn see(&mut self, configuration: u64) {
+    /// Records a configuration number of a message or of this server.
+    pub(crate) fn record(&mut self, configuration: u64) {
         self.seen = self.seen.max(configuration);
     }
 
-    /// When to try again to store what could not be.
+    /// Returns when to try again after a failure.
     pub(crate) const fn due(&self) -> Option<Instant> {
-        self.again
+        self.retry_at
     }
 
-    /// What is to be stored before the next datagram leaves.
-    pub(crate) fn unstored(&self) -> Option<Durable> {
+    /// Returns the value to store before the next datagram leaves.
+    pub(crate) fn value_to_store(&self) -> Option<Durable> {
         let Self {
             seen,
             stored,
-            again,
+            retry_at,
         } = *self;
-        (seen > stored && again.is_none()).then_some(Durable {
+        // After a failure the server waits, so that a full disk does not keep it busy.
+        (seen > stored && retry_at.is_none()).then_some(Durable {
             configuration: seen,
         })
     }
 
-    /// What was seen is stored.
     pub(crate) const fn on_stored(&mut self) {
         self.stored = self.seen;
     }
 
-    /// What was seen could not be stored. It is tried again at `again`.
-    pub(crate) const fn on_failed(&mut self, again: Instant) {
-        self.again = Some(again);
+    /// Records a failure. The next attempt is at `retry_at`.
+    pub(crate) const fn on_failed(&mut self, retry_at: Instant) {
+        self.retry_at = Some(retry_at);
     }
 
     pub(crate) fn on_due(&mut self, now: Instant) {
-        self.again.take_if(|due| *due <= now);
+        self.retry_at.take_if(|due| *due <= now);
     }
 }

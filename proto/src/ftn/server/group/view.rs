@@ -1,4 +1,4 @@
-//! What the server knows of the group: the configuration and how fresh it is.
+//! The server's view of the group: the configuration, and the age of that knowledge.
 
 use std::time::Duration;
 
@@ -10,53 +10,55 @@ use crate::time::Instant;
 /// Bits of a seq that count the rounds of a configuration.
 const ROUND_BITS: u32 = 32;
 
-/// Where rounds begin of a leader that says whether a quorum has acknowledged the configuration: it has not. A leader
-/// of another implementation counts from 1, and says nothing of that.
-const TELLS: i128 = 1 << 30;
-/// And from where on it has: no other leader can be elected that knows less.
-const PROVEN: i128 = 1 << 31;
+/// Bit of a round that says that no quorum is known to have acknowledged the configuration. Leaders of other
+/// implementations count rounds from 1 and do not set it.
+const UNPROVEN_BIT: i128 = 1 << 30;
+/// Bit of a round that says that a quorum has acknowledged the configuration. No server that knows less can then be
+/// elected.
+const PROVEN_BIT: i128 = 1 << 31;
 
-/// The seq from which rounds go on that say that no quorum is known to have acknowledged the configuration.
-const fn unproven(seq: i128) -> i128 {
-    seq | TELLS
+// Each of the two starts a new range of seqs, so that a later round always has a larger seq.
+/// Returns the seq with the bit that says "unproven".
+const fn with_unproven_bit(seq: i128) -> i128 {
+    seq | UNPROVEN_BIT
 }
 
-/// The seq from which rounds go on that say that one has.
-const fn proven(seq: i128) -> i128 {
-    (seq & !TELLS) | PROVEN
+/// Returns the seq with the bit that says "proven".
+const fn with_proven_bit(seq: i128) -> i128 {
+    (seq & !UNPROVEN_BIT) | PROVEN_BIT
 }
 
-/// Whether a round says so.
+/// Whether a round says that a quorum has acknowledged the configuration.
 pub(crate) const fn is_proven(seq: i128) -> bool {
-    seq & PROVEN != 0
+    seq & PROVEN_BIT != 0
 }
 
-/// Whether a round says that it is not known.
+/// Whether a round says that no quorum is known to have acknowledged the configuration.
 pub(crate) const fn is_unproven(seq: i128) -> bool {
-    seq & (PROVEN | TELLS) == TELLS
+    seq & (PROVEN_BIT | UNPROVEN_BIT) == UNPROVEN_BIT
 }
 
-/// The seq that a configuration's rounds begin above.
+/// Returns the seq before the first round of a configuration.
 pub(crate) fn seq_of(configuration: u64) -> i128 {
     i128::from(configuration) << ROUND_BITS
 }
 
-/// The configuration that a seq belongs to; `None`: there is no such seq.
+/// Returns the configuration of a seq, or `None` if its number is too large.
 pub(crate) fn configuration_of(seq: i128) -> Option<u64> {
     let configuration = u64::try_from(seq >> ROUND_BITS).ok()?;
     (configuration <= MAX_NUMBER).then_some(configuration)
 }
 
-/// The last STATE that this server has sent as the leader or followed.
+/// The last STATE that this server has sent as the leader, or has followed.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct View {
-    /// Its seq; 0 if there was none.
+    /// Seq of the STATE; 0 if there was none.
     seq: i128,
-    /// When it was sent or received.
+    /// When the STATE was sent or received.
     at: Instant,
-    /// What ELECT says in its place: of a leader that has given up, what a quorum had acknowledged.
+    /// Seq for ELECT after a leader has given up: the newest that a quorum had acknowledged.
     proven: Option<i128>,
-    /// What it said.
+    /// Configuration of the STATE.
     configuration: Option<Configuration>,
 }
 
@@ -70,27 +72,27 @@ impl View {
         }
     }
 
-    /// The seq of the last STATE that was sent or followed, 0 if there was none.
+    /// Returns the seq of the last STATE that was sent or followed, or 0 if there was none.
     pub(crate) const fn seq(&self) -> i128 {
         self.seq
     }
 
-    /// What ELECT says that is known.
+    /// Returns the seq for ELECT.
     pub(crate) fn elect_seq(&self) -> i128 {
         self.proven.unwrap_or(self.seq)
     }
 
-    /// Whether there was a STATE, not longer ago than this.
+    /// Whether the last STATE is at most `warmth` old.
     pub(crate) fn is_warm(&self, now: Instant, warmth: Duration) -> bool {
         self.seq > 0 && now.since(self.at) <= warmth
     }
 
-    /// The configuration; `None`: none is known.
+    /// Returns the configuration, or `None` if none is known.
     pub(crate) const fn configuration(&self) -> Option<&Configuration> {
         self.configuration.as_ref()
     }
 
-    /// A STATE of another server is followed.
+    /// Follows a STATE of another server.
     pub(crate) fn follow(&mut self, seq: i128, configuration: Configuration, at: Instant) {
         *self = Self {
             seq,
@@ -100,36 +102,37 @@ impl View {
         };
     }
 
-    /// This server puts a configuration of its own into force. No round has told of it yet.
+    /// Installs a configuration of this server, before its first round.
     pub(crate) fn install(&mut self, configuration: Configuration) {
         self.seq = seq_of(configuration.number());
         self.proven = None;
         self.configuration = Some(configuration);
     }
 
-    /// A round is sent now, which says whether a quorum has acknowledged the configuration. `None`: it does not say.
+    /// Starts a round and returns its seq. `is_proven` says whether a quorum has acknowledged the configuration; `None`
+    /// does not say.
     pub(crate) fn begin_round(&mut self, now: Instant, is_proven: Option<bool>) -> i128 {
         self.seq = match is_proven {
-            Some(true) => proven(self.seq),
-            Some(false) => unproven(self.seq),
+            Some(true) => with_proven_bit(self.seq),
+            Some(false) => with_unproven_bit(self.seq),
             None => self.seq,
         } + 1;
         self.at = now;
         self.seq
     }
 
-    /// A leader gives up that had authority until then. It knows no more than what a quorum has acknowledged.
+    /// Records that a leader gives up: from now on it relies only on the seq that a quorum has acknowledged.
     pub(crate) const fn give_up(&mut self, proven: i128, since: Instant) {
         self.proven = Some(proven);
         self.at = since;
     }
 
-    /// The configuration's number; 0: none is known.
+    /// Returns the configuration's number, or 0 if none is known.
     pub(crate) fn number(&self) -> u64 {
         self.configuration.as_ref().map_or(0, Configuration::number)
     }
 
-    /// What it says of a server.
+    /// Returns a server's state; DOWN if no configuration is known.
     pub(crate) fn state(&self, index: usize) -> ServerState {
         let configuration = self.configuration.as_ref();
         configuration.map_or(ServerState::Down, |c| c.state(index))

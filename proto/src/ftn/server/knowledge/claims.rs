@@ -1,61 +1,59 @@
-//! What clients and servers say of tokens that this server did not know, and what follows
-//! (`docs/ftn.md`, section 4, "Result").
+//! Claims of clients and data of servers for tokens that this server did not know, and their result (`docs/ftn.md`,
+//! section 4, "Result").
 
 use ring_codec::ftn::Access;
 
-use crate::ftn::catalog::Holding;
+use crate::ftn::catalog::HoldKind;
 
-/// What is known of a token that the server did not know.
+/// Results of a survey for one token.
 #[derive(Debug, Clone, Hash, Default)]
-pub(crate) struct Gained {
+pub(crate) struct SurveyedToken {
     claims: Vec<Claim>,
-    /// Where its data is from; `None`: nobody has said.
+    /// Source of the data; `None` if there are none.
     source: Option<Source>,
-    conflicting_data: bool,
-    /// Who held it at the server that has handed it over; `None`: it does not say all.
+    has_data_conflict: bool,
+    /// Holders that the handing server named; `None` if it did not name all.
     held: Option<Vec<i32>>,
 }
 
-/// Who says that it holds a token, and how.
+/// A session's claim to hold a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Claim {
     session: i32,
-    holding: Holding,
+    holding: HoldKind,
 }
 
-/// Where data is from, the best first: of clients the first in this order, among equals the lowest session.
+/// Source of data, the best first. Data of clients are ordered by the kind of hold, then by the lowest session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Source {
     Transfer,
-    /// The server had it when another took the token over, which has come to nothing, or served it until the leader doubted that it
-    /// may.
+    /// The server kept the data: its handover failed, or it served the token until a leader was in doubt.
     Retained,
     Client(u8, i32),
 }
 
-/// A claim's rank among those that have data.
-const fn rank(holding: Holding) -> u8 {
+/// Returns a claim's rank as a source of data.
+const fn rank(holding: HoldKind) -> u8 {
     match holding {
-        Holding::Exclusive => 0,
-        Holding::ReturningExclusive => 1,
-        Holding::Updated => 2,
-        Holding::ReturningShared => 3,
-        Holding::Shared => 4,
-        Holding::Unknown => 5,
+        HoldKind::Exclusive => 0,
+        HoldKind::ReturningExclusive => 1,
+        HoldKind::Updated => 2,
+        HoldKind::ReturningShared => 3,
+        HoldKind::Shared => 4,
+        HoldKind::Unknown => 5,
     }
 }
 
-/// Who holds a token after a survey.
+/// Holders of a token after a survey.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct Ownership {
     pub(crate) access: Access,
     pub(crate) holders: Vec<i32>,
     pub(crate) is_conflict: bool,
 }
 
 impl Source {
-    /// A session that holds the token so.
-    pub(crate) const fn client(holding: Holding, session: i32) -> Self {
+    pub(crate) const fn from_client(holding: HoldKind, session: i32) -> Self {
         Self::Client(rank(holding), session)
     }
 
@@ -64,9 +62,9 @@ impl Source {
     }
 }
 
-impl Gained {
-    /// A token that the server has already, and who held it as far as that is known.
-    pub(crate) fn retained(held: Option<Vec<i32>>) -> Self {
+impl SurveyedToken {
+    /// Returns the state of a token that the server kept, with its holders if all are known.
+    pub(crate) fn with_kept_data(held: Option<Vec<i32>>) -> Self {
         Self {
             source: Some(Source::Retained),
             held,
@@ -74,21 +72,21 @@ impl Gained {
         }
     }
 
-    /// A session says that it holds the token.
-    pub(crate) fn claim(&mut self, session: i32, holding: Holding) {
+    /// Adds a session's claim.
+    pub(crate) fn add_claim(&mut self, session: i32, holding: HoldKind) {
         self.claims.push(Claim { session, holding });
     }
 
-    /// The server that hands the token over says who held it.
+    /// Sets the holders that the handing server named.
     pub(crate) fn set_held(&mut self, held: Option<Vec<i32>>) {
         self.held = held;
     }
 
-    /// Data of the token, which differ from what it has or not. Returns whether they become its own: their source is better
-    /// than that of what it has.
+    /// Offers data for the token, and returns whether their source is better than that of the present data. `differs`:
+    /// whether they differ from the present data.
     pub(crate) fn offer(&mut self, source: Source, differs: bool) -> bool {
         if differs && source.is_client() && self.source.is_some_and(Source::is_client) {
-            self.conflicting_data = true;
+            self.has_data_conflict = true;
         }
         let is_better = self.source.is_none_or(|known| source < known);
         if is_better {
@@ -97,40 +95,40 @@ impl Gained {
         is_better
     }
 
-    /// Whether clients have different data, and no server has said which. What clients know is of no interest then.
+    /// Whether clients have different data and no server has any. Data of a server make those of clients irrelevant.
     pub(crate) const fn has_conflicting_data(&self) -> bool {
-        self.conflicting_data && !self.has_data_of_servers()
+        self.has_data_conflict && !self.has_data_of_servers()
     }
 
-    /// Whether a server has said what its data are.
+    /// Whether the data come from a server.
     pub(crate) const fn has_data_of_servers(&self) -> bool {
         matches!(self.source, Some(Source::Transfer | Source::Retained))
     }
 
-    /// A session is no more.
     pub(crate) fn remove(&mut self, session: i32) {
         self.claims.retain(|claim| claim.session != session);
     }
 
-    /// Who holds it; `None`: nobody does.
-    pub(crate) fn verdict(&self) -> Option<Verdict> {
-        let those = |kinds: &[Holding]| -> Vec<i32> {
+    /// Returns the holders, or `None` if there are none.
+    pub(crate) fn ownership(&self) -> Option<Ownership> {
+        let those = |kinds: &[HoldKind]| -> Vec<i32> {
             let claims = self.claims.iter();
             let claims = claims.filter(|claim| kinds.contains(&claim.holding));
             claims.map(|claim| claim.session).collect()
         };
-        let exclusive = those(&[Holding::Exclusive]);
-        let sharing = those(&[Holding::Shared, Holding::Updated]);
-        let unknown = those(&[Holding::Unknown]);
-        // Whom the former server does not name has had its RETURN applied there, and waits for the CONFIRM alone.
+        let exclusive = those(&[HoldKind::Exclusive]);
+        let sharing = those(&[HoldKind::Shared, HoldKind::Updated]);
+        let unknown = those(&[HoldKind::Unknown]);
+        // If the former server does not name a session, it has applied that session's RETURN: only the CONFIRM is
+        // missing.
         let named = |mut sessions: Vec<i32>| {
             sessions.retain(|id| self.held.as_ref().is_none_or(|held| held.contains(id)));
             sessions
         };
-        let returning = named(those(&[Holding::ReturningExclusive]));
-        let returning_shared = named(those(&[Holding::ReturningShared]));
-        let verdict = |access, holders, is_conflict| {
-            Some(Verdict {
+        let returning = named(those(&[HoldKind::ReturningExclusive]));
+        let returning_shared = named(those(&[HoldKind::ReturningShared]));
+        let ownership = |access, holders, is_conflict| {
+            Some(Ownership {
                 access,
                 holders,
                 is_conflict,
@@ -138,24 +136,24 @@ impl Gained {
         };
         if !exclusive.is_empty() {
             if exclusive.len() == 1 && sharing.is_empty() && unknown.is_empty() {
-                return verdict(Access::Exclusive, exclusive, false);
+                return ownership(Access::Exclusive, exclusive, false);
             }
             let all = [exclusive, sharing, unknown].concat();
-            return verdict(Access::Shared, all, true);
+            return ownership(Access::Shared, all, true);
         }
         if !sharing.is_empty() || unknown.len() > 1 {
             let all = [sharing, unknown, returning_shared].concat();
-            return verdict(Access::Shared, all, false);
+            return ownership(Access::Shared, all, false);
         }
         if !unknown.is_empty() {
-            return verdict(Access::Exclusive, unknown, false);
+            return ownership(Access::Exclusive, unknown, false);
         }
         match returning.len() {
             0 if returning_shared.is_empty() => None,
-            0 => verdict(Access::Shared, returning_shared, false),
-            1 if returning_shared.is_empty() => verdict(Access::Exclusive, returning, false),
-            // One has returned it without being told, and another was granted it since.
-            _ => verdict(
+            0 => ownership(Access::Shared, returning_shared, false),
+            1 if returning_shared.is_empty() => ownership(Access::Exclusive, returning, false),
+            // One RETURN was applied without a CONFIRM, and the token was then granted to another session.
+            _ => ownership(
                 Access::Shared,
                 [returning, returning_shared].concat(),
                 false,
@@ -167,75 +165,79 @@ impl Gained {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Access::{Exclusive as X, Shared as S};
+    use HoldKind::{Exclusive, ReturningExclusive, ReturningShared, Shared, Unknown, Updated};
 
-    fn verdict(claims: &[(i32, Holding)]) -> Option<(Access, Vec<i32>, bool)> {
+    type Outcome = Option<(Access, Vec<i32>, bool)>;
+
+    /// Returns access, holders and whether there is a conflict. `held`: holders that the former server names.
+    fn result(held: Option<&[i32]>, claims: &[(i32, HoldKind)]) -> Outcome {
         let claims = claims.iter();
         let claims = claims.map(|&(session, holding)| Claim { session, holding });
-        let gained = Gained {
+        let token = SurveyedToken {
             claims: claims.collect(),
-            ..Gained::default()
+            held: held.map(<[i32]>::to_vec),
+            ..SurveyedToken::default()
         };
-        let verdict = gained.verdict()?;
-        Some((verdict.access, verdict.holders, verdict.is_conflict))
+        let ownership = token.ownership()?;
+        Some((ownership.access, ownership.holders, ownership.is_conflict))
     }
 
     #[test]
-    fn who_is_returning_holds_what_the_former_server_says() {
-        use Holding::{Exclusive, ReturningExclusive, ReturningShared};
-        let verdict = |held: &[i32], claims: &[(i32, Holding)]| {
-            let claims = claims.iter();
-            let claims = claims.map(|&(session, holding)| Claim { session, holding });
-            let gained = Gained {
-                claims: claims.collect(),
-                held: Some(held.to_vec()),
-                ..Gained::default()
-            };
-            let verdict = gained.verdict()?;
-            Some((verdict.access, verdict.holders))
-        };
-        let claims = [(1, ReturningExclusive), (2, ReturningShared)];
-        assert_eq!(verdict(&[2], &claims), Some((Access::Shared, vec![2])));
-        assert_eq!(verdict(&[1], &claims), Some((Access::Exclusive, vec![1])));
-        // Who uses it holds it, named or not.
+    fn a_returning_session_holds_the_token_if_the_former_server_names_it() {
+        let returning = [(1, ReturningExclusive), (2, ReturningShared)];
+        // A session that still uses the token holds it, whether the former server named it or not.
         let using = [(1, Exclusive), (2, ReturningExclusive)];
-        assert_eq!(verdict(&[2], &using), Some((Access::Exclusive, vec![1])));
+        for (held, claims, access, holder) in
+            [(2, returning, S, 2), (1, returning, X, 1), (2, using, X, 1)]
+        {
+            let expected = Some((access, vec![holder], false));
+            assert_eq!(result(Some(&[held]), &claims), expected, "{claims:?}");
+        }
     }
 
+    /// The order is that of the table in section 4, "Result".
     #[test]
-    fn the_result_follows_the_page_claim_by_claim() {
-        use Access::{Exclusive as X, Shared as S};
-        use Holding::{Exclusive, ReturningExclusive, ReturningShared, Shared, Unknown, Updated};
-        assert_eq!(verdict(&[]), None);
-        // Any x: exclusive, rs and rx are dropped.
-        let claims = [
-            (1, Exclusive),
-            (2, ReturningShared),
-            (3, ReturningExclusive),
+    fn claims_determine_access_holders_and_conflicts() {
+        let cases: [(&[(i32, HoldKind)], Outcome); 13] = [
+            (&[], None),
+            (
+                &[
+                    (1, Exclusive),
+                    (2, ReturningShared),
+                    (3, ReturningExclusive),
+                ],
+                Some((X, vec![1], false)),
+            ),
+            (
+                &[(1, Exclusive), (2, Exclusive)],
+                Some((S, vec![1, 2], true)),
+            ),
+            (&[(1, Exclusive), (2, Shared)], Some((S, vec![1, 2], true))),
+            (
+                &[(1, Shared), (2, ReturningShared), (3, ReturningExclusive)],
+                Some((S, vec![1, 2], false)),
+            ),
+            (&[(1, Updated)], Some((S, vec![1], false))),
+            (
+                &[(1, Unknown), (2, Unknown), (3, ReturningShared)],
+                Some((S, vec![1, 2, 3], false)),
+            ),
+            (&[(1, Unknown), (2, Shared)], Some((S, vec![2, 1], false))),
+            (&[(1, Unknown)], Some((X, vec![1], false))),
+            (&[(1, ReturningExclusive)], Some((X, vec![1], false))),
+            (
+                &[(1, ReturningExclusive), (2, ReturningShared)],
+                Some((S, vec![1, 2], false)),
+            ),
+            (
+                &[(1, ReturningShared), (2, ReturningShared)],
+                Some((S, vec![1, 2], false)),
+            ),
+            (&[(1, ReturningShared)], Some((S, vec![1], false))),
         ];
-        assert_eq!(verdict(&claims), Some((X, vec![1], false)));
-        // Any of s, u, or two ?: shared among these and rs.
-        let claims = [(1, Shared), (2, ReturningShared), (3, ReturningExclusive)];
-        assert_eq!(verdict(&claims), Some((S, vec![1, 2], false)));
-        assert_eq!(verdict(&[(1, Updated)]), Some((S, vec![1], false)));
-        let claims = [(1, Unknown), (2, Unknown), (3, ReturningShared)];
-        assert_eq!(verdict(&claims), Some((S, vec![1, 2, 3], false)));
-        let claims = [(1, Unknown), (2, Shared)];
-        assert_eq!(verdict(&claims), Some((S, vec![2, 1], false)));
-        // One ?: exclusive.
-        assert_eq!(verdict(&[(1, Unknown)]), Some((X, vec![1], false)));
-        // Else rx or rs; several of which one is rx: nobody knows whose RETURN was applied.
-        assert_eq!(
-            verdict(&[(1, ReturningExclusive)]),
-            Some((X, vec![1], false))
-        );
-        let claims = [(1, ReturningExclusive), (2, ReturningShared)];
-        assert_eq!(verdict(&claims), Some((S, vec![1, 2], false)));
-        let claims = [(1, ReturningShared), (2, ReturningShared)];
-        assert_eq!(verdict(&claims), Some((S, vec![1, 2], false)));
-        // Two exclusive claims are a conflict: all are kept as shared.
-        let claims = [(1, Exclusive), (2, Exclusive)];
-        assert_eq!(verdict(&claims), Some((S, vec![1, 2], true)));
-        let claims = [(1, Exclusive), (2, Shared)];
-        assert_eq!(verdict(&claims), Some((S, vec![1, 2], true)));
+        for (claims, expected) in cases {
+            assert_eq!(result(None, claims), expected, "{claims:?}");
+        }
     }
 }

@@ -1,15 +1,17 @@
-//! Which tokens the server knows, how it comes to know others, and which it hands to other servers.
+//! Which tokens the server knows: surveys, claims, and handovers to and from other servers.
+//!
+//! This module sends nothing and has no token's name or data. Start reading at [`TokenKnowledge`].
 
 mod claims;
-mod leaving;
-mod outgoing;
+mod departure;
+mod handover;
 mod parts;
 mod survey;
 
-pub(crate) use claims::{Gained, Source};
-pub(crate) use leaving::Leaving;
-pub(crate) use outgoing::{HOLDERS, Outgoing, msgnum_of};
-pub(crate) use parts::{Part, Parts};
+pub(crate) use claims::{Source, SurveyedToken};
+pub(crate) use departure::Departure;
+pub(crate) use handover::{HOLDERS_MAX, Handover, msgnum_of};
+pub(crate) use parts::{ArrivedParts, PartStatus};
 pub(crate) use survey::Survey;
 
 use std::collections::BTreeMap;
@@ -18,27 +20,27 @@ use ring_codec::ftn::ServerState;
 
 use crate::ftn::Configuration;
 
-/// Which tokens the server knows, and what it does to know its others or to hand some over.
+/// Which tokens the server knows, and the surveys and handovers under way.
 #[derive(Debug, Clone, Hash, Default)]
-pub(crate) struct Knowledge {
-    /// The configuration under which it knew all its tokens: it is settled for that.
+pub(crate) struct TokenKnowledge {
+    /// Last configuration under which the server knew all its tokens.
     settled: Option<Configuration>,
     survey: Option<Survey>,
-    outgoing: Vec<Outgoing>,
-    /// Tokens that a server which leaves has handed over, and who held them, if that is said of all. They are for a
-    /// configuration that shows that one DOWN.
-    left: BTreeMap<u32, Option<Vec<i32>>>,
-    /// The next token to look at for the present configuration; `None`: all were.
+    handovers: Vec<Handover>,
+    /// Tokens from servers that leave, with their holders if all are named. They count once a configuration shows that
+    /// server DOWN.
+    from_leaving: BTreeMap<u32, Option<Vec<i32>>>,
+    /// Next token of the sweep through all tokens, or `None` if the sweep is complete.
     sweep: Option<u32>,
 }
 
-impl Knowledge {
-    /// The configuration under which the server knew all its tokens.
-    pub(crate) const fn settled(&self) -> Option<&Configuration> {
+impl TokenKnowledge {
+    /// Returns the last configuration under which the server knew all its tokens.
+    pub(crate) const fn settled_configuration(&self) -> Option<&Configuration> {
         self.settled.as_ref()
     }
 
-    /// From now on the server knows all its tokens under this configuration; `None`: it does not under any.
+    /// Sets the configuration under which the server knows all its tokens, or `None`.
     pub(crate) fn settle(&mut self, configuration: Option<Configuration>) {
         self.settled = configuration;
     }
@@ -55,94 +57,93 @@ impl Knowledge {
         self.survey = Some(survey);
     }
 
-    /// Ends the survey.
     pub(crate) const fn take_survey(&mut self) -> Option<Survey> {
         self.survey.take()
     }
 
-    /// The servers that tokens go to.
-    pub(crate) fn outgoing(&self) -> &[Outgoing] {
-        &self.outgoing
+    /// Returns the handovers to BOOTING servers.
+    pub(crate) fn handovers(&self) -> &[Handover] {
+        &self.handovers
     }
 
-    pub(crate) fn outgoing_mut(&mut self) -> &mut [Outgoing] {
-        &mut self.outgoing
+    pub(crate) fn handovers_mut(&mut self) -> &mut [Handover] {
+        &mut self.handovers
     }
 
-    /// A token is to go to a server, if tokens go there.
-    pub(crate) fn outgoing_to(&mut self, server: usize) -> Option<&mut Outgoing> {
-        self.outgoing.iter_mut().find(|it| it.to() == server)
+    /// Returns the handover to a server, if there is one.
+    pub(crate) fn handover_to(&mut self, server: usize) -> Option<&mut Handover> {
+        self.handovers.iter_mut().find(|it| it.receiver() == server)
     }
 
-    /// Tokens go to these servers under the present configuration, to no others, and all tokens are to be looked at.
-    pub(crate) fn hand_over(&mut self, outgoing: Vec<Outgoing>) {
-        self.outgoing = outgoing;
+    /// Starts handovers under a new configuration, and a sweep through all tokens.
+    pub(crate) fn start_handovers(&mut self, handovers: Vec<Handover>) {
+        self.handovers = handovers;
         self.sweep = Some(0);
     }
 
-    /// Nothing is handed over any longer, nor looked at.
-    pub(crate) fn stop(&mut self) {
-        self.outgoing.clear();
+    /// Stops all handovers and the sweep.
+    pub(crate) fn stop_handovers(&mut self) {
+        self.handovers.clear();
         self.sweep = None;
     }
 
-    /// Forgets the servers that have all that goes to them.
+    /// Removes the handovers that are complete.
     pub(crate) fn drop_finished(&mut self) {
-        self.outgoing.retain(|it| !it.is_over());
+        self.handovers.retain(|it| !it.is_complete());
     }
 
-    /// The next token to look at; `None`: all were looked at.
+    /// Returns the next token of the sweep, or `None` if the sweep is complete.
     pub(crate) const fn sweep(&self) -> Option<u32> {
         self.sweep
     }
 
-    /// Tokens below `next` were looked at; `None`: all were. What servers that leave had handed over before has no use then.
-    pub(crate) fn go_on(&mut self, next: Option<u32>) {
+    /// Continues the sweep at `next`, or completes it. Tokens that leaving servers gave under earlier configurations
+    /// are then useless.
+    pub(crate) fn set_sweep(&mut self, next: Option<u32>) {
         self.sweep = next;
         if next.is_none() {
-            self.left.clear();
+            self.from_leaving.clear();
         }
     }
 
-    /// Whether all tokens were looked at, and nothing is kept for another configuration, nor to go to another server.
-    pub(crate) fn is_at_rest(&self) -> bool {
-        self.outgoing.is_empty() && self.sweep.is_none() && self.left.is_empty()
+    /// Whether no sweep, no handover and no token for another configuration is left.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.handovers.is_empty() && self.sweep.is_none() && self.from_leaving.is_empty()
     }
 
-    /// A server that leaves has handed over a token, and says who held it.
-    pub(crate) fn keep_left(&mut self, id: u32, held: Option<Vec<i32>>) {
-        self.left.insert(id, held);
+    /// Records a token that a leaving server has handed over, and its holders.
+    pub(crate) fn keep_from_leaving(&mut self, id: u32, held: Option<Vec<i32>>) {
+        self.from_leaving.insert(id, held);
     }
 
-    /// Takes out who held a token, if a server that leaves has handed it over and said that.
-    pub(crate) fn take_left(&mut self, id: u32) -> Option<Vec<i32>> {
-        self.left.remove(&id).flatten()
+    /// Removes such a token, and returns its holders if they are known.
+    pub(crate) fn take_from_leaving(&mut self, id: u32) -> Option<Vec<i32>> {
+        self.from_leaving.remove(&id).flatten()
     }
 
-    /// The tokens that servers which leave have handed over.
-    pub(crate) fn left(&self) -> impl ExactSizeIterator<Item = u32> {
-        self.left.keys().copied()
+    /// Returns the tokens that leaving servers have handed over.
+    pub(crate) fn ids_from_leaving(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.from_leaving.keys().copied()
     }
 
-    /// Whether a server that leaves has handed a token over.
-    pub(crate) fn has_left(&self, id: u32) -> bool {
-        self.left.contains_key(&id)
+    /// Whether a leaving server has handed over a token.
+    pub(crate) fn is_from_leaving(&self, id: u32) -> bool {
+        self.from_leaving.contains_key(&id)
     }
 
-    /// Whether it has, and said that sessions held it.
-    pub(crate) fn has_left_held(&self, id: u32) -> bool {
-        let held = self.left.get(&id).and_then(Option::as_ref);
+    /// Whether a leaving server has handed over a token and named holders.
+    pub(crate) fn is_held_from_leaving(&self, id: u32) -> bool {
+        let held = self.from_leaving.get(&id).and_then(Option::as_ref);
         held.is_some_and(|held| !held.is_empty())
     }
 
-    /// It knows no tokens.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// What goes to a server that is back is no longer known here, even if that server is DOWN again before this
-    /// one is settled anew.
-    pub(crate) fn hand_on(&mut self, configuration: &Configuration) {
+    /// Records that servers that are up again receive their tokens. This server no longer knows those tokens, even if
+    /// such a server is DOWN again before this one settles.
+    pub(crate) fn record_handovers(&mut self, configuration: &Configuration) {
         let Some(settled) = &mut self.settled else {
             return;
         };
@@ -155,8 +156,9 @@ impl Knowledge {
     }
 
     /// Whether a configuration makes this server responsible for tokens that it does not know.
-    pub(crate) fn gains(&self, configuration: &Configuration) -> bool {
+    pub(crate) fn has_new_tokens(&self, configuration: &Configuration) -> bool {
         self.settled.as_ref().is_none_or(|settled| {
+            // Only a server that is newly DOWN gives tokens to others: the order of servers is fixed.
             let mut servers = 0..settled.states().len();
             servers.any(|server| !settled.is_down(server) && configuration.is_down(server))
         })

@@ -1,41 +1,40 @@
-//! Which parts of something in parts have come.
+//! Bookkeeping of a message in parts.
 
 use std::collections::BTreeSet;
 
-/// Grows with what has come, not with what was announced.
+/// Parts that have arrived. Its memory grows with them, not with the announced number.
 #[derive(Debug, Clone, Hash, Default)]
-pub(crate) struct Parts {
+pub(crate) struct ArrivedParts {
     announced: Option<u32>,
-    got: BTreeSet<u32>,
+    arrived: BTreeSet<u32>,
 }
 
-/// What a part is to those that came before.
+/// Result of recording a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum PartStatus {
     New,
     Duplicate,
-    /// It says that there are more or fewer than another said.
-    Disagrees,
+    /// The part announces another number of parts than an earlier one.
+    Inconsistent,
 }
 
-impl Parts {
-    pub(crate) fn take(&mut self, part: u32, of: u32) -> Part {
+impl ArrivedParts {
+    pub(crate) fn take(&mut self, part: u32, of: u32) -> PartStatus {
         if *self.announced.get_or_insert(of) != of || part >= of {
-            Part::Disagrees
-        } else if self.got.insert(part) {
-            Part::New
+            PartStatus::Inconsistent
+        } else if self.arrived.insert(part) {
+            PartStatus::New
         } else {
-            Part::Duplicate
+            PartStatus::Duplicate
         }
     }
 
     pub(crate) fn is_whole(&self) -> bool {
         self.announced
-            .is_some_and(|parts| self.got.len() as u64 == u64::from(parts))
+            .is_some_and(|parts| self.arrived.len() as u64 == u64::from(parts))
     }
 
-    /// How many have come.
     pub(crate) fn len(&self) -> usize {
-        self.got.len()
+        self.arrived.len()
     }
 }

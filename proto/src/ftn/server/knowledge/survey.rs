@@ -1,51 +1,51 @@
-//! Asking all clients what they hold (`docs/ftn.md`, section 4).
+//! A survey of all clients' tokens (`docs/ftn.md`, section 4).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use crate::backoff::Backoff;
-use crate::ftn::server::knowledge::{Gained, Part, Parts};
-use crate::ftn::server::options::{GAINED_BYTES, PART_BYTES};
+use crate::ftn::server::knowledge::{ArrivedParts, PartStatus, SurveyedToken};
+use crate::ftn::server::options::{PART_BYTES, SURVEYED_TOKEN_BYTES};
 use crate::ftn::{RETRY, RETRY_MAX};
 use crate::time::Instant;
 
-/// What ends with a survey.
+/// Data that end with a survey.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Survey {
     configuration: u64,
-    /// The server is BOOTING: it also awaits what the others hand over.
+    /// Whether the server is BOOTING and so also awaits tokens of other servers.
     is_booting: bool,
-    awaited: BTreeMap<i32, Awaited>,
-    /// How many parts of the answers of `awaited` have come.
+    awaited: BTreeMap<i32, AwaitedSession>,
+    /// Number of parts that have arrived from `awaited` sessions.
     parts: usize,
-    /// When to ask whom again.
+    /// When to ask each session again.
     due: BTreeSet<(Instant, i32)>,
-    /// What has come of the TRANSFER of each server that is to send one.
-    transfers: BTreeMap<usize, Parts>,
-    /// What is known of the tokens that the server did not know.
-    gained: BTreeMap<u32, Gained>,
+    /// Parts of the TRANSFERs that other servers are to send.
+    transfers: BTreeMap<usize, ArrivedParts>,
+    /// State of the tokens that the server did not know.
+    tokens: BTreeMap<u32, SurveyedToken>,
 }
 
 /// A session whose answer is awaited.
 #[derive(Debug, Clone, Hash)]
-struct Awaited {
+struct AwaitedSession {
     address: SocketAddr,
-    /// `None`: it is to be asked for the first time.
+    /// `None`: the session was not asked yet.
     backoff: Option<Backoff>,
-    parts: Parts,
+    parts: ArrivedParts,
 }
 
-/// What a part of a session's answer has led to.
-pub(crate) struct Answered {
-    pub(crate) part: Part,
-    /// The session has answered all.
+/// Result of a part of a session's answer.
+pub(crate) struct AnswerProgress {
+    pub(crate) part: PartStatus,
+    /// Whether the answer is complete.
     pub(crate) is_whole: bool,
-    /// How many parts have come.
+    /// Number of parts that have arrived.
     pub(crate) parts: usize,
 }
 
 impl Survey {
-    /// A survey for a configuration. `senders`: the servers that hand over tokens.
+    /// Returns a survey for a configuration, which awaits TRANSFERs of `senders`.
     pub(crate) fn new(
         configuration: u64,
         is_booting: bool,
@@ -57,91 +57,89 @@ impl Survey {
             awaited: BTreeMap::new(),
             parts: 0,
             due: BTreeSet::new(),
-            transfers: senders.map(|server| (server, Parts::default())).collect(),
-            gained: BTreeMap::new(),
+            transfers: senders
+                .map(|server| (server, ArrivedParts::default()))
+                .collect(),
+            tokens: BTreeMap::new(),
         }
     }
 
-    /// The configuration that it is for.
+    /// Returns the configuration of the survey.
     pub(crate) const fn configuration(&self) -> u64 {
         self.configuration
     }
 
-    /// Whether the server was BOOTING when it began.
     pub(crate) const fn is_booting(&self) -> bool {
         self.is_booting
     }
 
-    /// The sessions whose answers are awaited.
-    pub(crate) fn awaited(&self) -> impl Iterator<Item = i32> {
+    /// Returns the sessions whose answers are awaited.
+    pub(crate) fn awaited_sessions(&self) -> impl Iterator<Item = i32> {
         self.awaited.keys().copied()
     }
 
-    /// Whether the answer of a session is awaited.
-    pub(crate) fn awaits(&self, id: i32) -> bool {
+    pub(crate) fn is_awaited(&self, id: i32) -> bool {
         self.awaited.contains_key(&id)
     }
 
-    /// Whether all that is awaited has come.
+    /// Whether all awaited messages have arrived.
     pub(crate) fn is_whole(&self) -> bool {
-        self.awaited.is_empty() && self.transfers.values().all(Parts::is_whole)
+        self.awaited.is_empty() && self.transfers.values().all(ArrivedParts::is_whole)
     }
 
-    /// Whether other servers hand over tokens.
+    /// Whether the survey awaits TRANSFERs.
     #[cfg(debug_assertions)]
     pub(crate) fn has_senders(&self) -> bool {
         !self.transfers.is_empty()
     }
 
-    /// A part of the tokens that another server hands over. Without one that is awaited all parts have come before.
-    pub(crate) fn take_transfer(&mut self, server: usize, part: u32, of: u32) -> Part {
+    /// Records a part of a TRANSFER. If none is awaited from the server, all its parts have arrived before.
+    pub(crate) fn take_transfer(&mut self, server: usize, part: u32, of: u32) -> PartStatus {
         let parts = self.transfers.get_mut(&server);
-        parts.map_or(Part::Duplicate, |parts| parts.take(part, of))
+        parts.map_or(PartStatus::Duplicate, |parts| parts.take(part, of))
     }
 
-    /// Whether it is about a token.
-    pub(crate) fn has(&self, id: u32) -> bool {
-        self.gained.contains_key(&id)
+    pub(crate) fn has_token(&self, id: u32) -> bool {
+        self.tokens.contains_key(&id)
     }
 
-    /// The tokens that it is about.
     #[cfg(debug_assertions)]
-    pub(crate) fn tokens(&self) -> impl Iterator<Item = u32> {
-        self.gained.keys().copied()
+    pub(crate) fn token_ids(&self) -> impl Iterator<Item = u32> {
+        self.tokens.keys().copied()
     }
 
-    /// Whether it is about a token of which only clients have said anything.
+    /// Whether the survey has learned of a token only from clients.
     pub(crate) fn is_known_by_clients_only(&self, id: u32) -> bool {
-        let gained = self.gained.get(&id);
-        gained.is_some_and(|gained| !gained.has_data_of_servers())
+        let surveyed = self.tokens.get(&id);
+        surveyed.is_some_and(|surveyed| !surveyed.has_data_of_servers())
     }
 
-    /// It is about this token as well.
-    pub(crate) fn gain(&mut self, id: u32, gained: Gained) {
-        self.gained.insert(id, gained);
+    /// Adds a token to the survey.
+    pub(crate) fn add_token(&mut self, id: u32, surveyed: SurveyedToken) {
+        self.tokens.insert(id, surveyed);
     }
 
-    pub(crate) fn gained_mut(&mut self, id: u32) -> Option<&mut Gained> {
-        self.gained.get_mut(&id)
+    pub(crate) fn token_mut(&mut self, id: u32) -> Option<&mut SurveyedToken> {
+        self.tokens.get_mut(&id)
     }
 
-    /// What has become known of each token.
-    pub(crate) fn into_gained(self) -> BTreeMap<u32, Gained> {
-        self.gained
+    pub(crate) fn into_tokens(self) -> BTreeMap<u32, SurveyedToken> {
+        self.tokens
     }
 
-    /// A session is to be asked.
+    /// Adds a session to ask.
     pub(crate) fn add(&mut self, now: Instant, id: i32, address: SocketAddr) {
-        let awaited = Awaited {
+        let awaited = AwaitedSession {
             address,
             backoff: None,
-            parts: Parts::default(),
+            parts: ArrivedParts::default(),
         };
         self.awaited.insert(id, awaited);
+        // Asked at once, because an adopted session may hold tokens.
         self.due.insert((now, id));
     }
 
-    /// A session has answered, or is no more.
+    /// Removes a session that has answered or ended.
     pub(crate) fn remove(&mut self, id: i32) {
         let Some(awaited) = self.awaited.remove(&id) else {
             return;
@@ -152,44 +150,46 @@ impl Survey {
         }
     }
 
-    /// A part of a session's answer, which is no longer awaited once all have come; `None`: none is awaited.
-    pub(crate) fn take(&mut self, id: i32, part: u32, of: u32) -> Option<Answered> {
+    /// Records a part of a session's answer, and removes the session if the answer is complete. Returns `None` if no
+    /// answer is awaited.
+    pub(crate) fn take(&mut self, id: i32, part: u32, of: u32) -> Option<AnswerProgress> {
         let awaited = self.awaited.get_mut(&id)?;
         let part = awaited.parts.take(part, of);
-        self.parts += usize::from(part == Part::New);
+        self.parts += usize::from(part == PartStatus::New);
         let (is_whole, parts) = (awaited.parts.is_whole(), awaited.parts.len());
         if is_whole {
             self.remove(id);
         }
-        Some(Answered {
+        Some(AnswerProgress {
             part,
             is_whole,
             parts,
         })
     }
 
-    /// What it takes until its end, in bytes.
+    /// Returns the memory that the survey takes until its end, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.gained.len() * GAINED_BYTES + self.parts * PART_BYTES
+        self.tokens.len() * SURVEYED_TOKEN_BYTES + self.parts * PART_BYTES
     }
 
-    /// When somebody is to be asked.
+    /// Returns when the next session is asked.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// The next that is to be asked by `now`.
+    /// Returns the next session to ask by `now`, and counts it as asked.
     pub(crate) fn next(&mut self, now: Instant) -> Option<(i32, SocketAddr)> {
         loop {
             let (due, id) = self.due.first().copied().filter(|(due, _)| *due <= now)?;
             self.due.remove(&(due, id));
+            // A session that was removed before its first question is still in the index.
             let Some(awaited) = self.awaited.get_mut(&id) else {
                 continue;
             };
             let backoff = match awaited.backoff {
                 None => Backoff::new(now, RETRY),
                 Some(mut backoff) => {
-                    backoff.repeated(now, RETRY_MAX);
+                    backoff.advance(now, RETRY_MAX);
                     backoff
                 }
             };

@@ -1,5 +1,4 @@
-//! What clients and servers say of tokens that this server did not know, and what follows
-//! (`docs/ftn.md`, section 4, "Result").
+//! Claims of clients and data of servers for tokens that this server did not know (`docs/ftn.md`, section 4, "Result").
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,15 +7,15 @@ use ring_codec::List;
 use ring_codec::ftn::{Access, Token as Entry};
 
 use super::Server;
-use crate::ftn::catalog::{Holding, Marker};
-use crate::ftn::server::knowledge::{Gained, Part, Source};
-use crate::ftn::server::options::{GAINED_BYTES, PART_BYTES, TOKEN_BYTES};
+use crate::ftn::catalog::{HoldKind, Marker};
+use crate::ftn::server::knowledge::{PartStatus, Source, SurveyedToken};
+use crate::ftn::server::options::{PART_BYTES, SURVEYED_TOKEN_BYTES, TOKEN_BYTES};
 use crate::ftn::server::{Event, Reason};
 use crate::ftn::{MAX_DATA, MAX_NAME, WINDOW};
 use crate::time::Instant;
 
 impl Server {
-    /// CATALOG of a session.
+    /// Handles CATALOG of a session.
     pub(super) fn on_catalog(
         &mut self,
         now: Instant,
@@ -35,6 +34,7 @@ impl Server {
         if marker.is_some() {
             entries.next();
         }
+        // All checks come before `take`: a part that is dropped must stay missing, so that the session sends it again.
         if !holdings.iter().all(|entry| is_legal(&entry)) {
             return self.drop(from, Reason::TooLong);
         }
@@ -42,12 +42,13 @@ impl Server {
             return self.drop(from, Reason::Late);
         };
         let answers = marker.is_none_or(|marker| marker.configuration == survey.configuration());
-        if !answers || !survey.awaits(session) {
+        if !answers || !survey.is_awaited(session) {
             return self.drop(from, Reason::Late);
         }
         let claims = holdings.iter().filter(|entry| !entry.name.is_empty());
-        let bytes = claims.map(|it| it.name.len() + it.data.len() + TOKEN_BYTES + GAINED_BYTES);
-        if !self.has_room_in_survey(PART_BYTES + bytes.sum::<usize>()) {
+        let bytes =
+            claims.map(|it| it.name.len() + it.data.len() + TOKEN_BYTES + SURVEYED_TOKEN_BYTES);
+        if !self.free_memory_in_survey(PART_BYTES + bytes.sum::<usize>()) {
             return self.drop(from, Reason::Memory);
         }
         let survey = self.knowledge.survey_mut();
@@ -60,164 +61,180 @@ impl Server {
         };
         let is_whole = answered.is_whole;
         match answered.part {
-            Part::New => {}
-            Part::Duplicate => {
+            PartStatus::New => {}
+            PartStatus::Duplicate => {
                 self.out.counters.duplicates += 1;
                 return;
             }
-            Part::Disagrees => return self.drop(from, Reason::Malformed),
+            PartStatus::Inconsistent => return self.drop(from, Reason::Malformed),
         }
         if let (Some(marker), Some(known)) = (marker, self.sessions.get_mut(session)) {
+            // Parts of an earlier answer, with a lower FLOOR, can arrive late.
             known.floor = known.floor.max(marker.floor);
         }
-        let mut holding = Holding::Unknown;
+        let mut holding = HoldKind::Unknown;
         for entry in entries {
             if !entry.name.is_empty() {
                 self.claim(now, session, holding, &entry);
-            } else if let Some(kind) = Holding::parse(entry.data) {
+            } else if let Some(kind) = HoldKind::parse(entry.data) {
                 holding = kind;
             }
         }
         if is_whole {
             self.try_end_survey(now);
+        // A client sends WINDOW parts per question, and the timeout would be slow.
         } else if answered.parts.is_multiple_of(WINDOW) {
             self.send_config(from, session);
         }
     }
 
-    /// A session says that it holds a token.
-    fn claim(&mut self, now: Instant, session: i32, holding: Holding, entry: &Entry<'_>) {
-        if !self.is_gained(entry.name) {
+    /// Records a session's claim to hold a token.
+    fn claim(&mut self, now: Instant, session: i32, holding: HoldKind, entry: &Entry<'_>) {
+        if !self.is_surveyed(entry.name) {
             return;
         }
-        let id = self.gain(now, entry.name);
-        self.tokens.relate(session, id);
+        let id = self.survey_token(now, entry.name);
+        self.tokens.link_session(session, id);
         let is_new = self
             .tokens
             .change(now, id, |token| token.party_mut(session).1);
-        if let Some(gained) = self.gained(id)
+        if let Some(surveyed) = self.surveyed_token_mut(id)
+            // A client lists each token once.
             && is_new == Some(true)
         {
-            gained.claim(session, holding);
+            surveyed.add_claim(session, holding);
         }
-        self.offer_data(now, id, Source::client(holding, session), entry.data);
+        self.offer_data(now, id, Source::from_client(holding, session), entry.data);
     }
 
     /// Whether this server is responsible for a token that it does not know.
-    fn is_gained(&self, name: &[u8]) -> bool {
+    fn is_surveyed(&self, name: &[u8]) -> bool {
         let configuration = self.view.configuration();
         let responsible = configuration.and_then(|c| self.servers.responsible(name, c));
-        responsible == Some(self.index) && !self.knows(name)
+        responsible == Some(self.index) && !self.is_known(name)
     }
 
-    fn gained(&mut self, id: u32) -> Option<&mut Gained> {
-        self.knowledge.survey_mut()?.gained_mut(id)
+    fn surveyed_token_mut(&mut self, id: u32) -> Option<&mut SurveyedToken> {
+        self.knowledge.survey_mut()?.token_mut(id)
     }
 
-    /// The token of this name among those that the survey is about.
-    fn gain(&mut self, now: Instant, name: &[u8]) -> u32 {
+    /// Returns a token of the survey, and adds it if necessary.
+    fn survey_token(&mut self, now: Instant, name: &[u8]) -> u32 {
         let id = if let Some(id) = self.tokens.find(name) {
             self.retain_for_survey(now, id);
             id
         } else {
             let id = self.tokens.add(name);
             if let Some(survey) = self.knowledge.survey_mut() {
-                survey.gain(id, Gained::default());
+                survey.add_token(id, SurveyedToken::default());
             }
             id
         };
-        self.put_aside(now, id);
+        self.withhold(now, id);
         id
     }
 
-    /// The survey is to say who holds a token that is here already.
+    /// Adds a token to the survey that this server has kept.
     pub(super) fn retain_for_survey(&mut self, now: Instant, id: u32) {
-        if self.knowledge.survey().is_none_or(|survey| survey.has(id)) {
+        if self
+            .knowledge
+            .survey()
+            .is_none_or(|survey| survey.has_token(id))
+        {
             return;
         }
-        let gained = Gained::retained(self.knowledge.take_left(id));
+        let surveyed = SurveyedToken::with_kept_data(self.knowledge.take_from_leaving(id));
         if let Some(survey) = self.knowledge.survey_mut() {
-            survey.gain(id, gained);
+            survey.add_token(id, surveyed);
         }
-        self.tokens.part_all(now, id);
-        self.put_aside(now, id);
+        // The clients will claim the token again, so its present holders do not count.
+        self.tokens.release_all(now, id);
+        self.withhold(now, id);
     }
 
-    /// What another server had of a token.
-    pub(super) fn take_transferred(
+    /// Records a token that another server has handed over.
+    pub(super) fn add_transferred_token(
         &mut self,
         now: Instant,
         Entry { name, data }: Entry<'_>,
         held: Option<Vec<i32>>,
     ) {
-        let bytes = name.len() + data.len() + TOKEN_BYTES + GAINED_BYTES;
-        if self.is_gained(name) && self.has_room_in_survey(bytes) {
-            let id = self.gain(now, name);
-            if let Some(gained) = self.gained(id) {
-                gained.set_held(held);
+        let bytes = name.len() + data.len() + TOKEN_BYTES + SURVEYED_TOKEN_BYTES;
+        if self.is_surveyed(name) && self.free_memory_in_survey(bytes) {
+            let id = self.survey_token(now, name);
+            if let Some(surveyed) = self.surveyed_token_mut(id) {
+                surveyed.set_held(held);
             }
             self.offer_data(now, id, Source::Transfer, data);
         }
     }
 
-    /// Data of a token, which become its own if their source is better than that of what it has.
+    /// Replaces a token's data if the new source is better than the present one.
     fn offer_data(&mut self, now: Instant, id: u32, source: Source, data: &[u8]) {
         let differs = self
             .tokens
             .get(id)
             .is_some_and(|token| token.data() != data);
-        let Some(gained) = self.gained(id) else {
+        let Some(surveyed) = self.surveyed_token_mut(id) else {
             return;
         };
-        if gained.offer(source, differs) && differs {
+        if surveyed.offer(source, differs) && differs {
             self.tokens.change(now, id, |token| token.set_data(data));
         }
     }
 
-    /// The survey is over: the tokens that it was about are held as clients said.
-    pub(super) fn install_gained(&mut self, now: Instant, gained: BTreeMap<u32, Gained>) {
+    /// Applies the result of a survey to its tokens.
+    pub(super) fn apply_survey_result(
+        &mut self,
+        now: Instant,
+        surveyed: BTreeMap<u32, SurveyedToken>,
+    ) {
         let mut held: BTreeMap<Option<usize>, usize> = BTreeMap::new();
-        for (id, gained) in gained {
-            self.tokens.part_all(now, id);
-            let verdict = gained.verdict();
+        for (id, surveyed) in surveyed {
+            self.tokens.release_all(now, id);
+            let ownership = surveyed.ownership();
             let Some(token) = self.tokens.get(id) else {
                 continue;
             };
-            if verdict.is_some() {
-                let settled = self.knowledge.settled();
+            if ownership.is_some() {
+                let settled = self.knowledge.settled_configuration();
                 let from = settled.and_then(|c| self.servers.responsible(token.name(), c));
                 *held.entry(from).or_default() += 1;
             }
-            let is_conflict = verdict.as_ref().is_some_and(|verdict| verdict.is_conflict);
+            let is_conflict = ownership
+                .as_ref()
+                .is_some_and(|ownership| ownership.is_conflict);
             if is_conflict {
                 let name = token.name().into();
                 self.out.counters.conflicts += 1;
-                self.out.event(Event::Conflict { name });
+                self.out.report(Event::Conflict { name });
             }
-            if gained.has_conflicting_data() {
+            if surveyed.has_conflicting_data() {
                 let name = token.name().into();
                 self.out.counters.conflicting_data += 1;
-                self.out.event(Event::ConflictingData { name });
+                self.out.report(Event::ConflictingData { name });
             }
-            if let Some(verdict) = verdict {
+            if let Some(ownership) = ownership {
                 self.out.counters.reclaimed += 1;
-                for session in verdict.holders {
-                    self.reclaim(now, id, session, verdict.access);
+                for session in ownership.holders {
+                    self.reclaim(now, id, session, ownership.access);
                 }
             }
-            self.tokens.change(now, id, |token| token.set_aside(false));
+            self.tokens
+                .change(now, id, |token| token.set_withheld(false));
         }
         for (server, held) in held {
-            self.out.event(Event::TookOverTokens { server, held });
+            self.out.report(Event::TookOverTokens { server, held });
         }
-        self.make_room(now);
+        self.free_memory_after_survey(now);
     }
 
-    /// A session holds a token, by a grant of which only the FLOOR is known.
+    /// Makes a session hold a token. Of its grant only the FLOOR is known.
     fn reclaim(&mut self, now: Instant, id: u32, session: i32, access: Access) {
         let Some(known) = self.sessions.get(session) else {
             return;
         };
+        // All later messages of the session are above this grant.
         let granted = known.floor.saturating_sub(1);
         self.tokens.hold(now, session, id, Some(access));
         self.tokens.change(now, id, |token| {

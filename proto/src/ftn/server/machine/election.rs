@@ -1,35 +1,35 @@
-//! Electing a leader (`docs/ftn.md`, section 4).
+//! The election of a leader (`docs/ftn.md`, section 4).
 
 use std::net::SocketAddr;
 
 use ring_codec::ftn::{Message, ServerState};
 
 use super::Server;
-use crate::ftn::server::group::{Election, NOBODY, Role, Voter, configuration_of};
+use crate::ftn::server::group::{Election, NO_VOTE, Role, Voter, configuration_of};
 use crate::ftn::server::{Event, Reason, RoleKind};
 use crate::time::{Instant, Now};
 
 impl Server {
-    /// Looks for a leader. `silent_since`: when the last STATE came.
-    pub(super) fn elect(&mut self, now: Now, silent_since: Instant, is_start: bool) {
+    /// Starts an election. `silent_since`: arrival of the last STATE.
+    pub(super) fn start_election(&mut self, now: Now, silent_since: Instant, is_start: bool) {
         let servers = self.servers.len();
         let election = Election::new(now.monotonic, silent_since, is_start, servers);
         self.set_role(Role::Electing(election));
         self.on_election_due(now);
     }
 
-    /// Takes a role and tells of it.
+    /// Changes the role and reports it.
     pub(super) fn set_role(&mut self, role: Role) {
         let before = (self.role.kind(), self.leader());
         self.role = role;
         let after = (self.role.kind(), self.leader());
         if before != after {
             let (role, leader) = after;
-            self.out.event(Event::RoleChanged { role, leader });
+            self.out.report(Event::RoleChanged { role, leader });
         }
     }
 
-    /// Who leads; `None` while that is open.
+    /// Returns the leader's index, or `None` during an election.
     pub fn leader(&self) -> Option<usize> {
         match &self.role {
             Role::Electing(_) => None,
@@ -38,15 +38,16 @@ impl Server {
         }
     }
 
-    /// Whether what this server knows is worth something: it has a seq, is not DOWN in it nor by its own word,
-    /// and has had it for 3 ST at most.
+    /// Whether the server is warm: its view is at most 3 ST old, and it is DOWN neither in the view nor by its own
+    /// state.
     pub(super) fn is_warm(&self, now: Instant) -> bool {
-        self.view.is_warm(now, self.options.warmth())
-            && self.own != ServerState::Down
+        self.view.is_warm(now, self.options.warm_timeout())
+            // A DOWN server has lost its tokens, so its view must not win an election.
+            && self.own_state != ServerState::Down
             && self.view.state(self.index) != ServerState::Down
     }
 
-    /// The seq that ELECT says: 0 if what is known is worth nothing.
+    /// Returns the seq for ELECT. A cold server says 0, so that an outdated view never wins an election.
     fn elect_seq(&self, now: Instant) -> i128 {
         if self.is_warm(now) {
             self.view.elect_seq()
@@ -55,16 +56,16 @@ impl Server {
         }
     }
 
-    /// With Q > 1 a server that has just started keeps silent for ST: it may have acknowledged another leader
-    /// just before, which counts on that.
-    pub(super) fn may_speak(&self, now: Instant) -> bool {
+    /// Whether the server may vote and acknowledge. With Q > 1 it is silent for ST after its start: it may have
+    /// acknowledged another leader just before, which relies on that.
+    pub(super) fn may_participate(&self, now: Instant) -> bool {
         self.quorum() == 1
             || self
                 .started
                 .is_some_and(|start| now.since(start) >= self.options.server_timeout)
     }
 
-    /// It is time to say ELECT, and to see what follows from that of others.
+    /// Sends ELECT if it is due, and votes.
     pub(super) fn on_election_due(&mut self, now: Now) {
         let period = self.options.heartbeat / 4;
         let Role::Electing(election) = &mut self.role else {
@@ -73,25 +74,25 @@ impl Server {
         if !election.take_due(now.monotonic, period) {
             return;
         }
-        self.consider(now);
+        self.vote(now);
         let Role::Electing(election) = &self.role else {
             return;
         };
         let vote = election.vote();
         let seq = self.elect_seq(now.monotonic);
-        for server in self.others() {
+        for server in self.other_servers() {
             self.send_server(server, Message::Elect { seq, leader: vote });
         }
     }
 
-    /// Votes, or leads, if it may.
-    fn consider(&mut self, now: Now) {
+    /// Votes, and becomes the leader if enough servers vote for it.
+    fn vote(&mut self, now: Now) {
         let at = now.monotonic;
         let voter = Voter {
             now: at,
             index: self.index,
             seq: self.elect_seq(at),
-            may_speak: self.may_speak(at),
+            may_participate: self.may_participate(at),
             quorum: self.quorum(),
             heartbeat: self.options.heartbeat,
             server_timeout: self.options.server_timeout,
@@ -103,7 +104,7 @@ impl Server {
         }
     }
 
-    /// ELECT from another server: who leads answers with STATE, who follows says whom, who elects notes it.
+    /// Handles ELECT of another server. A leader answers with STATE, and a follower names its leader.
     pub(super) fn on_elect(
         &mut self,
         now: Now,
@@ -115,68 +116,67 @@ impl Server {
         let Some(configuration) = configuration_of(seq) else {
             return self.drop_from_server(server, Reason::Malformed);
         };
-        let reach = self.reach(server, configuration);
-        self.storage.see(reach);
-        if reach < configuration {
+        let limited = self.limit_number(server, configuration);
+        self.storage.record(limited);
+        // The part within the limit counts all the same, so that a server far behind catches up.
+        if limited < configuration {
             return self.drop_from_server(server, Reason::Ahead);
         }
         match &mut self.role {
             Role::Electing(election) => {
-                election.note(server, seq, vote, arrived);
-                self.consider(now);
+                election.record_elect(server, seq, vote, arrived);
+                self.vote(now);
             }
             Role::Leader(_) => {
-                if self.may_answer(now.monotonic, server) {
+                if self.allow_answer(now.monotonic, server) {
                     self.send_state(&[server]);
                 }
             }
             Role::Follower(following) => {
                 let leader = following.leader();
                 let heard = following.has_heard(now.monotonic, self.options.server_timeout);
-                // Two followers would answer each other without end if they answered what they agree on.
+                // A follower answers only news: otherwise two followers would answer each other without end.
                 let is_news = usize::try_from(vote) != Ok(leader) || seq < self.view.seq();
-                if heard && is_news && self.may_answer(now.monotonic, server) {
+                if heard && is_news && self.allow_answer(now.monotonic, server) {
                     let seq = self.elect_seq(now.monotonic);
-                    // An index is below 32.
-                    let leader = i32::try_from(leader).unwrap_or(NOBODY);
+                    // Cannot fail: an index is below 32.
+                    let leader = i32::try_from(leader).unwrap_or(NO_VOTE);
                     self.send_server(server, Message::Elect { seq, leader });
                 }
             }
         }
     }
 
-    /// Whether another server is to be answered: not twice in HB / 8, half of what ELECT takes.
-    pub(super) fn may_answer(&mut self, now: Instant, server: usize) -> bool {
+    /// Returns whether another server may be answered: once per HB / 8, half the period of ELECT.
+    pub(super) fn allow_answer(&mut self, now: Instant, server: usize) -> bool {
         let period = self.options.heartbeat / 8;
-        self.answers[server].allow(now, period)
+        self.answer_limits[server].allow(now, period)
     }
 
-    /// All servers but this one.
-    pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<> {
+    /// Returns the indexes of all other servers.
+    pub(super) fn other_servers(&self) -> impl Iterator<Item = usize> + use<> {
         let index = self.index;
         (0..self.servers.len()).filter(move |&server| server != index)
     }
 
-    /// Sends a message to another server.
     pub(super) fn send_server(&mut self, server: usize, message: Message<'_>) {
         if let (Some(address), Ok(to)) = (self.servers.address(server), i32::try_from(server)) {
             self.out.send(address, to, message);
         }
     }
 
-    /// Drops a datagram of another server.
     pub(super) fn drop_from_server(&mut self, server: usize, reason: Reason) {
         if let Some(address) = self.servers.address(server) {
             self.drop(address, reason);
         }
     }
 
-    /// Drops the datagram at hand.
+    /// Drops the present datagram.
     pub(super) fn drop(&mut self, from: SocketAddr, reason: Reason) {
-        self.out.drop(from, self.at_hand, reason);
+        self.out.drop(from, self.present_kind, reason);
     }
 
-    /// What the server is among the servers.
+    /// Returns the server's role.
     pub fn role(&self) -> RoleKind {
         self.role.kind()
     }

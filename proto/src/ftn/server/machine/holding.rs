@@ -1,10 +1,10 @@
-//! Events that tell people who holds a token. No rule depends on them.
+//! Events that tell people which session holds a token. No rule depends on them.
 
 use super::Server;
 use crate::ftn::server::{Event, Holding};
 
 impl Server {
-    /// Returns a session's hold of a token; `None`: it does not hold it.
+    /// Returns a session's hold of a token, or `None` if there is none.
     pub(super) fn holding(&self, id: u32, session: i32) -> Option<Box<Holding>> {
         let token = self.tokens.get(id)?;
         let party = token.party(session).filter(|it| it.held.is_some())?;
@@ -17,13 +17,13 @@ impl Server {
         }))
     }
 
-    /// Handles the name that a session's program gives itself.
+    /// Handles the introduction of a session's program.
     pub(super) fn on_introduction(&mut self, id: i32, text: &[u8]) {
         let Some(address) = self.sessions.get(id).map(|session| session.address) else {
             return;
         };
         if let Some(program) = self.sessions.introduce(id, text).map(Into::into) {
-            self.out.event(Event::SessionIntroduced {
+            self.out.report(Event::SessionIntroduced {
                 id,
                 address,
                 program,
@@ -32,19 +32,24 @@ impl Server {
     }
 
     /// Reports all tokens that a session holds as lost, because it ends.
-    pub(super) fn tell_losses(&mut self, session: i32) {
-        // The losses of a session that is gone were reported before.
+    pub(super) fn report_losses(&mut self, session: i32) {
+        // If the session is unknown, its losses were reported before.
         if self.sessions.get(session).is_some() {
-            for token in self.tokens.of_session(session) {
-                self.tell_holding(token, session, Event::TokenLost);
+            for token in self.tokens.ids_of_session(session) {
+                self.report_holding(token, session, Event::TokenLost);
             }
         }
     }
 
     /// Reports a session's hold of a token, if it has one.
-    pub(super) fn tell_holding(&mut self, id: u32, session: i32, event: fn(Box<Holding>) -> Event) {
+    pub(super) fn report_holding(
+        &mut self,
+        id: u32,
+        session: i32,
+        event: fn(Box<Holding>) -> Event,
+    ) {
         if let Some(holding) = self.holding(id, session) {
-            self.out.event(event(holding));
+            self.out.report(event(holding));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where each datagram goes (`docs/ftn.md`, section 3).
+//! Checks datagrams and passes them to their rules (`docs/ftn.md`, section 3).
 
 use std::net::SocketAddr;
 use std::str;
@@ -6,19 +6,19 @@ use std::str;
 use ring_codec::ftn::{Access, Datagram, Flags, Kind, Message, Token};
 
 use super::Server;
-use super::request::Wanted;
-use super::returns::Returned;
-use crate::ftn::carrier::{MESSAGE_MAX, PARTS_MAX, Piece, Took};
-use crate::ftn::server::group::{StateMessage, is_short};
+use super::request::TokenRequest;
+use super::returns::TokenReturn;
+use crate::ftn::carrier::{MESSAGE_MAX, PARTS_MAX, PartOutcome, ReceivedPart};
+use crate::ftn::server::group::{StateMessage, has_short_client_timeout};
 use crate::ftn::server::{Event, Reason};
 use crate::ftn::{MAX_DATA, MAX_NAME, PART};
 use crate::time::{Instant, Now};
 
-/// How many senders with another list are remembered.
-const SENDERS: usize = 1_024;
+/// Most senders that are reported once.
+const REPORTED_SENDERS_MAX: usize = 1_024;
 
 impl Server {
-    /// A datagram came from an address, at `arrived`.
+    /// Handles a datagram that arrived at `arrived`.
     pub(super) fn on_datagram(
         &mut self,
         now: Now,
@@ -40,7 +40,7 @@ impl Server {
         datagram: &Datagram<'_>,
     ) {
         let (header, message) = (datagram.header(), datagram.message());
-        self.at_hand = Some(message.kind());
+        self.present_kind = Some(message.kind());
         self.out.counters.note_received(message.kind());
         if self.started.is_none() || self.has_left {
             return self.drop(from, Reason::Stopped);
@@ -63,7 +63,7 @@ impl Server {
                 parts,
                 bytes,
             } => {
-                let piece = Piece {
+                let piece = ReceivedPart {
                     content,
                     part,
                     parts,
@@ -72,7 +72,7 @@ impl Server {
                 self.on_part(now, arrived, from, header.from, piece);
             }
             Message::Parted { content, came } => {
-                let is_server = self.servers.address_of(header.from) == Some(from);
+                let is_server = self.servers.sender_address(header.from) == Some(from);
                 self.out
                     .on_parted(from, (header.from, is_server), content, came);
             }
@@ -92,16 +92,17 @@ impl Server {
         }
     }
 
-    /// A part of a message that is too long for a datagram.
+    /// Handles a part of a message.
     fn on_part(
         &mut self,
         now: Now,
         arrived: Instant,
         from: SocketAddr,
         sender: i32,
-        piece: Piece<'_>,
+        piece: ReceivedPart<'_>,
     ) {
-        let is_server = self.servers.address_of(sender) == Some(from);
+        let is_server = self.servers.sender_address(sender) == Some(from);
+        // Parts of strangers must not take memory.
         if !is_server && !self.identify(now.monotonic, arrived, from, sender, None) {
             return self.redirect(from, Reason::NoSession);
         }
@@ -112,8 +113,8 @@ impl Server {
         };
         let incoming = &mut self.out.carrier(is_server).incoming;
         let took = incoming.take(now.monotonic, arrived, from, piece, longest);
-        let came = incoming.came(from, piece.content);
-        if took == Took::Refused {
+        let came = incoming.arrived_parts(from, piece.content);
+        if took == PartOutcome::Refused {
             return self.drop(from, Reason::Malformed);
         }
         if let Some(came) = came {
@@ -121,32 +122,36 @@ impl Server {
             self.out
                 .send(from, sender, Message::Parted { content, came });
         }
-        if let Took::Whole { bytes, arrived } = took {
+        if let PartOutcome::Complete { bytes, arrived } = took {
             match Datagram::decode(&bytes) {
                 Ok(whole) if whole.message().kind() != Kind::Part => {
                     self.on_decoded(now, arrived, from, &whole);
                 }
+                // A PART that came in parts would have no bound.
                 _ => self.drop(from, Reason::Malformed),
             }
         }
     }
 
-    /// Tells once of each sender that has another list.
+    /// Reports each sender with another list once.
     fn note_other_list(&mut self, from: SocketAddr, signature: i32) {
-        if self.strangers.len() < SENDERS && self.strangers.insert(from) {
-            self.out.event(Event::OtherList { from, signature });
+        // Bounded, because a sender can forge any address.
+        if self.other_list_senders.len() < REPORTED_SENDERS_MAX
+            && self.other_list_senders.insert(from)
+        {
+            self.out.report(Event::OtherList { from, signature });
         }
     }
 
-    /// Tells once of each sender that says it is another server, and is not at its address.
+    /// Reports each sender once that claims to be another server but does not have its address.
     fn note_misplaced(&mut self, from: SocketAddr, index: i32) {
         let server = usize::try_from(index).ok();
         let Some(server) = server.filter(|it| *it < self.servers.len() && *it != self.index) else {
             return;
         };
-        if self.misplaced.len() < SENDERS && self.misplaced.insert(from) {
+        if self.misplaced.len() < REPORTED_SENDERS_MAX && self.misplaced.insert(from) {
             let listed = self.servers.address(server);
-            self.out.event(Event::Misplaced {
+            self.out.report(Event::Misplaced {
                 server,
                 from,
                 listed,
@@ -156,16 +161,17 @@ impl Server {
 
     fn on_server(&mut self, now: Now, arrived: Instant, from: SocketAddr, datagram: &Datagram<'_>) {
         let header = datagram.header();
-        let is_listed = self.servers.address_of(header.from) == Some(from);
+        let is_listed = self.servers.sender_address(header.from) == Some(from);
         let server = usize::try_from(header.from).ok();
         let Some(server) = server.filter(|&server| is_listed && server != self.index) else {
             self.note_misplaced(from, header.from);
             return self.drop(from, Reason::NotAServer);
         };
         if let Some(terms) = datagram.terms() {
+            // Recorded even if the message is dropped, so that the status names the wrong option.
             self.on_terms(server, terms);
-            if is_short(terms) {
-                // As the leader it would end sessions that live: it counts as DOWN.
+            if has_short_client_timeout(terms) {
+                // As a leader it would end sessions that are live, so it counts as DOWN.
                 return self.drop(from, Reason::ShortTimeout);
             }
         }
@@ -221,7 +227,8 @@ impl Server {
                 token,
                 flags,
             } if token.name.is_empty() => {
-                let number = renewed(*token, *flags);
+                let number = parse_renewal(*token, *flags);
+                // The empty name is reserved, so any other RETURN with it is an error.
                 if number.is_none() {
                     return self.drop(from, Reason::Malformed);
                 }
@@ -254,21 +261,21 @@ impl Server {
                 token: Token { name, data },
                 access,
             } => {
-                let wanted = Wanted {
+                let request = TokenRequest {
                     session,
                     msgnum,
                     name,
                     data,
                     access,
                 };
-                self.on_request(now, from, &wanted);
+                self.on_request(now, from, &request);
             }
             Message::Return {
                 msgnum,
                 token: Token { name, data },
                 flags,
             } => {
-                let returned = Returned {
+                let returned = TokenReturn {
                     session,
                     msgnum,
                     name,
@@ -277,14 +284,14 @@ impl Server {
                 };
                 self.on_return(now, from, &returned);
             }
-            // ALIVE has done what it is for.
+            // ALIVE only shows that the session lives, which `identify` has recorded.
             _ => {}
         }
     }
 }
 
-/// The configuration that a renewal says; `None`: it is none.
-fn renewed(token: Token<'_>, flags: Flags) -> Option<u64> {
+/// Returns the configuration number of a renewal, or `None` if it is not valid.
+fn parse_renewal(token: Token<'_>, flags: Flags) -> Option<u64> {
     let is_decimal = !token.data.is_empty() && token.data.iter().all(u8::is_ascii_digit);
     let number: u64 = str::from_utf8(token.data).ok()?.parse().ok()?;
     (flags == Flags::Deassign && is_decimal).then_some(number)

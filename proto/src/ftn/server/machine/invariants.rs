@@ -1,12 +1,12 @@
-//! What must hold of a server after each input. Builds with debug assertions check it then, so that simulator, fuzzer and
-//! model checker fail at the cause.
+//! Invariants of a server. Builds with debug assertions check them after each input, so that the simulator, the fuzzer
+//! and the model checker fail at the cause.
 
 use ring_codec::ftn::ServerState::{Booting, Down};
 
 use super::Server;
 use crate::ftn::Configuration;
 use crate::ftn::server::group::{Leadership, configuration_of};
-use crate::ftn::server::knowledge::{Knowledge, Survey};
+use crate::ftn::server::knowledge::{Survey, TokenKnowledge};
 use crate::ftn::server::tokens::Token;
 use crate::invariants::{Invariant, check};
 
@@ -17,30 +17,29 @@ impl Server {
         check(self, INVARIANTS);
     }
 
-    fn configuration_has(&self, holds: impl FnOnce(&Configuration) -> bool) -> bool {
+    fn holds_for_configuration(&self, holds: impl FnOnce(&Configuration) -> bool) -> bool {
         self.view.configuration().is_none_or(holds)
     }
 
-    fn leadership_is(&self, holds: impl FnOnce(&Leadership) -> bool) -> bool {
+    fn holds_for_leadership(&self, holds: impl FnOnce(&Leadership) -> bool) -> bool {
         self.role.as_leader().is_none_or(holds)
     }
 
-    /// Whether the configuration has this server DOWN.
     fn is_shown_down(&self) -> bool {
         self.view.state(self.index) == Down
     }
 
-    /// Whether this holds of all that a server knows of tokens. One that has left keeps it as it was then.
-    fn knowledge_is(&self, holds: impl FnOnce(&Knowledge) -> bool) -> bool {
+    /// Whether this holds for the server's knowledge. A server that has left no longer changes its knowledge.
+    fn holds_for_knowledge(&self, holds: impl FnOnce(&TokenKnowledge) -> bool) -> bool {
         self.has_left || holds(&self.knowledge)
     }
 
-    fn survey_is(&self, holds: impl FnOnce(&Survey) -> bool) -> bool {
-        self.knowledge_is(|knowledge| knowledge.survey().is_none_or(holds))
+    fn holds_for_survey(&self, holds: impl FnOnce(&Survey) -> bool) -> bool {
+        self.holds_for_knowledge(|knowledge| knowledge.survey().is_none_or(holds))
     }
 
-    fn is_aside(&self, id: u32) -> bool {
-        self.tokens.get(id).is_some_and(Token::is_aside)
+    fn is_withheld(&self, id: u32) -> bool {
+        self.tokens.get(id).is_some_and(Token::is_withheld)
     }
 }
 
@@ -50,8 +49,8 @@ const INVARIANTS: &[Invariant<Server>] = &[
         it.started.is_some() || !knows
     }),
     (
-        "a server that has left is DOWN, and is done with leaving",
-        |it| !it.has_left || it.own == Down && it.leaving.is_none(),
+        "a server that has left is DOWN and has no handover left",
+        |it| !it.has_left || it.own_state == Down && it.departure.is_none(),
     ),
     ("a server knows its leader by the configuration", |it| {
         let named = it.view.configuration().map(Configuration::leader);
@@ -61,7 +60,7 @@ const INVARIANTS: &[Invariant<Server>] = &[
         it.role.as_leader().is_some() == (it.leader() == Some(it.index))
     }),
     ("a configuration has a state of each server", |it| {
-        it.configuration_has(|known| known.states().len() == it.servers.len())
+        it.holds_for_configuration(|known| known.states().len() == it.servers.len())
     }),
     ("a seq belongs to the configuration", |it| {
         configuration_of(it.view.seq()) == Some(it.view.number())
@@ -69,71 +68,75 @@ const INVARIANTS: &[Invariant<Server>] = &[
     ("a configuration is stored before it is used", |it| {
         it.view.number() <= it.storage.seen()
     }),
-    ("a server that cannot store is mute", |it| {
-        it.storage.due().is_none() || it.out.is_mute()
+    ("a server that cannot store sends nothing", |it| {
+        it.storage.due().is_none() || it.out.is_stopped()
     }),
     ("a leader is not DOWN in its configuration", |it| {
-        it.leadership_is(|_| !it.is_shown_down())
+        it.holds_for_leadership(|_| !it.is_shown_down())
     }),
     ("servers acknowledge only rounds that were sent", |it| {
-        it.leadership_is(|leader| {
-            it.others()
-                .all(|server| leader.acked(server) <= it.view.seq())
+        it.holds_for_leadership(|leader| {
+            it.other_servers()
+                .all(|server| leader.acknowledged_seq(server) <= it.view.seq())
         })
     }),
     ("a leader has sent the round that its view has", |it| {
-        it.leadership_is(|leader| leader.last_round() == Some(it.view.seq()))
+        it.holds_for_leadership(|leader| leader.last_round() == Some(it.view.seq()))
     }),
     ("a leader looks whether each session is silent", |it| {
-        it.leadership_is(|leader| leader.watched() == it.sessions.len())
+        it.holds_for_leadership(|leader| leader.watched_count() == it.sessions.len())
     }),
     ("a leader confirms renewals of sessions only", |it| {
         let is_session = |id| it.sessions.get(id).is_some();
-        it.leadership_is(|leader| leader.renewals().all(|(id, _)| is_session(id)))
+        it.holds_for_leadership(|leader| leader.renewals().all(|(id, _)| is_session(id)))
     }),
     (
         "only a server that knows a configuration is not DOWN",
-        |it| it.own == Down || it.view.configuration().is_some(),
+        |it| it.own_state == Down || it.view.configuration().is_some(),
     ),
     (
         "a server that is DOWN is settled for no configuration",
         |it| {
-            let is_down = it.own == Down || it.is_shown_down();
-            it.knowledge_is(|knowledge| !is_down || knowledge.settled().is_none())
+            let is_down = it.own_state == Down || it.is_shown_down();
+            it.holds_for_knowledge(|knowledge| {
+                !is_down || knowledge.settled_configuration().is_none()
+            })
         },
     ),
     ("a survey is for the present configuration", |it| {
-        it.survey_is(|survey| survey.configuration() == it.view.number())
+        it.holds_for_survey(|survey| survey.configuration() == it.view.number())
     }),
-    ("only a BOOTING server waits for tokens of others", |it| {
+    ("only a BOOTING server awaits tokens of others", |it| {
         let is_booting = it.view.state(it.index) == Booting;
-        it.survey_is(|survey| is_booting || !survey.has_senders())
+        it.holds_for_survey(|survey| is_booting || !survey.has_senders())
     }),
     ("tokens go to servers that are BOOTING", |it| {
         let is_booting = |to| to != it.index && it.view.state(to) == Booting;
-        it.knowledge_is(|knowledge| {
+        it.holds_for_knowledge(|knowledge| {
             knowledge
-                .outgoing()
+                .handovers()
                 .iter()
-                .all(|outgoing| is_booting(outgoing.to()))
+                .all(|handover| is_booting(handover.receiver()))
         })
     }),
     ("tokens of a survey are not served", |it| {
-        it.survey_is(|survey| survey.tokens().all(|id| it.is_aside(id)))
+        it.holds_for_survey(|survey| survey.token_ids().all(|id| it.is_withheld(id)))
     }),
     ("tokens of a server that leaves are not served", |it| {
-        // A sweep under a new configuration has not come to all of them yet.
-        it.knowledge_is(|knowledge| {
-            knowledge.sweep().is_some() || knowledge.left().all(|id| it.is_aside(id))
+        // The sweep under a new configuration has not reached all of them yet.
+        it.holds_for_knowledge(|knowledge| {
+            knowledge.sweep().is_some() || knowledge.ids_from_leaving().all(|id| it.is_withheld(id))
         })
     }),
     ("only a settled server grants", |it| {
-        it.grants == 0 || it.knowledge.settled().is_some()
+        it.grants == 0 || it.knowledge.settled_configuration().is_some()
     }),
     ("sums and indexes of tokens are those of the tokens", |it| {
-        it.tokens.is_sound()
+        it.tokens.is_consistent()
     }),
-    ("only sessions are introduced", |it| it.sessions.is_sound()),
+    ("only sessions are introduced", |it| {
+        it.sessions.is_consistent()
+    }),
 ];
 
 #[cfg(test)]
@@ -142,18 +145,18 @@ mod tests {
     use ring_codec::ftn::ServerState::Ready;
 
     use super::*;
-    use crate::ftn::server::group::{Following, Role, Storage, View};
-    use crate::ftn::server::knowledge::{Gained, Outgoing};
+    use crate::ftn::server::group::{FollowerState, Role, Storage, View};
+    use crate::ftn::server::knowledge::{Handover, SurveyedToken};
     use crate::ftn::server::tests::rig::{R, Rig, ST, client, options, seq, servers};
     use crate::ftn::server::{Command, Durable};
     use crate::time::Instant;
 
-    /// One that was not told that its network is up.
+    /// Returns a server that was not told that its network is up.
     fn not_started() -> Server {
         Server::new(options(), servers(3), 1, Durable::default(), 7).unwrap()
     }
 
-    /// The leader of three servers, with a session.
+    /// Returns the leader of three servers, with a session.
     fn leader() -> Server {
         let mut rig = Rig::leader_of(3, 2);
         rig.begin(1);
@@ -174,7 +177,7 @@ mod tests {
         rig.server
     }
 
-    /// One that has a survey, and waits for tokens of the others.
+    /// Returns a server with a survey that awaits tokens of the others.
     fn booting() -> Server {
         let mut rig = Rig::start(3, 1, options(), Durable::default());
         rig.state(3, 1, &[Ready, Down, Ready], 1);
@@ -201,7 +204,7 @@ mod tests {
             .follow(seq(10, 1), configuration, Instant::default());
     }
 
-    /// In the order of the invariants, a server and how it is spoilt.
+    /// For each invariant, in order: a sound server, and a function that breaks the invariant.
     const SPOILT: &[Spoilt<Server, Server>] = &[
         (not_started, |it| {
             it.sessions.insert(5, client(1), Instant::default());
@@ -210,12 +213,16 @@ mod tests {
         (follower, |it| shows(it, 10, &[Ready; 3])),
         (follower, |it| {
             shows(it, 10, &[Ready; 3]);
-            it.role = Role::Follower(Following::new(1, Instant::default(), Instant::default()));
+            it.role = Role::Follower(FollowerState::new(
+                1,
+                Instant::default(),
+                Instant::default(),
+            ));
         }),
         (follower, |it| shows(it, 9, &[Ready])),
         (follower, shows_a_seq_of_another),
         (follower, |it| it.storage = Storage::new(Durable::default())),
-        (with_a_full_disk, |it| _ = it.out.set_mute(false)),
+        (with_a_full_disk, |it| _ = it.out.set_stopped(false)),
         (leader, |it| {
             shows(it, it.view.number(), &[Down, Ready, Ready]);
         }),
@@ -231,24 +238,24 @@ mod tests {
             let is_late = Instant::from_nanos(u64::MAX);
             leadership(it).take_expired(is_late);
         }),
-        (leader, |it| leadership(it).renew(5, 1)),
+        (leader, |it| leadership(it).add_renewal(5, 1)),
         (without_a_leader, |it| {
             it.view = View::new();
         }),
-        (follower, |it| it.own = Down),
+        (follower, |it| it.own_state = Down),
         (booting, |it| {
             it.knowledge
                 .begin_survey(Survey::new(7, true, [0].into_iter()));
         }),
         (booting, |it| shows(it, 6, &[Ready; 3])),
         (follower, |it| {
-            it.knowledge.hand_over(vec![Outgoing::new(2, 9)]);
+            it.knowledge.start_handovers(vec![Handover::new(2, 9)]);
         }),
         (booting, |it| {
             let survey = it.knowledge.survey_mut().unwrap();
-            survey.gain(7, Gained::default());
+            survey.add_token(7, SurveyedToken::default());
         }),
-        (follower, |it| it.knowledge.keep_left(7, None)),
+        (follower, |it| it.knowledge.keep_from_leaving(7, None)),
         (booting, |it| it.grants = 1),
         (follower, |it| it.tokens.spoil()),
         (follower, |it| it.sessions.spoil()),

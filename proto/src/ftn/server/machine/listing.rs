@@ -1,4 +1,4 @@
-//! Pages of the tokens that this server serves (`docs/ftn.md`, section 6).
+//! Listings of the tokens that this server serves, page by page (`docs/ftn.md`, section 6).
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -6,21 +6,21 @@ use std::net::SocketAddr;
 use ring_codec::ftn::{Message, Token as Entry};
 
 use super::Server;
-use super::serving::Serves;
-use crate::ftn::catalog::hex;
+use super::service::ServeDecision;
+use crate::ftn::catalog::hex_digits;
 use crate::ftn::server::tokens::Token;
 use crate::ftn::server::{Reason, majority};
 use crate::time::Instant;
 
-/// How long a page is about, in bytes.
-const PAGE: usize = 1_024;
-/// The most sessions that are named of each kind.
-const NAMED: usize = 16;
-/// The most tokens that are looked at for a page.
-const LOOKED_AT: usize = 256;
+/// Length beyond which a page takes no further token, in bytes.
+const PAGE_BYTES: usize = 1_024;
+/// Most sessions that an entry names in each list.
+const NAMED_SESSIONS_MAX: usize = 16;
+/// Most tokens that are examined for one page.
+const EXAMINED_TOKENS_MAX: usize = 256;
 
 impl Server {
-    /// A session asks for the page behind a name.
+    /// Handles a REQUEST for the page after a name.
     pub(super) fn on_list(
         &mut self,
         now: Instant,
@@ -46,10 +46,10 @@ impl Server {
     pub(crate) fn page(&self, now: Instant, after: &[u8]) -> String {
         let mut tokens = String::new();
         let mut next = None;
-        let mut behind = self.tokens.after(after).enumerate().peekable();
+        let mut behind = self.tokens.iter_after(after).enumerate().peekable();
         while let Some((looked_at, (_, token))) = behind.next() {
-            if self.serves(now, token.name()) == Serves::Yes {
-                let entry = self.entry(token);
+            if self.serve_decision(now, token.name()) == ServeDecision::Serve {
+                let entry = self.token_entry(token);
                 if !tokens.is_empty() {
                     tokens.push(',');
                 }
@@ -58,14 +58,16 @@ impl Server {
             let is_more = behind.peek().is_some();
             let upcoming = behind
                 .peek()
-                .map_or(0, |(_, (_, token))| self.entry(token).len());
-            if is_more && (tokens.len() + upcoming > PAGE || looked_at + 1 >= LOOKED_AT) {
-                next = Some(hex(token.name()));
+                .map_or(0, |(_, (_, token))| self.token_entry(token).len());
+            if is_more
+                && (tokens.len() + upcoming > PAGE_BYTES || looked_at + 1 >= EXAMINED_TOKENS_MAX)
+            {
+                next = Some(hex_digits(token.name()));
                 break;
             }
         }
         let next = next.map_or("null".to_owned(), |name| format!("\"{name}\""));
-        // Who reads it is to know when both sides of a cut may grant the same token.
+        // The reader needs this number: below a majority, both sides of a split may grant the same token.
         let quorum = self.quorum();
         let quorum = if quorum < majority(self.servers.len()) {
             format!(",\"quorum\":{quorum}")
@@ -77,18 +79,18 @@ impl Server {
 }
 
 impl Server {
-    /// A token as an object of JSON.
-    fn entry(&self, token: &Token) -> String {
+    /// Returns a token as a JSON object.
+    fn token_entry(&self, token: &Token) -> String {
         let mut entry = format!(
             "{{\"name\":\"{}\",\"access\":{}",
-            hex(token.name()),
+            hex_digits(token.name()),
             token.access()
         );
-        list(&mut entry, "holders", token.holding());
-        list(&mut entry, "waiting", token.sessions_waiting());
-        let holding = token.holding().take(NAMED);
-        let programs: Vec<String> = holding.filter_map(|id| self.program(id)).collect();
-        // Writing to a string does not fail.
+        push_sessions(&mut entry, "holders", token.holders());
+        push_sessions(&mut entry, "waiting", token.waiting_sessions());
+        let holding = token.holders().take(NAMED_SESSIONS_MAX);
+        let programs: Vec<String> = holding.filter_map(|id| self.program_entry(id)).collect();
+        // Writing to a string cannot fail.
         let _ = write!(
             entry,
             ",\"bytes\":{},\"programs\":[{}]}}",
@@ -98,14 +100,14 @@ impl Server {
         entry
     }
 
-    /// The client of a session as an object of JSON: where it is, and what it says that it is.
-    fn program(&self, id: i32) -> Option<String> {
+    /// Returns a session's client as a JSON object: its address and its introduction.
+    fn program_entry(&self, id: i32) -> Option<String> {
         let address = self.sessions.get(id)?.address;
         let mut program = format!("{{\"session\":{id},\"address\":\"{address}\"");
         if let Some(text) = self.sessions.introduction(id) {
-            // Without control characters this is all that JSON has escaped.
+            // JSON requires no other escapes, because an introduction has no control characters.
             let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(program, ",\"program\":\"{text}\"");
         }
         program.push('}');
@@ -113,8 +115,11 @@ impl Server {
     }
 }
 
-fn list(entry: &mut String, key: &str, sessions: impl Iterator<Item = i32>) {
-    let sessions: Vec<String> = sessions.take(NAMED).map(|id| id.to_string()).collect();
-    // Writing to a string does not fail.
+fn push_sessions(entry: &mut String, key: &str, sessions: impl Iterator<Item = i32>) {
+    let sessions: Vec<String> = sessions
+        .take(NAMED_SESSIONS_MAX)
+        .map(|id| id.to_string())
+        .collect();
+    // Writing to a string cannot fail.
     let _ = write!(entry, ",\"{key}\":[{}]", sessions.join(","));
 }

@@ -1,4 +1,4 @@
-//! Sessions: how they begin, are kept and end (`docs/ftn.md`, section 5).
+//! Sessions: their start, renewal and end (`docs/ftn.md`, section 5).
 
 use std::net::SocketAddr;
 use std::str;
@@ -12,38 +12,38 @@ use crate::ftn::server::options::session_bytes;
 use crate::ftn::server::{Event, Reason, RoleKind};
 use crate::time::Instant;
 
-/// Nobody's id.
-pub(super) const NO_ONE: i32 = 0;
+/// The field `to` of a CONFIG that is for no session.
+pub(super) const NO_SESSION: i32 = 0;
 
 impl Server {
-    /// Sends CONFIG; `to` is a session or 0.
+    /// Sends CONFIG to a session, or to no session if `to` is 0.
     pub(super) fn send_config(&mut self, at: SocketAddr, to: i32) {
         let Some(configuration) = self.view.configuration() else {
             return;
         };
         let message = Message::Config {
-            // A configuration's number fits.
+            // Cannot fail: a configuration number has at most 56 bits.
             leader: i64::try_from(configuration.number()).unwrap_or(i64::MAX),
             sstates: configuration.states().into(),
         };
         self.out.send(at, to, message);
     }
 
-    /// Answers what another server is to answer, or what its sender may not ask, with CONFIG. An electing
-    /// server has none that is worth anything.
+    /// Drops a message that another server has to answer, or that its sender may not send, and answers with CONFIG. An
+    /// electing server sends nothing, because its configuration may be outdated.
     pub(super) fn redirect(&mut self, at: SocketAddr, reason: Reason) {
         self.drop(at, reason);
         if self.role.kind() != RoleKind::Electing {
             if reason != Reason::NoSession {
                 self.out.counters.redirected += 1;
             }
-            self.send_config(at, NO_ONE);
+            self.send_config(at, NO_SESSION);
         }
     }
 
     pub(super) fn on_login(&mut self, now: Instant, from: SocketAddr, p: &[u8]) {
-        // A translator of addresses may have changed the port, so the answer goes to the source whatever it says. A host
-        // would make this server a reflector for an implementation that heeds it.
+        // The answer goes to the source address, because a router may have translated the port. If `p` named a host,
+        // another implementation could be used as a reflector.
         let port = str::from_utf8(p).ok().and_then(|p| p.strip_prefix(':'));
         if port.and_then(|port| port.parse::<u16>().ok()).is_none() {
             return self.drop(from, Reason::Login);
@@ -53,28 +53,30 @@ impl Server {
             leadership.pending().len()
         });
         let pending = pending.unwrap_or_default();
-        let is_known = self.sessions.at(from).is_some();
-        let is_full = !is_known && !self.has_room_for_session(pending);
+        let is_known = self.sessions.id_at(from).is_some();
+        let is_full = !is_known && !self.free_memory_for_session(pending);
         let Role::Leader(leadership) = &mut self.role else {
             if self.role.kind() == RoleKind::Electing {
                 return self.drop(from, Reason::NotServing);
             }
-            return self.send_config(from, NO_ONE);
+            return self.send_config(from, NO_SESSION);
         };
+        // The last answer may be lost, and a repeated LOGIN must not use up another id.
         let known = self
             .sessions
-            .at(from)
-            .or_else(|| leadership.pending().at(from));
+            .id_at(from)
+            .or_else(|| leadership.pending().id_of(from));
         let id = if let Some(id) = known {
             id
         } else {
             if is_full || pending >= PENDING_MAX {
+                // A CONFIG without an id from the leader tells the client that the service is full.
                 self.drop(from, Reason::Full);
-                return self.send_config(from, NO_ONE);
+                return self.send_config(from, NO_SESSION);
             }
             loop {
-                let id = self.draw.session();
-                if self.sessions.get(id).is_none() && !leadership.pending().has(id) {
+                let id = self.id_generator.next_id();
+                if self.sessions.get(id).is_none() && !leadership.pending().has_id(id) {
                     leadership.pending().insert(id, from, now);
                     break id;
                 }
@@ -83,8 +85,8 @@ impl Server {
         self.send_config(from, id);
     }
 
-    /// Whether a message comes from a session; the second message of a client makes it one. `renews`: the
-    /// configuration that it says, if it is a renewal.
+    /// Returns whether a message comes from a session. The second message of a client begins its session. `renews`: the
+    /// configuration of a renewal.
     pub(super) fn identify(
         &mut self,
         now: Instant,
@@ -93,7 +95,7 @@ impl Server {
         id: i32,
         renews: Option<u64>,
     ) -> bool {
-        if let Some(session) = self.sessions.of(id, from) {
+        if let Some(session) = self.sessions.get_at(id, from) {
             session.heard = session.heard.max(arrived);
             return true;
         }
@@ -101,30 +103,32 @@ impl Server {
             return false;
         };
         leadership.pending().expire(now);
+        // The sender has read an answer that was sent to this address, so the address is not forged.
         if leadership.pending().take(id, from) {
             self.out.counters.sessions_begun += 1;
-            self.out.event(Event::SessionBegun { id, address: from });
+            self.out.report(Event::SessionBegun { id, address: from });
             self.begin_session(now, id, from);
             return true;
         }
         let is_free = self.sessions.get(id).is_none()
-            && self.sessions.at(from).is_none()
-            && !leadership.pending().has(id);
+            && self.sessions.id_at(from).is_none()
+            && !leadership.pending().has_id(id);
+        // A client that knows a larger number would ignore this leader.
         let hears = renews.is_some_and(|number| number <= self.view.number());
         let adopts = leadership.is_in_grace() && hears && id >= MIN_SESSION && is_free;
-        if !adopts || !self.has_room_for_session(0) {
+        if !adopts || !self.free_memory_for_session(0) {
             return false;
         }
         self.out.counters.adopted += 1;
-        self.out.event(Event::SessionAdopted { id, address: from });
+        self.out.report(Event::SessionAdopted { id, address: from });
         self.begin_session(now, id, from);
         true
     }
 
-    /// Whether one more session may begin, beside so many that may be about to.
-    fn has_room_for_session(&mut self, pending: usize) -> bool {
+    /// Checks the limit for sessions, and frees memory for one more, in addition to the pending ids.
+    fn free_memory_for_session(&mut self, pending: usize) -> bool {
         self.sessions.len() + pending < self.options.max_clients
-            && self.has_room((pending + 1) * session_bytes(self.servers.len()), None)
+            && self.free_memory((pending + 1) * session_bytes(self.servers.len()), None)
     }
 
     fn begin_session(&mut self, now: Instant, id: i32, address: SocketAddr) {
@@ -134,15 +138,16 @@ impl Server {
             && let Some(session) = self.sessions.get_mut(id)
         {
             session.due = expiry;
-            leadership.add(id, expiry);
+            leadership.add_session(id, expiry);
         }
+        // There is no other server whose acknowledgement would list the session.
         if self.servers.len() == 1 {
-            self.round(now, None);
+            self.send_round(now, None);
         }
-        self.survey_also(now, id, address);
+        self.survey_session(now, id, address);
     }
 
-    /// A session renews its lease; `configuration` is the one that it knows.
+    /// Handles the renewal of a session that knows `configuration`.
     pub(super) fn on_renewal(
         &mut self,
         now: Instant,
@@ -154,16 +159,18 @@ impl Server {
         if self.role.kind() != RoleKind::Leader {
             return self.redirect(from, Reason::NotLeader);
         }
+        // A client must not move the number, so a larger one is not believed.
         if configuration > self.view.number() {
             return self.drop(from, Reason::Ahead);
         }
         if let Some(leadership) = self.role.leader_mut() {
-            leadership.renew(id, msgnum);
+            leadership.add_renewal(id, msgnum);
         }
-        self.confirm(now);
+        self.confirm_renewals(now);
     }
 
     pub(super) fn on_logout(&mut self, now: Instant, from: SocketAddr, id: i32) {
+        // The client would take a CONFIG for the leader's confirmation.
         if self.role.kind() != RoleKind::Leader {
             return self.drop(from, Reason::NotLeader);
         }
@@ -172,35 +179,35 @@ impl Server {
         }
         self.out.counters.sessions_logout += 1;
         let address = from;
-        self.out.event(Event::SessionLoggedOut { id, address });
+        self.out.report(Event::SessionLoggedOut { id, address });
         self.end_sessions(now, &[id]);
-        self.send_config(from, NO_ONE);
+        self.send_config(from, NO_SESSION);
     }
 
-    /// Sessions are no more: their tokens are free, their REQUESTs gone.
+    /// Ends sessions: frees their tokens and removes their REQUESTs.
     pub(super) fn end_sessions(&mut self, now: Instant, ids: &[i32]) {
         let mut freed = Vec::new();
         for &id in ids {
-            self.tell_losses(id);
+            self.report_losses(id);
             if let Some(session) = self.sessions.remove(id) {
                 self.out.forget(session.address);
                 if let Some(leadership) = self.role.leader_mut() {
-                    leadership.remove(id, session.due);
+                    leadership.remove_session(id, session.due);
                 }
             }
             if let Some(survey) = self.knowledge.survey_mut() {
                 survey.remove(id);
             }
-            for token in self.tokens.of_session(id) {
+            for token in self.tokens.ids_of_session(id) {
                 let survey = self.knowledge.survey_mut();
-                if let Some(gained) = survey.and_then(|survey| survey.gained_mut(token)) {
-                    gained.remove(id);
+                if let Some(surveyed) = survey.and_then(|survey| survey.token_mut(token)) {
+                    surveyed.remove(id);
                 }
-                self.tokens.part(now, id, token);
+                self.tokens.release(now, id, token);
                 freed.push(token);
             }
         }
-        // Only now: who waited may be gone as well.
+        // The queues are advanced only after all sessions are removed, because a waiting session may have ended too.
         for token in freed {
             self.advance(now, token);
         }

@@ -1,30 +1,31 @@
-//! How much memory clients may make the server take, and which tokens go for want of it (`docs/ftn.md`, section 6).
+//! The limit for memory that clients use, and the tokens that are dropped because of it (`docs/ftn.md`, section 6).
 
 use super::Server;
 use crate::ftn::server::knowledge::Survey;
 use crate::ftn::server::options::{
-    GAINED_BYTES, PARTY_BYTES, QUEUE_BYTES, TOKEN_BYTES, WAIT_BYTES, session_bytes,
+    PARTY_BYTES, QUEUE_BYTES, SURVEYED_TOKEN_BYTES, TOKEN_BYTES, WAITING_REQUEST_BYTES,
+    session_bytes,
 };
 use crate::time::Instant;
 
-/// What a survey may take above the limit in any case, in bytes.
+/// Least memory that a survey may take above the limit, in bytes.
 const SURVEY_MIN: usize = 64 << 10;
-/// How many free tokens without data a call forgets at most.
-const FORGOTTEN: usize = 1_024;
+/// Most free tokens without data that one call forgets.
+const FORGOTTEN_PER_CALL_MAX: usize = 1_024;
 
 impl Server {
-    /// What clients have made this server take, in bytes.
+    /// Returns the memory that clients use, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let survey = self.knowledge.survey();
         let survey = survey.map_or(0, Survey::bytes);
-        let left = self.knowledge.left().len() * GAINED_BYTES;
+        let left = self.knowledge.ids_from_leaving().len() * SURVEYED_TOKEN_BYTES;
         let sessions = self.sessions.len() * session_bytes(self.servers.len());
         self.tokens.bytes() + sessions + survey + left
     }
 
-    /// Makes room for so many bytes more; what is neither held nor awaited goes, longest unused first, other than `kept`.
-    /// `false`: that is not enough.
-    pub(super) fn has_room(&mut self, bytes: usize, kept: Option<u32>) -> bool {
+    /// Frees memory for more bytes: drops tokens that are neither held nor awaited, except `kept`, the longest unused
+    /// first. Returns `false` if this is not enough.
+    pub(super) fn free_memory(&mut self, bytes: usize, kept: Option<u32>) -> bool {
         while self.memory_bytes() + bytes > self.options.max_memory {
             let Some(id) = self.tokens.longest_idle(kept) else {
                 return false;
@@ -35,78 +36,74 @@ impl Server {
         true
     }
 
-    /// The same for what clients or servers say of tokens in a survey, which may take an eighth or [`SURVEY_MIN`] more until its end:
-    /// a holder that is not heeded would be one of two.
-    pub(super) fn has_room_in_survey(&mut self, bytes: usize) -> bool {
-        let has_room = self.has_room(bytes, None) || {
-            let max = self.options.max_memory;
-            self.memory_bytes() + bytes <= max.saturating_add(SURVEY_MIN.max(max / 8))
-        };
-        if !has_room {
-            self.out.counters.refused_memory += 1;
-        }
-        has_room
+    /// Returns the limit for memory that surveys and servers that leave may use.
+    fn survey_limit(&self) -> usize {
+        let max = self.options.max_memory;
+        max.saturating_add(SURVEY_MIN.max(max / 8))
     }
 
-    /// The same for tokens of a server that leaves. It is told if there is none, so no other data go for theirs.
-    pub(super) fn has_room_for_left(&mut self, bytes: usize) -> bool {
-        let max = self.options.max_memory;
-        let max = max.saturating_add(SURVEY_MIN.max(max / 8));
-        while self.memory_bytes() + bytes > max {
+    /// Counts a refusal if `is_free` is `false`, and returns `is_free`.
+    fn count_refusal(&mut self, is_free: bool) -> bool {
+        self.out.counters.refused_memory += u64::from(!is_free);
+        is_free
+    }
+
+    /// Frees memory for claims in a survey. A survey may take an eighth or [`SURVEY_MIN`] more until it ends: if the
+    /// server dropped a holder's claim, it could grant the token to a second holder.
+    pub(super) fn free_memory_in_survey(&mut self, bytes: usize) -> bool {
+        let is_free =
+            self.free_memory(bytes, None) || self.memory_bytes() + bytes <= self.survey_limit();
+        self.count_refusal(is_free)
+    }
+
+    /// Frees memory for tokens of a server that leaves. No data are dropped for them, because that server keeps its data
+    /// if this one does not answer.
+    pub(super) fn free_memory_for_leaving(&mut self, bytes: usize) -> bool {
+        while self.memory_bytes() + bytes > self.survey_limit() {
             let Some((_, id)) = self.tokens.longest_empty() else {
-                self.out.counters.refused_memory += 1;
-                return false;
+                return self.count_refusal(false);
             };
             self.tokens.remove(id);
         }
         true
     }
 
-    /// Whether a session may have to do with a token from now on, and wait for it in its queue if `waits`.
-    pub(super) fn may_join(&mut self, id: u32, session: i32, waits: bool) -> bool {
+    /// Frees memory for a session that becomes a party of a token, and also waits in its queue if `waits`.
+    pub(super) fn free_memory_for_party(&mut self, id: u32, session: i32, waits: bool) -> bool {
         let Some(token) = self.tokens.get(id) else {
             return false;
         };
         let is_new = token.party(session).is_none() && !token.parties().is_empty();
         let party = usize::from(is_new) * (PARTY_BYTES + token.name().len());
         let is_waiting = token.wait_of(session).is_some();
-        let queue = usize::from(!token.is_awaited()) * QUEUE_BYTES + WAIT_BYTES;
+        let queue = usize::from(!token.is_awaited()) * QUEUE_BYTES + WAITING_REQUEST_BYTES;
         let bytes = party + usize::from(waits && !is_waiting) * queue;
-        let may = bytes == 0 || self.has_room(bytes, Some(id));
-        if !may {
-            self.out.counters.refused_memory += 1;
-        }
-        may
+        let is_free = bytes == 0 || self.free_memory(bytes, Some(id));
+        self.count_refusal(is_free)
     }
 
-    /// The same after a survey, which takes what is held without asking for room.
-    pub(super) fn make_room(&mut self, now: Instant) {
-        self.has_room(0, None);
+    /// Frees memory after a survey, which adds holders without a check of the limit.
+    pub(super) fn free_memory_after_survey(&mut self, now: Instant) {
+        self.free_memory(0, None);
         self.on_memory_due(now);
     }
 
-    /// A new token of this name; `None`: there is no memory for it.
+    /// Adds a token. Returns `None` if there is no memory for it.
     pub(super) fn new_token(&mut self, name: &[u8]) -> Option<u32> {
-        let has_room = self.has_room(name.len() + TOKEN_BYTES, None);
-        if !has_room {
-            self.out.counters.refused_memory += 1;
-        }
-        has_room.then(|| self.tokens.add(name))
+        let is_free = self.free_memory(name.len() + TOKEN_BYTES, None);
+        self.count_refusal(is_free).then(|| self.tokens.add(name))
     }
 
-    /// Whether a token's data may become so long. The token is in use, and does not go itself.
-    pub(super) fn may_grow(&mut self, id: u32, len: usize) -> bool {
+    /// Frees memory for data of this length. The token itself is not dropped.
+    pub(super) fn free_memory_for_data(&mut self, id: u32, len: usize) -> bool {
         let before = self.tokens.get(id).map_or(0, |token| token.data().len());
-        let has_room = len <= before || self.has_room(len - before, Some(id));
-        if !has_room {
-            self.out.counters.refused_memory += 1;
-        }
-        has_room
+        let is_free = len <= before || self.free_memory(len - before, Some(id));
+        self.count_refusal(is_free)
     }
 
-    /// Forgets free tokens without data that were unused for CT.
+    /// Forgets tokens that are free and without data, and were unused for CT.
     pub(super) fn on_memory_due(&mut self, now: Instant) {
-        for _ in 0..FORGOTTEN {
+        for _ in 0..FORGOTTEN_PER_CALL_MAX {
             match self.tokens.longest_empty() {
                 Some((since, id)) if now.since(since) >= self.options.client_timeout => {
                     self.tokens.remove(id);
@@ -116,7 +113,7 @@ impl Server {
         }
     }
 
-    /// When a free token without data is to be forgotten.
+    /// Returns when the next such token is forgotten.
     pub(super) fn memory_due(&self) -> Option<Instant> {
         let (since, _) = self.tokens.longest_empty()?;
         Some(since + self.options.client_timeout)

@@ -1,39 +1,41 @@
-//! The machine: it owns the parts, tells each what happens, and does what follows. The parts do not know of each other.
+//! The machine: it owns all parts, passes inputs to them, and applies the rules that connect them.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
-//! | `input` | where each datagram goes |
-//! | `election`, `leading`, `rounds`, `following` | the three roles |
-//! | `storage`, `terms` | the number that is stored, and options that must be equal on all servers |
-//! | `login` | how sessions begin, are kept and end |
-//! | `serving`, `survey`, `claims`, `transfer`, `leaving` | which tokens the server may serve, asking clients, and handing over |
-//! | `request`, `returns`, `listing`, `memory` | what clients ask for, and what it takes |
-//! | `holding`, `status` | what people are told |
-//! | `invariants` | what must hold after each input |
+//! | `input` | checks of datagrams |
+//! | `election`, `leader`, `rounds`, `follower` | the three roles |
+//! | `storage`, `terms` | the stored number, and options that must be equal on all servers |
+//! | `login` | start, renewal and end of sessions |
+//! | `service`, `survey`, `claims`, `transfer`, `departure` | which tokens may be served, surveys, and handovers |
+//! | `request`, `returns`, `listing`, `memory` | messages of clients about tokens, and their memory |
+//! | `holding`, `status` | reports for people |
+//! | `invariants` | conditions that hold after each input |
+//!
+//! Start reading at `input`, then at `service`, the only place that decides whether a token may be served.
 
 mod claims;
+mod departure;
 mod election;
-mod following;
+mod follower;
 mod holding;
 mod input;
 #[cfg(debug_assertions)]
 mod invariants;
-mod leading;
-mod leaving;
+mod leader;
 mod listing;
 mod login;
 mod memory;
 mod request;
 mod returns;
 mod rounds;
-mod serving;
+mod service;
 mod status;
 mod storage;
 mod survey;
 mod terms;
 mod transfer;
 
-pub use leaving::LEAVING_MAX;
+pub use departure::LEAVING_MAX;
 pub use status::{Snapshot, TokenStatus};
 
 use std::collections::BTreeSet;
@@ -45,11 +47,11 @@ use ring_codec::ftn::{Kind, ServerState};
 
 use crate::ftn::Servers;
 use crate::ftn::server::group::{
-    Announced, Election, Leadership, Role, Steps, Storage, View, terms_of,
+    Election, Leadership, NumberLimits, PeerOptions, Role, Storage, View, terms_of,
 };
-use crate::ftn::server::knowledge::{Knowledge, Leaving, Outgoing, Survey};
+use crate::ftn::server::knowledge::{Departure, Handover, Survey, TokenKnowledge};
 use crate::ftn::server::output::Output;
-use crate::ftn::server::sessions::{Draw, Sessions};
+use crate::ftn::server::sessions::{IdGenerator, Sessions};
 use crate::ftn::server::tokens::Tokens;
 use crate::ftn::server::{Command, Durable, Event, Net, Options, OptionsError};
 use crate::throttle::Throttle;
@@ -58,49 +60,49 @@ use crate::{Machine, Sent, Stored, Ticket, Transmit};
 
 /// A server of the token service.
 ///
-/// It starts when it is told for the first time that its network is [up](Net::Up). Time-outs are to be told only
-/// after all that waits in the socket was.
+/// It starts when its network is [up](Net::Up) for the first time. The driver calls
+/// [`handle_timeout`](Machine::handle_timeout) only after it has passed all datagrams that wait in the socket.
 #[derive(Debug, Clone, Hash)]
 pub struct Server {
     options: Options,
     servers: Servers,
     index: usize,
-    draw: Draw,
+    id_generator: IdGenerator,
     now: Now,
-    /// When it started; `None`: it has not.
+    /// Time of the start, or `None` before it.
     started: Option<Instant>,
-    leaving: Option<Leaving>,
+    departure: Option<Departure>,
     has_left: bool,
     storage: Storage,
-    steps: Steps,
+    number_limits: NumberLimits,
     out: Output,
-    /// The type of the datagram at hand.
-    at_hand: Option<Kind>,
-    /// Who has another list.
-    strangers: BTreeSet<SocketAddr>,
-    /// Who sends in the name of a server from another address than that server's.
+    /// Type of the present datagram.
+    present_kind: Option<Kind>,
+    /// Senders with another list that were reported.
+    other_list_senders: BTreeSet<SocketAddr>,
+    /// Senders that were reported because they claim to be a server at another address.
     misplaced: BTreeSet<SocketAddr>,
     role: Role,
     view: View,
-    /// What it says to be.
-    own: ServerState,
-    /// The options of the others that differ from its own.
-    announced: Announced,
-    /// When each of the others was last answered.
-    answers: Vec<Throttle>,
+    /// State that the server announces.
+    own_state: ServerState,
+    /// Announcements of other servers that differ from this server's options.
+    peer_options: PeerOptions,
+    /// Time of the last answer to each other server.
+    answer_limits: Vec<Throttle>,
     sessions: Sessions,
     tokens: Tokens,
-    knowledge: Knowledge,
-    /// Grants under the present configuration.
+    knowledge: TokenKnowledge,
+    /// Number of grants under the present configuration.
     grants: u64,
 }
 
 impl Server {
-    /// The server `index` of the list. `seed` is random: nobody who does not know it can guess session ids.
-    /// `durable` is what was stored last, or its default.
+    /// Returns the server `index` of the list. `seed` must be random, so that session ids cannot be guessed. `durable`
+    /// is the last stored value, or the default.
     ///
     /// # Errors
-    /// The options cannot work, or there is no such server.
+    /// If the options cannot work, or if there is no such server.
     pub fn new(
         options: Options,
         servers: Servers,
@@ -118,7 +120,7 @@ impl Server {
             monotonic: Instant::default(),
             wall: 0,
         };
-        // An index is below 32.
+        // Cannot fail: an index is below 32.
         let from = i32::try_from(index).unwrap_or_default();
         let ssig = servers.signature();
         let election = Election::new(now.monotonic, now.monotonic, true, count);
@@ -126,40 +128,40 @@ impl Server {
             options,
             servers,
             index,
-            draw: Draw::new(seed),
+            id_generator: IdGenerator::new(seed),
             now,
             started: None,
-            leaving: None,
+            departure: None,
             has_left: false,
             storage: Storage::new(durable),
-            steps: Steps::default(),
+            number_limits: NumberLimits::default(),
             out: Output::new(from, ssig, terms_of(&options), options.max_memory),
-            at_hand: None,
-            strangers: BTreeSet::new(),
+            present_kind: None,
+            other_list_senders: BTreeSet::new(),
             misplaced: BTreeSet::new(),
             role: Role::Electing(election),
             view: View::new(),
-            own: ServerState::Down,
-            announced: Announced::new(count),
-            answers: vec![Throttle::default(); count],
+            own_state: ServerState::Down,
+            peer_options: PeerOptions::new(count),
+            answer_limits: vec![Throttle::default(); count],
             sessions: Sessions::default(),
             tokens: Tokens::default(),
-            knowledge: Knowledge::default(),
+            knowledge: TokenKnowledge::default(),
             grants: 0,
         })
     }
 
-    /// What the server was started with.
+    /// Returns the server's options.
     pub const fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Whether it has left: it serves and says nothing from then on.
+    /// Whether the server has left. It then serves and sends nothing.
     pub const fn is_finished(&self) -> bool {
         self.has_left
     }
 
-    /// What `ringctl status` shows.
+    /// Returns the data of `ringctl status`.
     pub fn snapshot(&self, now: Instant) -> Snapshot {
         let grace = self.role.as_leader().and_then(Leadership::grace);
         let survey = self.knowledge.survey();
@@ -170,29 +172,29 @@ impl Server {
                 .collect(),
             ssig: self.servers.signature(),
             role: self.role.kind(),
-            state: self.own,
+            state: self.own_state,
             leader: self.leader(),
             configuration: self.view.number(),
             seq: self.view.seq(),
             authority: self.is_in_force(now),
             grace: grace.map_or(Duration::ZERO, |end| end.since(now)),
-            survey: survey.map(|survey| survey.awaited().collect()),
+            survey: survey.map(|survey| survey.awaited_sessions().collect()),
             sessions: self.sessions.iter().collect(),
             tokens: self.tokens.len(),
-            held: self.tokens.held(),
-            waiting: self.tokens.waiting(),
+            held: self.tokens.held_count(),
+            waiting: self.tokens.waiting_count(),
             memory_bytes: self.memory_bytes(),
             parts_bytes: self.out.parts_bytes(),
         }
     }
 
-    /// Its time never goes back.
+    // The monotonic time of inputs may go back; the server's time does not.
     fn advance_clock(&mut self, now: Now) -> Now {
         self.now = Now {
             monotonic: self.now.monotonic.max(now.monotonic),
             wall: now.wall,
         };
-        self.out.advance(self.now.monotonic);
+        self.out.set_now(self.now.monotonic);
         self.now
     }
 
@@ -200,8 +202,7 @@ impl Server {
         self.started.is_some() && !self.has_left
     }
 
-    /// What comes after every input.
-    fn end_input(&self) {
+    fn check_after_input(&self) {
         #[cfg(debug_assertions)]
         self.check_invariants();
     }
@@ -215,20 +216,20 @@ impl Machine for Server {
     type Durable = Durable;
     type Job = Infallible;
 
-    /// Nothing follows from whether a datagram was accepted, and none leaves before what it depends on is stored.
+    // The outcome of sending has no effect, and no datagram leaves before the number that it depends on is stored.
     fn gathers(&self) -> bool {
         true
     }
 
     fn handle_message(&mut self, now: Now, from: SocketAddr, message: &[u8], age: Duration) {
         let now = self.advance_clock(now);
-        self.at_hand = None;
+        self.present_kind = None;
         self.on_datagram(now, now.monotonic.before(age), from, message);
         if self.is_running() {
-            self.on_urgent_due(now.monotonic);
-            self.go_on_leaving(now.monotonic);
+            self.on_early_round_due(now.monotonic);
+            self.continue_departure(now.monotonic);
         }
-        self.end_input();
+        self.check_after_input();
     }
 
     fn handle_command(&mut self, now: Now, command: Command) {
@@ -237,22 +238,24 @@ impl Machine for Server {
             Command::ShutDown if self.is_running() => self.shut_down(now.monotonic),
             Command::ShutDown => self.has_left = true,
             Command::Addresses(addresses) => {
-                if self.servers.readdress(&addresses) {
+                // A sender that was misplaced may have the right address now.
+                if self.servers.update_addresses(&addresses) {
                     self.misplaced.clear();
                 }
             }
         }
-        self.end_input();
+        self.check_after_input();
     }
 
     fn handle_link(&mut self, now: Now, net: Net) {
         let now = self.advance_clock(now);
         if net == Net::Up && self.started.is_none() && !self.has_left {
+            // The silence after a start counts from when messages can arrive.
             self.started = Some(now.monotonic);
             self.out.start(now.wall);
-            self.elect(now, now.monotonic, true);
+            self.start_election(now, now.monotonic, true);
         }
-        self.end_input();
+        self.check_after_input();
     }
 
     fn handle_timeout(&mut self, now: Now) {
@@ -265,7 +268,7 @@ impl Machine for Server {
         match self.role {
             Role::Electing(_) => self.on_election_due(now),
             Role::Follower(_) => self.on_follower_due(now),
-            Role::Leader(ref leadership) => match self.gives_up_at(leadership) {
+            Role::Leader(ref leadership) => match self.give_up_due(leadership) {
                 Some(due) if due <= at => self.give_up(now),
                 _ => self.on_leader_due(at),
             },
@@ -275,13 +278,13 @@ impl Machine for Server {
         self.on_transfer_due(at);
         self.on_revokes_due(at);
         self.on_memory_due(at);
-        self.go_on_leaving(at);
-        self.end_input();
+        self.continue_departure(at);
+        self.check_after_input();
     }
 
     fn handle_sent(&mut self, _now: Now, _ticket: Ticket, sent: Sent) {
         if sent != Sent::Accepted {
-            // As good as lost, which is borne.
+            // The protocol tolerates lost datagrams, so a failed send is only counted.
             self.out.counters.unsent += 1;
         }
     }
@@ -289,15 +292,15 @@ impl Machine for Server {
     fn handle_stored(&mut self, now: Now, stored: Stored) {
         let now = self.advance_clock(now);
         self.on_stored(now.monotonic, stored);
-        self.end_input();
+        self.check_after_input();
     }
 
     fn poll_durable(&mut self) -> Option<Durable> {
-        self.storage.unstored()
+        self.storage.value_to_store()
     }
 
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<SocketAddr>> {
-        let (to, len) = self.out.fetch(buf)?;
+        let (to, len) = self.out.take_datagram(buf)?;
         Some(Transmit {
             len,
             to,
@@ -319,15 +322,16 @@ impl Machine for Server {
             Role::Leader(leadership) => self.leader_due(self.now.monotonic, leadership),
         };
         let knowledge = &self.knowledge;
-        let transfers = knowledge.outgoing().iter().filter_map(Outgoing::due);
+        let transfers = knowledge.handovers().iter().filter_map(Handover::due);
         let others = [
             self.storage.due(),
+            // The sweep continues at once, with other inputs in between.
             knowledge.sweep().map(|_| self.now.monotonic),
             knowledge.survey().and_then(Survey::due),
             transfers.min(),
             self.tokens.next_revoke().map(|(due, _)| due),
             self.memory_due(),
-            self.leaving.as_ref().map(Leaving::due),
+            self.departure.as_ref().map(Departure::due),
         ];
         others.into_iter().flatten().chain([role]).min()
     }

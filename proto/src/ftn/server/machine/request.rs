@@ -1,25 +1,25 @@
-//! REQUEST, and who is granted a token (`docs/ftn.md`, section 6).
+//! REQUEST, and the grants of tokens (`docs/ftn.md`, section 6).
 
 use std::net::SocketAddr;
 
 use ring_codec::ftn::{Access, Message, Token as Entry};
 
 use super::Server;
-use super::serving::Serves;
+use super::service::ServeDecision;
 use crate::backoff::Backoff;
 use crate::ftn::server::tokens::Token;
 use crate::ftn::server::{Event, Reason};
 use crate::ftn::{RETRY, RETRY_MAX};
 use crate::time::Instant;
 
-/// REQUEST's data by which a client asks for the fencing number.
-const FENCE: &[u8] = b"fence";
-/// How many tokens' REVOKEs a call repeats at most.
-const REVOKED: usize = 256;
+/// Data of a REQUEST that asks for the fencing number.
+const FENCE_REQUEST: &[u8] = b"fence";
+/// Most tokens whose REVOKEs one call repeats.
+const REVOKES_PER_CALL_MAX: usize = 256;
 
 /// A REQUEST for a token.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct TokenRequest<'a> {
     pub(super) session: i32,
     pub(super) msgnum: i64,
     pub(super) name: &'a [u8],
@@ -27,59 +27,74 @@ pub(super) struct Wanted<'a> {
     pub(super) access: Access,
 }
 
-/// What becomes of a REQUEST.
+/// Effect of a REQUEST.
 #[derive(Debug, PartialEq, Eq)]
-enum Answer {
+enum RequestEffect {
     Late,
-    /// The same GRANT again.
+    /// The same GRANT is sent again.
     Again,
     Grant,
     Queue,
 }
 
 impl Server {
-    pub(super) fn on_request(&mut self, now: Instant, from: SocketAddr, wanted: &Wanted<'_>) {
-        if !self.may_answer_token(now, from, wanted.name) {
+    pub(super) fn on_request(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        request: &TokenRequest<'_>,
+    ) {
+        if !self.ensure_served(now, from, request.name) {
             return;
         }
-        let Wanted {
+        let TokenRequest {
             session,
             msgnum,
             access,
             ..
-        } = *wanted;
+        } = *request;
+        // The message is older than the session's last CATALOG, which replaced it.
         if self.sessions.is_below_floor(session, msgnum) {
             return self.drop(from, Reason::Late);
         }
-        let known = self.tokens.find(wanted.name);
-        let Some(id) = known.or_else(|| self.new_token(wanted.name)) else {
+        let known = self.tokens.find(request.name);
+        let Some(id) = known.or_else(|| self.new_token(request.name)) else {
             return self.drop(from, Reason::Memory);
         };
-        let mut answer = self.answer(id, wanted);
-        if answer == Answer::Queue && self.is_free_at_once(id, session, access) {
-            answer = Answer::Grant;
+        let mut effect = self.effect_of(id, request);
+        // An immediate grant takes no memory for a queue.
+        if effect == RequestEffect::Queue && self.is_free_at_once(id, session, access) {
+            effect = RequestEffect::Grant;
         }
-        let takes = match answer {
-            Answer::Late | Answer::Again => None,
-            Answer::Grant => Some(false),
-            Answer::Queue => Some(true),
+        let takes = match effect {
+            RequestEffect::Late | RequestEffect::Again => None,
+            RequestEffect::Grant => Some(false),
+            RequestEffect::Queue => Some(true),
         };
-        if takes.is_some_and(|waits| !self.may_join(id, session, waits)) {
+        if takes.is_some_and(|waits| !self.free_memory_for_party(id, session, waits)) {
             return self.drop(from, Reason::Memory);
         }
-        match answer {
-            Answer::Late => self.drop(from, Reason::Late),
-            Answer::Again => {
+        match effect {
+            RequestEffect::Late => self.drop(from, Reason::Late),
+            RequestEffect::Again => {
                 self.out.counters.duplicates += 1;
-                self.send_grant(id, session, wanted.data == FENCE);
+                // The GRANT has the same numbers as before, and the token's present data.
+                self.send_grant(id, session, request.data == FENCE_REQUEST);
             }
-            Answer::Grant => {
-                self.grant(now, id, session, msgnum, access, wanted.data == FENCE);
+            RequestEffect::Grant => {
+                self.grant(
+                    now,
+                    id,
+                    session,
+                    msgnum,
+                    access,
+                    request.data == FENCE_REQUEST,
+                );
                 self.advance(now, id);
             }
-            Answer::Queue => {
-                let fenced = wanted.data == FENCE;
-                self.tokens.relate(session, id);
+            RequestEffect::Queue => {
+                let fenced = request.data == FENCE_REQUEST;
+                self.tokens.link_session(session, id);
                 let is_repeated = self.tokens.change(now, id, |token| {
                     token.enqueue(session, msgnum, access, fenced)
                 });
@@ -91,61 +106,61 @@ impl Server {
         }
     }
 
-    /// Whether a REQUEST or RETURN for a token is to be answered. If not, that is seen to.
-    pub(super) fn may_answer_token(&mut self, now: Instant, from: SocketAddr, name: &[u8]) -> bool {
-        let serves = self.serves(now, name);
+    /// Returns whether the server answers a REQUEST or RETURN for a token. Otherwise it redirects or drops the message.
+    pub(super) fn ensure_served(&mut self, now: Instant, from: SocketAddr, name: &[u8]) -> bool {
+        let serves = self.serve_decision(now, name);
         match serves {
-            Serves::Yes => {}
-            Serves::Elsewhere => self.redirect(from, Reason::NotResponsible),
-            Serves::NotNow => self.drop(from, Reason::NotServing),
+            ServeDecision::Serve => {}
+            ServeDecision::Redirect => self.redirect(from, Reason::NotResponsible),
+            ServeDecision::Ignore => self.drop(from, Reason::NotServing),
         }
-        serves == Serves::Yes
+        serves == ServeDecision::Serve
     }
 
-    fn answer(&self, id: u32, wanted: &Wanted<'_>) -> Answer {
+    fn effect_of(&self, id: u32, request: &TokenRequest<'_>) -> RequestEffect {
         let Some(token) = self.tokens.get(id) else {
-            return Answer::Late;
+            return RequestEffect::Late;
         };
-        let Wanted {
+        let TokenRequest {
             session,
             msgnum,
             access,
             ..
-        } = *wanted;
+        } = *request;
         let party = token.party(session);
-        // Of a holder the grant decides, which is above every RETURN that gave the token up. An UPDATE above the
-        // REQUEST makes it not late: it is the one for an upgrade, or its GRANT was lost.
+        // For a holder its grant decides, because the grant is above every RETURN that gave the token up. An UPDATE
+        // with a larger msgnum does not make a REQUEST late: the REQUEST is for an upgrade, or its GRANT was lost.
         if party.is_some_and(|party| party.held.is_none() && msgnum <= party.returned) {
-            return Answer::Late;
+            return RequestEffect::Late;
         }
         let queued = token.wait_of(session);
         if queued.is_some_and(|wait| msgnum < wait.msgnum) {
-            return Answer::Late;
+            return RequestEffect::Late;
         }
         let Some((party, held)) = party.and_then(|party| Some((party, party.held?))) else {
-            return Answer::Queue;
+            return RequestEffect::Queue;
         };
         if msgnum == party.granted {
-            return Answer::Again;
+            return RequestEffect::Again;
         }
         if msgnum < party.granted {
-            return Answer::Late;
+            return RequestEffect::Late;
         }
-        let at_once = held == access || access == Access::Shared || token.holders() == 1;
+        let at_once = held == access || access == Access::Shared || token.holder_count() == 1;
         if at_once {
-            Answer::Grant
+            RequestEffect::Grant
         } else {
-            Answer::Queue
+            RequestEffect::Queue
         }
     }
 
-    /// Whether a REQUEST would be granted as soon as it is queued: nobody waits, nobody stands against it.
+    /// Whether a REQUEST can be granted without queueing: no session waits, and no holder is in the way.
     fn is_free_at_once(&self, id: u32, session: i32, access: Access) -> bool {
         let token = self.tokens.get(id);
         token.is_some_and(|token| !token.is_awaited() && token.is_free_for(session, access))
     }
 
-    /// A session holds a token from now on, by this REQUEST.
+    /// Grants a token to a session.
     fn grant(
         &mut self,
         now: Instant,
@@ -156,6 +171,7 @@ impl Server {
         fenced: bool,
     ) {
         self.grants += 1;
+        // The configuration number comes first, so that fencing numbers grow from server to server.
         let fence = (u128::from(self.view.number()) << 31) + u128::from(self.grants);
         let is_new = self.tokens.change(now, id, |token| {
             token.dequeue(session);
@@ -166,14 +182,14 @@ impl Server {
             is_new
         });
         if is_new == Some(true) {
-            self.tokens.relate(session, id);
+            self.tokens.link_session(session, id);
         }
         self.out.counters.grants += 1;
-        self.tell_holding(id, session, Event::TokenGranted);
+        self.report_holding(id, session, Event::TokenGranted);
         self.send_grant(id, session, fenced);
     }
 
-    /// Sends GRANT to who holds a token.
+    /// Sends GRANT to a holder.
     fn send_grant(&mut self, id: u32, session: i32, fenced: bool) {
         let (Some(token), Some(known)) = (self.tokens.get(id), self.sessions.get(session)) else {
             return;
@@ -196,8 +212,8 @@ impl Server {
         self.out.send(known.address, session, message);
     }
 
-    /// Grants a token to those at the head of its queue, as far as nobody stands against them; if somebody
-    /// does, it is asked to return it.
+    /// Grants the token to the head of its queue as long as no holder is in the way. Otherwise asks the holders to
+    /// return the token.
     pub(super) fn advance(&mut self, now: Instant, id: u32) {
         loop {
             let Some(token) = self.tokens.get(id) else {
@@ -208,13 +224,14 @@ impl Server {
             };
             let revoked = token.revoke();
             let is_free = token.is_free_for(session, wait.access);
-            if self.serves(now, token.name()) != Serves::Yes {
+            if self.serve_decision(now, token.name()) != ServeDecision::Serve {
                 return;
             }
             if is_free {
                 self.grant(now, id, session, wait.msgnum, wait.access, wait.fenced);
                 continue;
             }
+            // A new head waits for RETRY, not for the interval of the former one.
             if revoked.is_none_or(|(for_place, _)| for_place != place) {
                 self.tokens.set_revoke(id, place, Backoff::new(now, RETRY));
                 self.send_revokes(id, session);
@@ -223,12 +240,12 @@ impl Server {
         }
     }
 
-    /// Asks every holder but one, who waits, to return a token.
+    /// Sends REVOKE to every holder except the session that waits.
     fn send_revokes(&mut self, id: u32, waiting: i32) {
         let Some(token) = self.tokens.get(id) else {
             return;
         };
-        for session in token.holding().filter(|&session| session != waiting) {
+        for session in token.holders().filter(|&session| session != waiting) {
             if let Some(known) = self.sessions.get(session) {
                 let name = token.name();
                 self.out
@@ -238,10 +255,11 @@ impl Server {
         }
     }
 
-    /// Repeats REVOKE for as long as the head of a queue is not granted.
+    /// Repeats REVOKEs as long as the head of a queue is not granted.
     pub(super) fn on_revokes_due(&mut self, now: Instant) {
-        for _ in 0..REVOKED {
-            if self.out.is_long() {
+        for _ in 0..REVOKES_PER_CALL_MAX {
+            // REVOKEs can wait, because they are repeated anyway.
+            if self.out.is_congested() {
                 return;
             }
             let Some((due, id)) = self.tokens.next_revoke() else {
@@ -255,7 +273,7 @@ impl Server {
             if due > now {
                 return;
             }
-            backoff.repeated(now, RETRY_MAX);
+            backoff.advance(now, RETRY_MAX);
             self.tokens.set_revoke(id, place, backoff);
             if self.is_serving(now) {
                 self.send_revokes(id, session);

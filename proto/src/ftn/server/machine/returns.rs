@@ -1,4 +1,4 @@
-//! RETURN: new data of a token, its end, or both (`docs/ftn.md`, section 6).
+//! RETURN: an update of a token, the end of a hold, or both (`docs/ftn.md`, section 6).
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use crate::time::Instant;
 
 /// A RETURN of a token.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Returned<'a> {
+pub(super) struct TokenReturn<'a> {
     pub(super) session: i32,
     pub(super) msgnum: i64,
     pub(super) name: &'a [u8],
@@ -19,11 +19,11 @@ pub(super) struct Returned<'a> {
 }
 
 impl Server {
-    pub(super) fn on_return(&mut self, now: Instant, from: SocketAddr, returned: &Returned<'_>) {
-        if !self.may_answer_token(now, from, returned.name) {
+    pub(super) fn on_return(&mut self, now: Instant, from: SocketAddr, returned: &TokenReturn<'_>) {
+        if !self.ensure_served(now, from, returned.name) {
             return;
         }
-        let Returned {
+        let TokenReturn {
             session,
             msgnum,
             data,
@@ -35,6 +35,7 @@ impl Server {
         }
         let updates = matches!(flags, Flags::Update | Flags::Both);
         let deassigns = matches!(flags, Flags::Deassign | Flags::Both);
+        // An unknown token is not remembered: otherwise anyone could fill the memory with names.
         let Some(id) = self.tokens.find(returned.name) else {
             self.out.counters.updates_refused += u64::from(updates);
             return self.send_confirm(session, msgnum);
@@ -43,20 +44,21 @@ impl Server {
         let is_done = party.is_some_and(|party| msgnum <= party.returned);
         let holds = party.is_some_and(|party| party.held.is_some());
         let is_above = party.is_some_and(|party| msgnum > party.granted);
+        // A late RETURN of an earlier hold is not above the present grant.
         let acts = holds && is_above && !is_done;
         if is_done {
             self.out.counters.duplicates += 1;
         } else if updates && !holds {
             self.out.counters.updates_refused += 1;
         }
-        if acts && updates && !self.may_grow(id, data.len()) {
+        if acts && updates && !self.free_memory_for_data(id, data.len()) {
             return self.drop(from, Reason::Memory);
         }
         if acts && updates {
             self.out.counters.updates += 1;
         }
         if acts && deassigns {
-            self.tell_holding(id, session, Event::TokenReturned);
+            self.report_holding(id, session, Event::TokenReturned);
         }
         if party.is_some() {
             self.tokens.change(now, id, |token| {
@@ -66,6 +68,7 @@ impl Server {
                 if acts && deassigns {
                     token.set_held(session, None);
                 }
+                // A REQUEST with a larger number was made after this RETURN, and stays queued.
                 let cancels = deassigns
                     && token.wait_of(session).is_some_and(|it| it.msgnum < msgnum)
                     && token.dequeue(session);
@@ -79,7 +82,6 @@ impl Server {
         self.advance(now, id);
     }
 
-    /// Sends CONFIRM to a session.
     pub(super) fn send_confirm(&mut self, session: i32, msgnum: i64) {
         if let Some(known) = self.sessions.get(session) {
             self.out

@@ -1,18 +1,19 @@
-//! Rounds of STATE, and what their acknowledgements are good for: authority, and the confirmation of renewals
-//! (`docs/ftn.md`, section 4).
+//! Rounds of STATE, and the effects of their acknowledgements: authority, and confirmed renewals (`docs/ftn.md`,
+//! section 4).
 
 use ring_codec::ftn::{Client, Message, ServerState};
 
 use super::Server;
-use crate::ftn::server::group::{Leadership, Role, Urgent, is_proven, is_unproven, seq_of};
+use crate::ftn::server::group::{EarlyRound, Leadership, Role, is_proven, is_unproven, seq_of};
 use crate::ftn::server::{Event, majority};
 use crate::time::{Instant, Now};
 
 impl Server {
-    /// Sends a round of STATE: to all, or to those that have not acknowledged `behind`.
-    pub(super) fn round(&mut self, now: Instant, behind: Option<i128>) {
+    /// Sends a round of STATE to all servers, or only to those that have not acknowledged `behind`.
+    pub(super) fn send_round(&mut self, now: Instant, behind: Option<i128>) {
         let lease = self.options.server_lease();
-        let others: Vec<usize> = self.others().collect();
+        let others: Vec<usize> = self.other_servers().collect();
+        // With Q = 1 every configuration counts as proven, so the round does not say.
         let is_proven = (self.quorum() > 1).then(|| self.is_proven());
         let Role::Leader(leadership) = &mut self.role else {
             return;
@@ -25,36 +26,38 @@ impl Server {
         }
         let to = match behind {
             None => {
-                leadership.plan_round(now + self.options.heartbeat);
+                leadership.schedule_round(now + self.options.heartbeat);
                 others
             }
             Some(behind) => {
-                let is_behind = |server: &usize| leadership.acked(*server) < behind;
+                let is_behind = |server: &usize| leadership.acknowledged_seq(*server) < behind;
                 others.into_iter().filter(is_behind).collect()
             }
         };
         self.send_state(&to);
-        self.confirm(now);
+        self.confirm_renewals(now);
     }
 
-    /// Until when the leader has authority; `None`: it has none.
+    /// Returns the end of the leader's authority, or `None` if it has none.
     pub(super) fn authority_until(&self, leadership: &Leadership) -> Option<Instant> {
         let others = self.quorum() - 1;
         if others == 0 {
             return Some(Instant::from_nanos(u64::MAX));
         }
-        let until = self.others().map(|server| {
-            let sent = leadership.acked_sent(server);
+        let until = self.other_servers().map(|server| {
+            let sent = leadership.acknowledged_sent_at(server);
             sent.map(|sent| sent + self.lease_with(server))
         });
         let mut until: Vec<Option<Instant>> = until.collect();
+        // `None` sorts first, so the last Q - 1 entries are the latest ends.
         until.sort_unstable();
         until.len().checked_sub(others).and_then(|at| until[at])
     }
 
-    /// When a leader gives up that a majority must follow, and whose present configuration no quorum has acknowledged: ST
-    /// after the last round that gave it authority another may lead, and its number need not be larger than that.
-    pub(super) fn gives_up_at(&self, leadership: &Leadership) -> Option<Instant> {
+    /// Returns when the leader gives up because no quorum has acknowledged its present configuration. Another server
+    /// may lead ST after the last round that gave authority, and its number need not be larger. A leader whose quorum
+    /// is no majority never gives up.
+    pub(super) fn give_up_due(&self, leadership: &Leadership) -> Option<Instant> {
         if !self.needs_majority() {
             return None;
         }
@@ -71,7 +74,7 @@ impl Server {
         })
     }
 
-    /// Looks for a leader again, as one who knows no more than what a quorum has acknowledged.
+    /// Gives up the lead. In the election the server counts only what a quorum has acknowledged.
     pub(super) fn give_up(&mut self, now: Now) {
         let Role::Leader(leadership) = &self.role else {
             return;
@@ -81,74 +84,80 @@ impl Server {
         let since = since.map_or(leadership.since(), |until| until.before(lease));
         let acknowledged = self.acknowledged_by_quorum(leadership);
         self.view.give_up(acknowledged, since);
-        self.elect(now, since, false);
+        self.start_election(now, since, false);
     }
 
-    /// Whether others must follow a leader, and so many that no two leaders can have authority at one time.
+    /// Whether the quorum is a majority, so that no two leaders can have authority at the same time.
     pub(super) fn needs_majority(&self) -> bool {
         let quorum = self.quorum();
         quorum > 1 && quorum >= majority(self.servers.len())
     }
 
-    /// Whether a leader has authority now.
     pub(super) fn has_authority(&self, now: Instant, leadership: &Leadership) -> bool {
         self.authority_until(leadership)
             .is_some_and(|until| now < until)
     }
 
-    /// Whether a quorum knows the present configuration. Until then another leader may be elected that does not, and by
-    /// whose word others serve what this configuration takes from them.
+    /// Whether a quorum knows the present configuration. Until then another leader may be elected that does not know
+    /// it. Other servers would then serve tokens that this configuration takes from them.
     pub(super) fn is_proven(&self) -> bool {
         match &self.role {
             Role::Leader(leadership) => {
                 self.acknowledged_by_quorum(leadership) > seq_of(self.view.number())
             }
-            // A leader that does not say is taken at its word, as one of Q = 1 is.
+            // A leader that sets neither bit is of another implementation or has Q = 1, and counts as proven.
             _ => self.quorum() == 1 || !is_unproven(self.view.seq()),
         }
     }
 
-    /// Tells the others at once that a quorum knows the configuration: their surveys wait for that.
-    pub(super) fn tell_proven(&mut self, now: Instant) {
+    /// Sends a round at once when a quorum knows the configuration, because surveys of other servers wait for it.
+    pub(super) fn announce_proven(&mut self, now: Instant) {
         if self.quorum() > 1 && self.is_proven() && !is_proven(self.view.seq()) {
-            self.round(now, None);
+            self.send_round(now, None);
         }
     }
 
-    /// The newest seq that Q servers have acknowledged.
+    /// Returns the newest seq that Q servers have acknowledged.
     fn acknowledged_by_quorum(&self, leadership: &Leadership) -> i128 {
-        let mut acked: Vec<i128> = self.others().map(|it| leadership.acked(it)).collect();
-        acked.sort_unstable();
+        let mut acknowledged: Vec<i128> = self
+            .other_servers()
+            .map(|it| leadership.acknowledged_seq(it))
+            .collect();
+        acknowledged.sort_unstable();
         match self.quorum() - 1 {
             0 => i128::MAX,
-            others => acked.len().checked_sub(others).map_or(0, |at| acked[at]),
+            others => acknowledged
+                .len()
+                .checked_sub(others)
+                .map_or(0, |at| acknowledged[at]),
         }
     }
 
-    /// The newest seq that all servers which are not DOWN, and Q in all, have acknowledged.
-    fn acknowledged(&self, leadership: &Leadership) -> i128 {
+    /// Returns the newest seq that Q servers, and all servers that are not DOWN, have acknowledged.
+    fn acknowledged_by_all(&self, leadership: &Leadership) -> i128 {
         let quorum = self.acknowledged_by_quorum(leadership);
         let working = self
-            .others()
+            .other_servers()
             .filter(|&server| self.view.state(server) != ServerState::Down)
-            .map(|server| leadership.acked(server));
+            .map(|server| leadership.acknowledged_seq(server));
         working.fold(quorum, i128::min)
     }
 
-    /// Confirms the renewals that may be, and has a round sent for the others.
-    pub(super) fn confirm(&mut self, now: Instant) {
+    /// Confirms the renewals that may be confirmed, and makes a round due for the others.
+    pub(super) fn confirm_renewals(&mut self, now: Instant) {
         let Role::Leader(leadership) = &self.role else {
             return;
         };
         if leadership.renewals().next().is_none() {
             return;
         }
-        let acknowledged = self.acknowledged(leadership);
+        let acknowledged = self.acknowledged_by_all(leadership);
         let may = self.has_authority(now, leadership);
         let waiting = leadership.renewals();
         let ripe: Vec<(i32, i64)> = waiting
             .filter(|(id, _)| {
                 let session = self.sessions.get(*id);
+                // A server that does not know the session could grant its tokens to others.
                 may && session.is_some_and(|s| s.listed > 0 && s.listed <= acknowledged)
             })
             .collect();
@@ -161,55 +170,56 @@ impl Server {
         if let Role::Leader(leadership) = &mut self.role
             && leadership.renewals().next().is_some()
         {
-            leadership.hasten(now);
+            leadership.schedule_early_round(now);
         }
     }
 
-    /// Tells when authority comes or goes.
-    pub(super) fn note_authority(&mut self, now: Instant) {
+    /// Reports when authority begins or ends.
+    pub(super) fn report_authority(&mut self, now: Instant) {
         let Role::Leader(leadership) = &self.role else {
             return;
         };
         let has = self.has_authority(now, leadership);
         if let Role::Leader(leadership) = &mut self.role
-            && leadership.note_authority(has)
+            && leadership.set_authority(has)
         {
-            self.out.event(Event::AuthorityChanged { has });
+            self.out.report(Event::AuthorityChanged { has });
         }
     }
 
-    /// Sends the round for what has changed, if it is due.
-    pub(super) fn on_urgent_due(&mut self, now: Instant) {
+    /// Sends the round for a change, if it is due.
+    pub(super) fn on_early_round_due(&mut self, now: Instant) {
         let Role::Leader(leadership) = &mut self.role else {
             return;
         };
-        match leadership.take_urgent(now) {
+        match leadership.take_early_round(now) {
             None => return,
-            Some(Urgent::List) => return self.round(now, None),
-            Some(Urgent::Renewals) => {}
+            Some(EarlyRound::List) => return self.send_round(now, None),
+            Some(EarlyRound::Renewals) => {}
         }
         let waiting = leadership.renewals();
         let listed = waiting
             .filter_map(|(id, _)| self.sessions.get(id))
             .map(|s| s.listed);
         if let Some(needed) = listed.max() {
-            // One that has acknowledged all of it may still be needed for authority.
+            // Without authority the round goes to all: a server that has acknowledged the list may still be missing
+            // for the quorum.
             let needed = if self.is_in_force(now) {
                 needed
             } else {
                 i128::MAX
             };
-            self.round(now, Some(needed));
+            self.send_round(now, Some(needed));
         }
     }
 
-    /// Sends the present STATE to other servers.
+    /// Sends the present STATE to servers.
     pub(super) fn send_state(&mut self, to: &[usize]) {
         let Some(configuration) = self.view.configuration() else {
             return;
         };
         let states: Box<[ServerState]> = configuration.states().into();
-        // It is a number of a configuration, which fits.
+        // Cannot fail: a configuration number has at most 56 bits.
         let leader = i64::try_from(configuration.number()).unwrap_or(i64::MAX);
         let seq = self.view.seq();
         let addresses: Vec<(i32, String)> = self

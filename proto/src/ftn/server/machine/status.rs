@@ -1,4 +1,4 @@
-//! What a server shows of itself (`docs/ftn.md`, section 9).
+//! Status of a server (`docs/ftn.md`, section 9).
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,48 +9,47 @@ use super::Server;
 use crate::ftn::server::tokens::Token;
 use crate::ftn::server::{Counters, RoleKind, Standing};
 
-/// What `ringctl status` shows of a server, but for the names of the servers and the counters
-/// ([`Server::counters`]).
+/// Data of `ringctl status`, except the names of the servers and the counters ([`Server::counters`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The server's index.
+    /// Index of the server.
     pub index: usize,
-    /// The state of every server, as the configuration has it; all DOWN while none is known.
+    /// State of every server in the configuration; all DOWN while none is known.
     pub states: Vec<ServerState>,
-    /// The signature of the list.
+    /// Signature of the list of servers.
     pub ssig: i32,
     /// Electing, follower or leader.
     pub role: RoleKind,
-    /// The state that the server says to be in.
+    /// State that the server announces.
     pub state: ServerState,
-    /// Who leads; `None` while it is electing.
+    /// Index of the leader; `None` during an election.
     pub leader: Option<usize>,
-    /// The configuration's number, 0 while none is known.
+    /// Number of the configuration; 0 while none is known.
     pub configuration: u64,
-    /// The seq of the latest STATE sent or followed, 0 if there was none.
+    /// Seq of the last STATE that was sent or followed; 0 if there was none.
     pub seq: i128,
-    /// Whether it may serve and change: a leader with its quorum, a follower that has had STATE within ¾ ST.
+    /// Whether the server is in force: a leader with its quorum, or a follower with a STATE within ¾ ST.
     pub authority: bool,
-    /// What is left of the time in which a cold leader adopts sessions.
+    /// Time left in which the leader adopts sessions.
     pub grace: Duration,
-    /// The sessions whose answers a survey waits for; `None` if there is no survey.
+    /// Sessions whose answers a survey awaits; `None` if there is no survey.
     pub survey: Option<Vec<i32>>,
-    /// The sessions with their addresses, by id.
+    /// Ids and addresses of the sessions, by id.
     pub sessions: Vec<(i32, SocketAddr)>,
-    /// Tokens known.
+    /// Number of known tokens.
     pub tokens: usize,
-    /// Those of them that are held.
+    /// Number of held tokens.
     pub held: usize,
-    /// REQUESTs that wait.
+    /// Number of REQUESTs that wait.
     pub waiting: usize,
-    /// What tokens and sessions take of `--max-memory`, in bytes.
+    /// Share of tokens and sessions in `--max-memory`, in bytes.
     pub memory_bytes: usize,
-    /// What messages in parts take that are under way, in bytes.
+    /// Memory of messages in parts that are under way, in bytes.
     pub parts_bytes: usize,
 }
 
 impl Snapshot {
-    /// The round that [`seq`](Self::seq) counts, with the bits that say whether the configuration is proven.
+    /// Returns the round of [`seq`](Self::seq), with the bits that say whether the configuration is proven.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -63,44 +62,44 @@ impl Snapshot {
 }
 
 impl Server {
-    /// What it is, in a few words: cheaper than a [`snapshot`](Self::snapshot).
+    /// Returns a summary, which costs less than a [`snapshot`](Self::snapshot).
     pub fn standing(&self) -> Standing {
         Standing {
             role: self.role.kind(),
             leader: self.leader(),
-            state: self.own,
+            state: self.own_state,
         }
     }
 
-    /// What is counted.
+    /// Returns the counters.
     pub fn counters(&self) -> &Counters {
         &self.out.counters
     }
 }
 
-/// What a server knows of a token.
+/// A server's data about a token.
 #[derive(Debug, Clone, Copy)]
 pub struct TokenStatus<'a> {
-    /// Its name.
+    /// Name of the token.
     pub name: &'a [u8],
-    /// Its data.
+    /// Data of the token.
     pub data: &'a [u8],
-    /// How it is held: 0 not at all, 1 shared, -1 exclusively.
+    /// Kind of hold: 0 free, 1 shared, -1 exclusive.
     pub access: i32,
     token: &'a Token,
 }
 
 impl TokenStatus<'_> {
-    /// The sessions that hold it.
+    /// Returns the sessions that hold the token.
     pub fn holders(&self) -> impl Iterator<Item = i32> {
-        self.token.holding()
+        self.token.holders()
     }
 }
 
 impl Server {
-    /// All tokens that it knows, in order of their names, whether it serves them or not.
+    /// Returns all known tokens in the order of their names, including those that the server does not serve.
     pub fn tokens(&self) -> impl Iterator<Item = TokenStatus<'_>> {
-        let tokens = self.tokens.after(b"");
+        let tokens = self.tokens.iter_after(b"");
         tokens.map(|(_, token)| TokenStatus {
             name: token.name(),
             data: token.data(),

@@ -1,4 +1,4 @@
-//! The highest configuration number seen, which is stored before it is used (`docs/ftn.md`, section 1).
+//! Storage of the highest configuration number seen, before it is used (`docs/ftn.md`, section 1).
 
 use super::Server;
 use crate::Stored;
@@ -6,22 +6,24 @@ use crate::ftn::server::Event;
 use crate::time::Instant;
 
 impl Server {
-    /// How much of the number that another server names counts: all of it, as far as a step goes, or nothing of it.
-    pub(super) fn reach(&mut self, server: usize, number: u64) -> u64 {
+    /// Returns which part of a number counts that another server names. Reports a number that is far ahead.
+    pub(super) fn limit_number(&mut self, server: usize, number: u64) -> u64 {
         let (period, servers) = (self.options.heartbeat, self.servers.len());
         let seen = self.storage.seen();
-        self.steps.begin(self.now, period, servers, seen);
-        let reach = self.steps.reach(servers, server, number);
-        if reach.is_news {
-            self.out.event(Event::NumberAhead {
+        self.number_limits
+            .begin_step(self.now, period, servers, seen);
+        let limited = self.number_limits.limit(servers, server, number);
+        if limited.is_news {
+            self.out.report(Event::NumberAhead {
                 server,
                 configuration: number,
             });
         }
-        reach.number
+        limited.number
     }
 
-    /// What could not be stored has not left this server: it is mute until it can, as if it were cut off.
+    // Datagrams that depend on an unstored number are dropped. Until storing works, the server sends nothing, as if its
+    // network were cut.
     pub(super) fn on_stored(&mut self, now: Instant, stored: Stored) {
         let failed = stored == Stored::Failed;
         if failed {
@@ -30,8 +32,8 @@ impl Server {
         } else {
             self.storage.on_stored();
         }
-        if self.out.set_mute(failed) {
-            self.out.event(Event::StorageChanged { failed });
+        if self.out.set_stopped(failed) {
+            self.out.report(Event::StorageChanged { failed });
         }
     }
 }

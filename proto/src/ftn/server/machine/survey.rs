@@ -1,4 +1,4 @@
-//! Asking all clients what they hold (`docs/ftn.md`, section 4).
+//! Surveys of all clients' tokens (`docs/ftn.md`, section 4).
 
 use std::net::SocketAddr;
 
@@ -11,38 +11,39 @@ use crate::ftn::server::group::Leadership;
 use crate::ftn::server::knowledge::Survey;
 use crate::time::Instant;
 
-/// How many sessions a call asks at most.
-const ASKED: usize = 1_024;
+/// Most sessions that one call asks.
+const QUESTIONS_PER_CALL_MAX: usize = 1_024;
 
 impl Server {
     pub(super) fn begin_survey(&mut self, now: Instant, configuration: &Configuration) {
         let is_booting = configuration.state(self.index) == ServerState::Booting;
         let senders = self
-            .others()
+            .other_servers()
+            // Only a BOOTING server lacks tokens that another server still has.
             .filter(|&server| is_booting && !configuration.is_down(server));
         let mut survey = Survey::new(configuration.number(), is_booting, senders);
         for (id, address) in self.sessions.iter() {
             survey.add(now, id, address);
         }
-        self.out.event(Event::SurveyBegun {
+        self.out.report(Event::SurveyBegun {
             configuration: survey.configuration(),
-            sessions: survey.awaited().count(),
+            sessions: survey.awaited_sessions().count(),
         });
         self.knowledge.begin_survey(survey);
         self.on_survey_due(now);
     }
 
-    /// A session is new in the list while a survey is under way.
-    pub(super) fn survey_also(&mut self, now: Instant, id: i32, address: SocketAddr) {
+    /// Adds a new session to the survey, if there is one.
+    pub(super) fn survey_session(&mut self, now: Instant, id: i32, address: SocketAddr) {
         if let Some(survey) = self.knowledge.survey_mut() {
             survey.add(now, id, address);
             self.on_survey_due(now);
         }
     }
 
-    /// Asks those that are to be asked.
+    /// Asks the sessions that are due.
     pub(super) fn on_survey_due(&mut self, now: Instant) {
-        for _ in 0..ASKED {
+        for _ in 0..QUESTIONS_PER_CALL_MAX {
             let Some(survey) = self.knowledge.survey_mut() else {
                 return;
             };
@@ -53,21 +54,21 @@ impl Server {
         }
     }
 
-    /// Gives a survey up. What it has learnt from clients alone they will say again.
+    /// Stops a survey. Its tokens that only clients have named are removed, because clients will name them again.
     pub(super) fn abort_survey(&mut self) {
         let Some(survey) = self.knowledge.take_survey() else {
             return;
         };
         let configuration = survey.configuration();
-        for (id, gained) in survey.into_gained() {
-            if !gained.has_data_of_servers() {
+        for (id, surveyed) in survey.into_tokens() {
+            if !surveyed.has_data_of_servers() {
                 self.tokens.remove(id);
             }
         }
-        self.out.event(Event::SurveyAborted { configuration });
+        self.out.report(Event::SurveyAborted { configuration });
     }
 
-    /// Ends the survey if all that it waits for has come.
+    /// Ends the survey if everything that it awaits has arrived.
     pub(super) fn try_end_survey(&mut self, now: Instant) {
         let Some(survey) = self.knowledge.survey() else {
             return;
@@ -77,9 +78,12 @@ impl Server {
         let is_over = survey.configuration() == self.view.number()
             && survey.is_whole()
             && (!survey.is_booting() || leads || leader == Some(ServerState::Ready))
+            // In a grace further sessions may return with tokens.
             && !self.is_in_grace()
             && self.knowledge.sweep().is_none()
-            && self.own != ServerState::Down
+            && self.own_state != ServerState::Down
+            // Another leader could still be elected that does not know the configuration, and shows other servers as
+            // responsible.
             && self.is_proven()
             && self.is_in_force(now);
         if is_over && let Some(survey) = self.knowledge.take_survey() {
@@ -89,19 +93,19 @@ impl Server {
 
     fn end_survey(&mut self, now: Instant, survey: Survey) {
         let configuration = survey.configuration();
-        self.install_gained(now, survey.into_gained());
+        self.apply_survey_result(now, survey.into_tokens());
         self.knowledge.settle(self.view.configuration().cloned());
-        self.out.event(Event::SurveyEnded { configuration });
-        // The leader may have heard of an earlier survey's end before it changed the configuration: then this
-        // server is READY there, and BOOTING by its own word.
-        if self.own == ServerState::Ready {
+        self.out.report(Event::SurveyEnded { configuration });
+        // The leader may have read the end of an earlier survey before it changed the configuration. Then it shows this
+        // server READY although the server's own state is BOOTING.
+        if self.own_state == ServerState::Ready {
             return;
         }
-        self.set_own(ServerState::Ready);
+        self.set_own_state(ServerState::Ready);
         if self.leader() == Some(self.index) {
-            self.change(now, &[(self.index, ServerState::Ready)]);
+            self.change_states(now, &[(self.index, ServerState::Ready)]);
         } else {
-            self.heartbeat(now);
+            self.send_heartbeat(now);
         }
     }
 

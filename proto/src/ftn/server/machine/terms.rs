@@ -1,4 +1,4 @@
-//! Options that others rely on: servers announce them, and heed those that differ (`docs/ftn.md`, section 1).
+//! Announcements of options, and the values that follow from them (`docs/ftn.md`, section 1).
 
 use std::time::Duration;
 
@@ -8,35 +8,36 @@ use super::Server;
 use crate::ftn::server::{Difference, Event};
 
 impl Server {
-    /// Another server announces its options.
+    /// Handles the announcement of another server.
     pub(super) fn on_terms(&mut self, server: usize, terms: Terms) {
-        if let Some(differences) = self.announced.note(&self.options, server, terms) {
-            let shortest = self.announced.shortest_timeout(&self.options);
+        if let Some(differences) = self.peer_options.record(&self.options, server, terms) {
+            // Clients have to renew before any of the servers would end their sessions.
+            let shortest = self.peer_options.shortest_timeout(&self.options);
             self.out.announce_to_clients(shortest);
-            self.out.event(Event::OptionsCompared {
+            self.out.report(Event::OptionsCompared {
                 server,
                 differences,
             });
         }
     }
 
-    /// The options of other servers that differ from those of this one, by server.
+    /// Returns the options of other servers that differ from this server's, by server.
     pub fn differences(&self) -> Vec<(usize, Vec<Difference>)> {
-        self.announced.differences(&self.options)
+        self.peer_options.differences(&self.options)
     }
 
-    /// Q: the largest that any server has, as far as a majority goes.
+    /// Returns Q: the largest announced quorum, but at most a majority.
     pub fn quorum(&self) -> usize {
-        self.announced.quorum(&self.options)
+        self.peer_options.quorum(&self.options)
     }
 
-    /// The silence after which a session ends.
+    /// Returns the silence after which a session ends.
     pub(super) fn client_timeout(&self) -> Duration {
-        self.announced.client_timeout(&self.options)
+        self.peer_options.client_timeout(&self.options)
     }
 
-    /// The time for which this server and another one may rely on each other.
+    /// Returns how long this server and another one may rely on each other.
     pub(super) fn lease_with(&self, server: usize) -> Duration {
-        self.announced.lease_with(&self.options, server)
+        self.peer_options.lease_with(&self.options, server)
     }
 }

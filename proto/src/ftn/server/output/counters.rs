@@ -1,4 +1,4 @@
-//! What is counted with every datagram, token and session (`docs/ftn.md`, section 9).
+//! Counters of datagrams, tokens and sessions (`docs/ftn.md`, section 9).
 
 use ring_codec::ftn::Kind;
 
@@ -6,7 +6,7 @@ use crate::counted::counters;
 use crate::ftn::server::Reason;
 
 counters! {
-    /// Numbers since the start of a server.
+    /// Counters since the start of a server.
     pub struct Counters;
     arrays {
         received: Kind::ALL.len(),
@@ -14,64 +14,63 @@ counters! {
         dropped: Reason::ALL.len(),
     }
 
-    /// Tokens granted, duplicates not counted.
+    /// Granted tokens, without duplicates.
     grants,
-    /// Data set by holders.
+    /// Updates of data by holders.
     updates,
     /// UPDATEs of sessions that did not hold the token.
     updates_refused,
-    /// REQUESTs and RETURNs that had been acted on before.
+    /// REQUESTs and RETURNs that had been processed before.
     duplicates,
-    /// Messages of sessions that were answered with CONFIG, since another server answers them.
+    /// Messages of sessions that were answered with CONFIG because another server has to answer them.
     redirected,
-    /// Sessions begun by login.
+    /// Sessions that began with a login.
     sessions_begun,
-    /// Sessions ended by silence.
+    /// Sessions that ended by silence.
     sessions_expired,
-    /// Sessions ended by LOGOUT.
+    /// Sessions that ended by LOGOUT.
     sessions_logout,
-    /// Sessions of an earlier run, taken in by a cold leader.
+    /// Sessions of an earlier run that a leader in its grace has adopted.
     adopted,
-    /// Held tokens that surveys have found.
+    /// Held tokens that surveys found.
     reclaimed,
-    /// Tokens handed to the server that is responsible for them now.
+    /// Tokens that were handed over to another server.
     transferred,
-    /// How often the server had to forget what it knew.
+    /// How often the server forgot its tokens.
     resets,
-    /// Tokens that it knew then.
+    /// Tokens that were forgotten in this way.
     tokens_forgotten,
-    /// Tokens that were neither held nor awaited, and had to go for want of memory.
+    /// Tokens that were neither held nor awaited, and were dropped because memory was full.
     unassigned_dropped,
-    /// REQUESTs and UPDATEs dropped for want of memory.
+    /// REQUESTs and UPDATEs that were dropped because memory was full.
     refused_memory,
-    /// Tokens that were claimed in ways that exclude each other.
+    /// Tokens with claims that exclude each other.
     conflicts,
-    /// Tokens of which clients had different data.
+    /// Tokens for which clients had different data.
     conflicting_data,
-    /// REVOKEs sent.
+    /// REVOKEs that were sent.
     revokes,
     /// Datagrams that the link refused.
     unsent,
 }
 
 impl Counters {
-    /// Datagrams received of a type: `received.TYPE`.
+    /// Returns the datagrams received of a type: `received.TYPE`.
     pub fn received(&self, kind: Kind) -> u64 {
-        self.received[place(kind)]
+        self.received[kind_index(kind)]
     }
 
-    /// Datagrams sent of a type: `sent.TYPE`.
+    /// Returns the datagrams sent of a type: `sent.TYPE`.
     pub fn sent(&self, kind: Kind) -> u64 {
-        self.sent[place(kind)]
+        self.sent[kind_index(kind)]
     }
 
-    /// Datagrams dropped: `dropped.REASON`.
+    /// Returns the datagrams dropped for a reason: `dropped.REASON`.
     pub fn dropped(&self, reason: Reason) -> u64 {
         self.dropped[reason as usize]
     }
 
-    /// All that are not 0, as the flat list of `status` names them. Two types are called CONFIRM and CONFIG;
-    /// the names tell them apart.
+    /// Returns all counters that are not 0, as the flat list of `status` names them.
     pub fn entries(&self) -> Vec<(String, u64)> {
         let kinds = Kind::ALL.into_iter();
         let received = kinds
@@ -93,11 +92,11 @@ impl Counters {
     }
 
     pub(crate) fn note_received(&mut self, kind: Kind) {
-        self.received[place(kind)] += 1;
+        self.received[kind_index(kind)] += 1;
     }
 
     pub(crate) fn note_sent(&mut self, kind: Kind) {
-        self.sent[place(kind)] += 1;
+        self.sent[kind_index(kind)] += 1;
     }
 
     pub(crate) fn note_dropped(&mut self, reason: Reason) {
@@ -105,9 +104,9 @@ impl Counters {
     }
 }
 
-/// A type's place in [`Kind::ALL`].
-const fn place(kind: Kind) -> usize {
-    // 11 to 15, 21 to 25 and 31 to 35 in a row.
+/// Returns a type's place in [`Kind::ALL`].
+const fn kind_index(kind: Kind) -> usize {
+    // Types have the numbers 11 to 15, 21 to 25 and 31 to 35.
     let number = kind as usize;
     (number / 10 - 1) * 5 + number % 10 - 1
 }
@@ -119,7 +118,7 @@ mod tests {
     #[test]
     fn every_type_has_a_counter_of_its_own() {
         for (index, kind) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!(place(kind), index);
+            assert_eq!(kind_index(kind), index);
         }
     }
 

@@ -1,4 +1,4 @@
-//! What leaves a server: datagrams, events and counts.
+//! Output of a server: datagrams, events and counters. This module applies no rule of the protocol.
 
 mod counters;
 
@@ -15,10 +15,10 @@ use crate::time::Instant;
 
 pub use counters::Counters;
 
-/// More bytes than one input usually makes the server send; what is reserved beyond is given back.
-const USUAL: usize = 1 << 20;
+/// More bytes than one input usually makes the server send. Memory beyond is released again.
+const OUTBOX_BYTES_USUAL: usize = 1 << 20;
 
-/// Messages in parts of clients take this share of the memory at most, in each direction.
+/// Fraction of `max_memory` that messages in parts of clients take at most, in each direction.
 const CLIENTS_SHARE: usize = 16;
 
 const fn is_between_servers(kind: Kind) -> bool {
@@ -28,38 +28,37 @@ const fn is_between_servers(kind: Kind) -> bool {
     )
 }
 
-/// Datagrams that wait for the driver, encoded one behind the other.
+/// Datagrams that wait for the driver, encoded one after the other.
 #[derive(Debug, Clone, Hash)]
 struct Outbox {
     bytes: Vec<u8>,
-    /// Where the next to be fetched begins.
+    /// Offset of the next datagram to fetch.
     fetched: usize,
     waiting: VecDeque<(SocketAddr, usize)>,
 }
 
-/// Everything that the driver drains, and the counters.
+/// Everything that the driver polls, and the counters.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     from: i32,
     ssig: i32,
-    /// What is announced to servers.
+    /// Announcement to servers.
     terms: Terms,
-    /// What is announced to clients.
+    /// Announcement to clients.
     client_terms: Terms,
     outbox: Outbox,
-    /// The latest time that the machine was told.
+    /// Latest time that an input had.
     now: Instant,
-    /// Messages in parts from and to servers. They have room of their own: no client is to crowd out a list of sessions.
+    // Servers have a carrier of their own, so that clients cannot crowd out a list of sessions.
     servers: Carrier,
-    /// Those from and to clients, which may make them take a share of the memory.
     clients: Carrier,
     events: VecDeque<Event>,
     pub(crate) counters: Counters,
-    /// Nothing leaves: what it would tell of is not stored, or the server has left.
-    is_mute: bool,
+    /// Whether nothing is sent, because the configuration number is not stored.
+    is_stopped: bool,
 }
 
-// Counters and events are for people: nothing follows from them.
+// Counters, events and the time do not influence later states, so servers that differ only in them count as equal.
 impl Hash for Output {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self {
@@ -73,15 +72,15 @@ impl Hash for Output {
             clients,
             events: _,
             counters: _,
-            is_mute,
+            is_stopped,
         } = self;
         (from, ssig, terms, client_terms).hash(state);
-        (outbox, servers, clients, is_mute).hash(state);
+        (outbox, servers, clients, is_stopped).hash(state);
     }
 }
 
 impl Output {
-    /// `max_memory`: what clients may make the server take, in bytes.
+    /// Returns an empty output. `max_memory` is the limit for the memory that clients take, in bytes.
     pub(crate) fn new(from: i32, ssig: i32, terms: Terms, max_memory: usize) -> Self {
         Self {
             from,
@@ -95,33 +94,32 @@ impl Output {
             },
             now: Instant::default(),
             servers: Carrier::default(),
-            clients: Carrier::limited(TOTAL_MAX.min(max_memory / CLIENTS_SHARE)),
+            clients: Carrier::with_limit(TOTAL_MAX.min(max_memory / CLIENTS_SHARE)),
             events: VecDeque::new(),
             counters: Counters::new(),
-            is_mute: false,
+            is_stopped: false,
         }
     }
 
-    /// Time has passed.
-    pub(crate) const fn advance(&mut self, now: Instant) {
+    pub(crate) const fn set_now(&mut self, now: Instant) {
         self.now = now;
     }
 
     #[cfg(debug_assertions)]
-    pub(crate) const fn is_mute(&self) -> bool {
-        self.is_mute
+    pub(crate) const fn is_stopped(&self) -> bool {
+        self.is_stopped
     }
 
-    /// Nothing leaves from now on, or it does again. Returns whether that is news.
-    pub(crate) const fn set_mute(&mut self, is_mute: bool) -> bool {
-        let is_news = self.is_mute != is_mute;
-        self.is_mute = is_mute;
+    /// Sets whether nothing is sent, and returns whether that has changed.
+    pub(crate) const fn set_stopped(&mut self, is_stopped: bool) -> bool {
+        let is_news = self.is_stopped != is_stopped;
+        self.is_stopped = is_stopped;
         is_news
     }
 
-    /// Queues a datagram for the address `at`; `to` is the header's.
+    /// Queues a datagram for the address `at`; `to` is the field of its header.
     pub(crate) fn send(&mut self, at: SocketAddr, to: i32, message: Message<'_>) {
-        if self.is_mute {
+        if self.is_stopped {
             return;
         }
         let terms = match message {
@@ -146,7 +144,7 @@ impl Output {
         self.outbox.waiting.push_back((at, len));
     }
 
-    /// Announces a client timeout to clients from now on, in microseconds.
+    /// Sets the client timeout that is announced to clients, in microseconds.
     pub(crate) const fn announce_to_clients(&mut self, client_timeout: i64) {
         self.client_terms.client_timeout = client_timeout;
     }
@@ -159,7 +157,7 @@ impl Output {
         }
     }
 
-    /// Queues parts of a message that is too long for a datagram.
+    /// Queues parts of a message.
     fn send_parts(&mut self, at: SocketAddr, to: i32, to_server: bool, parts: &[Part]) {
         let header = self.header(to);
         for &part in parts {
@@ -176,7 +174,7 @@ impl Output {
         }
     }
 
-    /// PARTED of a server or a client: sends what may follow.
+    /// Handles PARTED of a server or a client: sends the parts that follow.
     pub(crate) fn on_parted(
         &mut self,
         at: SocketAddr,
@@ -187,12 +185,12 @@ impl Output {
         let now = self.now;
         let outgoing = &mut self.carrier(is_server).outgoing;
         let parts = outgoing.on_parted(now, at, content, came);
-        if !self.is_mute {
+        if !self.is_stopped {
             self.send_parts(at, to, is_server, &parts);
         }
     }
 
-    /// The messages in parts from and to servers, or clients.
+    /// Returns the carrier of servers or of clients.
     pub(crate) const fn carrier(&mut self, servers: bool) -> &mut Carrier {
         if servers {
             &mut self.servers
@@ -201,29 +199,29 @@ impl Output {
         }
     }
 
-    /// Messages in parts are numbered from a time on. The first time counts.
+    /// Starts the numbers of messages in parts at the wall clock. Only the first call has an effect.
     pub(crate) fn start(&mut self, wall: u64) {
         self.servers.outgoing.start(wall);
         self.clients.outgoing.start(wall);
     }
 
-    /// What messages in parts take, in bytes.
+    /// Returns the memory of all messages in parts, in bytes.
     pub(crate) const fn parts_bytes(&self) -> usize {
         self.servers.bytes() + self.clients.bytes()
     }
 
-    /// Forgets the messages in parts from and to a client whose session is over.
+    /// Deletes the messages in parts from and to a client whose session has ended.
     pub(crate) fn forget(&mut self, client: SocketAddr) {
         self.clients.forget(client);
     }
 
-    /// Whether so much waits to be sent that what can wait should.
-    pub(crate) fn is_long(&self) -> bool {
-        self.outbox.bytes.len() >= USUAL
+    /// Whether so much output waits that less urgent messages should wait.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.outbox.bytes.len() >= OUTBOX_BYTES_USUAL
     }
 
-    /// Moves the next datagram into `buf`. One that does not fit is left out.
-    pub(crate) fn fetch(&mut self, buf: &mut [u8]) -> Option<(SocketAddr, usize)> {
+    /// Copies the next datagram into `buf`. A datagram that does not fit is dropped.
+    pub(crate) fn take_datagram(&mut self, buf: &mut [u8]) -> Option<(SocketAddr, usize)> {
         let outbox = &mut self.outbox;
         while let Some((at, len)) = outbox.waiting.pop_front() {
             let begin = outbox.fetched;
@@ -240,15 +238,15 @@ impl Output {
         None
     }
 
-    /// Forgets the datagrams that have not left.
+    /// Drops all datagrams that wait.
     pub(crate) fn clear(&mut self) {
         self.outbox.waiting.clear();
         self.outbox.bytes.clear();
-        self.outbox.bytes.shrink_to(USUAL);
+        self.outbox.bytes.shrink_to(OUTBOX_BYTES_USUAL);
         self.outbox.fetched = 0;
     }
 
-    pub(crate) fn event(&mut self, event: Event) {
+    pub(crate) fn report(&mut self, event: Event) {
         self.events.push_back(event);
     }
 
@@ -256,9 +254,9 @@ impl Output {
         self.events.pop_front()
     }
 
-    /// Counts and tells of a dropped datagram.
+    /// Counts and reports a dropped datagram.
     pub(crate) fn drop(&mut self, from: SocketAddr, kind: Option<Kind>, reason: Reason) {
         self.counters.note_dropped(reason);
-        self.event(Event::Dropped { from, kind, reason });
+        self.report(Event::Dropped { from, kind, reason });
     }
 }

@@ -1,25 +1,25 @@
-//! The sessions of the group, as the leader lists them.
+//! The sessions of the group, as the leader lists them. This module ends no session by itself.
 
-mod draw;
+mod id_generator;
 
-pub(crate) use draw::Draw;
+pub(crate) use id_generator::IdGenerator;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use crate::ftn::MAX_INTRODUCTION;
 use crate::time::Instant;
 
-/// A client at work.
+/// A session of a client.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct Session {
     pub(crate) address: SocketAddr,
-    /// From this session messages about tokens with a lower msgnum are late here.
+    /// FLOOR: messages of this session about tokens are late if their msgnum is lower.
     pub(crate) floor: i64,
-    /// When its last message came; of use to the leader.
+    /// Arrival of its last message; only the leader uses it.
     pub(crate) heard: Instant,
-    /// The seq of the leader's first STATE that lists it; 0: none does yet.
+    /// Seq of the leader's first STATE that lists it; 0 if none does yet.
     pub(crate) listed: i128,
-    /// When the leader looks whether it is silent: its entry in the leader's list of times.
+    /// When the leader checks it for silence, as in the leader's index.
     pub(crate) due: Instant,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Session {
 pub(crate) struct Sessions {
     by_id: BTreeMap<i32, Session>,
     by_address: BTreeMap<SocketAddr, i32>,
-    /// What those that have introduced themselves say. Nothing follows from it.
+    /// Introductions of programs. No rule depends on them.
     introductions: BTreeMap<i32, Box<str>>,
 }
 
@@ -44,19 +44,19 @@ impl Sessions {
         self.by_id.get_mut(&id)
     }
 
-    /// Whether a message of the session `id` about a token is late here.
+    /// Whether a message of the session about a token is late.
     pub(crate) fn is_below_floor(&self, id: i32, msgnum: i64) -> bool {
         msgnum < self.get(id).map_or(0, |session| session.floor)
     }
 
-    /// The session `id`, if messages of it come from this address.
-    pub(crate) fn of(&mut self, id: i32, address: SocketAddr) -> Option<&mut Session> {
+    /// Returns the session if it has this address.
+    pub(crate) fn get_at(&mut self, id: i32, address: SocketAddr) -> Option<&mut Session> {
         let session = self.by_id.get_mut(&id)?;
         (session.address == address).then_some(session)
     }
 
-    /// The session at an address.
-    pub(crate) fn at(&self, address: SocketAddr) -> Option<i32> {
+    /// Returns the session at an address.
+    pub(crate) fn id_at(&self, address: SocketAddr) -> Option<i32> {
         self.by_address.get(&address).copied()
     }
 
@@ -75,14 +75,15 @@ impl Sessions {
     pub(crate) fn remove(&mut self, id: i32) -> Option<Session> {
         let session = self.by_id.remove(&id)?;
         self.introductions.remove(&id);
-        if self.at(session.address) == Some(id) {
+        // Another session may have the address by now.
+        if self.id_at(session.address) == Some(id) {
             self.by_address.remove(&session.address);
         }
         Some(session)
     }
 
-    /// A session says what it is. Texts that are too long, and those that move a cursor, are ignored. Returns the text if it
-    /// is new.
+    /// Stores a session's introduction, and returns it if it is new. Texts that are too long or could move a cursor are
+    /// ignored.
     pub(crate) fn introduce(&mut self, id: i32, text: &[u8]) -> Option<&str> {
         let text = str::from_utf8(text).ok();
         let text = text.filter(|it| it.len() <= MAX_INTRODUCTION && !it.contains(char::is_control));
@@ -92,13 +93,13 @@ impl Sessions {
         self.introduction(id)
     }
 
-    /// Returns what a session says that it is, if it has introduced itself to this server.
+    /// Returns a session's introduction, if this server has one.
     pub(crate) fn introduction(&self, id: i32) -> Option<&str> {
         self.introductions.get(&id).map(|text| &**text)
     }
 
-    /// Those that are not in this list.
-    pub(crate) fn missing_in(&self, list: &BTreeMap<i32, SocketAddr>) -> Vec<i32> {
+    /// Returns the sessions that are not in the list.
+    pub(crate) fn not_in(&self, list: &BTreeMap<i32, SocketAddr>) -> Vec<i32> {
         let ids = self.by_id.keys();
         ids.filter(|id| !list.contains_key(id)).copied().collect()
     }
@@ -113,9 +114,9 @@ impl Sessions {
         self.by_id.iter_mut().map(|(&id, session)| (id, session))
     }
 
-    /// Whether each introduction is that of a session.
+    /// Whether each introduction belongs to a session.
     #[cfg(debug_assertions)]
-    pub(crate) fn is_sound(&self) -> bool {
+    pub(crate) fn is_consistent(&self) -> bool {
         let mut introduced = self.introductions.keys();
         introduced.all(|id| self.by_id.contains_key(id))
     }

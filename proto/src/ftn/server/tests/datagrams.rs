@@ -1,4 +1,4 @@
-//! Section 3: datagrams in general, and strangers.
+//! Datagrams in general, and strangers (section 3).
 
 use std::time::Duration;
 
@@ -7,40 +7,36 @@ use ring_codec::ftn::{Flags, Header, Message};
 use super::rig::*;
 use crate::Machine;
 
+/// Returns the head of a message among `count` servers.
+fn header(from: i32, to: i32, count: usize) -> Header {
+    let ssig = servers(count).signature();
+    Header { from, to, ssig }
+}
+
 #[test]
-fn what_does_not_decode_wholly_is_dropped_and_counted() {
+fn a_datagram_that_does_not_decode_is_dropped_and_counted() {
     let mut rig = Rig::alone();
-    let whole = encode(
-        Header {
-            from: 0,
-            to: 0,
-            ssig: servers(1).signature(),
-        },
-        Message::Alive,
-    );
+    let whole = encode(header(0, 0, 1), Message::Alive);
     for bytes in [
         &b""[..],
         b"\xff",
         &whole[..whole.len() - 1],
         &[&whole[..], b"x"].concat(),
     ] {
-        assert_eq!(rig.hear_bytes(client(1), bytes), NONE);
+        assert_eq!(rig.deliver_bytes(client(1), bytes), NONE);
     }
     assert_eq!(rig.dropped(Reason::Malformed), 4);
 }
 
 #[test]
-fn another_ssig_is_dropped_and_told_once_for_each_of_1024_senders() {
+fn another_ssig_is_dropped_and_reported_once_for_each_of_1024_senders() {
     let mut rig = Rig::alone();
-    let header = Header {
-        from: 0,
-        to: 0,
-        ssig: servers(1).signature() ^ 1,
-    };
+    let mut header = header(0, 0, 1);
+    header.ssig ^= 1;
     let bytes = encode(header, Message::Alive);
     for _ in 0..2 {
         for k in 1..=1500 {
-            assert_eq!(rig.hear_bytes(client(k), &bytes), NONE);
+            assert_eq!(rig.deliver_bytes(client(k), &bytes), NONE);
         }
     }
     assert_eq!(rig.dropped(Reason::Signature), 3000);
@@ -52,26 +48,19 @@ fn another_ssig_is_dropped_and_told_once_for_each_of_1024_senders() {
 }
 
 #[test]
-fn what_is_for_another_or_for_clients_is_dropped() {
+fn messages_for_another_server_or_for_clients_are_dropped() {
     let mut rig = Rig::alone();
-    let ssig = servers(1).signature();
-    let header = Header {
-        from: 0,
-        to: 1,
-        ssig,
-    };
-    assert_eq!(
-        rig.hear_bytes(client(1), &encode(header, Message::Alive)),
-        NONE
-    );
+    let bytes = encode(header(0, 1, 1), Message::Alive);
+    let said = rig.deliver_bytes(client(1), &bytes);
+    assert_eq!(said, NONE);
     assert_eq!(rig.dropped(Reason::NotForMe), 1);
-    assert_eq!(rig.say_as(1, 0, Message::Confirm { msgnum: 1 }), NONE);
-    assert_eq!(rig.say_as(1, 0, Message::Revoke { name: b"a" }), NONE);
+    assert_eq!(rig.send_as(1, 0, Message::Confirm { msgnum: 1 }), NONE);
+    assert_eq!(rig.send_as(1, 0, Message::Revoke { name: b"a" }), NONE);
     assert_eq!(rig.dropped(Reason::OtherRole), 2);
 }
 
 #[test]
-fn servers_are_believed_only_from_their_listed_address() {
+fn messages_between_servers_count_only_from_their_listed_address() {
     let mut rig = Rig::leader(3);
     let message = Message::Elect { seq: 0, leader: -1 };
     for (from, at) in [
@@ -80,12 +69,8 @@ fn servers_are_believed_only_from_their_listed_address() {
         (0, server(0)),
         (7, server(1)),
     ] {
-        let header = Header {
-            from,
-            to: 0,
-            ssig: servers(3).signature(),
-        };
-        assert_eq!(rig.hear_bytes(at, &encode(header, message)), NONE);
+        let bytes = encode(header(from, 0, 3), message);
+        assert_eq!(rig.deliver_bytes(at, &bytes), NONE);
     }
     assert_eq!(rig.dropped(Reason::NotAServer), 4);
 }
@@ -103,7 +88,7 @@ fn names_beyond_1_kib_and_data_beyond_32_kib_are_dropped() {
     assert_eq!(rig.dropped(Reason::TooLong), 2);
 }
 
-/// One datagram of at most 26 + n bytes for one, to the source address, whatever a stranger sends.
+/// The answer has at most 26 + n bytes and goes to the source address, whatever a stranger sends.
 #[test]
 fn a_stranger_gets_one_small_config_for_one_datagram() {
     let mut rig = Rig::leader_with(
@@ -130,82 +115,67 @@ fn a_stranger_gets_one_small_config_for_one_datagram() {
     ];
     for message in messages {
         for (k, id) in [(2, 12345), (2, id), (2, 0), (2, -1)] {
-            let said = rig.say_as(k, id, message);
+            let said = rig.send_as(k, id, message);
             assert_eq!(said.len(), 1, "{message:?}");
             assert!(said[0].starts_with("CONFIG") && said[0].ends_with("to nobody at k2"));
             assert!(rig.datagrams[0].1.len() <= 26 + 32);
         }
     }
     assert_eq!(rig.dropped(Reason::NoSession), 20);
-    // The stranger has brought the session no sign of life and nothing else.
+    // The stranger's messages are no sign of life of the session, and begin none.
     assert_eq!(rig.snapshot().sessions.len(), 1);
 }
 
-/// A translator of addresses may have changed the port. A host in `p` is for a server that sends there.
+/// A router may have translated the port. A host in `p` would make the server a reflector.
 #[test]
-fn login_is_answered_at_its_source_whatever_port_it_names_and_not_if_it_names_a_host() {
+fn login_is_answered_at_its_source_but_not_if_it_names_a_host() {
     let mut rig = Rig::alone();
     for p in [&b""[..], b"5001", b"198.51.100.1:5001", b":5001 "] {
-        assert_eq!(rig.say_as(1, 0, Message::Login { p }), NONE, "{p:?}");
+        assert_eq!(rig.send_as(1, 0, Message::Login { p }), NONE, "{p:?}");
     }
     assert_eq!(rig.dropped(Reason::Login), 4);
     let other_port = Message::Login { p: b":40000" };
-    assert_eq!(rig.say_as(1, 0, other_port), ["CONFIG 2 R to k1"]);
+    assert_eq!(rig.send_as(1, 0, other_port), ["CONFIG 2 R to k1"]);
 }
 
-/// A server that was stopped serves nothing by what it reads late: it looks at its leases first.
 #[test]
-fn a_follower_that_was_stopped_serves_nothing_by_a_state_that_lay_in_its_socket() {
+fn a_stalled_follower_does_not_serve_because_of_an_old_state_in_its_socket() {
     let mut rig = Rig::follower(1);
     let name = name_of(1, &[R; 3], 0);
     assert_eq!(only(&rig.request(1, 1, &name, X), "GRANT").len(), 1);
-    rig.stand_still(Duration::from_secs(20));
+    rig.stall(Duration::from_secs(20));
     assert_eq!(rig.request(1, 2, &name, X), NONE);
-    // The STATE came 19 seconds ago.
+    // The STATE arrived 19 seconds ago.
     let message = Message::State {
         seq: seq(9, 2),
         leader: 9,
         sstates: [R; 3].as_slice().into(),
         clients: [].as_slice().into(),
     };
-    let header = Header {
-        from: 0,
-        to: 1,
-        ssig: servers(3).signature(),
-    };
-    let (bytes, age) = (encode(header, message), Duration::from_secs(19));
+    let (bytes, age) = (encode(header(0, 1, 3), message), Duration::from_secs(19));
     rig.input(|machine, now| machine.handle_message(now, server(0), &bytes, age));
     assert!(!rig.snapshot().authority);
 }
 
 #[test]
-fn no_datagram_reserves_memory_for_what_it_announces_or_makes_the_server_fall() {
+fn announced_numbers_reserve_no_memory_and_arbitrary_bytes_do_not_panic() {
     let mut rig = Rig::follower(1);
-    // Parts without end are announced, one comes.
+    // Very many parts are announced, and one arrives.
     rig.state(12, 1, &[R, D, R], 1);
     rig.state(15, 1, &[R, B, R], 1);
-    assert_eq!(
-        rig.transfer(0, 15, (0, i32::MAX), &[]),
-        ["TRANSFERRED 15 0 to s0"]
-    );
+    let said = rig.transfer(0, 15, (0, i32::MAX), &[]);
+    assert_eq!(said, ["TRANSFERRED 15 0 to s0"]);
     rig.catalog(1, 15, (4_000_000_000, u32::MAX), 0, &[]);
     assert_eq!(rig.snapshot().state, B);
-    // Arbitrary bytes behind a valid head.
-    let head = encode(
-        Header {
-            from: 0,
-            to: 1,
-            ssig: servers(3).signature(),
-        },
-        Message::Alive,
-    );
+    // Arbitrary bytes follow a valid head.
+    let head = encode(header(0, 1, 3), Message::Alive);
     for kind in 0..=255_u8 {
         for tail in 0..64_u8 {
             let mut bytes = head.clone();
             bytes[0] = kind;
             bytes.extend((0..tail).map(|i| i.wrapping_mul(kind) ^ tail));
             for from in [server(0), client(1)] {
-                rig.hear_bytes(from, &bytes);
+                rig.deliver_bytes(from, &bytes);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Section 4: electing, warm and cold take-over, configuration numbers.
+//! Elections, warm and cold take-over, and configuration numbers (section 4).
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn options_that_cannot_work_are_refused() {
 }
 
 #[test]
-fn a_server_alone_leads_after_one_window() {
+fn the_only_server_leads_after_one_heartbeat() {
     let mut rig = Rig::start(1, 0, options(), Durable::default());
     rig.pass(HB - MS);
     assert_eq!(rig.role(), RoleKind::Electing);
@@ -43,7 +43,6 @@ fn a_server_alone_leads_after_one_window() {
     assert_eq!((rig.role(), rig.states().as_str()), (RoleKind::Leader, "R"));
 }
 
-/// It sends ELECT(seq or 0, vote) to all others every HB / 4; vote is -1 at first.
 #[test]
 fn elect_goes_to_all_others_every_quarter_of_a_heartbeat() {
     let mut rig = Rig::start(3, 0, options(), Durable::default());
@@ -52,9 +51,8 @@ fn elect_goes_to_all_others_every_quarter_of_a_heartbeat() {
     assert_eq!(said, [expected; 4].concat());
 }
 
-/// It waits until it has been silent around it for ST.
 #[test]
-fn who_hears_nobody_leads_after_st() {
+fn a_server_that_hears_no_other_leads_after_st() {
     let mut rig = Rig::start(3, 1, options(), Durable::default());
     rig.pass(ST - MS);
     assert_eq!(rig.role(), RoleKind::Electing);
@@ -63,7 +61,6 @@ fn who_hears_nobody_leads_after_st() {
     assert_eq!(rig.states(), "DRD");
 }
 
-/// After a start it leads sooner if all others are known to be electing with vote -1 or itself.
 #[test]
 fn a_first_start_is_quick_if_all_others_are_electing() {
     for (vote, role) in [
@@ -78,7 +75,7 @@ fn a_first_start_is_quick_if_all_others_are_electing() {
         rig.pass(MS);
         assert_eq!(rig.role(), role, "{vote}");
     }
-    // Not if one of them is silent.
+    // The start is not quick if one of them is silent.
     let mut rig = Rig::start(3, 0, options(), Durable::default());
     rig.pass(HB - MS);
     rig.elect(1, 0, -1);
@@ -86,9 +83,8 @@ fn a_first_start_is_quick_if_all_others_are_electing() {
     assert_eq!(rig.role(), RoleKind::Electing);
 }
 
-/// Best is the largest seq, among equals the lowest index; if that is another, it votes for it.
 #[test]
-fn the_best_memory_is_voted_for_and_the_lowest_index_among_equals() {
+fn the_vote_goes_to_the_largest_seq_and_among_equals_to_the_lowest_index() {
     for (elects, vote) in [
         ([(0, 0), (2, 0)], 0),
         ([(0, 0), (2, seq(5, 1))], 2),
@@ -106,10 +102,10 @@ fn the_best_memory_is_voted_for_and_the_lowest_index_among_equals() {
     }
 }
 
-/// A vote is kept for 2 HB, then -1 again for HB. Where nobody votes for another it begins anew: servers that look for a leader at
-/// different times would rest in turns, and never elect one.
+/// A vote lasts 2 HB, then -1 follows for HB. If all servers agree the vote begins again: otherwise servers that
+/// started at different times would pause in turns, and never elect a leader.
 #[test]
-fn a_vote_that_leads_to_nothing_rests_for_a_heartbeat_unless_all_agree() {
+fn a_vote_without_success_pauses_for_a_heartbeat_unless_all_agree() {
     let rests = [vec![true; 8], vec![false; 4], vec![true; 2]].concat();
     for (others, expected) in [(2, rests), (0, vec![true; 14]), (-1, vec![true; 14])] {
         let mut rig = Rig::start(3, 1, options(), Durable::default());
@@ -126,9 +122,8 @@ fn a_vote_that_leads_to_nothing_rests_for_a_heartbeat_unless_all_agree() {
     }
 }
 
-/// The best of those that are heard: who is not any more gets no vote for ever.
 #[test]
-fn a_vote_for_who_is_gone_rests() {
+fn a_vote_for_a_silent_server_ends() {
     let mut rig = Rig::start(3, 1, options(), Durable::default());
     rig.pass(ST - MS);
     rig.elect(0, 0, 0);
@@ -139,9 +134,8 @@ fn a_vote_for_who_is_gone_rests() {
     );
 }
 
-/// While somebody names another leader nobody takes over: who is merely deaf stays electing, and serves nothing.
 #[test]
-fn who_is_merely_deaf_stays_electing_and_serves_nothing() {
+fn a_deaf_server_stays_electing_and_serves_nothing() {
     let mut rig = Rig::follower(1);
     let name = name_of(1, &[R; 3], 0);
     for _ in 0..60 {
@@ -151,13 +145,13 @@ fn who_is_merely_deaf_stays_electing_and_serves_nothing() {
     }
     assert_eq!(rig.role(), RoleKind::Electing);
     assert_eq!(rig.request(1, 1, &name, X), NONE);
-    // When s2 names nobody else any longer, it leads.
+    // When s2 no longer names another leader, this server leads.
     rig.pass(4 * HB);
     assert_eq!(rig.role(), RoleKind::Leader);
 }
 
 #[test]
-fn with_a_quorum_a_leader_needs_that_many_votes() {
+fn a_leader_needs_the_votes_of_a_quorum() {
     let mut rig = Rig::start(3, 0, quorum(2), Durable::default());
     rig.pass(ST + HB);
     assert_eq!(rig.role(), RoleKind::Electing);
@@ -166,8 +160,7 @@ fn with_a_quorum_a_leader_needs_that_many_votes() {
     assert_eq!(rig.role(), RoleKind::Leader);
 }
 
-/// With Q > 1 a server that has just started keeps silent, neither HEARTBEAT nor a vote, for ST: it may have
-/// acknowledged a STATE of another leader just before.
+/// It sends neither HEARTBEAT nor a vote, because it may have acknowledged a STATE of another leader just before.
 #[test]
 fn with_a_quorum_a_server_that_has_just_started_is_silent_for_st() {
     let mut rig = Rig::start(3, 1, quorum(2), Durable::default());
@@ -184,9 +177,8 @@ fn with_a_quorum_a_server_that_has_just_started_is_silent_for_st() {
     assert_eq!(rig.state(3, 3, &[R, D, D], 0), ["HEARTBEAT 3.3 B to s0"]);
 }
 
-/// ELECT to a leader: it answers with STATE. To a follower that has had STATE within ST: ELECT(seq, its leader).
 #[test]
-fn elect_is_answered_by_who_knows_the_leader() {
+fn elect_is_answered_by_the_leader_with_state_and_by_a_follower_with_elect() {
     let mut rig = Rig::leader(2);
     assert_eq!(rig.elect(1, 0, -1), ["STATE 4.1 RD [] to s1"]);
     let mut rig = Rig::follower(0);
@@ -194,7 +186,6 @@ fn elect_is_answered_by_who_knows_the_leader() {
     assert_eq!(rig.elect(2, 0, -1), ["ELECT 9.1 for 0 to s2"]);
 }
 
-/// Two followers that answered each other's ELECT would never end.
 #[test]
 fn followers_do_not_answer_each_other_without_end() {
     let mut rig = Rig::follower(0);
@@ -204,9 +195,8 @@ fn followers_do_not_answer_each_other_without_end() {
     assert_eq!(rig.elect(2, seq(9, 1), 2), NONE);
 }
 
-/// The take-over sets the next c above every c seen: state file, STATE, ELECT.
 #[test]
-fn a_new_leader_exceeds_every_number_seen() {
+fn a_new_leader_exceeds_every_number_in_its_file_and_in_messages() {
     let mut rig = Rig::start(2, 0, options(), Durable { configuration: 17 });
     rig.pass(ST);
     assert_eq!(rig.durable, Durable { configuration: 20 });
@@ -218,10 +208,9 @@ fn a_new_leader_exceeds_every_number_seen() {
     assert_eq!(rig.snapshot().configuration, 44);
 }
 
-/// What a majority may have agreed on and it does not know it is to find out anew: there is a number that it has seen, or nobody has
-/// told it that a quorum knows what it does.
+/// It is in doubt if it has seen a larger number than its view's, or if its view is not proven.
 #[test]
-fn a_new_leader_doubts_what_a_majority_may_have_changed() {
+fn a_new_leader_is_in_doubt_if_a_majority_may_have_changed_the_states() {
     let unproven = 1 << 30;
     let (sure, doubts) = ("DRR", "DBB");
     for (needed, round, seen, states) in [
@@ -247,12 +236,12 @@ fn a_new_leader_doubts_what_a_majority_may_have_changed() {
             rig.elect(2, 0, 1);
         }
         assert_eq!((rig.role(), &*rig.states()), (RoleKind::Leader, states));
-        // There may be sessions that it does not know.
+        // A leader in doubt may lack sessions, so it has a grace.
         assert_eq!(rig.snapshot().grace.is_zero(), states == sure);
     }
 }
 
-/// *Cold*, and no number is known: c ≥ n · ((Unix time - 1767225600) / 16) and 30 days, for the case that state files are lost.
+/// If no number is known, state files may be lost: c ≥ n · ((Unix time - 1767225600) / 16) plus 30 days.
 #[test]
 fn the_numbers_of_a_cold_leader_grow_with_the_wall_clock() {
     let mut rig = Rig::start(3, 1, options(), Durable::default());
@@ -265,9 +254,8 @@ fn the_numbers_of_a_cold_leader_grow_with_the_wall_clock() {
     assert_eq!(first, Some(3 * 163_000 + 1));
 }
 
-/// *Warm*: sessions and states are those of the last STATE, the old leader is DOWN.
 #[test]
-fn a_warm_leader_goes_on_with_what_it_knew() {
+fn a_warm_leader_keeps_sessions_and_states_and_marks_the_old_leader_down() {
     let mut rig = Rig::follower(2);
     rig.pass(ST + 2 * HB);
     assert_eq!(
@@ -284,9 +272,8 @@ fn a_warm_leader_goes_on_with_what_it_knew() {
     assert!(warm);
 }
 
-/// Each session has a full CT from the take-over, each server a full ST.
 #[test]
-fn a_warm_leader_gives_all_their_full_time() {
+fn a_warm_leader_gives_each_session_ct_and_each_server_st() {
     let mut rig = Rig::follower(1);
     rig.pass(ST + HB);
     assert_eq!(rig.role(), RoleKind::Leader);
@@ -300,13 +287,12 @@ fn a_warm_leader_gives_all_their_full_time() {
     assert_eq!(rig.snapshot().sessions.len(), 0);
 }
 
-/// An empty or outdated memory never beats a good one: who has been without STATE for 3 ST says 0, and is cold.
 #[test]
-fn a_memory_older_than_3_st_is_worth_nothing() {
+fn after_3_st_without_state_a_server_is_cold() {
     let mut rig = Rig::follower(1);
     let mut last = Vec::new();
     while rig.snapshot().role != RoleKind::Leader {
-        // s2 names another leader for long.
+        // s2 names another leader for a long time.
         if rig.now.monotonic.as_nanos() < 30_000_000_000 {
             rig.elect(2, seq(9, 1), 0);
         }
@@ -324,16 +310,15 @@ fn a_memory_older_than_3_st_is_worth_nothing() {
 }
 
 #[test]
-fn a_server_that_shuts_down_says_so_to_its_leader_and_then_nothing() {
+fn a_follower_that_shuts_down_sends_down_and_then_nothing() {
     let mut rig = Rig::follower(1);
     assert_eq!(rig.command(Command::ShutDown), ["HEARTBEAT 9.1 D to s0"]);
     assert_eq!(rig.state(9, 2, &[R; 3], 1), NONE);
     assert_eq!(rig.pass(2 * CT), NONE);
 }
 
-/// The highest number is written before it is used: while it cannot be, nothing leaves.
 #[test]
-fn a_server_that_cannot_store_is_mute_until_it_can() {
+fn a_server_that_cannot_store_the_number_sends_nothing_until_it_can() {
     let mut rig = Rig::start(2, 0, options(), Durable::default());
     rig.disk_full = true;
     assert!(only(&rig.pass(ST + 2 * HB), "STATE").is_empty());

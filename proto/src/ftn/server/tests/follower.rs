@@ -1,10 +1,9 @@
-//! Section 4: STATE, and what a follower says of itself.
+//! STATE at a follower (section 4).
 
 use ring_codec::ftn::{Client, Message};
 
 use super::rig::*;
 
-/// It follows, takes over session list and configuration, and answers with HEARTBEAT at once; one every HB.
 #[test]
 fn a_state_is_answered_at_once_and_then_every_heartbeat() {
     let mut rig = Rig::start(3, 1, options(), Durable::default());
@@ -23,9 +22,8 @@ fn a_state_that_is_not_newer_is_dropped() {
     assert_eq!(rig.dropped(Reason::Late), 2);
 }
 
-/// A STATE whose seq, c and sender do not agree is dropped.
 #[test]
-fn seq_number_and_sender_of_a_state_agree() {
+fn a_state_is_dropped_if_seq_number_and_sender_do_not_agree() {
     let mut rig = Rig::follower(0);
     let state = |seq, leader| Message::State {
         seq,
@@ -39,13 +37,12 @@ fn seq_number_and_sender_of_a_state_agree() {
         (2, seq(12, 1), 12),
         (0, seq(12, 0), 12),
     ] {
-        assert_eq!(rig.hear(from, state(seq, leader)), NONE);
+        assert_eq!(rig.deliver(from, state(seq, leader)), NONE);
     }
     assert_eq!(rig.dropped(Reason::Malformed), 4);
-    assert_eq!(rig.hear(0, state(seq(12, 1), 12)).len(), 1);
+    assert_eq!(rig.deliver(0, state(seq(12, 1), 12)).len(), 1);
 }
 
-/// From another leader than its present one, and less than ST after the last STATE of that: dropped.
 #[test]
 fn another_leader_is_followed_only_st_after_the_last_state_of_the_present_one() {
     let mut rig = Rig::follower(0);
@@ -56,27 +53,25 @@ fn another_leader_is_followed_only_st_after_the_last_state_of_the_present_one() 
     assert_eq!(rig.state(11, 2, &[D, R, R], 0), ["HEARTBEAT 11.2 R to s2"]);
 }
 
-/// A server that knows no seq but remembers a larger c than a STATE has does not follow: it says that number.
 #[test]
-fn who_remembers_a_larger_number_says_so_and_does_not_follow() {
+fn a_server_without_a_view_names_its_larger_number_and_does_not_follow() {
     let mut rig = Rig::start(3, 1, options(), Durable { configuration: 20 });
     assert_eq!(rig.state(3, 1, &[R, D, D], 0), ["HEARTBEAT 20.0 D to s0"]);
     assert_eq!(rig.role(), RoleKind::Electing);
     assert_eq!(rig.state(21, 1, &[R, D, D], 0), ["HEARTBEAT 21.1 B to s0"]);
 }
 
-/// A STATE that shows a server alive that has just started is about its former life: it goes on saying DOWN.
+/// A STATE that does not show it DOWN is from before its start.
 #[test]
-fn who_has_just_started_says_down_until_a_state_shows_it_down() {
+fn a_server_that_has_just_started_says_down_until_a_state_shows_it_down() {
     let mut rig = Rig::start(3, 1, options(), Durable::default());
     assert_eq!(rig.state(3, 1, &[R, R, R], 0), ["HEARTBEAT 3.1 D to s0"]);
     assert_eq!(rig.state(3, 2, &[R, B, R], 0), ["HEARTBEAT 3.2 D to s0"]);
     assert_eq!(rig.state(6, 1, &[R, D, R], 0), ["HEARTBEAT 6.1 B to s0"]);
 }
 
-/// A STATE that shows it DOWN: it forgets tokens, queues, surveys, transfers, and says BOOTING.
 #[test]
-fn who_is_shown_down_forgets_all_and_boots() {
+fn a_server_that_is_shown_down_forgets_its_tokens_and_boots() {
     let mut rig = Rig::follower(2);
     let name = name_of(1, &[R; 3], 0);
     rig.request(1, 1, &name, X);
@@ -84,7 +79,7 @@ fn who_is_shown_down_forgets_all_and_boots() {
     assert_eq!(rig.snapshot().tokens, 1);
     assert_eq!(rig.state(12, 1, &[R, D, R], 2), ["HEARTBEAT 12.1 B to s0"]);
     assert_eq!((rig.snapshot().tokens, rig.snapshot().waiting), (0, 0));
-    assert_eq!(rig.pass(HB / 2), NONE, "no REVOKE is left of the queue");
+    assert_eq!(rig.pass(HB / 2), NONE, "the queue has left no REVOKE");
     rig.state(12, 2, &[R, D, R], 2);
     assert_eq!(rig.server.counters().resets, 1);
     assert_eq!(rig.server.counters().tokens_forgotten, 1);
@@ -93,7 +88,6 @@ fn who_is_shown_down_forgets_all_and_boots() {
     }));
 }
 
-/// A follower without STATE for ¾ ST serves no token; after ST it is electing.
 #[test]
 fn a_follower_serves_for_three_quarters_of_st_and_follows_for_st() {
     let mut rig = Rig::follower(1);
@@ -110,7 +104,6 @@ fn a_follower_serves_for_three_quarters_of_st_and_follows_for_st() {
     assert_eq!(rig.role(), RoleKind::Electing);
 }
 
-/// Servers that read a list without a session free its tokens and drop its requests.
 #[test]
 fn tokens_of_sessions_that_are_no_longer_listed_are_free() {
     let mut rig = Rig::follower(3);
@@ -127,15 +120,13 @@ fn tokens_of_sessions_that_are_no_longer_listed_are_free() {
         ]
     );
     assert_eq!(rig.snapshot().waiting, 0);
-    // A session that was ended has no power over tokens.
-    assert_eq!(
-        rig.request(1, 9, &name, X),
-        ["CONFIG 9 RRR to nobody at k1"]
-    );
+    // An ended session cannot request tokens.
+    let said = rig.request(1, 9, &name, X);
+    assert_eq!(said, ["CONFIG 9 RRR to nobody at k1"]);
 }
 
 #[test]
-fn a_state_with_an_address_that_cannot_be_is_dropped() {
+fn a_state_with_an_invalid_address_or_id_is_dropped() {
     let mut rig = Rig::follower(0);
     for (id, address) in [
         (5, &b"k1"[..]),
@@ -150,7 +141,7 @@ fn a_state_with_an_address_that_cannot_be_is_dropped() {
             sstates: [R; 3].as_slice().into(),
             clients: clients[..].into(),
         };
-        assert_eq!(rig.hear(0, message), NONE);
+        assert_eq!(rig.deliver(0, message), NONE);
     }
     assert_eq!(rig.dropped(Reason::Malformed), 4);
 }

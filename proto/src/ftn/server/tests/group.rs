@@ -1,52 +1,46 @@
-//! Sections 7 and 10 with several servers: what holds through crashes, restarts and cuts.
+//! Several servers: crashes, restarts and splits (sections 7 and 10).
 
 use std::time::Duration;
 
 use ring_codec::ftn::Message;
 
+use super::network::Network;
 use super::notation::*;
 use super::rig::{CT, HB, MS, ST, options, quorum};
-use super::world::World;
 use crate::ftn::server::{Options, majority};
 
 fn with_majority(count: usize) -> Options {
     quorum(majority(count))
 }
 
-/// Three servers that are READY, and clients 1 to 3 with live sessions.
-fn three(options: Options) -> World {
-    let mut world = World::ready(3, options);
+/// Returns three READY servers, and clients 1 to 3 with live sessions.
+fn three(options: Options) -> Network {
+    let mut network = Network::ready(3, options);
     for k in 1..=3 {
-        world.add(k);
+        network.add(k);
     }
-    world.pass_until(2 * HB, |world| {
-        world.clients.values().all(|p| p.confirmed.is_some())
+    network.pass_until(2 * HB, |network| {
+        network.clients.values().all(|p| p.confirmed.is_some())
     });
-    world
+    network
 }
 
-/// All combinations of servers and quorums come up, to one leader and all READY.
+/// For each number of servers and each quorum, one server leads and all are READY.
 #[test]
 fn servers_that_start_together_become_ready() {
     for count in [1, 2, 3, 5] {
-        for quorum in [1, majority(count)] {
-            let world = World::ready(
-                count,
-                Options {
-                    quorum,
-                    ..options()
-                },
-            );
-            assert_eq!(world.leaders().len(), 1);
+        for needed in [1, majority(count)] {
+            let network = Network::ready(count, quorum(needed));
+            assert_eq!(network.leaders().len(), 1);
         }
     }
 }
 
 #[test]
-fn servers_come_up_with_the_usual_grace() {
+fn servers_become_ready_after_the_default_grace() {
     for quorum in [1, 2] {
         let grace = CT;
-        let world = World::ready(
+        let network = Network::ready(
             3,
             Options {
                 grace,
@@ -54,270 +48,255 @@ fn servers_come_up_with_the_usual_grace() {
                 ..options()
             },
         );
-        assert!(world.now().as_nanos() > 15_000_000_000);
+        assert!(network.now().as_nanos() > 15_000_000_000);
     }
 }
 
-/// 7.7: one leader within ST + 2 HB after the last one's crash (Q > 1: + 4 HB); a crashed server's tokens are
-/// served again ST + one exchange with each client after the crash.
+/// Section 7.7: one server leads ST + 2 HB after the leader's crash (Q > 1: ST + 4 HB). A crashed server's tokens are
+/// served again after ST and one exchange with each client.
 #[test]
-fn a_crash_is_mended_within_the_promised_time() {
+fn after_a_crash_the_group_serves_again_within_the_promised_time() {
     for (options, limit) in [(options(), ST + 2 * HB), (with_majority(3), ST + 4 * HB)] {
         for leader_crashes in [true, false] {
-            let mut world = three(options);
-            let leader = world.leaders()[0];
+            let mut network = three(options);
+            let leader = network.leaders()[0];
             let crashed = if leader_crashes {
                 leader
             } else {
                 (leader + 1) % 3
             };
             let name = name_of(crashed, &[R; 3], 0);
-            world.want(1, &name, X);
-            world.pass_until(HB, |world| world.holds(1, &name));
-            world.want(2, &name, X);
-            world.pass(100 * MS);
-            world.crash(crashed);
+            network.want(1, &name, X);
+            network.pass_until(HB, |network| network.holds(1, &name));
+            network.want(2, &name, X);
+            network.pass(100 * MS);
+            network.crash(crashed);
             if leader_crashes {
-                world.pass_until(limit, |world| world.leaders().len() == 1);
+                network.pass_until(limit, |network| network.leaders().len() == 1);
             } else {
-                // The leader hears of it by a HEARTBEAT less, up to HB later.
-                world.pass(ST + HB);
+                // The leader's last HEARTBEAT of the crashed server can be up to HB younger than the crash.
+                network.pass(ST + HB);
             }
-            world.give_back(1, &name, Some("new"));
-            world.pass_until(2 * HB, |world| world.holds(2, &name));
-            assert_eq!(world.clients[&2].held[&name].1, "new");
-            assert!(!world.holds(1, &name));
+            network.give_back(1, &name, Some("new"));
+            network.pass_until(2 * HB, |network| network.holds(2, &name));
+            assert_eq!(network.clients[&2].held[&name].1, "new");
+            assert!(!network.holds(1, &name));
         }
     }
 }
 
-/// A token that is held survives the crash of its server, and of its heir, and their return.
 #[test]
-fn what_is_held_survives_crashes_one_after_the_other() {
-    let mut world = three(options());
+fn held_tokens_survive_the_crash_and_return_of_each_server_in_turn() {
+    let mut network = three(options());
     let names: Vec<String> = (0..3).map(|s| name_of(s, &[R; 3], 0)).collect();
     for name in &names {
-        world.want(1, name, X);
-        world.want(2, name, X);
+        network.want(1, name, X);
+        network.want(2, name, X);
     }
-    world.pass(HB);
+    network.pass(HB);
     for round in 0..6 {
         let crashed = round % 3;
-        world.crash(crashed);
-        world.pass(2 * ST);
+        network.crash(crashed);
+        network.pass(2 * ST);
         for name in &names {
-            assert!(world.holds(1, name) && !world.holds(2, name));
+            assert!(network.holds(1, name) && !network.holds(2, name));
         }
-        world.start(crashed);
-        world.pass_until(2 * ST, |world| {
-            world.snapshots().all(|s| states(s.states) == "RRR")
-        });
-        let held: usize = world.snapshots().map(|s| s.held).sum();
+        network.start(crashed);
+        network.pass_until_ready(2 * ST);
+        let held: usize = network.snapshots().map(|s| s.held).sum();
         assert_eq!(held, 3, "round {round}");
     }
     for name in &names {
-        world.give_back(1, name, None);
+        network.give_back(1, name, None);
     }
-    world.pass_until(3 * HB, |world| {
-        names.iter().all(|name| world.holds(2, name))
+    network.pass_until(3 * HB, |network| {
+        names.iter().all(|name| network.holds(2, name))
     });
 }
 
-/// Section 10: "at the start a server simply serves": the only server restarts, clients hold on.
+/// Section 10, row "at the start a server simply serves".
 #[test]
-fn the_only_servers_restart_takes_no_token_from_who_holds_it() {
+fn a_restart_of_the_only_server_takes_no_token_from_its_holder() {
     let grace = CT;
-    let mut world = World::ready(1, Options { grace, ..options() });
-    world.add(1);
-    world.add(2);
-    world.pass(HB);
-    world.want(1, "a", X);
-    world.pass(HB);
-    assert!(world.holds(1, "a"));
-    world.crash(0);
-    world.pass(HB);
-    world.start(0);
-    world.want(2, "a", X);
+    let mut network = Network::ready(1, Options { grace, ..options() });
+    network.add(1);
+    network.add(2);
+    network.pass(HB);
+    network.want(1, "a", X);
+    network.pass(HB);
+    assert!(network.holds(1, "a"));
+    network.crash(0);
+    network.pass(HB);
+    network.start(0);
+    network.want(2, "a", X);
     for _ in 0..30 {
-        world.pass(HB);
-        assert!(!world.holds(2, "a"));
+        network.pass(HB);
+        assert!(!network.holds(2, "a"));
     }
-    assert_eq!(world.server(0).counters().adopted, 2);
-    world.give_back(1, "a", None);
-    world.pass_until(2 * HB, |world| world.holds(2, "a"));
+    assert_eq!(network.server(0).counters().adopted, 2);
+    network.give_back(1, "a", None);
+    network.pass_until(2 * HB, |network| network.holds(2, "a"));
 }
 
-/// Section 10: "leader = lowest-numbered server that is up": 0 crashes and restarts at once with an empty list.
-/// The best memory leads, and goes on leading.
+/// Section 10, row "leader = lowest-numbered server that is up": the server with the best memory leads.
 #[test]
 fn a_leader_that_restarts_at_once_does_not_end_all_sessions() {
-    let mut world = three(options());
-    let leader = world.leaders()[0];
+    let mut network = three(options());
+    let leader = network.leaders()[0];
     assert_eq!(leader, 0);
-    world.crash(0);
-    world.pass(MS);
-    world.start(0);
-    world.pass_until(3 * ST, |world| {
-        world.snapshots().all(|s| states(s.states) == "RRR")
-    });
-    assert_ne!(world.leaders(), [0]);
-    assert!(world.snapshots().all(|s| s.sessions.len() == 3));
+    network.crash(0);
+    network.pass(MS);
+    network.start(0);
+    network.pass_until_ready(3 * ST);
+    assert_ne!(network.leaders(), [0]);
+    assert!(network.snapshots().all(|s| s.sessions.len() == 3));
 }
 
-/// Section 10: "READY to DOWN by the leader on silence": a crash and restart within ST is no silence. It says
-/// DOWN first.
+/// Section 10, row "READY to DOWN by the leader on silence": the server says DOWN after its start.
 #[test]
 fn a_restart_within_st_is_noticed() {
-    let mut world = three(options());
+    let mut network = three(options());
     let name = name_of(1, &[R; 3], 0);
-    world.want(1, &name, X);
-    world.pass(HB);
-    world.crash(1);
-    world.start(1);
-    world.pass_until(2 * ST, |world| {
-        world.snapshots().all(|s| states(s.states) == "RRR")
-    });
-    world.want(2, &name, X);
-    world.pass(2 * HB);
-    assert!(world.holds(1, &name) && !world.holds(2, &name));
-    assert_eq!(world.server(1).counters().reclaimed, 1);
+    network.want(1, &name, X);
+    network.pass(HB);
+    network.crash(1);
+    network.start(1);
+    network.pass_until_ready(2 * ST);
+    network.want(2, &name, X);
+    network.pass(2 * HB);
+    assert!(network.holds(1, &name) && !network.holds(2, &name));
+    assert_eq!(network.server(1).counters().reclaimed, 1);
 }
 
-/// Section 10: "messages of DOWN servers are discarded": X grants A (late), crashes, restarts, surveys (A holds
-/// nothing), grants B; then the first GRANT arrives. New msgnums at every survey.
+/// Section 10, row "messages of DOWN servers are discarded": each survey changes the msgnums.
 #[test]
-fn a_grant_of_a_former_life_is_not_taken() {
-    let mut world = three(options());
+fn a_grant_from_before_a_restart_does_not_count() {
+    let mut network = three(options());
     let name = name_of(1, &[R; 3], 0);
-    world.keeps = |message, to| matches!(message, Message::Grant { .. }) && to == client(1);
-    world.want(1, &name, X);
-    world.pass(HB);
-    assert!(!world.kept.is_empty());
-    world.crash(1);
-    world.start(1);
-    world.want(2, &name, X);
-    world.clients.get_mut(&1).unwrap().wants.clear();
-    world.want(1, &name, X);
-    world.pass(3 * ST);
-    assert!(world.holds(2, &name) || !world.kept.is_empty());
-    world.release();
-    world.pass(HB);
-    assert!(!(world.holds(1, &name) && world.holds(2, &name)));
+    network.keeps = |message, to| matches!(message, Message::Grant { .. }) && to == client(1);
+    network.want(1, &name, X);
+    network.pass(HB);
+    assert!(!network.kept.is_empty());
+    network.crash(1);
+    network.start(1);
+    network.want(2, &name, X);
+    network.clients.get_mut(&1).unwrap().wants.clear();
+    network.want(1, &name, X);
+    network.pass(3 * ST);
+    assert!(network.holds(2, &name) || !network.kept.is_empty());
+    network.release();
+    network.pass(HB);
+    assert!(!(network.holds(1, &name) && network.holds(2, &name)));
 }
 
-/// Section 10: "servers elect a leader": with Q a majority the side of a cut that is smaller serves nothing, and
-/// the larger goes on; its number is the larger when the cut heals.
+/// Section 10, row "servers elect a leader". The larger side also has the larger number when the split heals.
 #[test]
-fn the_smaller_side_of_a_cut_serves_nothing() {
-    let mut world = three(with_majority(3));
-    let leader = world.leaders()[0];
+fn with_a_majority_the_smaller_side_of_a_split_serves_nothing() {
+    let mut network = three(with_majority(3));
+    let leader = network.leaders()[0];
     let alone = server(leader);
-    world.loses = Box::new(move |from, to| {
+    network.loses = Box::new(move |from, to| {
         let between = from.port() == 4000 && to.port() == 4000;
         between && (from == alone || to == alone)
     });
-    world.pass(ST + 4 * HB);
-    let isolated = world.snapshots().find(|s| s.index == leader).unwrap();
+    network.pass(ST + 4 * HB);
+    let isolated = network.snapshots().find(|s| s.index == leader).unwrap();
     assert!(!isolated.authority);
-    let others: Vec<_> = world.snapshots().filter(|s| s.index != leader).collect();
+    let others: Vec<_> = network.snapshots().filter(|s| s.index != leader).collect();
     assert!(
         others
             .iter()
             .any(|s| s.authority && s.leader != Some(leader))
     );
-    // All clients can reach all servers; each name is served by one side alone.
+    // All clients reach all servers, and only one side serves each name.
     let names: Vec<String> = (0..3).map(|s| name_of(s, &[R; 3], 0)).collect();
     for name in &names {
-        world.want(1, name, X);
-        world.want(2, name, X);
+        network.want(1, name, X);
+        network.want(2, name, X);
     }
-    world.pass(2 * HB);
+    network.pass(2 * HB);
     for name in &names {
-        assert!(!(world.holds(1, name) && world.holds(2, name)));
-        assert!(world.holds(1, name) || world.holds(2, name), "{name}");
+        assert!(!(network.holds(1, name) && network.holds(2, name)));
+        assert!(network.holds(1, name) || network.holds(2, name), "{name}");
     }
-    world.loses = Box::new(|_, _| false);
-    world.pass_until(3 * ST, |world| {
-        world.snapshots().all(|s| states(s.states) == "RRR")
-    });
-    assert_eq!(world.leaders().len(), 1);
-    assert_ne!(world.leaders(), [leader]);
+    network.loses = Box::new(|_, _| false);
+    network.pass_until_ready(3 * ST);
+    assert_eq!(network.leaders().len(), 1);
+    assert_ne!(network.leaders(), [leader]);
     for name in &names {
-        assert!(!(world.holds(1, name) && world.holds(2, name)));
+        assert!(!(network.holds(1, name) && network.holds(2, name)));
     }
 }
 
-/// Section 7.3: with Q = 1 each side of a cut leads; when it heals one gives way, and all agree again.
+/// Section 7.3.
 #[test]
-fn with_a_quorum_of_one_a_healed_cut_leaves_one_leader() {
-    let mut world = three(options());
-    world.loses = Box::new(|from, to| {
+fn with_a_quorum_of_one_a_healed_split_leaves_one_leader() {
+    let mut network = three(options());
+    network.loses = Box::new(|from, to| {
         let between = from.port() == 4000 && to.port() == 4000;
         between && (from == server(2)) != (to == server(2))
     });
-    world.pass(2 * ST + 4 * HB);
-    assert_eq!(world.leaders().len(), 2);
-    world.loses = Box::new(|_, _| false);
-    world.pass_until(4 * ST, |world| {
-        world.leaders().len() == 1 && world.snapshots().all(|s| states(s.states) == "RRR")
+    network.pass(2 * ST + 4 * HB);
+    assert_eq!(network.leaders().len(), 2);
+    network.loses = Box::new(|_, _| false);
+    network.pass_until(4 * ST, |network| {
+        network.leaders().len() == 1 && network.snapshots().all(|s| states(s.states) == "RRR")
     });
 }
 
-/// Section 10: "TRANSFER says who holds": a token goes home to its server when that is back, with its data.
+/// Section 10, row "TRANSFER says who holds".
 #[test]
-fn tokens_go_home_when_their_server_is_back() {
-    let mut world = three(options());
+fn tokens_go_back_with_their_data_to_a_server_that_starts_again() {
+    let mut network = three(options());
     let name = name_of(2, &[R; 3], 0);
-    world.crash(2);
-    world.pass(ST + HB);
-    world.want(1, &name, X);
-    world.pass(HB);
-    world.give_back(1, &name, Some("data"));
-    world.pass(HB);
-    world.start(2);
-    world.pass_until(2 * ST, |world| {
-        world.snapshots().all(|s| states(s.states) == "RRR")
-    });
-    world.want(2, &name, S);
-    world.pass(HB);
-    assert_eq!(world.clients[&2].held[&name].1, "data");
-    assert_eq!(world.server(2).counters().grants, 1);
+    network.crash(2);
+    network.pass(ST + HB);
+    network.want(1, &name, X);
+    network.pass(HB);
+    network.give_back(1, &name, Some("data"));
+    network.pass(HB);
+    network.start(2);
+    network.pass_until_ready(2 * ST);
+    network.want(2, &name, S);
+    network.pass(HB);
+    assert_eq!(network.clients[&2].held[&name].1, "data");
+    assert_eq!(network.server(2).counters().grants, 1);
 }
 
-/// Lost datagrams delay things and change nothing: every third between servers, and with clients, is lost.
 #[test]
-fn lost_datagrams_are_borne() {
-    let mut world = three(options());
+fn the_loss_of_every_third_datagram_is_tolerated() {
+    let mut network = three(options());
     let count = std::cell::Cell::new(0_u32);
-    world.loses = Box::new(move |_, _| {
+    network.loses = Box::new(move |_, _| {
         count.set(count.get() + 1);
         count.get().is_multiple_of(3)
     });
     for round in 0..5 {
         for server in 0..3 {
             let name = name_of(server, &[R; 3], round);
-            world.want(1, &name, X);
-            world.pass_until(4 * HB, |world| world.holds(1, &name));
-            world.give_back(1, &name, Some("d"));
-            world.pass_until(Duration::from_secs(8), |world| !world.holds(1, &name));
+            network.want(1, &name, X);
+            network.pass_until(4 * HB, |network| network.holds(1, &name));
+            network.give_back(1, &name, Some("d"));
+            network.pass_until(Duration::from_secs(8), |network| !network.holds(1, &name));
         }
     }
 }
 
-/// A client that is silent ends, wherever its tokens are; the others get them.
 #[test]
-fn tokens_of_a_silent_client_are_free_everywhere() {
-    let mut world = three(options());
+fn tokens_of_a_silent_client_become_free_at_all_servers() {
+    let mut network = three(options());
     let names: Vec<String> = (0..3).map(|s| name_of(s, &[R; 3], 0)).collect();
     for name in &names {
-        world.want(1, name, X);
+        network.want(1, name, X);
     }
-    world.pass(HB);
+    network.pass(HB);
     for name in &names {
-        world.want(2, name, X);
+        network.want(2, name, X);
     }
-    world.clients.remove(&1);
-    world.pass(CT / 2);
-    assert!(names.iter().all(|name| !world.holds(2, name)));
-    world.pass_until(CT, |world| names.iter().all(|name| world.holds(2, name)));
+    network.clients.remove(&1);
+    network.pass(CT / 2);
+    assert!(names.iter().all(|name| !network.holds(2, name)));
+    network.pass_until(CT, |network| {
+        names.iter().all(|name| network.holds(2, name))
+    });
 }

@@ -1,4 +1,4 @@
-//! Section 4: the leader, its authority, HEARTBEAT.
+//! The leader: authority, and HEARTBEAT (section 4).
 
 use super::rig::*;
 
@@ -6,7 +6,6 @@ fn with_quorum() -> Rig {
     Rig::leader_with(3, quorum(2))
 }
 
-/// STATE to all others every HB.
 #[test]
 fn state_goes_to_all_others_every_heartbeat() {
     let mut rig = Rig::leader(3);
@@ -16,7 +15,6 @@ fn state_goes_to_all_others_every_heartbeat() {
     assert_eq!(said, expected.concat());
 }
 
-/// And at once after a change.
 #[test]
 fn state_goes_to_all_others_at_once_after_a_change() {
     let mut rig = Rig::leader(3);
@@ -27,12 +25,16 @@ fn state_goes_to_all_others_at_once_after_a_change() {
     );
 }
 
-/// BOOTING from a DOWN one; READY from a BOOTING one; DOWN from one not DOWN: it has restarted.
+/// BOOTING counts from a DOWN server, READY from a BOOTING one, and DOWN from any other: it has restarted.
 #[test]
 fn heartbeats_change_states_in_the_order_of_a_start() {
     let mut rig = Rig::leader(2);
     rig.heartbeat(1, rig.snapshot().seq, R);
-    assert_eq!(rig.states(), "RD", "READY from a DOWN one shows life only");
+    assert_eq!(
+        rig.states(),
+        "RD",
+        "READY from a DOWN server only shows life"
+    );
     for (says, states) in [
         (B, "RB"),
         (B, "RB"),
@@ -46,9 +48,8 @@ fn heartbeats_change_states_in_the_order_of_a_start() {
     }
 }
 
-/// READY from a BOOTING one: READY if the leader is READY.
 #[test]
-fn nobody_is_ready_before_the_leader() {
+fn no_server_is_ready_before_the_leader() {
     let options = Options::default();
     let mut rig = Rig::start(2, 0, options, Durable::default());
     rig.pass(ST);
@@ -58,10 +59,9 @@ fn nobody_is_ready_before_the_leader() {
     assert_eq!(rig.states(), "BB");
 }
 
-/// READY from a BOOTING one: of an earlier configuration it only shows life, since others still hand over what is the server's by the
-/// present one.
+/// Other servers may still hand over tokens that are the server's under the present configuration.
 #[test]
-fn who_was_ready_under_an_earlier_configuration_is_still_booting() {
+fn ready_under_an_earlier_configuration_only_shows_life() {
     let mut rig = Rig::leader(3);
     for server in [1, 2] {
         rig.heartbeat(server, rig.snapshot().seq, B);
@@ -76,9 +76,8 @@ fn who_was_ready_under_an_earlier_configuration_is_still_booting() {
     assert_eq!(rig.states(), "RRD");
 }
 
-/// Every change has a larger number, and c mod n is the leader's index.
 #[test]
-fn numbers_grow_and_name_the_leader() {
+fn configuration_numbers_grow_and_name_the_leader() {
     let mut rig = Rig::leader(3);
     let mut last = rig.snapshot().configuration;
     for says in [B, R, D, B] {
@@ -89,9 +88,8 @@ fn numbers_grow_and_name_the_leader() {
     }
 }
 
-/// HEARTBEAT below the seq at which that server's present state began: dropped.
 #[test]
-fn a_late_heartbeat_of_a_former_life_changes_nothing() {
+fn a_heartbeat_from_before_the_servers_present_state_is_dropped() {
     let mut rig = Rig::leader(2);
     let former = rig.snapshot().seq;
     rig.heartbeat(1, former, B);
@@ -104,9 +102,8 @@ fn a_late_heartbeat_of_a_former_life_changes_nothing() {
     assert_eq!(rig.dropped(Reason::Late), 1);
 }
 
-/// With a seq above its own newest: the leader takes the next c above that.
 #[test]
-fn a_heartbeat_that_knows_a_larger_number_makes_the_leader_exceed_it() {
+fn a_heartbeat_with_a_larger_number_makes_the_leader_exceed_it() {
     let mut rig = Rig::leader(3);
     let said = rig.heartbeat(1, seq(50, 0), D);
     assert_eq!(
@@ -116,12 +113,12 @@ fn a_heartbeat_that_knows_a_larger_number_makes_the_leader_exceed_it() {
     assert_eq!(rig.durable.configuration, 51);
 }
 
-/// It needs no authority for that: it could not get any under the smaller number. But a majority may have agreed on other states under
-/// the larger one: who is READY is BOOTING, and there may be sessions that it does not know.
+/// Under the smaller number it could not get any authority. A majority may have agreed on other states under the larger
+/// one, so READY servers become BOOTING.
 #[test]
 fn a_leader_without_authority_exceeds_a_larger_number_in_doubt() {
     let mut rig = with_quorum();
-    rig.raise(1);
+    rig.make_ready(1);
     rig.heartbeat(1, seq(50, 0), R);
     assert_eq!((rig.snapshot().configuration, &*rig.states()), (51, "RRD"));
     let known = rig.snapshot().seq;
@@ -130,11 +127,11 @@ fn a_leader_without_authority_exceeds_a_larger_number_in_doubt() {
     assert!(!rig.snapshot().authority);
     rig.heartbeat(1, seq(60, 0), R);
     assert_eq!((rig.snapshot().configuration, &*rig.states()), (63, "BBD"));
-    // What the other was before it was BOOTING does not count.
+    // A HEARTBEAT from before the doubt does not count.
     let late = rig.dropped(Reason::Late);
     rig.heartbeat(1, known, D);
     assert_eq!(rig.dropped(Reason::Late), late + 1);
-    // It has as long to be followed as one that has just taken over.
+    // The leader has as much time for acknowledgements as after a take-over.
     rig.pass(2 * ST - MS);
     rig.heartbeat(1, rig.snapshot().seq, B);
     assert_eq!(&*rig.states(), "BBD");
@@ -144,12 +141,12 @@ fn a_leader_without_authority_exceeds_a_larger_number_in_doubt() {
     assert_eq!(&*rig.states(), "RRD");
 }
 
-/// A doubting leader was cut off, as a rule: that nobody was heard meanwhile says nothing of the others.
+/// A leader in doubt was usually cut off, so its measurements of silence say nothing about the others.
 #[test]
-fn in_doubt_servers_and_sessions_have_their_full_time() {
+fn a_doubt_gives_servers_and_sessions_their_full_time() {
     let mut rig = Rig::leader_with(3, quorum(2));
     for other in [1, 2] {
-        rig.raise(other);
+        rig.make_ready(other);
     }
     rig.begin(1);
     let known = rig.snapshot().seq;
@@ -157,7 +154,7 @@ fn in_doubt_servers_and_sessions_have_their_full_time() {
     rig.heartbeat(2, known, R);
     rig.pass(CT + ST);
     rig.heartbeat(1, seq(60, 0), R);
-    // The other's answer to the same round has come too late.
+    // The other server's answer to the same round arrives late.
     rig.heartbeat(2, seq(60, 0), R);
     rig.heartbeat(1, rig.snapshot().seq, B);
     rig.pass(MS);
@@ -165,9 +162,8 @@ fn in_doubt_servers_and_sessions_have_their_full_time() {
     assert_eq!((&*rig.states(), rig.snapshot().sessions.len()), ("BBB", 1));
 }
 
-/// There may be sessions that it does not know: they have a whole grace to come back.
 #[test]
-fn a_doubt_begins_a_grace() {
+fn a_doubt_starts_a_grace() {
     let options = Options {
         quorum: 2,
         ..Options::default()
@@ -188,9 +184,8 @@ fn a_doubt_begins_a_grace() {
     assert_eq!(rig.snapshot().grace, CT);
 }
 
-/// Where both sides of a cut may have a leader there is no such word to heed.
 #[test]
-fn a_leader_that_needs_no_majority_exceeds_a_larger_number_as_it_is() {
+fn a_leader_whose_quorum_is_no_majority_exceeds_a_larger_number_without_doubt() {
     let mut rig = Rig::leader_with(4, quorum(2));
     rig.pass(ST);
     assert!(!rig.snapshot().authority);
@@ -199,9 +194,9 @@ fn a_leader_that_needs_no_majority_exceeds_a_larger_number_as_it_is() {
     assert_eq!((rig.snapshot().configuration, rig.states()), (52, before));
 }
 
-/// What such a HEARTBEAT names is no STATE of this leader, and acknowledges none.
+/// This leader has not sent a STATE with that seq.
 #[test]
-fn a_number_from_a_state_file_is_no_acknowledgement() {
+fn a_seq_from_a_state_file_is_no_acknowledgement() {
     let mut rig = with_quorum();
     rig.pass(ST);
     rig.heartbeat(1, seq(50, 0), D);
@@ -209,7 +204,6 @@ fn a_number_from_a_state_file_is_no_acknowledgement() {
     assert!(!rig.snapshot().authority);
 }
 
-/// Silence for ST: DOWN.
 #[test]
 fn a_server_that_is_silent_for_st_is_down() {
     let mut rig = Rig::leader_of(3, 2);
@@ -223,11 +217,10 @@ fn a_server_that_is_silent_for_st_is_down() {
     assert_eq!(rig.states(), "RDD");
 }
 
-/// Authority: Q servers have acknowledged a STATE that was *sent* at most ¾ ST ago.
 #[test]
-fn authority_counts_from_the_sending_of_what_is_acknowledged() {
+fn authority_lasts_three_quarters_of_st_from_the_sending_of_the_acknowledged_round() {
     let mut rig = with_quorum();
-    // Just after a round.
+    // Continue just after a round.
     while only(&rig.pass(MS), "STATE").is_empty() {}
     let old = rig.snapshot().seq;
     rig.heartbeat(1, old, D);
@@ -235,7 +228,7 @@ fn authority_counts_from_the_sending_of_what_is_acknowledged() {
     assert!(rig.snapshot().authority);
     rig.pass(MS);
     assert!(!rig.snapshot().authority);
-    // An acknowledgement of what was sent long ago gives none.
+    // An acknowledgement of an old round gives no authority.
     rig.heartbeat(1, old, D);
     assert!(!rig.snapshot().authority);
     rig.heartbeat(2, rig.snapshot().seq, D);
@@ -243,10 +236,8 @@ fn authority_counts_from_the_sending_of_what_is_acknowledged() {
     assert!(rig.events.contains(&Event::AuthorityChanged { has: false }));
 }
 
-/// Without authority it goes on sending STATE but changes no configuration, ends no session, confirms no
-/// renewal and serves no token.
 #[test]
-fn without_authority_a_leader_does_nothing_but_send_state() {
+fn without_authority_a_leader_only_sends_state() {
     let mut rig = with_quorum();
     rig.begin(1);
     rig.heartbeat(1, rig.snapshot().seq, B);
@@ -256,13 +247,13 @@ fn without_authority_a_leader_does_nothing_but_send_state() {
     assert!(!rig.snapshot().authority);
     assert!(only(&rig.renew(1, 7), "CONFIRM").is_empty());
     assert!(only(&rig.request(1, 8, "a", X), "GRANT").is_empty());
-    assert!(only(&rig.say(1, ring_codec::ftn::Message::Logout), "CONFIG").is_empty());
+    assert!(only(&rig.send(1, ring_codec::ftn::Message::Logout), "CONFIG").is_empty());
     let said = rig.pass(2 * CT);
     assert!(!only(&said, "STATE").is_empty());
     assert_eq!((rig.states(), rig.snapshot().sessions.len()), (states, 1));
 }
 
-/// The isolated leader would mark all others DOWN, and its number would be the largest when the cut heals.
+/// Otherwise the isolated leader would mark all others DOWN, and its number would be the largest when the split heals.
 #[test]
 fn an_isolated_leader_keeps_its_number() {
     let mut rig = with_quorum();
@@ -272,12 +263,11 @@ fn an_isolated_leader_keeps_its_number() {
     assert_eq!(rig.snapshot().configuration, number);
 }
 
-/// Another may lead since, under a number that is not above that of the change: it looks for a leader, as one who knows
-/// no more than what a quorum has acknowledged.
+/// Another server may lead under a number that is not larger. In its ELECT it says the newest acknowledged seq.
 #[test]
 fn a_leader_whose_last_change_no_quorum_has_acknowledged_gives_up() {
     let mut rig = with_quorum();
-    // Just after a round.
+    // Continue just after a round.
     while only(&rig.pass(MS), "STATE").is_empty() {}
     let acknowledged = rig.snapshot().seq;
     rig.heartbeat(1, acknowledged, D);
@@ -295,9 +285,9 @@ fn a_leader_whose_last_change_no_quorum_has_acknowledged_gives_up() {
     assert!(only(&said, "ELECT")[0].starts_with(&says), "{said:?}");
 }
 
-/// If it was acknowledged, nobody leads under a lower number.
+/// No server can then lead under a lower number.
 #[test]
-fn a_leader_whose_last_change_was_acknowledged_goes_on() {
+fn a_leader_whose_last_change_was_acknowledged_continues() {
     let mut rig = with_quorum();
     rig.heartbeat(1, rig.snapshot().seq, B);
     rig.heartbeat(1, rig.snapshot().seq, B);
@@ -305,9 +295,8 @@ fn a_leader_whose_last_change_was_acknowledged_goes_on() {
     assert_eq!(rig.role(), RoleKind::Leader);
 }
 
-/// STATE with a larger c: it steps down. With a lower one: dropped, answered with its own.
 #[test]
-fn the_larger_number_leads() {
+fn a_leader_follows_a_larger_number_and_answers_a_lower_one() {
     let mut rig = Rig::leader(3);
     assert_eq!(rig.state(5, 9, &[D, D, R], 0), ["STATE 6.1 RDD [] to s2"]);
     assert_eq!(rig.role(), RoleKind::Leader);
@@ -317,15 +306,14 @@ fn the_larger_number_leads() {
 }
 
 #[test]
-fn heartbeats_to_who_does_not_lead_are_dropped() {
+fn heartbeats_to_a_server_that_does_not_lead_are_dropped() {
     let mut rig = Rig::follower(0);
     assert_eq!(rig.heartbeat(2, seq(9, 1), R), NONE);
     assert_eq!(rig.dropped(Reason::NotLeader), 1);
 }
 
-/// However many sessions there are, one STATE lists all of them. The rig takes no datagram that is too long.
 #[test]
-fn a_state_lists_all_sessions() {
+fn one_state_lists_all_sessions() {
     let mut rig = Rig::leader(2);
     for k in 1..=2500 {
         rig.begin(k);
@@ -335,12 +323,12 @@ fn a_state_lists_all_sessions() {
     assert_eq!(last.matches('k').count(), 2500);
 }
 
-/// A survey ends only when a quorum knows its configuration. The rounds say that from then on, at once.
+/// Rounds say at once that a quorum knows the configuration.
 #[test]
 fn a_survey_ends_when_a_quorum_knows_its_configuration() {
     let mut rig = with_quorum();
-    rig.raise(1);
-    rig.raise(2);
+    rig.make_ready(1);
+    rig.make_ready(2);
     rig.heartbeat(1, rig.snapshot().seq, R);
     let said = rig.heartbeat(2, rig.snapshot().seq, D);
     assert_eq!(rig.states(), "RRD");
@@ -352,7 +340,7 @@ fn a_survey_ends_when_a_quorum_knows_its_configuration() {
     let round = (1_i128 << 31) + 2;
     let expected = [1, 2].map(|to| format!("STATE {number}.{round} RRD [] to s{to}"));
     assert_eq!(only(&said, "STATE"), expected);
-    // Once.
+    // This round is sent only once.
     let said = rig.heartbeat(1, rig.snapshot().seq, R);
     assert!(only(&said, "STATE").is_empty());
 }

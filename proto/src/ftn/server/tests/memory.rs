@@ -1,9 +1,11 @@
-//! Section 6, "Memory": all that clients can make a server take is counted, and bounded.
+//! The memory that clients use is counted and bounded (section 6, "Memory").
 
 use ring_codec::ftn::Message;
 
 use super::rig::*;
-use crate::ftn::server::{PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, TOKEN_BYTES, WAIT_BYTES};
+use crate::ftn::server::{
+    PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, TOKEN_BYTES, WAITING_REQUEST_BYTES,
+};
 
 fn with_memory(max_memory: usize) -> Rig {
     Rig::alone_with(Options {
@@ -13,7 +15,7 @@ fn with_memory(max_memory: usize) -> Rig {
 }
 
 #[test]
-fn sessions_and_those_that_wait_or_have_returned_are_counted() {
+fn sessions_and_their_involvement_with_tokens_are_counted() {
     let mut rig = with_memory(1 << 20);
     for k in 1..=3 {
         rig.begin(k);
@@ -24,23 +26,22 @@ fn sessions_and_those_that_wait_or_have_returned_are_counted() {
     bytes += TOKEN_BYTES + 4;
     assert_eq!(rig.snapshot().memory_bytes, bytes);
     rig.request(2, 1, "name", X);
-    bytes += PARTY_BYTES + 4 + QUEUE_BYTES + WAIT_BYTES;
+    bytes += PARTY_BYTES + 4 + QUEUE_BYTES + WAITING_REQUEST_BYTES;
     assert_eq!(rig.snapshot().memory_bytes, bytes);
     rig.request(3, 1, "name", X);
-    bytes += PARTY_BYTES + 4 + WAIT_BYTES;
+    bytes += PARTY_BYTES + 4 + WAITING_REQUEST_BYTES;
     assert_eq!(rig.snapshot().memory_bytes, bytes);
-    // Who gives up is remembered for as long as the token is.
+    // A session that gives up is remembered as long as the token exists.
     rig.deassign(3, 2, "name");
-    bytes -= WAIT_BYTES;
+    bytes -= WAITING_REQUEST_BYTES;
     assert_eq!(rig.snapshot().memory_bytes, bytes);
-    rig.say(3, Message::Logout);
+    rig.send(3, Message::Logout);
     bytes -= PARTY_BYTES + 4 + SESSION_BYTES;
     assert_eq!(rig.snapshot().memory_bytes, bytes);
 }
 
-/// Many sessions that wait for many tokens, and give up, take no more than is allowed.
 #[test]
-fn requests_of_those_that_would_wait_are_refused_when_memory_is_full() {
+fn requests_that_would_wait_are_refused_when_memory_is_full() {
     let max = 64 << 10;
     let mut rig = with_memory(max);
     for k in 1..=40 {
@@ -59,7 +60,7 @@ fn requests_of_those_that_would_wait_are_refused_when_memory_is_full() {
     }
     assert!(rig.dropped(Reason::Memory) > 100);
     assert!(rig.server.counters().refused_memory > 100);
-    // Who holds a token goes on, and gets the same answer again.
+    // A holder keeps its token, and receives the same answer again.
     assert_eq!(rig.request(1, 1, "t0", X), ["GRANT 1 t0= to k1"]);
 }
 
@@ -75,13 +76,12 @@ fn a_session_begins_only_if_there_is_memory_for_it() {
     assert_eq!(
         rig.login(1),
         ["CONFIG 2 R to k1"],
-        "one that there is goes on"
+        "a session that exists continues"
     );
 }
 
-/// The token that is asked for does not go to make room for the one who asks.
 #[test]
-fn a_free_token_is_not_dropped_for_its_next_holder() {
+fn a_requested_token_is_not_dropped_to_make_room_for_its_holder() {
     let room = TOKEN_BYTES + 2 + PARTY_BYTES;
     let mut rig = with_memory(3 * SESSION_BYTES + room);
     for k in 1..=2 {
@@ -92,9 +92,9 @@ fn a_free_token_is_not_dropped_for_its_next_holder() {
     assert_eq!(rig.request(2, 1, "t", X), ["GRANT 1 t=v to k2"]);
 }
 
-/// A session in a survey can send parts of its answer without end, each with nothing in it.
+/// A session can send very many empty parts of its answer.
 #[test]
-fn parts_of_an_answer_to_a_survey_are_counted_with_nothing_in_them() {
+fn empty_parts_of_an_answer_to_a_survey_are_counted() {
     let max = 64 << 10;
     let mut rig = Rig::start(
         1,
@@ -113,14 +113,13 @@ fn parts_of_an_answer_to_a_survey_are_counted_with_nothing_in_them() {
     let taken = rig.snapshot().memory_bytes;
     assert!((max..=max + (64 << 10)).contains(&taken), "{taken}");
     assert!(rig.dropped(Reason::Memory) > 1_000);
-    // They go with the session.
-    rig.say(1, Message::Logout);
+    // They are removed with the session.
+    rig.send(1, Message::Logout);
     assert_eq!(rig.snapshot().memory_bytes, 0);
 }
 
-/// Messages in parts had 16 MiB in each direction whatever was allowed.
 #[test]
-fn messages_in_parts_of_clients_take_an_eighth_of_the_memory_at_most() {
+fn messages_in_parts_of_clients_use_at_most_an_eighth_of_the_memory() {
     let max = 8 << 20;
     let mut rig = with_memory(max);
     let data = "d".repeat(crate::ftn::MAX_DATA);
@@ -130,7 +129,7 @@ fn messages_in_parts_of_clients_take_an_eighth_of_the_memory_at_most() {
         rig.request(1, 3 * nth + 1, &name, X);
         rig.update_and_deassign(1, 3 * nth + 2, &name, &data);
     }
-    // Sessions that acknowledge no part, and send the first part of messages that they never end.
+    // These sessions acknowledge no part, and send the first parts of messages that they never complete.
     rig.acknowledges_parts = false;
     for k in 2..=80 {
         rig.begin(k);
@@ -144,9 +143,8 @@ fn messages_in_parts_of_clients_take_an_eighth_of_the_memory_at_most() {
     assert!(rig.snapshot().parts_bytes > max / 16);
 }
 
-/// Clients that fill the room for messages in parts crowded out the leader's lists of sessions.
 #[test]
-fn clients_do_not_crowd_out_what_servers_send_each_other_in_parts() {
+fn clients_do_not_crowd_out_parts_between_servers() {
     let mut rig = Rig::follower_with(
         40,
         Options {
@@ -157,13 +155,13 @@ fn clients_do_not_crowd_out_what_servers_send_each_other_in_parts() {
     let pieces = rig.state_in_parts(9, 2, &[R; 3], 200);
     let (last, first) = pieces.split_last().unwrap();
     for piece in first {
-        rig.hear_bytes(server(0), piece);
+        rig.deliver_bytes(server(0), piece);
     }
     for k in 1..=40 {
         for nth in 0..2 {
             rig.begin_long(k, nth);
         }
     }
-    rig.hear_bytes(server(0), last);
+    rig.deliver_bytes(server(0), last);
     assert_eq!(rig.snapshot().sessions.len(), 200);
 }

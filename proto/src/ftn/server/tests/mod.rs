@@ -1,4 +1,4 @@
-//! The rules of `docs/ftn.md`, each by its name: a test file for a section or a part of one.
+//! The rules of `docs/ftn.md` that concern servers: one file per section or part of a section.
 
 #![expect(
     clippy::unchecked_time_subtraction,
@@ -6,13 +6,14 @@
 )]
 
 mod datagrams;
+mod departure;
 mod election;
 mod follower;
 mod group;
 mod holding;
 mod leader;
-mod leaving;
 mod memory;
+mod network;
 mod notation;
 mod numbers;
 mod parts;
@@ -22,4 +23,3 @@ mod survey;
 mod terms;
 mod tokens;
 mod transfer;
-mod world;

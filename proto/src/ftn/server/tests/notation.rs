@@ -1,10 +1,11 @@
 //! Datagrams as short lines of text.
 //!
-//! Servers are s0, s1, …, clients k1, k2, …; a configuration's states are letters (`RBD`); a seq is `c.r`.
+//! Servers are s0, s1, … and clients are k1, k2, …. The states of a configuration are letters (`RBD`), and a seq is
+//! `c.r`.
 
 use std::net::SocketAddr;
 
-use ring_codec::ftn::{Access, Datagram, Header, Holders, Message, ServerState, Token};
+use ring_codec::ftn::{Access, Datagram, Flags, Header, Holders, Message, ServerState, Token};
 
 pub(crate) use ring_codec::ftn::Access::{Exclusive as X, Shared as S};
 pub(crate) use ring_codec::ftn::ServerState::{Booting as B, Down as D, Ready as R};
@@ -14,19 +15,17 @@ use crate::ftn::server::group::{configuration_of, seq_of};
 
 pub(crate) const CLIENT_PORT: u16 = 5000;
 
-/// A list of so many servers.
+/// Returns a list of `count` servers.
 pub(crate) fn servers(count: usize) -> Servers {
     let lines: Vec<String> = (0..count).map(|i| format!("s{i}:4000")).collect();
     let lines = lines.iter().enumerate();
     Servers::new(lines.map(|(i, line)| (line.as_str(), server(i)))).unwrap()
 }
 
-/// The address of a server.
 pub(crate) fn server(index: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, u8::try_from(index).unwrap()], 4000))
 }
 
-/// The address of a client.
 pub(crate) fn client(k: u16) -> SocketAddr {
     SocketAddr::from(([198, 51, 100, 1], CLIENT_PORT + k))
 }
@@ -50,6 +49,22 @@ pub(crate) fn request(msgnum: i64, name: &str, access: Access) -> Message<'_> {
     }
 }
 
+pub(crate) fn fence_request(msgnum: i64, name: &str) -> Message<'_> {
+    Message::Request {
+        msgnum,
+        token: token(name, "fence"),
+        access: X,
+    }
+}
+
+pub(crate) fn renewal(msgnum: i64, number: &str) -> Message<'_> {
+    Message::Return {
+        msgnum,
+        token: token("", number),
+        flags: Flags::Deassign,
+    }
+}
+
 pub(crate) fn token<'a>(name: &'a str, data: &'a str) -> Token<'a> {
     Token {
         name: name.as_bytes(),
@@ -57,7 +72,7 @@ pub(crate) fn token<'a>(name: &'a str, data: &'a str) -> Token<'a> {
     }
 }
 
-/// A name that `responsible` serves in a configuration of these states, the `nth` of them.
+/// Returns the `nth` name for which `responsible` is responsible in a configuration of these states.
 pub(crate) fn name_of(responsible: usize, states: &[ServerState], nth: usize) -> String {
     let configuration = crate::ftn::Configuration::new(0, states);
     let servers = servers(states.len());
@@ -67,8 +82,8 @@ pub(crate) fn name_of(responsible: usize, states: &[ServerState], nth: usize) ->
     its.nth(nth).unwrap()
 }
 
-/// The nth token that was server 2's and is server 1's under RRD.
-pub(crate) fn gained(nth: usize) -> String {
+/// Returns the `nth` name for which server 2 is responsible under RRR and server 1 under RRD.
+pub(crate) fn inherited_name(nth: usize) -> String {
     let names = (0..).map(|nth| name_of(1, &[R, R, D], nth));
     let mut its = names.filter(|name| {
         let all = crate::ftn::Configuration::new(0, [R; 3]);
@@ -97,7 +112,7 @@ fn text(bytes: &[u8]) -> String {
 fn address(address: SocketAddr) -> String {
     if address.ip() == server(0).ip() || address.port() == 4000 {
         let SocketAddr::V4(v4) = address else {
-            unreachable!("tests use no other")
+            unreachable!("the tests use only IPv4")
         };
         format!("s{}", v4.ip().octets()[3])
     } else {
@@ -105,7 +120,7 @@ fn address(address: SocketAddr) -> String {
     }
 }
 
-/// A datagram to an address. Of sessions it says `me` if the header is for one, `0` if not.
+/// Returns a datagram as text. A CONFIG with `to` 0 is "to nobody".
 pub(crate) fn show(bytes: &[u8], to: SocketAddr) -> String {
     let datagram = Datagram::decode(bytes).unwrap();
     let header = datagram.header();

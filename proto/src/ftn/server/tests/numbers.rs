@@ -1,25 +1,15 @@
-//! Numbers and who may move them (`docs/ftn.md`, section 4).
+//! The limits of configuration numbers (section 4, "Numbers and who may move them").
 
-use ring_codec::ftn::{Flags, Message, ServerState};
+use ring_codec::ftn::ServerState;
 
 use super::rig::*;
 use crate::ftn::MAX_NUMBER;
 
-/// What others may move the number by in an HB, for three servers.
+/// Limit for three servers by which other servers move the number in one HB.
 const STEP: u64 = 3 * (162_000 + 1_024);
 
-fn renewal(rig: &mut Rig, number: &str) -> Vec<String> {
-    let message = Message::Return {
-        msgnum: 7,
-        token: token("", number),
-        flags: Flags::Deassign,
-    };
-    rig.say(1, message)
-}
-
-/// One datagram of any client ended the service: the number went to its limit, and was stored.
 #[test]
-fn a_client_moves_no_number() {
+fn a_client_does_not_move_the_number_of_a_leader() {
     for number in [
         "100",
         "2147483640",
@@ -31,7 +21,7 @@ fn a_client_moves_no_number() {
         let mut rig = Rig::alone();
         rig.begin(1);
         let known = (rig.snapshot().configuration, rig.durable);
-        assert_eq!(renewal(&mut rig, number), NONE, "{number}");
+        assert_eq!(rig.send(1, renewal(7, number)), NONE, "{number}");
         assert_eq!((rig.snapshot().configuration, rig.durable), known);
         assert_eq!(rig.dropped(Reason::Ahead), 1);
         // Its own renewal is confirmed all the same.
@@ -39,28 +29,18 @@ fn a_client_moves_no_number() {
     }
 }
 
-/// Nor does it as a stranger, or at a follower.
 #[test]
-fn a_client_moves_no_number_of_who_does_not_lead() {
+fn a_client_or_a_stranger_does_not_move_the_number_of_a_follower() {
     let mut rig = Rig::follower(1);
     let known = rig.durable;
-    renewal(&mut rig, "2147483640");
-    rig.say_as(
-        9,
-        1 << 21,
-        Message::Return {
-            msgnum: 7,
-            token: token("", "2147483640"),
-            flags: Flags::Deassign,
-        },
-    );
+    rig.send(1, renewal(7, "2147483640"));
+    rig.send_as(9, 1 << 21, renewal(7, "2147483640"));
     rig.pass(10 * ST);
     assert!(rig.durable.configuration <= known.configuration + 6);
 }
 
-/// Whatever another server says, the number moves by a step in an HB, and the server still leads.
 #[test]
-fn another_server_moves_the_number_by_a_step_in_an_hb() {
+fn another_server_moves_the_number_by_at_most_a_step_in_each_hb() {
     let extreme = [
         9 + STEP + 10,
         1 << 31,
@@ -92,14 +72,15 @@ fn another_server_moves_the_number_by_a_step_in_an_hb() {
                 .events
                 .iter()
                 .filter(|event| matches!(event, Event::NumberAhead { .. }));
-            assert_eq!(told.count(), 1, "it is told once");
+            assert_eq!(told.count(), 1, "the server is reported once");
         }
     }
 }
 
-/// A leader that knows nothing is a month beyond the clock, and changes its configuration at once. Its followers know as little.
+/// The leader starts a month beyond the clock and changes its configuration at once. Its followers know no number
+/// either.
 #[test]
-fn the_first_changes_of_a_new_service_are_heeded() {
+fn the_first_numbers_of_a_new_service_are_accepted() {
     let wall = 1_800_000_000 * 1_000_000_000;
     let mut leader = Rig::start(3, 0, options(), Durable::default());
     leader.now.wall = wall;
@@ -120,9 +101,8 @@ fn the_first_changes_of_a_new_service_are_heeded() {
     assert_eq!(follower.dropped(Reason::Ahead), 0);
 }
 
-/// Who is far behind catches up, a step in each HB, and follows.
 #[test]
-fn who_is_far_behind_catches_up() {
+fn a_server_that_is_far_behind_catches_up_a_step_in_each_hb() {
     let mut rig = Rig::start(3, 1, options(), Durable::default());
     let number = 3 * 1_000_000;
     let mut rounds = 0;
@@ -135,9 +115,9 @@ fn who_is_far_behind_catches_up() {
     assert!(rounds > 6, "{rounds}");
 }
 
-/// A clock of 2388 adds 30 days to a number that is known, and is not believed where none is.
+/// The clock shows 2388. It adds at most 30 days to a known number.
 #[test]
-fn a_clock_far_ahead_does_not_end_the_service() {
+fn a_clock_far_ahead_does_not_exhaust_the_numbers() {
     let late = 13_200_000_000 * 1_000_000_000;
     for (known, at_most) in [(5_329_840, 5_329_840 + STEP), (0, 1 << 32)] {
         let durable = Durable {
@@ -152,7 +132,7 @@ fn a_clock_far_ahead_does_not_end_the_service() {
     }
 }
 
-/// State files are lost: what is counted on from the clock is above what any server had.
+/// The clock's number is above those of all servers.
 #[test]
 fn a_lost_state_file_takes_no_number_back() {
     let wall = 1_800_000_000 * 1_000_000_000;
@@ -165,15 +145,15 @@ fn a_lost_state_file_takes_no_number_back() {
     };
     let first = lead(Durable::default(), wall).durable;
     let day = 86_400_000_000_000;
-    // Its clock goes 29 days ahead for a while.
+    // The clock is 29 days ahead for some time.
     let ahead = lead(first, wall + 29 * day).durable;
     let lost = lead(Durable::default(), wall + day).durable;
     assert!(lost.configuration > ahead.configuration);
 }
 
-/// "When numbers have run into a limit": the steps of the page.
+/// The steps of "When numbers have run into a limit".
 #[test]
-fn a_service_whose_numbers_have_run_out_leads_again_without_its_state_files() {
+fn a_service_without_numbers_leads_again_after_its_state_files_are_removed() {
     let exhausted = |event: &Event| matches!(event, Event::NumbersExhausted);
     let durable = Durable {
         configuration: MAX_NUMBER,
@@ -182,7 +162,7 @@ fn a_service_whose_numbers_have_run_out_leads_again_without_its_state_files() {
     rig.pass(10 * ST);
     assert_eq!(rig.role(), RoleKind::Electing);
     assert!(rig.events.iter().any(exhausted));
-    // One of three whose file is wrong does not keep the others.
+    // The wrong file of one server does not stop the others.
     let mut other = Rig::leader(3);
     other.heartbeat(1, seq(MAX_NUMBER, 0), D);
     other.pass(ST);
@@ -190,14 +170,13 @@ fn a_service_whose_numbers_have_run_out_leads_again_without_its_state_files() {
         (other.role(), other.snapshot().state),
         (RoleKind::Leader, R)
     );
-    // All are stopped, their files are removed, and they are started again.
+    // All servers are stopped, their files are removed, and they start again.
     let mut rig = Rig::start(3, 0, options(), Durable::default());
     rig.pass(ST + 2 * HB);
     assert_eq!((rig.role(), rig.snapshot().state), (RoleKind::Leader, R));
     assert!(!rig.events.iter().any(exhausted));
 }
 
-/// A fencing number under the largest configuration still grows with each grant.
 #[test]
 fn fencing_numbers_grow_beyond_64_bits() {
     let mut rig = Rig::start(
@@ -211,12 +190,7 @@ fn fencing_numbers_grow_beyond_64_bits() {
     rig.pass(HB);
     rig.begin(1);
     let mut fence = |m: i64| {
-        let message = Message::Request {
-            msgnum: m,
-            token: token("t", "fence"),
-            access: X,
-        };
-        let said = rig.say(1, message);
+        let said = rig.send(1, fence_request(m, "t"));
         let data = said[0].split('=').nth(1).unwrap();
         let digits = data.split(' ').next().unwrap();
         digits.parse::<u128>().unwrap()

@@ -1,4 +1,4 @@
-//! Messages in parts, as a server sends and receives them (`docs/ftn.md`, section 3).
+//! Messages in parts at a server (section 3).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -25,9 +25,9 @@ fn update(data: &str) -> Message<'_> {
     }
 }
 
-/// Fragments were dropped: neither the UPDATE nor the GRANT of 8,000 bytes ever came.
+/// Fragments can be dropped, so no datagram is longer than LONGEST.
 #[test]
-fn data_of_every_length_come_and_go_in_datagrams_that_every_path_carries() {
+fn data_of_every_length_travel_in_short_datagrams() {
     for len in [1_100, 1_300, 8_000, 20_000, MAX_DATA] {
         let mut rig = Rig::alone();
         rig.begin(1);
@@ -44,24 +44,23 @@ fn data_of_every_length_come_and_go_in_datagrams_that_every_path_carries() {
         let mut said = Vec::new();
         for piece in &sent {
             assert!(piece.len() <= LONGEST);
-            said.extend(rig.hear_bytes(client(1), piece));
+            said.extend(rig.deliver_bytes(client(1), piece));
         }
         assert_eq!(only(&said, "CONFIRM"), ["CONFIRM 2 to k1"], "{len} bytes");
         rig.deassign(1, 3, "t");
-        // The rig takes no datagram that is too long, and puts parts together.
+        // The rig checks the length of datagrams and assembles parts.
         let granted = rig.request(2, 1, "t", X);
         assert_eq!(granted, [format!("GRANT 1 t={data} to k2")]);
         assert!(rig.snapshot().parts_bytes < 4_096);
     }
 }
 
-/// Parts of nobody's take no memory, and bring one CONFIG each.
 #[test]
-fn a_stranger_fills_no_memory_with_parts() {
+fn parts_of_a_stranger_take_no_memory_and_get_one_config_each() {
     let mut rig = Rig::alone();
     let data = "d".repeat(20_000);
     for piece in pieces(header(&rig, 1 << 21), update(&data)) {
-        let said = rig.hear_bytes(client(7), &piece);
+        let said = rig.deliver_bytes(client(7), &piece);
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].starts_with("CONFIG") && said[0].contains("nobody"));
     }
@@ -69,22 +68,20 @@ fn a_stranger_fills_no_memory_with_parts() {
     assert!(rig.dropped(Reason::NoSession) > 10);
 }
 
-/// What a session has in parts goes with it.
 #[test]
 fn the_parts_of_a_session_end_with_it() {
     let mut rig = Rig::alone();
     rig.begin(1);
     let data = "d".repeat(20_000);
     let id = rig.id(1);
-    rig.hear_bytes(client(1), &pieces(header(&rig, id), update(&data))[3]);
+    rig.deliver_bytes(client(1), &pieces(header(&rig, id), update(&data))[3]);
     assert!(rig.snapshot().parts_bytes > 1_200);
-    rig.say(1, Message::Logout);
+    rig.send(1, Message::Logout);
     assert_eq!(rig.snapshot().parts_bytes, 0);
 }
 
-/// With 75 clients the servers lost the list. Here they have 600, and no datagram is too long.
 #[test]
-fn a_list_of_many_sessions_comes_in_parts() {
+fn a_list_of_600_sessions_travels_in_parts() {
     let options = quorum(1);
     let mut leader = Rig::start(2, 0, options, Durable::default());
     leader.pass(ST);
@@ -95,9 +92,9 @@ fn a_list_of_many_sessions_comes_in_parts() {
     let mut under_way = VecDeque::new();
     let mut buf = [0; LONGEST];
     for _ in 0..4 {
-        leader.stand_still(HB);
+        leader.stall(HB);
         leader.server.handle_timeout(leader.now);
-        follower.stand_still(HB);
+        follower.stall(HB);
         loop {
             while let Some(sent) = leader.server.poll_transmit(&mut buf) {
                 if sent.to == server(1) {
@@ -144,7 +141,7 @@ fn a_part_in_parts_is_dropped() {
     };
     let before = rig.dropped(Reason::Malformed);
     for piece in pieces(header(&rig, id), nested) {
-        rig.hear_bytes(client(1), &piece);
+        rig.deliver_bytes(client(1), &piece);
     }
     assert_eq!(rig.dropped(Reason::Malformed), before + 1);
 }

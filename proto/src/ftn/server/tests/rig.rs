@@ -1,4 +1,4 @@
-//! One server at arm's length: datagrams go in, lines of text come out.
+//! One server, which the test drives by hand: datagrams go in, and lines of text come out.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,9 +10,9 @@ use ring_codec::ftn::{
 };
 
 pub(crate) use super::notation::*;
-use crate::ftn::carrier::far_side::FarSide;
-use crate::ftn::carrier::{Outgoing, Part};
-use crate::ftn::catalog::{Holding, Marker};
+use crate::ftn::carrier::test_peer::TestPeer;
+use crate::ftn::carrier::{Part, PartSender};
+use crate::ftn::catalog::{HoldKind, Marker};
 pub(crate) use crate::ftn::server::{
     Command, Durable, Event, Options, Reason, RoleKind, Server, majority,
 };
@@ -30,25 +30,25 @@ pub(crate) const fn ms(millis: u32) -> Duration {
     Duration::from_millis(millis as u64)
 }
 
-/// A server, its clock and everything that came out of it.
+/// A server with its clock, and everything that came out of it.
 pub(crate) struct Rig {
     pub server: Server,
     pub now: Now,
     pub events: Vec<Event>,
-    /// What the server has had stored last.
+    /// Last value that the server stored.
     pub durable: Durable,
     pub disk_full: bool,
-    /// Datagrams of the last input, as they lie on the wire.
+    /// Datagrams after the last input.
     pub datagrams: Vec<(SocketAddr, Vec<u8>)>,
-    /// The ids that clients were given.
+    /// Ids that clients were given.
     ids: BTreeMap<u16, i32>,
-    /// Puts together what the server sends in parts.
-    far_side: FarSide,
+    /// Assembles messages that the server sends in parts.
+    test_peer: TestPeer,
     /// Whether peers acknowledge parts.
     pub acknowledges_parts: bool,
 }
 
-/// The usual options without a grace.
+/// Returns the default options without a grace.
 pub(crate) fn options() -> Options {
     Options {
         grace: Duration::ZERO,
@@ -56,7 +56,7 @@ pub(crate) fn options() -> Options {
     }
 }
 
-/// The same with a quorum.
+/// Returns [`options`] with a quorum.
 pub(crate) fn quorum(quorum: usize) -> Options {
     Options {
         quorum,
@@ -65,7 +65,7 @@ pub(crate) fn quorum(quorum: usize) -> Options {
 }
 
 impl Rig {
-    /// Server `index` of `count`, started just now.
+    /// Returns server `index` of `count` just after its start.
     pub(crate) fn start(count: usize, index: usize, options: Options, durable: Durable) -> Self {
         let mut rig = Self {
             server: Server::new(options, servers(count), index, durable, 7).unwrap(),
@@ -78,14 +78,14 @@ impl Rig {
             disk_full: false,
             datagrams: Vec::new(),
             ids: BTreeMap::new(),
-            far_side: FarSide::default(),
+            test_peer: TestPeer::default(),
             acknowledges_parts: true,
         };
         rig.input(|server, now| server.handle_link(now, Net::Up));
         rig
     }
 
-    /// The only server, READY, without a grace.
+    /// Returns the only server, READY.
     pub(crate) fn alone() -> Self {
         Self::alone_with(options())
     }
@@ -98,7 +98,7 @@ impl Rig {
         rig
     }
 
-    /// Server 0 of `count`, leading and READY under configuration 2·count; the others are DOWN.
+    /// Returns server 0 of `count`, leading and READY under configuration 2·count; the others are DOWN.
     pub(crate) fn leader(count: usize) -> Self {
         Self::leader_with(count, options())
     }
@@ -121,37 +121,31 @@ impl Rig {
         rig
     }
 
-    /// A leader of which servers 1 to `ready` are READY as well.
+    /// Returns a leader of which servers 1 to `ready` are READY as well.
     pub(crate) fn leader_of(count: usize, ready: usize) -> Self {
         let mut rig = Self::leader(count);
         for other in 1..=ready {
-            rig.raise(other);
+            rig.make_ready(other);
         }
         rig.events.clear();
         rig
     }
 
-    /// Makes another server READY, from DOWN.
-    pub(crate) fn raise(&mut self, other: usize) {
+    /// Makes another server READY that is DOWN.
+    pub(crate) fn make_ready(&mut self, other: usize) {
         for says in [B, R] {
             let seq = self.snapshot().seq;
             self.heartbeat(other, seq, says);
             let number = self.snapshot().configuration;
             for part in 0..8 {
-                self.hear(
-                    other,
-                    Message::Transferred {
-                        msgnum: i64::try_from(number).unwrap(),
-                        part,
-                    },
-                );
+                self.transferred(other, number.cast_signed(), part);
             }
         }
         assert_eq!(self.snapshot().states[other], R);
     }
 
-    /// Server 1 of 3, following server 0 and READY under configuration 9; so are the others. k1 to k`clients`
-    /// have sessions 2^20 + 1 and so on.
+    /// Returns server 1 of 3, READY and following server 0 under configuration 9; the others are READY. k1 to
+    /// k`clients` have sessions 2^20 + 1 and so on.
     pub(crate) fn follower(clients: u16) -> Self {
         Self::follower_with(clients, options())
     }
@@ -180,7 +174,7 @@ impl Rig {
         self.server.role()
     }
 
-    /// The states of all servers as letters.
+    /// Returns the states of all servers as letters.
     pub(crate) fn states(&self) -> String {
         states(self.snapshot().states)
     }
@@ -189,7 +183,7 @@ impl Rig {
         self.server.counters().dropped(reason)
     }
 
-    /// What the server says in answer to an input.
+    /// Gives the server an input, and returns its output as lines.
     pub(crate) fn input(&mut self, input: impl FnOnce(&mut Server, Now)) -> Vec<String> {
         input(&mut self.server, self.now);
         self.datagrams.clear();
@@ -209,7 +203,7 @@ impl Rig {
                 break;
             };
             buf.truncate(transmit.len);
-            let (whole, answer) = self.far_side.hear(transmit.to, &buf);
+            let (whole, answer) = self.test_peer.receive(transmit.to, &buf);
             if let Some(answer) = answer.filter(|_| self.acknowledges_parts) {
                 let (now, from) = (self.now, transmit.to);
                 self.server
@@ -237,7 +231,7 @@ impl Rig {
         lines
     }
 
-    pub(crate) fn hear_bytes(&mut self, from: SocketAddr, bytes: &[u8]) -> Vec<String> {
+    pub(crate) fn deliver_bytes(&mut self, from: SocketAddr, bytes: &[u8]) -> Vec<String> {
         self.input(|server, now| server.handle_message(now, from, bytes, Duration::ZERO))
     }
 
@@ -250,14 +244,14 @@ impl Rig {
         }
     }
 
-    /// A message of another server.
-    pub(crate) fn hear(&mut self, from: usize, message: Message<'_>) -> Vec<String> {
+    /// Delivers a message of another server.
+    pub(crate) fn deliver(&mut self, from: usize, message: Message<'_>) -> Vec<String> {
         let bytes = encode(self.header(i32::try_from(from).unwrap()), message);
-        self.hear_bytes(server(from), &bytes)
+        self.deliver_bytes(server(from), &bytes)
     }
 
-    /// A message of another server, with its options behind it.
-    pub(crate) fn hear_with(
+    /// Delivers a message of another server with its options.
+    pub(crate) fn deliver_with(
         &mut self,
         from: usize,
         message: Message<'_>,
@@ -267,22 +261,22 @@ impl Rig {
         let datagram = Datagram::new(header, message).with_terms(terms);
         let mut bytes = vec![0xaa; datagram.encoded_len()];
         datagram.encode(&mut bytes).unwrap();
-        self.hear_bytes(server(from), &bytes)
+        self.deliver_bytes(server(from), &bytes)
     }
 
-    /// A message of a client in its session.
-    pub(crate) fn say(&mut self, k: u16, message: Message<'_>) -> Vec<String> {
+    /// Delivers a message of a client in its session.
+    pub(crate) fn send(&mut self, k: u16, message: Message<'_>) -> Vec<String> {
         let id = self.id(k);
-        self.say_as(k, id, message)
+        self.send_as(k, id, message)
     }
 
-    /// A message from a client's address, whatever id it says.
-    pub(crate) fn say_as(&mut self, k: u16, id: i32, message: Message<'_>) -> Vec<String> {
+    /// Delivers a message from a client's address with any id.
+    pub(crate) fn send_as(&mut self, k: u16, id: i32, message: Message<'_>) -> Vec<String> {
         let bytes = encode(self.header(id), message);
-        self.hear_bytes(client(k), &bytes)
+        self.deliver_bytes(client(k), &bytes)
     }
 
-    /// The id of a client's session: the one that it was given, or that of [`state`](Self::state).
+    /// Returns the id of a client's session: the given one, or that of [`state`](Self::state).
     pub(crate) fn id(&self, k: u16) -> i32 {
         self.ids
             .get(&k)
@@ -290,14 +284,14 @@ impl Rig {
             .unwrap_or((1 << 20) + i32::from(k))
     }
 
-    /// Lets so much time pass, with every time-out at its time.
+    /// Lets time pass, and calls each timeout when it is due.
     pub(crate) fn pass(&mut self, time: Duration) -> Vec<String> {
         let end = self.now.monotonic + time;
         let mut lines = Vec::new();
         for calls in 0.. {
             let due = self.server.poll_timeout().filter(|due| *due <= end);
             let Some(due) = due else { break };
-            assert!(calls < 100_000, "it wants to be called without end");
+            assert!(calls < 100_000, "timeouts are due without end");
             self.advance_to(due.max(self.now.monotonic));
             lines.extend(self.input(Machine::handle_timeout));
         }
@@ -305,8 +299,8 @@ impl Rig {
         lines
     }
 
-    /// The same without any time-out: the process stands still.
-    pub(crate) fn stand_still(&mut self, time: Duration) {
+    /// Lets time pass without a timeout, as in a stalled process.
+    pub(crate) fn stall(&mut self, time: Duration) {
         self.advance_to(self.now.monotonic + time);
     }
 
@@ -320,7 +314,7 @@ impl Rig {
         self.input(|server, now| server.handle_command(now, command))
     }
 
-    /// STATE of the leader of a configuration.
+    /// Delivers STATE of the leader of a configuration.
     pub(crate) fn state(
         &mut self,
         c: u64,
@@ -341,17 +335,17 @@ impl Rig {
         let listed = self.listed(clients);
         let index = usize::try_from(c).unwrap() % states.len();
         with_state(c, round, states, &listed, |message| {
-            self.hear(index, message)
+            self.deliver(index, message)
         })
     }
 
-    /// The ids and addresses of clients, as STATE lists them.
+    /// Returns the ids and addresses of clients, as STATE lists them.
     fn listed(&self, clients: impl IntoIterator<Item = u16>) -> Vec<(i32, String)> {
         let ids = clients.into_iter();
         ids.map(|k| (self.id(k), client(k).to_string())).collect()
     }
 
-    /// The same as the datagrams that it travels in, if it is long.
+    /// Returns a long STATE as the datagrams of its parts.
     pub(crate) fn state_in_parts(
         &self,
         c: u64,
@@ -366,7 +360,7 @@ impl Rig {
         })
     }
 
-    /// All parts but the last of the longest message of a client. Messages with other numbers are others.
+    /// Delivers all parts except the last of a client's longest message.
     pub(crate) fn begin_long(&mut self, k: u16, number: i64) {
         let bytes = [7; crate::ftn::PART];
         let parts = 27;
@@ -377,22 +371,29 @@ impl Rig {
                 parts,
                 bytes: &bytes,
             };
-            self.say(k, message);
+            self.send(k, message);
         }
     }
 
     pub(crate) fn elect(&mut self, from: usize, seq: i128, vote: i32) -> Vec<String> {
-        self.hear(from, Message::Elect { seq, leader: vote })
+        self.deliver(from, Message::Elect { seq, leader: vote })
     }
 
     pub(crate) fn heartbeat(&mut self, from: usize, seq: i128, sstate: ServerState) -> Vec<String> {
-        self.hear(from, Message::Heartbeat { seq, sstate })
+        self.deliver(from, Message::Heartbeat { seq, sstate })
     }
 
+    /// Delivers HEARTBEAT of the present round, with options.
+    pub(crate) fn heartbeat_with(&mut self, from: usize, sstate: ServerState, terms: Terms) {
+        let seq = self.snapshot().seq;
+        self.deliver_with(from, Message::Heartbeat { seq, sstate }, terms);
+    }
+
+    /// Delivers TRANSFER of free tokens with these names and data.
     pub(crate) fn transfer(
         &mut self,
         from: usize,
-        c: u64,
+        msgnum: i64,
         (part, parts): (i32, i32),
         tokens: &[(&str, &str)],
     ) -> Vec<String> {
@@ -404,22 +405,26 @@ impl Rig {
             })
             .collect();
         let message = Message::Transfer {
-            msgnum: i64::try_from(c).unwrap(),
+            msgnum,
             part,
             parts,
             assignments: assignments[..].into(),
         };
-        self.hear(from, message)
+        self.deliver(from, message)
     }
 
-    /// A client's answer to CONFIG(c): its tokens, how it holds them and their data.
+    pub(crate) fn transferred(&mut self, from: usize, msgnum: i64, part: i32) -> Vec<String> {
+        self.deliver(from, Message::Transferred { msgnum, part })
+    }
+
+    /// Delivers a client's answer to CONFIG(c): its tokens, the kind of each hold, and their data.
     pub(crate) fn catalog(
         &mut self,
         k: u16,
         c: u64,
         (part, parts): (u32, u32),
         floor: i64,
-        holdings: &[(&str, Holding, &str)],
+        holdings: &[(&str, HoldKind, &str)],
     ) -> Vec<String> {
         let marker = Marker {
             configuration: c,
@@ -433,7 +438,7 @@ impl Rig {
             entries.push(token("", holding.name()));
             entries.push(token(name, data));
         }
-        self.say(
+        self.send(
             k,
             Message::Catalog {
                 holdings: entries[..].into(),
@@ -443,19 +448,19 @@ impl Rig {
 
     pub(crate) fn login(&mut self, k: u16) -> Vec<String> {
         let p = format!(":{}", client(k).port());
-        self.say_as(k, 0, Message::Login { p: p.as_bytes() })
+        self.send_as(k, 0, Message::Login { p: p.as_bytes() })
     }
 
-    /// A session for a client, listed in a STATE if there are others.
+    /// Begins a session of a client.
     pub(crate) fn begin(&mut self, k: u16) -> i32 {
         self.login(k);
-        self.say(k, Message::Alive);
+        self.send(k, Message::Alive);
         self.id(k)
     }
 
     pub(crate) fn renew(&mut self, k: u16, msgnum: i64) -> Vec<String> {
         let c = self.snapshot().configuration.to_string();
-        self.give(k, msgnum, ("", &c), Flags::Deassign)
+        self.send(k, renewal(msgnum, &c))
     }
 
     pub(crate) fn request(
@@ -465,10 +470,10 @@ impl Rig {
         name: &str,
         access: Access,
     ) -> Vec<String> {
-        self.say(k, request(msgnum, name, access))
+        self.send(k, request(msgnum, name, access))
     }
 
-    fn give(
+    fn send_return(
         &mut self,
         k: u16,
         msgnum: i64,
@@ -476,7 +481,7 @@ impl Rig {
         flags: Flags,
     ) -> Vec<String> {
         let token = token(name, data);
-        self.say(
+        self.send(
             k,
             Message::Return {
                 msgnum,
@@ -487,11 +492,11 @@ impl Rig {
     }
 
     pub(crate) fn update(&mut self, k: u16, msgnum: i64, name: &str, data: &str) -> Vec<String> {
-        self.give(k, msgnum, (name, data), Flags::Update)
+        self.send_return(k, msgnum, (name, data), Flags::Update)
     }
 
     pub(crate) fn deassign(&mut self, k: u16, msgnum: i64, name: &str) -> Vec<String> {
-        self.give(k, msgnum, (name, ""), Flags::Deassign)
+        self.send_return(k, msgnum, (name, ""), Flags::Deassign)
     }
 
     pub(crate) fn update_and_deassign(
@@ -501,13 +506,19 @@ impl Rig {
         name: &str,
         data: &str,
     ) -> Vec<String> {
-        self.give(k, msgnum, (name, data), Flags::Both)
+        self.send_return(k, msgnum, (name, data), Flags::Both)
     }
 
-    /// A REQUEST for the empty name.
-    fn ask(&mut self, k: u16, msgnum: i64, data: &[u8], access: Access) -> Vec<String> {
+    /// Delivers a REQUEST of the empty name.
+    fn send_empty_request(
+        &mut self,
+        k: u16,
+        msgnum: i64,
+        data: &[u8],
+        access: Access,
+    ) -> Vec<String> {
         let token = Token { name: b"", data };
-        self.say(
+        self.send(
             k,
             Message::Request {
                 msgnum,
@@ -517,18 +528,17 @@ impl Rig {
         )
     }
 
-    /// A client says what it is.
     pub(crate) fn introduce(&mut self, k: u16, text: &str) -> Vec<String> {
-        self.ask(k, 0, text.as_bytes(), Access::Exclusive)
+        self.send_empty_request(k, 0, text.as_bytes(), Access::Exclusive)
     }
 
-    /// The page of the listing after a name.
+    /// Asks for the page of the listing after a name.
     pub(crate) fn list(&mut self, k: u16, msgnum: i64, after: &[u8]) -> Vec<String> {
-        self.ask(k, msgnum, after, Access::Shared)
+        self.send_empty_request(k, msgnum, after, Access::Shared)
     }
 }
 
-/// Makes STATE with these clients, which it borrows.
+/// Passes a STATE with these clients to `use_it`.
 fn with_state<T>(
     c: u64,
     round: u32,
@@ -551,9 +561,9 @@ fn with_state<T>(
     })
 }
 
-/// The datagrams of a message in parts from a client or a server.
+/// Returns the datagrams of a message in parts.
 pub(crate) fn pieces(header: Header, message: Message<'_>) -> Vec<Vec<u8>> {
-    let mut outgoing = Outgoing::default();
+    let mut outgoing = PartSender::default();
     let bytes = encode(header, message);
     let now = Instant::default();
     let first = outgoing.send(now, server(0), message.kind(), &bytes)[0];
@@ -564,7 +574,7 @@ pub(crate) fn pieces(header: Header, message: Message<'_>) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Lines that begin with a word.
+/// Returns the lines that begin with a word.
 pub(crate) fn only(lines: &[String], word: &str) -> Vec<String> {
     let lines = lines.iter().filter(|line| line.starts_with(word));
     lines.cloned().collect()

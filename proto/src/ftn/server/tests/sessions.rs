@@ -1,4 +1,4 @@
-//! Section 5: sessions.
+//! Sessions (section 5).
 
 use std::time::Duration;
 
@@ -7,9 +7,8 @@ use ring_codec::ftn::{Flags, Message};
 use super::rig::*;
 use crate::ftn::MIN_SESSION;
 
-/// A follower answers LOGIN with CONFIG(`to` 0), the leader with CONFIG(`to` = id), an electing server not at all.
 #[test]
-fn login_is_answered_by_leader_and_followers_not_by_who_is_electing() {
+fn login_gets_an_id_from_the_leader_and_config_from_a_follower() {
     let mut rig = Rig::leader(3);
     assert_eq!(rig.login(1), ["CONFIG 6 RDD to k1"]);
     let mut rig = Rig::follower(0);
@@ -19,7 +18,7 @@ fn login_is_answered_by_leader_and_followers_not_by_who_is_electing() {
 }
 
 #[test]
-fn ids_are_random_and_the_same_address_gets_the_same_again() {
+fn ids_are_random_and_an_address_keeps_its_id() {
     let mut rig = Rig::alone();
     let ids: Vec<i32> = (1..=50).map(|k| rig.begin(k)).collect();
     assert!(ids.iter().all(|&id| id >= MIN_SESSION));
@@ -28,26 +27,25 @@ fn ids_are_random_and_the_same_address_gets_the_same_again() {
     let id = rig.id(51);
     rig.login(51);
     assert_eq!(rig.id(51), id);
-    rig.say(51, Message::Alive);
+    rig.send(51, Message::Alive);
     rig.login(51);
     assert_eq!(rig.id(51), id);
 }
 
-/// The first message with it from that address makes it a session, and the next STATE lists it.
 #[test]
-fn a_session_exists_from_its_second_message_on() {
+fn a_session_begins_with_its_second_message_and_the_next_state_lists_it() {
     let mut rig = Rig::leader(2);
     rig.login(1);
     assert_eq!(rig.snapshot().sessions.len(), 0);
     let id = rig.id(1);
     assert_eq!(
-        rig.say_as(2, id, Message::Alive).len(),
+        rig.send_as(2, id, Message::Alive).len(),
         1,
-        "another address is a stranger"
+        "a message from another address does not count"
     );
     assert_eq!(rig.snapshot().sessions.len(), 0);
     rig.pass(RETRY);
-    let said = rig.say(1, Message::Alive);
+    let said = rig.send(1, Message::Alive);
     assert_eq!(said, ["STATE 4.2 RD [k1] to s1"]);
     assert!(rig.events.contains(&Event::SessionBegun {
         id,
@@ -55,21 +53,19 @@ fn a_session_exists_from_its_second_message_on() {
     }));
 }
 
-/// An id is kept for 5 s.
 #[test]
 fn an_id_that_is_not_used_for_5_s_is_forgotten() {
     let mut rig = Rig::alone();
     rig.login(1);
     rig.pass(Duration::from_secs(5) - MS);
-    rig.say(1, Message::Alive);
+    rig.send(1, Message::Alive);
     assert_eq!(rig.snapshot().sessions.len(), 1);
     rig.login(2);
     rig.pass(Duration::from_secs(5));
-    assert_eq!(rig.say(2, Message::Alive), ["CONFIG 2 R to nobody at k2"]);
+    assert_eq!(rig.send(2, Message::Alive), ["CONFIG 2 R to nobody at k2"]);
     assert_eq!(rig.snapshot().sessions.len(), 1);
 }
 
-/// At most 4,096 such.
 #[test]
 fn at_most_4096_ids_wait_to_be_used() {
     let mut rig = Rig::alone();
@@ -90,12 +86,11 @@ fn there_are_at_most_max_clients_sessions() {
     rig.begin(1);
     rig.login(2);
     assert_eq!(rig.login(3), ["CONFIG 2 R to nobody at k3"]);
-    rig.say(2, Message::Alive);
+    rig.send(2, Message::Alive);
     assert_eq!(rig.login(3), ["CONFIG 2 R to nobody at k3"]);
     assert_eq!(rig.login(1), ["CONFIG 2 R to k1"]);
 }
 
-/// The leader confirms a renewal when all servers that are not DOWN have acknowledged a STATE with the session.
 #[test]
 fn a_renewal_is_confirmed_when_all_servers_know_the_session() {
     let mut rig = Rig::leader_of(3, 2);
@@ -109,13 +104,12 @@ fn a_renewal_is_confirmed_when_all_servers_know_the_session() {
         only(&rig.heartbeat(2, listed, R), "CONFIRM"),
         ["CONFIRM 7 to k1"]
     );
-    // Known to all, it is confirmed at once.
+    // Once all servers know the session, it is confirmed at once.
     assert_eq!(rig.renew(1, 8), ["CONFIRM 8 to k1"]);
 }
 
-/// While a confirmation waits for servers, STATE goes every RETRY to those that have not acknowledged.
 #[test]
-fn state_goes_every_retry_to_those_that_a_confirmation_waits_for() {
+fn state_goes_every_retry_to_the_servers_that_delay_a_confirmation() {
     let mut rig = Rig::leader_of(3, 2);
     rig.login(1);
     rig.pass(HB / 2);
@@ -129,7 +123,7 @@ fn state_goes_every_retry_to_those_that_a_confirmation_waits_for() {
     );
 }
 
-/// Q in all: DOWN servers count where the others are not enough.
+/// DOWN servers count if the others are not enough.
 #[test]
 fn a_renewal_needs_the_acknowledgement_of_a_quorum() {
     let mut rig = Rig::leader_with(3, quorum(2));
@@ -140,9 +134,8 @@ fn a_renewal_needs_the_acknowledgement_of_a_quorum() {
     assert_eq!(only(&said, "CONFIRM"), ["CONFIRM 7 to k1"]);
 }
 
-/// CONFIRM acknowledges that very renewal: of several that wait the last.
 #[test]
-fn the_last_renewal_is_the_one_confirmed() {
+fn only_the_last_of_several_renewals_is_confirmed() {
     let mut rig = Rig::leader_of(2, 1);
     rig.login(1);
     rig.renew(1, 7);
@@ -154,7 +147,7 @@ fn the_last_renewal_is_the_one_confirmed() {
 }
 
 #[test]
-fn a_renewal_that_is_none_is_dropped() {
+fn an_invalid_renewal_is_dropped() {
     let mut rig = Rig::alone();
     rig.begin(1);
     for (data, flags) in [
@@ -172,14 +165,13 @@ fn a_renewal_that_is_none_is_dropped() {
             token,
             flags,
         };
-        assert_eq!(rig.say(1, message), NONE, "{data}");
+        assert_eq!(rig.send(1, message), NONE, "{data}");
     }
     assert_eq!(rig.dropped(Reason::Malformed), 7);
 }
 
-/// The leader ends a session CT after its last message. Every message of it counts as a sign of life.
 #[test]
-fn a_session_ends_ct_after_its_last_message() {
+fn a_session_ends_ct_after_its_last_message_of_any_type() {
     let mut rig = Rig::alone();
     let id = rig.begin(1);
     rig.begin(2);
@@ -187,7 +179,7 @@ fn a_session_ends_ct_after_its_last_message() {
     rig.request(2, 1, "a", X);
     for msgnum in 2..6 {
         rig.pass(CT - MS);
-        rig.say(
+        rig.send(
             1,
             if msgnum % 2 == 0 {
                 Message::Alive
@@ -195,11 +187,11 @@ fn a_session_ends_ct_after_its_last_message() {
                 request(msgnum, "b", X)
             },
         );
-        rig.say(2, Message::Alive);
+        rig.send(2, Message::Alive);
     }
     assert_eq!(rig.snapshot().sessions.len(), 2);
     rig.pass(CT - MS);
-    rig.say(2, Message::Alive);
+    rig.send(2, Message::Alive);
     assert_eq!(only(&rig.pass(MS), "GRANT"), ["GRANT 1 a= to k2"]);
     assert_eq!(rig.snapshot().sessions, [(rig.id(2), client(2))]);
     assert!(rig.events.contains(&Event::SessionExpired {
@@ -209,54 +201,49 @@ fn a_session_ends_ct_after_its_last_message() {
     assert_eq!(rig.server.counters().sessions_expired, 1);
 }
 
-/// LOGOUT ends a session and is answered with CONFIG(`to` 0).
 #[test]
-fn logout_ends_a_session() {
+fn logout_ends_a_session_and_is_answered_with_config() {
     let mut rig = Rig::alone();
     let id = rig.begin(1);
     rig.begin(2);
     rig.request(1, 1, "a", X);
     rig.request(2, 1, "a", X);
-    let said = rig.say(1, Message::Logout);
+    let said = rig.send(1, Message::Logout);
     assert_eq!(said, ["GRANT 1 a= to k2", "CONFIG 2 R to nobody at k1"]);
     assert!(rig.events.contains(&Event::SessionLoggedOut {
         id,
         address: client(1)
     }));
-    assert_eq!(rig.say(1, Message::Logout), ["CONFIG 2 R to nobody at k1"]);
+    assert_eq!(rig.send(1, Message::Logout), ["CONFIG 2 R to nobody at k1"]);
     assert_eq!(rig.server.counters().sessions_logout, 1);
 }
 
-/// Times at which to look for silent sessions were kept for CT after a logout, and counted nowhere. An invariant holds that there
-/// is one for each session.
+/// An invariant checks that there is one expiry per session.
 #[test]
-fn a_session_leaves_nothing_when_it_logs_out_however_often_a_client_does() {
+fn many_logouts_of_a_client_leave_no_data_behind() {
     let mut rig = Rig::alone();
     rig.begin(9);
     for _ in 0..1_000 {
         rig.begin(1);
-        rig.say(1, Message::Logout);
+        rig.send(1, Message::Logout);
     }
-    // The one that stays is looked at all the same.
+    // The other session still expires.
     rig.pass(CT);
     assert_eq!(rig.snapshot().sessions, []);
 }
 
-/// A renewal sent to another server, or a token message to one that is not responsible: CONFIG(`to` 0).
 #[test]
-fn what_is_for_another_server_is_answered_with_config() {
+fn messages_for_another_server_are_answered_with_config() {
     let mut rig = Rig::follower(1);
     assert_eq!(rig.renew(1, 1), ["CONFIG 9 RRR to nobody at k1"]);
     let name = name_of(2, &[R; 3], 0);
-    assert_eq!(
-        rig.request(1, 1, &name, X),
-        ["CONFIG 9 RRR to nobody at k1"]
-    );
+    let said = rig.request(1, 1, &name, X);
+    assert_eq!(said, ["CONFIG 9 RRR to nobody at k1"]);
     assert_eq!(rig.deassign(1, 2, &name), ["CONFIG 9 RRR to nobody at k1"]);
     assert_eq!(rig.server.counters().redirected, 3);
-    assert_eq!(rig.say(1, Message::Alive), NONE);
-    // A CONFIG would be taken for the end of the session.
-    assert_eq!(rig.say(1, Message::Logout), NONE);
+    assert_eq!(rig.send(1, Message::Alive), NONE);
+    // The client would take a CONFIG for the confirmation of its LOGOUT.
+    assert_eq!(rig.send(1, Message::Logout), NONE);
 }
 
 fn cold() -> Rig {
@@ -266,9 +253,8 @@ fn cold() -> Rig {
     rig
 }
 
-/// For the grace a cold leader adopts any session that renews with an unknown id, at the address it came from.
 #[test]
-fn a_cold_leader_adopts_who_renews() {
+fn a_cold_leader_adopts_a_session_that_renews() {
     let mut rig = cold();
     let said = rig.renew(1, 7);
     assert_eq!(said, ["CONFIG 1 B to k1", "CONFIRM 7 to k1"]);
@@ -278,38 +264,27 @@ fn a_cold_leader_adopts_who_renews() {
         id,
         address: client(1)
     }));
-    // Only by a renewal, and not with the id of another or one that is none.
-    assert!(rig.say(2, Message::Alive)[0].contains("nobody"));
+    // No other message begins a session, and ids of other sessions or below the least one do not count.
+    assert!(rig.send(2, Message::Alive)[0].contains("nobody"));
     for wrong in [id, MIN_SESSION - 1] {
-        let message = Message::Return {
-            msgnum: 1,
-            token: token("", "1"),
-            flags: Flags::Deassign,
-        };
-        assert!(rig.say_as(3, wrong, message)[0].contains("nobody"));
+        assert!(rig.send_as(3, wrong, renewal(1, "1"))[0].contains("nobody"));
     }
     assert_eq!(rig.server.counters().adopted, 1);
 }
 
-/// A client that knows a larger c is not adopted: it would not hear this leader.
+/// Such a client would ignore this leader's CONFIG.
 #[test]
-fn a_cold_leader_does_not_adopt_who_knows_a_larger_number() {
+fn a_cold_leader_does_not_adopt_a_client_that_knows_a_larger_number() {
     let mut rig = Rig::start(3, 0, Options::default(), Durable::default());
     rig.pass(ST);
     let known = rig.snapshot().configuration;
-    let message = Message::Return {
-        msgnum: 7,
-        token: token("", "100"),
-        flags: Flags::Deassign,
-    };
-    rig.say(1, message);
+    rig.send(1, renewal(7, "100"));
     assert_eq!(rig.snapshot().sessions, []);
     assert_eq!(rig.snapshot().configuration, known);
 }
 
-/// A cold leader does not become READY before the grace is over; then adoption ends.
 #[test]
-fn nothing_is_granted_and_all_are_adopted_until_the_grace_is_over() {
+fn a_cold_leader_adopts_sessions_and_grants_nothing_during_its_grace() {
     let mut rig = cold();
     rig.renew(1, 7);
     rig.catalog(
@@ -317,24 +292,22 @@ fn nothing_is_granted_and_all_are_adopted_until_the_grace_is_over() {
         1,
         (0, 1),
         100,
-        &[("a", crate::ftn::catalog::Holding::Exclusive, "data")],
+        &[("a", crate::ftn::catalog::HoldKind::Exclusive, "data")],
     );
     rig.begin(2);
     rig.catalog(2, 1, (0, 1), 0, &[]);
     assert_eq!(rig.request(2, 1, "a", X), NONE);
     rig.pass(CT - MS);
     for k in [1, 2] {
-        rig.say(k, Message::Alive);
+        rig.send(k, Message::Alive);
     }
     assert_eq!(rig.states(), "B");
     rig.pass(MS);
     assert_eq!(rig.states(), "R");
     assert!(rig.events.contains(&Event::GraceEnded));
-    // The client's token has survived the restart of the only server.
+    // The token has survived the restart of the only server.
     assert_eq!(rig.request(2, 2, "a", X), ["REVOKE a to k1"]);
-    assert_eq!(
-        rig.deassign(1, 100, "a"),
-        ["CONFIRM 100 to k1", "GRANT 2 a=data to k2"]
-    );
+    let said = rig.deassign(1, 100, "a");
+    assert_eq!(said, ["CONFIRM 100 to k1", "GRANT 2 a=data to k2"]);
     assert!(rig.renew(3, 1)[0].contains("nobody"));
 }

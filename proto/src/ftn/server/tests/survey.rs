@@ -1,22 +1,21 @@
-//! Section 4: a survey asks the sessions what they hold, and what follows from their claims.
+//! Surveys, and the results of their claims (section 4).
 
 use ring_codec::ftn::Message;
 
 use super::rig::*;
-use crate::ftn::catalog::Holding::{
+use crate::ftn::catalog::HoldKind::{
     Exclusive, ReturningExclusive, ReturningShared, Shared, Updated,
 };
 
-/// Server 1 of 3 while server 2 has just become DOWN: configuration 12.
-fn heir(clients: u16) -> (Rig, String) {
+/// Returns server 1 of 3 after server 2 has become DOWN, under configuration 12.
+fn surveying(clients: u16) -> (Rig, String) {
     let mut rig = Rig::follower(clients);
     rig.state(12, 1, &[R, R, D], clients);
-    (rig, gained(0))
+    (rig, inherited_name(0))
 }
 
-/// A configuration in which a server that was not DOWN is DOWN: CONFIG(`to` = session) to every session of the list.
 #[test]
-fn a_survey_asks_every_session_with_back_off_until_it_has_answered() {
+fn a_survey_asks_every_session_repeatedly_until_it_has_answered() {
     let mut rig = Rig::follower(2);
     let said = rig.state(12, 1, &[R, R, D], 2);
     assert_eq!(
@@ -47,31 +46,29 @@ fn a_survey_asks_every_session_with_back_off_until_it_has_answered() {
     );
 }
 
-/// … or is no more in the list.
 #[test]
 fn a_survey_does_not_wait_for_sessions_that_are_no_longer_listed() {
-    let (mut rig, _) = heir(2);
+    let (mut rig, _) = surveying(2);
     rig.catalog(1, 12, (0, 1), 0, &[]);
     rig.state_of(12, 2, &[R, R, D], [1]);
     assert_eq!(rig.snapshot().survey, None);
 }
 
-/// Tokens that it gains are not served meanwhile; all others are.
 #[test]
-fn only_what_is_gained_is_not_served_during_a_survey() {
-    let (mut rig, gained) = heir(1);
+fn during_a_survey_only_known_tokens_are_served() {
+    let (mut rig, inherited) = surveying(1);
     let own = name_of(1, &[R; 3], 0);
     assert_eq!(rig.request(1, 1, &own, X).len(), 1);
-    assert_eq!(rig.request(1, 1, &gained, X), NONE);
-    assert_eq!(rig.deassign(1, 2, &gained), NONE);
+    assert_eq!(rig.request(1, 1, &inherited, X), NONE);
+    assert_eq!(rig.deassign(1, 2, &inherited), NONE);
     rig.catalog(1, 12, (0, 1), 3, &[]);
-    assert_eq!(rig.request(1, 3, &gained, X).len(), 1);
+    assert_eq!(rig.request(1, 3, &inherited, X).len(), 1);
 }
 
-/// An answer counts when all its parts have come. After every WINDOW parts it asks again at once.
+/// After every WINDOW parts the server asks the session again at once.
 #[test]
-fn an_answer_in_parts_counts_when_all_have_come() {
-    let (mut rig, gained) = heir(1);
+fn an_answer_in_parts_counts_when_all_parts_have_arrived() {
+    let (mut rig, inherited) = surveying(1);
     for part in 0..39 {
         let said = rig.catalog(1, 12, (part, 40), 0, &[]);
         let asks = (part + 1).is_multiple_of(16);
@@ -79,14 +76,13 @@ fn an_answer_in_parts_counts_when_all_have_come() {
         assert_eq!(rig.catalog(1, 12, (part, 40), 0, &[]), NONE, "a duplicate");
     }
     assert!(rig.snapshot().survey.is_some());
-    rig.catalog(1, 12, (39, 40), 0, &[(&gained, Exclusive, "d")]);
+    rig.catalog(1, 12, (39, 40), 0, &[(&inherited, Exclusive, "d")]);
     assert_eq!(rig.snapshot().survey, None);
     assert_eq!(rig.snapshot().held, 1);
 }
 
-/// CATALOGs of another c, or when there is none to wait for, are late: dropped.
 #[test]
-fn a_catalog_for_another_configuration_is_late() {
+fn a_catalog_for_another_configuration_or_without_a_survey_is_late() {
     let mut rig = Rig::follower(1);
     rig.catalog(1, 9, (0, 1), 0, &[]);
     assert_eq!(rig.dropped(Reason::Late), 1);
@@ -96,16 +92,15 @@ fn a_catalog_for_another_configuration_is_late() {
     assert_eq!(rig.dropped(Reason::Late), 3);
     assert!(rig.snapshot().survey.is_some());
     rig.catalog(1, 12, (0, 1), 0, &[]);
-    rig.catalog(1, 12, (0, 1), 0, &[(&gained(0), Exclusive, "")]);
+    rig.catalog(1, 12, (0, 1), 0, &[(&inherited_name(0), Exclusive, "")]);
     assert_eq!(rig.dropped(Reason::Late), 4);
     assert_eq!(rig.snapshot().held, 0);
 }
 
-/// A newer c starts the survey anew.
 #[test]
-fn a_newer_configuration_starts_the_survey_anew() {
-    let (mut rig, gained) = heir(2);
-    rig.catalog(1, 12, (0, 1), 0, &[(&gained, Exclusive, "d")]);
+fn a_newer_configuration_starts_the_survey_again() {
+    let (mut rig, inherited) = surveying(2);
+    rig.catalog(1, 12, (0, 1), 0, &[(&inherited, Exclusive, "d")]);
     let said = rig.state(15, 1, &[R, R, D], 2);
     assert_eq!(only(&said, "CONFIG").len(), 2);
     assert!(
@@ -117,19 +112,17 @@ fn a_newer_configuration_starts_the_survey_anew() {
     assert_eq!((rig.snapshot().held, rig.snapshot().tokens), (0, 0));
 }
 
-/// It is settled for the states under which it knew all its tokens: if a server that was DOWN only in between is
-/// back there is nothing to ask.
+/// The server is settled for the states under which it knew all its tokens, and no other server is DOWN now.
 #[test]
-fn a_configuration_that_takes_nothing_new_makes_it_settled_again() {
-    let (mut rig, _) = heir(1);
+fn a_configuration_without_new_tokens_ends_the_survey() {
+    let (mut rig, _) = surveying(1);
     rig.state(15, 1, &[R, R, B], 1);
     assert_eq!(rig.snapshot().survey, None);
 }
 
-/// A follower ends a survey only with a STATE within ¾ ST.
 #[test]
-fn a_survey_ends_only_with_authority() {
-    let (mut rig, _) = heir(1);
+fn a_follower_ends_a_survey_only_with_a_recent_state() {
+    let (mut rig, _) = surveying(1);
     rig.pass(ST * 3 / 4);
     rig.catalog(1, 12, (0, 1), 0, &[]);
     assert!(rig.snapshot().survey.is_some());
@@ -137,21 +130,20 @@ fn a_survey_ends_only_with_authority() {
     assert!(rig.snapshot().survey.is_none());
 }
 
-/// A session that is new in the list is asked as well: it may have been adopted, and hold something.
+/// Such a session may be adopted, and hold tokens.
 #[test]
-fn a_session_that_comes_during_a_survey_is_asked_too() {
-    let (mut rig, _) = heir(1);
+fn a_session_that_begins_during_a_survey_is_asked_too() {
+    let (mut rig, _) = surveying(1);
     let said = rig.state(12, 2, &[R, R, D], 2);
     assert_eq!(only(&said, "CONFIG"), ["CONFIG 12 RRD to k2"]);
     rig.catalog(1, 12, (0, 1), 0, &[]);
     assert_eq!(rig.snapshot().survey, Some(vec![rig.id(2)]));
 }
 
-/// Holders are those who claimed a token; the counters and the log say from which server how many were taken over.
 #[test]
-fn claims_decide_who_holds() {
-    let (mut rig, _) = heir(3);
-    let names: Vec<String> = (0..5).map(gained).collect();
+fn claims_determine_the_holders() {
+    let (mut rig, _) = surveying(3);
+    let names: Vec<String> = (0..5).map(inherited_name).collect();
     let claims = |k: usize| {
         let all = [
             vec![
@@ -181,7 +173,7 @@ fn claims_decide_who_holds() {
     }
     let listing = rig.list(1, 200, b"").concat();
     let access = |nth: usize| {
-        let entry = listing.split_once(&crate::ftn::catalog::hex(names[nth].as_bytes()));
+        let entry = listing.split_once(&crate::ftn::catalog::hex_digits(names[nth].as_bytes()));
         let entry = entry
             .unwrap()
             .1
@@ -204,8 +196,8 @@ fn claims_decide_who_holds() {
     };
     assert_eq!(access(0), (true, vec![1]), "x; rx is dropped");
     assert_eq!(access(1), (false, vec![1, 2, 3]), "s, u and rs");
-    assert_eq!(access(2), (true, vec![1]), "rx alone");
-    assert_eq!(access(3), (false, vec![1, 2]), "rs alone");
+    assert_eq!(access(2), (true, vec![1]), "only rx");
+    assert_eq!(access(3), (false, vec![1, 2]), "only rs");
     assert_eq!(access(4), (false, vec![2, 3]), "two x are a conflict");
     let counters = rig.server.counters();
     assert_eq!((counters.reclaimed, counters.conflicts), (5, 1));
@@ -215,78 +207,64 @@ fn claims_decide_who_holds() {
     }));
 }
 
-/// Data: of x, rx, u, rs, s the first there is, lowest session among equals; clients with others are counted.
+/// The order is x, rx, u, rs, s, then the lowest session. Clients with other data are counted.
 #[test]
 fn without_a_transfer_the_best_claim_has_the_data() {
-    let (mut rig, gained) = heir(4);
+    let (mut rig, inherited) = surveying(4);
     let claims = [
         (Shared, "s"),
         (Updated, "u2"),
         (Updated, "u3"),
         (ReturningShared, "rs"),
     ];
-    // In any order of arrival.
+    // The order of arrival does not matter.
     for k in [3_u16, 1, 4, 2] {
         let (holding, data) = claims[usize::from(k) - 1];
-        rig.catalog(k, 12, (0, 1), 10, &[(&gained, holding, data)]);
+        rig.catalog(k, 12, (0, 1), 10, &[(&inherited, holding, data)]);
     }
-    assert_eq!(
-        rig.request(1, 10, &gained, S),
-        [format!("GRANT 10 {gained}=u2 to k1")]
-    );
+    let said = rig.request(1, 10, &inherited, S);
+    assert_eq!(said, [format!("GRANT 10 {inherited}=u2 to k1")]);
     assert_eq!(rig.server.counters().conflicting_data, 1);
 }
 
-/// FLOOR: from this session messages below it about tokens are late here. The RETURN of what was claimed is not.
+/// The RETURN of a claimed token is above the FLOOR.
 #[test]
 fn messages_below_the_floor_are_late() {
-    let (mut rig, gained) = heir(1);
-    rig.catalog(1, 12, (0, 1), 10, &[(&gained, Exclusive, "d")]);
-    assert_eq!(rig.request(1, 9, &gained, X), NONE);
-    assert_eq!(rig.deassign(1, 9, &gained), NONE);
+    let (mut rig, inherited) = surveying(1);
+    rig.catalog(1, 12, (0, 1), 10, &[(&inherited, Exclusive, "d")]);
+    assert_eq!(rig.request(1, 9, &inherited, X), NONE);
+    assert_eq!(rig.deassign(1, 9, &inherited), NONE);
     assert_eq!(rig.dropped(Reason::Late), 2);
-    assert_eq!(rig.update(1, 10, &gained, "e"), ["CONFIRM 10 to k1"]);
-    assert_eq!(rig.deassign(1, 11, &gained), ["CONFIRM 11 to k1"]);
+    assert_eq!(rig.update(1, 10, &inherited, "e"), ["CONFIRM 10 to k1"]);
+    assert_eq!(rig.deassign(1, 11, &inherited), ["CONFIRM 11 to k1"]);
     assert_eq!(rig.snapshot().held, 0);
 }
 
-/// A CATALOG without markers is one whole answer with unknown kinds.
 #[test]
-fn a_catalog_without_markers_is_a_whole_answer() {
-    let (mut rig, gained) = heir(1);
-    let entries = [token(&gained, "d")];
-    rig.say(
-        1,
-        Message::Catalog {
-            holdings: entries[..].into(),
-        },
-    );
+fn a_catalog_without_markers_is_a_complete_answer_of_unknown_kind() {
+    let (mut rig, inherited) = surveying(1);
+    let entries = [token(&inherited, "d")];
+    let holdings = entries[..].into();
+    rig.send(1, Message::Catalog { holdings });
     assert_eq!(rig.snapshot().survey, None);
-    assert_eq!(
-        rig.request(1, 5, &gained, X),
-        [format!("GRANT 5 {gained}=d to k1")]
-    );
+    let said = rig.request(1, 5, &inherited, X);
+    assert_eq!(said, [format!("GRANT 5 {inherited}=d to k1")]);
 }
 
 #[test]
 fn a_catalog_with_a_broken_marker_is_dropped() {
-    let (mut rig, _) = heir(1);
+    let (mut rig, _) = surveying(1);
     for marker in ["", "x", "12 1 1 0"] {
         let entries = [token("", marker)];
-        rig.say(
-            1,
-            Message::Catalog {
-                holdings: entries[..].into(),
-            },
-        );
+        let holdings = entries[..].into();
+        rig.send(1, Message::Catalog { holdings });
     }
     assert_eq!(rig.dropped(Reason::Malformed), 3);
     assert!(rig.snapshot().survey.is_some());
 }
 
-/// What a client lists that it holds of tokens that this server knows changes nothing.
 #[test]
-fn claims_of_tokens_that_are_known_change_nothing() {
+fn claims_of_tokens_that_the_server_knows_change_nothing() {
     let mut rig = Rig::follower(2);
     let own = name_of(1, &[R; 3], 0);
     rig.request(1, 1, &own, X);
@@ -296,9 +274,9 @@ fn claims_of_tokens_that_are_known_change_nothing() {
     assert_eq!(rig.request(2, 10, &own, X), [format!("REVOKE {own} to k1")]);
 }
 
-/// What a client claims has room even if memory is full: it holds it, known here or not.
+/// The client holds the token whether this server has memory or not.
 #[test]
-fn what_is_held_is_taken_over_whatever_memory_there_is() {
+fn held_tokens_are_taken_over_even_if_memory_is_full() {
     let options = Options {
         max_memory: 0,
         ..options()
@@ -314,12 +292,12 @@ fn what_is_held_is_taken_over_whatever_memory_there_is() {
     assert_eq!((snapshot.state, snapshot.tokens, snapshot.held), (R, 1, 1));
 }
 
-/// Where rounds begin of which the leader says that no quorum is known to have acknowledged their configuration.
+/// First round that says that the configuration is not proven.
 const UNPROVEN: u32 = 1 << 30;
 
-/// A follower learns from the round that a quorum knows the configuration: its survey waits for that.
+/// A follower learns from the number of the round that a quorum knows the configuration.
 #[test]
-fn with_a_quorum_a_survey_waits_for_a_round_that_says_so() {
+fn a_survey_waits_for_a_round_that_says_that_the_configuration_is_proven() {
     let mut rig = Rig::start(3, 1, quorum(2), Durable::default());
     rig.state(3, UNPROVEN + 1, &[R, D, R], 0);
     rig.state(6, UNPROVEN + 1, &[R, B, R], 0);
@@ -332,9 +310,9 @@ fn with_a_quorum_a_survey_waits_for_a_round_that_says_so() {
     assert_eq!((rig.snapshot().survey, rig.snapshot().state), (None, R));
 }
 
-/// A leader that counts its rounds from 1 says nothing of that: it is taken at its word.
+/// Such a leader counts its rounds from 1.
 #[test]
-fn a_leader_that_does_not_say_what_a_quorum_knows_is_not_waited_for() {
+fn a_survey_does_not_wait_for_a_leader_that_does_not_say_whether_its_configuration_is_proven() {
     let mut rig = Rig::start(3, 1, quorum(2), Durable::default());
     rig.state(3, 1, &[R, D, R], 0);
     rig.state(6, 1, &[R, B, R], 0);

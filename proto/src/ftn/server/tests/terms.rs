@@ -1,16 +1,16 @@
-//! Section 1: options that must be equal on all servers are announced, compared and heeded.
+//! Options that must be equal on all servers: announcement, comparison and effect (section 1).
 
-use ring_codec::ftn::{Datagram, Message, Pace, Terms};
+use ring_codec::ftn::{Datagram, Pace, Terms};
 
+use super::network::Network;
 use super::rig::*;
-use super::world::World;
 use crate::ftn::carrier::{PARTS_MAX, TOTAL_MAX};
 use crate::ftn::server::{Setting, most_clients};
 use crate::ftn::{MIN_CLIENT_TIMEOUT, PART};
 
 const MICROS: i64 = 1_000_000;
 
-/// The announcement of a server with the options of [`options`], and these.
+/// Returns the announcement of a server with [`options`] except these.
 fn terms(client_timeout: i64, quorum: i32) -> Terms {
     Terms {
         client_timeout: client_timeout * MICROS,
@@ -36,7 +36,7 @@ fn differing(rig: &mut Rig) -> Vec<(usize, Vec<&'static str>)> {
 }
 
 #[test]
-fn a_server_announces_its_options_to_servers_and_what_concerns_them_to_clients() {
+fn a_server_announces_its_options_to_servers_and_some_of_them_to_clients() {
     let mut rig = Rig::leader(3);
     rig.login(1);
     let said = |bytes: &[u8]| Datagram::decode(bytes).unwrap().terms().unwrap();
@@ -54,14 +54,10 @@ fn a_server_announces_its_options_to_servers_and_what_concerns_them_to_clients()
 }
 
 #[test]
-fn a_server_with_other_options_is_named_once_and_again_when_they_change() {
+fn different_options_are_reported_once_and_again_when_they_change() {
     let mut rig = Rig::leader_of(3, 2);
     let heartbeat = |rig: &mut Rig, terms| {
-        let message = Message::Heartbeat {
-            seq: rig.snapshot().seq,
-            sstate: R,
-        };
-        rig.hear_with(2, message, terms);
+        rig.heartbeat_with(2, R, terms);
         differing(rig)
     };
     assert_eq!(heartbeat(&mut rig, terms(15, 1)), []);
@@ -76,10 +72,10 @@ fn a_server_with_other_options_is_named_once_and_again_when_they_change() {
     assert!(rig.server.differences().is_empty());
 }
 
-/// B's clients used B's 15 s, as A's answer to their LOGIN was lost. B and a client were cut off together, A led, and ended the
-/// session while the client held its tokens by a lease of 11 s.
+/// B's clients used B's 15 s, because A's answer to their LOGIN was lost. B and a client were then cut off. A led, and
+/// ended the session while the client had a lease of 11 s.
 #[test]
-fn a_server_announces_to_clients_the_shortest_client_timeout_that_it_knows_of() {
+fn a_server_announces_the_shortest_known_client_timeout_to_clients() {
     let mut rig = Rig::leader_of(3, 2);
     let announced = |rig: &mut Rig, k: u16| {
         rig.login(k);
@@ -90,30 +86,28 @@ fn a_server_announces_to_clients_the_shortest_client_timeout_that_it_knows_of() 
         terms.client_timeout
     };
     let heartbeat = |rig: &mut Rig, from: usize, timeout: i64| {
-        let seq = rig.snapshot().seq;
-        let message = Message::Heartbeat { seq, sstate: R };
         let terms = Terms {
             client_timeout: timeout,
             ..terms(15, 1)
         };
-        rig.hear_with(from, message, terms);
+        rig.heartbeat_with(from, R, terms);
     };
     heartbeat(&mut rig, 1, MICROS);
     assert_eq!(announced(&mut rig, 1), MICROS);
     heartbeat(&mut rig, 2, 20 * MICROS);
     assert_eq!(announced(&mut rig, 2), MICROS);
-    // To servers it announces its own.
+    // To servers it announces its own option.
     rig.pass(HB);
     let state = Datagram::decode(&rig.datagrams[0].1).unwrap();
     assert_eq!(state.terms().unwrap().client_timeout, 15 * MICROS);
-    // One that no session outlasts would stop all clients.
+    // A timeout below the minimum would stop all clients.
     heartbeat(&mut rig, 1, 1_000);
     assert_eq!(announced(&mut rig, 3), 15 * MICROS);
 }
 
-/// Nobody follows or elects a server that would end sessions which live.
+/// As the leader it would end sessions that are live.
 #[test]
-fn a_server_with_a_client_timeout_that_no_session_outlasts_counts_as_down() {
+fn a_server_with_a_client_timeout_below_the_minimum_counts_as_down() {
     let floor = i64::try_from(MIN_CLIENT_TIMEOUT.as_micros()).unwrap();
     for (timeout, counts) in [(floor, true), (floor - 1, false), (0, false), (-1, false)] {
         let mut rig = Rig::leader_of(3, 2);
@@ -123,7 +117,7 @@ fn a_server_with_a_client_timeout_that_no_session_outlasts_counts_as_down() {
         };
         rig.pass(ST - HB);
         let seq = rig.snapshot().seq;
-        rig.hear_with(1, Message::Heartbeat { seq, sstate: R }, terms);
+        rig.heartbeat_with(1, R, terms);
         rig.heartbeat(2, seq, R);
         rig.pass(HB);
         let states = if counts { "RRR" } else { "RDR" };
@@ -133,7 +127,7 @@ fn a_server_with_a_client_timeout_that_no_session_outlasts_counts_as_down() {
 }
 
 #[test]
-fn a_client_timeout_that_no_session_outlasts_is_refused_with_the_shortest_that_one_does() {
+fn a_client_timeout_below_the_minimum_is_refused_and_the_error_names_the_minimum() {
     let with = |client_timeout| Options {
         client_timeout,
         ..options()
@@ -146,7 +140,7 @@ fn a_client_timeout_that_no_session_outlasts_is_refused_with_the_shortest_that_o
 }
 
 #[test]
-fn as_many_clients_as_servers_can_tell_each_other_of_are_allowed_and_no_more() {
+fn max_clients_is_limited_by_the_memory_for_lists_of_sessions() {
     for servers in 1..=32 {
         let most = most_clients(servers);
         let with = |max_clients| Options {
@@ -156,7 +150,7 @@ fn as_many_clients_as_servers_can_tell_each_other_of_are_allowed_and_no_more() {
         assert_eq!(with(most).check(servers), Ok(()));
         let error = with(most + 1).check(servers).unwrap_err().to_string();
         assert!(error.contains(&format!("give at most {most}")), "{error}");
-        // Two lists for each other server, of addresses of IPv6.
+        // The carrier has room for two lists with IPv6 addresses to each other server.
         let list = most * 53 + 512;
         assert!(list <= PARTS_MAX * PART);
         let weight = list + list.div_ceil(PART) + 256;
@@ -164,17 +158,13 @@ fn as_many_clients_as_servers_can_tell_each_other_of_are_allowed_and_no_more() {
     }
 }
 
-/// A client whose leader was another server may have a lease by the longer timeout of that one.
+/// A client may have a lease by the longer timeout of its former leader.
 #[test]
-fn a_session_ends_after_the_longest_client_timeout_of_the_servers_up_to_four_times_ones_own() {
+fn a_session_ends_after_the_longest_client_timeout_of_all_servers_within_limits() {
     for (theirs, ends) in [(5, 15), (20, 20), (3_600, 60)] {
         let mut rig = Rig::leader_of(3, 2);
         rig.begin(1);
-        let message = Message::Heartbeat {
-            seq: rig.snapshot().seq,
-            sstate: R,
-        };
-        rig.hear_with(2, message, terms(theirs, 1));
+        rig.heartbeat_with(2, R, terms(theirs, 1));
         rig.pass(ms(1_000) * (ends - 1));
         assert_eq!(rig.snapshot().sessions.len(), 1, "{theirs}");
         rig.pass(ms(2_000));
@@ -183,44 +173,42 @@ fn a_session_ends_after_the_longest_client_timeout_of_the_servers_up_to_four_tim
 }
 
 #[test]
-fn a_server_with_a_smaller_quorum_needs_as_many_as_the_others_up_to_a_majority() {
+fn a_server_uses_the_largest_quorum_of_all_servers_up_to_a_majority() {
     for (theirs, needs) in [(1, 1), (2, 2), (3, 2)] {
         let mut rig = Rig::leader_of(3, 2);
         assert!(rig.snapshot().authority);
-        let message = Message::Heartbeat {
-            seq: rig.snapshot().seq,
-            sstate: R,
-        };
-        rig.hear_with(2, message, terms(15, theirs));
+        rig.heartbeat_with(2, R, terms(15, theirs));
         assert_eq!(rig.server.quorum(), needs);
         rig.pass(ST);
         assert_eq!(rig.snapshot().authority, needs == 1, "{theirs}");
     }
 }
 
-/// One server of three was started without a majority: alone in a cut it serves nothing, as it has heard of the others.
 #[test]
-fn one_server_with_a_smaller_quorum_does_not_serve_in_a_cut() {
-    for odd in 0..3 {
+fn a_server_with_a_smaller_quorum_does_not_serve_in_a_split() {
+    for index in 0..3 {
         let usual = quorum(majority(3));
-        let mut world = World::new(3, usual);
-        world.crash(odd);
-        world.odd = Some((odd, options()));
-        world.start(odd);
-        world.pass_until(ms(60_000), |world| {
-            world.snapshots().all(|s| states(s.states) == "RRR")
-        });
-        world.loses = Box::new(move |from, to| (from == server(odd)) != (to == server(odd)));
-        world.pass(3 * ST);
-        assert!(!world.server(odd).snapshot(world.now()).authority, "{odd}");
-        let others = world.snapshots().filter(|s| s.index != odd && s.authority);
+        let mut network = Network::new(3, usual);
+        network.crash(index);
+        network.other_options = Some((index, options()));
+        network.start(index);
+        network.pass_until_ready(ms(60_000));
+        network.loses = Box::new(move |from, to| (from == server(index)) != (to == server(index)));
+        network.pass(3 * ST);
+        assert!(
+            !network.server(index).snapshot(network.now()).authority,
+            "{index}"
+        );
+        let others = network
+            .snapshots()
+            .filter(|s| s.index != index && s.authority);
         assert_eq!(others.count(), 2);
     }
 }
 
-/// A leader counts on a follower for as long as that waits for it: ¾ of the shorter server timeout.
+/// The limit is ¾ of the shorter server timeout.
 #[test]
-fn a_leader_relies_on_a_follower_with_a_shorter_server_timeout_no_longer_than_that_waits() {
+fn a_leader_relies_on_a_follower_only_as_long_as_that_waits_for_it() {
     let quorum = 2;
     let mut rig = Rig::leader_with(
         3,
@@ -238,11 +226,7 @@ fn a_leader_relies_on_a_follower_with_a_shorter_server_timeout_no_longer_than_th
         ..terms(15, 2)
     };
     for server in [1, 2] {
-        let message = Message::Heartbeat {
-            seq: rig.snapshot().seq,
-            sstate: B,
-        };
-        rig.hear_with(server, message, hasty);
+        rig.heartbeat_with(server, B, hasty);
     }
     rig.pass(ms(1_000));
     assert!(rig.snapshot().authority);

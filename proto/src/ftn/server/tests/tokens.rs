@@ -1,11 +1,11 @@
-//! Section 6: REQUEST, the queue, RETURN, memory, listing.
+//! Tokens: REQUEST, the queue, RETURN, memory and listings (section 6).
 
-use ring_codec::ftn::{Access, Message, Token};
+use ring_codec::ftn::Message;
 
 use super::rig::*;
-use crate::ftn::server::{PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, WAIT_BYTES};
+use crate::ftn::server::{PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, WAITING_REQUEST_BYTES};
 
-/// The only server with sessions k1 to k5.
+/// Returns the only server with sessions k1 to k5.
 fn rig() -> Rig {
     with_memory(usize::MAX)
 }
@@ -22,7 +22,7 @@ fn with_memory(max_memory: usize) -> Rig {
 }
 
 #[test]
-fn a_free_token_is_granted_and_a_shared_one_to_all_who_share() {
+fn a_free_token_is_granted_and_a_shared_one_to_all_sharers() {
     let mut rig = rig();
     assert_eq!(rig.request(1, 1, "a", S), ["GRANT 1 a= to k1"]);
     assert_eq!(rig.request(2, 1, "a", S), ["GRANT 1 a= to k2"]);
@@ -31,7 +31,6 @@ fn a_free_token_is_granted_and_a_shared_one_to_all_who_share() {
     assert_eq!(rig.server.counters().grants, 3);
 }
 
-/// A holder, m the msgnum of its grant: the same GRANT again; lower: dropped.
 #[test]
 fn a_request_is_granted_once_and_its_repetition_gets_the_same_grant() {
     let mut rig = rig();
@@ -43,52 +42,49 @@ fn a_request_is_granted_once_and_its_repetition_gets_the_same_grant() {
     assert_eq!(rig.server.counters().duplicates, 1);
 }
 
-/// Higher: granted at once if the mode is the same, shared is asked, or it holds alone.
 #[test]
-fn a_holder_that_asks_again_is_granted_at_once_if_nobody_stands_against_it() {
+fn a_holder_that_requests_again_is_granted_at_once_if_no_other_is_in_the_way() {
     let mut rig = rig();
     rig.request(1, 1, "a", X);
     assert_eq!(
         rig.request(1, 2, "a", X),
         ["GRANT 2 a= to k1"],
-        "the same mode"
+        "the access is the same"
     );
     rig.request(2, 1, "a", S);
     let said = rig.request(1, 3, "a", S);
     assert_eq!(
         said,
         ["GRANT 3 a= to k1", "GRANT 1 a= to k2"],
-        "a downgrade: others may join"
+        "after a downgrade others may join"
     );
     rig.request(3, 1, "b", S);
     assert_eq!(
         rig.request(3, 2, "b", X),
         ["GRANT 2 b= to k3"],
-        "an upgrade of the only holder"
+        "the only holder may upgrade"
     );
     assert_eq!(
         rig.request(4, 1, "b", S),
         ["REVOKE b to k3"],
-        "which is exclusive"
+        "the holder is exclusive"
     );
 }
 
-/// Else queued: an upgrade of one of several waits for the others, which are asked to return.
 #[test]
 fn an_upgrade_waits_for_the_other_holders() {
     let mut rig = rig();
     rig.request(1, 1, "a", S);
     rig.request(2, 1, "a", S);
     assert_eq!(rig.request(1, 2, "a", X), ["REVOKE a to k2"]);
-    // Two sharers that wait for each other: REVOKE makes the waiting one return.
+    // Two sharers wait for each other. REVOKE makes one of them return the token.
     assert_eq!(rig.request(2, 2, "a", X), NONE);
     let said = rig.deassign(2, 3, "a");
     assert_eq!(said, ["CONFIRM 3 to k2", "GRANT 2 a= to k1"]);
 }
 
-/// Already queued: keeps its place, under the larger msgnum; with another access it goes to the end.
 #[test]
-fn a_repeated_request_keeps_its_place_unless_it_asks_for_another_access() {
+fn a_repeated_request_keeps_its_place_unless_its_access_changes() {
     let mut rig = rig();
     rig.request(1, 1, "a", X);
     rig.request(2, 1, "a", X);
@@ -96,10 +92,8 @@ fn a_repeated_request_keeps_its_place_unless_it_asks_for_another_access() {
     rig.request(2, 7, "a", X);
     rig.request(2, 6, "a", X);
     assert_eq!(rig.dropped(Reason::Late), 1);
-    assert_eq!(
-        rig.deassign(1, 2, "a")[..2],
-        ["CONFIRM 2 to k1", "GRANT 7 a= to k2"]
-    );
+    let said = rig.deassign(1, 2, "a");
+    assert_eq!(said[..2], ["CONFIRM 2 to k1", "GRANT 7 a= to k2"]);
     rig.request(1, 3, "a", S);
     rig.request(3, 2, "a", S);
     assert_eq!(rig.snapshot().waiting, 2);
@@ -110,16 +104,20 @@ fn a_repeated_request_keeps_its_place_unless_it_asks_for_another_access() {
     );
 }
 
-/// Strictly in order. Nobody overtakes the head.
 #[test]
-fn nobody_overtakes_the_head_of_the_queue() {
+fn no_request_overtakes_the_head_of_the_queue() {
     let mut rig = rig();
     rig.request(1, 1, "a", S);
     rig.request(2, 1, "a", X);
-    assert_eq!(rig.request(3, 1, "a", S), NONE, "though it could share now");
-    rig.request(4, 1, "a", S);
     assert_eq!(
-        rig.deassign(1, 2, "a"),
+        rig.request(3, 1, "a", S),
+        NONE,
+        "it waits although it could share"
+    );
+    rig.request(4, 1, "a", S);
+    let said = rig.deassign(1, 2, "a");
+    assert_eq!(
+        said,
         ["CONFIRM 2 to k1", "GRANT 1 a= to k2", "REVOKE a to k2"]
     );
     let said = rig.deassign(2, 2, "a");
@@ -129,17 +127,14 @@ fn nobody_overtakes_the_head_of_the_queue() {
     );
 }
 
-/// While the head is not granted, REVOKE goes to every other holder, at once and with back-off; a holder that does
-/// not return keeps the token as long as its session lives.
+/// A holder that does not return the token keeps it as long as its session lives.
 #[test]
-fn revoke_is_repeated_with_back_off_for_as_long_as_the_head_waits() {
+fn revoke_is_repeated_as_long_as_the_head_of_the_queue_waits() {
     let mut rig = rig();
     rig.request(1, 1, "a", S);
     rig.request(2, 1, "a", S);
-    assert_eq!(
-        rig.request(3, 1, "a", X),
-        ["REVOKE a to k1", "REVOKE a to k2"]
-    );
+    let said = rig.request(3, 1, "a", X);
+    assert_eq!(said, ["REVOKE a to k1", "REVOKE a to k2"]);
     let mut times = Vec::new();
     for ms in 1..=4000 {
         if !only(&rig.pass(MS), "REVOKE").is_empty() {
@@ -153,24 +148,20 @@ fn revoke_is_repeated_with_back_off_for_as_long_as_the_head_waits() {
     assert_eq!(only(&rig.pass(5 * HB), "REVOKE"), NONE);
 }
 
-/// What is new starts with RETRY again.
 #[test]
-fn a_new_head_is_revoked_for_at_once() {
+fn revoke_for_a_new_head_is_sent_at_once() {
     let mut rig = rig();
     rig.request(1, 1, "a", X);
     rig.request(2, 1, "a", X);
     rig.request(3, 1, "a", X);
     rig.pass(2 * HB);
-    assert_eq!(
-        rig.deassign(2, 2, "a"),
-        ["CONFIRM 2 to k2", "REVOKE a to k1"]
-    );
+    let said = rig.deassign(2, 2, "a");
+    assert_eq!(said, ["CONFIRM 2 to k2", "REVOKE a to k1"]);
     assert_eq!(only(&rig.pass(RETRY), "REVOKE"), ["REVOKE a to k1"]);
 }
 
-/// REQUEST at or below a RETURN of this session for it that was acted on: late, dropped.
 #[test]
-fn a_late_request_takes_the_token_for_nobody() {
+fn a_request_at_or_below_a_processed_return_is_late() {
     let mut rig = rig();
     rig.request(1, 1, "a", X);
     rig.deassign(1, 2, "a");
@@ -181,29 +172,23 @@ fn a_late_request_takes_the_token_for_nobody() {
     assert_eq!(rig.request(1, 3, "a", X), ["GRANT 3 a= to k1"]);
 }
 
-/// A late RETURN of an earlier hold ends no later one: it is not above its grant.
 #[test]
-fn a_late_return_of_an_earlier_hold_ends_no_later_one() {
+fn a_late_return_of_an_earlier_hold_does_not_end_a_later_one() {
     let mut rig = rig();
     rig.request(1, 1, "a", X);
     rig.deassign(1, 2, "a");
     rig.request(1, 3, "a", X);
-    assert_eq!(
-        rig.update_and_deassign(1, 2, "a", "late"),
-        ["CONFIRM 2 to k1"]
-    );
+    let said = rig.update_and_deassign(1, 2, "a", "late");
+    assert_eq!(said, ["CONFIRM 2 to k1"]);
     assert_eq!(rig.snapshot().held, 1);
     assert_eq!(rig.request(1, 3, "a", X), ["GRANT 3 a= to k1"]);
-    // Nor does one that was never acted on: REQUEST(5) has overtaken RETURN(4).
+    // The same holds for a RETURN that was never processed: REQUEST(5) has overtaken RETURN(4).
     rig.request(1, 5, "a", X);
-    assert_eq!(
-        rig.update_and_deassign(1, 4, "a", "late"),
-        ["CONFIRM 4 to k1"]
-    );
+    let said = rig.update_and_deassign(1, 4, "a", "late");
+    assert_eq!(said, ["CONFIRM 4 to k1"]);
     assert_eq!(rig.request(1, 5, "a", X), ["GRANT 5 a= to k1"]);
 }
 
-/// UPDATE and DEASSIGN are done together, then CONFIRM.
 #[test]
 fn update_and_deassign_are_done_together() {
     let mut rig = rig();
@@ -211,48 +196,41 @@ fn update_and_deassign_are_done_together() {
     rig.request(2, 1, "a", X);
     let said = rig.update_and_deassign(1, 2, "a", "data");
     assert_eq!(said, ["CONFIRM 2 to k1", "GRANT 1 a=data to k2"]);
-    // Repeated, it is confirmed and changes nothing.
+    // A repetition is confirmed and changes nothing.
     rig.update(2, 2, "a", "more");
-    assert_eq!(
-        rig.update_and_deassign(1, 2, "a", "data"),
-        ["CONFIRM 2 to k1"]
-    );
+    let said = rig.update_and_deassign(1, 2, "a", "data");
+    assert_eq!(said, ["CONFIRM 2 to k1"]);
     assert_eq!(rig.request(2, 1, "a", X), ["GRANT 1 a=more to k2"]);
     assert_eq!(rig.server.counters().updates, 2);
 }
 
-/// From one that does not hold it: CONFIRM, nothing is changed; UPDATEs of non-holders are counted.
 #[test]
-fn who_does_not_hold_a_token_changes_nothing() {
+fn a_return_of_a_session_that_does_not_hold_the_token_changes_nothing() {
     let mut rig = rig();
     rig.request(1, 1, "a", X);
-    assert_eq!(
-        rig.update_and_deassign(2, 1, "a", "mine"),
-        ["CONFIRM 1 to k2"]
-    );
+    let said = rig.update_and_deassign(2, 1, "a", "mine");
+    assert_eq!(said, ["CONFIRM 1 to k2"]);
     assert_eq!(rig.update(2, 2, "unknown", "mine"), ["CONFIRM 2 to k2"]);
     assert_eq!(rig.server.counters().updates_refused, 2);
     assert_eq!(rig.request(1, 1, "a", X), ["GRANT 1 a= to k1"]);
     assert_eq!(rig.snapshot().tokens, 1);
 }
 
-/// DEASSIGN also cancels this session's queued requests below m, holder or not.
+/// It cancels only requests with a lower msgnum.
 #[test]
-fn deassign_gives_up_a_request() {
+fn deassign_gives_up_a_queued_request() {
     let mut rig = rig();
     rig.request(1, 1, "a", X);
     rig.request(2, 5, "a", X);
     rig.request(3, 1, "a", X);
     assert_eq!(rig.deassign(2, 4, "a"), ["CONFIRM 4 to k2"]);
-    assert_eq!(rig.snapshot().waiting, 2, "it is not below");
+    assert_eq!(rig.snapshot().waiting, 2, "the request is not below");
     assert_eq!(rig.deassign(2, 6, "a")[0], "CONFIRM 6 to k2");
     assert_eq!(rig.snapshot().waiting, 1);
     assert_eq!(rig.request(2, 5, "a", X), NONE, "a late REQUEST");
-    assert_eq!(
-        rig.deassign(1, 2, "a"),
-        ["CONFIRM 2 to k1", "GRANT 1 a= to k3"]
-    );
-    // A holder gives up its upgrade with what it holds.
+    let said = rig.deassign(1, 2, "a");
+    assert_eq!(said, ["CONFIRM 2 to k1", "GRANT 1 a= to k3"]);
+    // A holder gives up its upgrade together with the token.
     rig.request(4, 1, "b", S);
     rig.request(5, 1, "b", S);
     rig.request(4, 2, "b", X);
@@ -260,7 +238,6 @@ fn deassign_gives_up_a_request() {
     assert_eq!(rig.snapshot().waiting, 0);
 }
 
-/// An UPDATE by a holder that waits for an upgrade changes the data and nothing else.
 #[test]
 fn a_holder_that_waits_for_an_upgrade_may_update() {
     let mut rig = rig();
@@ -271,24 +248,12 @@ fn a_holder_that_waits_for_an_upgrade_may_update() {
     assert_eq!(rig.snapshot().waiting, 1);
 }
 
-/// REQUEST's data may be `fence`: one number for one grant, also in duplicates, and a later grant has a larger one.
+/// Duplicates of a grant have the same number.
 #[test]
 fn fencing_numbers_grow_with_the_grants() {
     let mut rig = rig();
     let mut fence = |k, m| {
-        let token = Token {
-            name: b"a",
-            data: b"fence",
-        };
-        let access = Access::Exclusive;
-        let said = rig.say(
-            k,
-            Message::Request {
-                msgnum: m,
-                token,
-                access,
-            },
-        );
+        let said = rig.send(k, fence_request(m, "a"));
         let data = said[0].split_once("a=").unwrap().1;
         let (number, data) = data.split_once(' ').unwrap();
         assert!(
@@ -296,14 +261,7 @@ fn fencing_numbers_grow_with_the_grants() {
             "{data}"
         );
         rig.update(k, m + 1, "a", "data");
-        let again = rig.say(
-            k,
-            Message::Request {
-                msgnum: m,
-                token,
-                access,
-            },
-        );
+        let again = rig.send(k, fence_request(m, "a"));
         assert!(again[0].contains(&format!("a={number} data")), "{again:?}");
         rig.deassign(k, m + 2, "a");
         number.parse::<u64>().unwrap()
@@ -317,10 +275,9 @@ fn fencing_numbers_grow_with_the_grants() {
     );
 }
 
-/// Of memory: what is neither held nor awaited goes, longest unused first.
 #[test]
-fn free_tokens_go_for_want_of_memory_the_longest_unused_first() {
-    // The last one is another client's as well.
+fn when_memory_is_full_the_free_token_that_is_unused_for_longest_is_dropped() {
+    // A second client is involved with the last token as well.
     let mut rig = with_memory(3 * (1 + 256) + 8 + PARTY_BYTES + 1);
     for (m, name) in [(1, "a"), (11, "b")] {
         rig.request(1, m, name, X);
@@ -328,33 +285,35 @@ fn free_tokens_go_for_want_of_memory_the_longest_unused_first() {
         rig.pass(MS);
     }
     rig.request(1, 21, "c", X);
-    // Neither the one that is held goes, nor the one used last.
+    // Neither a held token nor the free token that was used last is dropped.
     rig.request(2, 1, "d", X);
     assert_eq!(rig.server.counters().unassigned_dropped, 1);
     assert_eq!(rig.request(3, 1, "b", X), ["GRANT 1 b=b to k3"]);
     assert_eq!(rig.server.counters().refused_memory, 0);
 }
 
-/// If that is not enough, REQUESTs for new names and growing UPDATEs are dropped.
 #[test]
-fn new_names_and_growing_updates_are_dropped_when_memory_is_full() {
+fn when_memory_is_full_new_names_and_growing_updates_are_dropped() {
     let mut rig = with_memory(2 * (1 + 256) + 8);
     rig.request(1, 1, "a", X);
     rig.request(1, 1, "b", X);
     assert_eq!(rig.request(2, 1, "c", X), NONE);
     assert_eq!(rig.update_and_deassign(1, 2, "a", "123456789"), NONE);
-    assert_eq!(rig.request(1, 1, "a", X).len(), 1, "it is not done in part");
+    assert_eq!(
+        rig.request(1, 1, "a", X).len(),
+        1,
+        "the RETURN has no effect"
+    );
     assert_eq!(rig.update(1, 3, "a", "12345678"), ["CONFIRM 3 to k1"]);
     assert_eq!(rig.update(1, 4, "a", "1"), ["CONFIRM 4 to k1"]);
     assert_eq!(rig.server.counters().refused_memory, 2);
     assert_eq!(
         rig.request(2, 2, "a", X),
         NONE,
-        "who would wait needs memory as well"
+        "a REQUEST that would wait needs memory as well"
     );
 }
 
-/// A free token without data is forgotten after CT.
 #[test]
 fn a_free_token_without_data_is_forgotten_after_ct() {
     let mut rig = rig();
@@ -365,8 +324,8 @@ fn a_free_token_without_data_is_forgotten_after_ct() {
     rig.request(1, 5, "c", X);
     for k in 1..=5 {
         rig.pass(CT / 5 - MS);
-        rig.say(k, Message::Alive);
-        rig.say(1, Message::Alive);
+        rig.send(k, Message::Alive);
+        rig.send(1, Message::Alive);
     }
     assert_eq!(rig.snapshot().tokens, 3);
     rig.pass(5 * MS);
@@ -374,7 +333,7 @@ fn a_free_token_without_data_is_forgotten_after_ct() {
 }
 
 #[test]
-fn counts_and_bytes_are_those_of_the_tokens_there_are() {
+fn the_snapshot_counts_tokens_holders_waiting_requests_and_bytes() {
     let mut rig = rig();
     rig.request(1, 1, "abc", X);
     rig.update(1, 2, "abc", "12345");
@@ -384,24 +343,21 @@ fn counts_and_bytes_are_those_of_the_tokens_there_are() {
         (snapshot.tokens, snapshot.held, snapshot.waiting),
         (1, 1, 1)
     );
-    let waits = PARTY_BYTES + 3 + QUEUE_BYTES + WAIT_BYTES;
+    let waits = PARTY_BYTES + 3 + QUEUE_BYTES + WAITING_REQUEST_BYTES;
     let bytes = 5 * SESSION_BYTES + 256 + 3 + 5 + waits;
     assert_eq!(snapshot.memory_bytes, bytes);
     for k in 1..=5 {
-        rig.say(k, Message::Logout);
+        rig.send(k, Message::Logout);
     }
     let snapshot = rig.snapshot();
     assert_eq!((snapshot.held, snapshot.waiting), (0, 0));
 }
 
-/// A page: `next`, and of each token name, access, holders, waiting and bytes. It assigns nothing.
 #[test]
-fn a_listing_says_who_holds_and_who_waits() {
+fn a_listing_names_holders_and_waiting_sessions_of_each_token() {
     let mut rig = rig();
-    assert_eq!(
-        rig.list(1, 9, b""),
-        [r#"GRANT 9 ={"next":null,"tokens":[]} to k1"#]
-    );
+    let said = rig.list(1, 9, b"");
+    assert_eq!(said, [r#"GRANT 9 ={"next":null,"tokens":[]} to k1"#]);
     rig.request(1, 1, "ab", S);
     rig.update(1, 2, "ab", "data");
     rig.request(2, 1, "ab", X);
@@ -439,8 +395,7 @@ fn a_listing_says_who_holds_and_who_waits() {
 }
 
 #[test]
-fn a_text_that_is_too_long_or_moves_the_cursor_introduces_nobody_and_a_session_takes_its_own_along()
-{
+fn an_introduction_is_checked_and_ends_with_its_session() {
     let mut rig = rig();
     rig.request(1, 1, "a", X);
     let is_named = |rig: &mut Rig| rig.list(2, 9, b"")[0].contains("program\":\"");
@@ -450,13 +405,13 @@ fn a_text_that_is_too_long_or_moves_the_cursor_introduces_nobody_and_a_session_t
     }
     rig.introduce(1, "backup");
     assert!(is_named(&mut rig));
-    rig.say(1, Message::Logout);
+    rig.send(1, Message::Logout);
     assert!(!is_named(&mut rig));
 }
 
-/// Both sides of a cut may grant the same token then.
+/// Both sides of a split may then grant the same token.
 #[test]
-fn a_listing_says_a_quorum_that_is_no_majority() {
+fn a_listing_names_a_quorum_that_is_no_majority() {
     for (quorum, said) in [
         (1, r#"{"next":null,"tokens":[],"quorum":1}"#),
         (2, r#"{"next":null,"tokens":[]}"#),
@@ -470,7 +425,7 @@ fn a_listing_says_a_quorum_that_is_no_majority() {
     }
 }
 
-/// At most about 1 KiB, names in order, at most 16 holders; `next` leads to the following page.
+/// A page has about 1 KiB at most.
 #[test]
 fn the_pages_of_a_listing_name_each_token_once_in_order() {
     let mut rig = rig();
@@ -495,7 +450,7 @@ fn the_pages_of_a_listing_name_each_token_once_in_order() {
 }
 
 #[test]
-fn who_does_not_serve_lists_nothing() {
+fn a_server_that_does_not_serve_sends_no_listing() {
     let mut rig = Rig::follower(1);
     rig.pass(ST * 3 / 4);
     assert_eq!(rig.list(1, 1, b""), NONE);

@@ -1,31 +1,31 @@
-//! Tokens in the order of their names, which listings follow. Names are compared where they lie, in the tokens;
-//! here a token takes four bytes.
+//! An index of tokens in the order of their names, for listings. It takes four bytes per token, because names are
+//! compared inside the tokens.
 
-/// The most tokens of a chunk; one that has more becomes two.
-const CHUNK: usize = 128;
+/// Most tokens of a chunk. A longer chunk is split.
+const CHUNK_TOKENS_MAX: usize = 128;
 
-/// Numbers of tokens in chunks, each sorted, and one behind the other.
+/// Numbers of tokens in sorted chunks.
 #[derive(Debug, Clone, Hash, Default)]
-pub(crate) struct Order {
+pub(crate) struct NameOrder {
     chunks: Vec<Chunk>,
 }
 
 #[derive(Debug, Clone, Hash, Default)]
 struct Chunk {
-    /// Not above any name of the chunk, and above all of those before it. It stands here so that the chunk is
-    /// found without a look at its tokens.
+    // A copy of a name, so that the search for a chunk reads no tokens.
+    /// Lower bound for all names of the chunk, above all names of earlier chunks.
     floor: Box<[u8]>,
     ids: Vec<u32>,
 }
 
-impl Order {
-    /// The chunk in which a name is, or belongs.
+impl NameOrder {
+    /// Returns the chunk in which a name is or belongs.
     fn chunk(&self, name: &[u8]) -> usize {
         let behind = self.chunks.partition_point(|chunk| *chunk.floor <= *name);
         behind.saturating_sub(1)
     }
 
-    /// The same, and its place there.
+    /// Returns the chunk of a name, and its place there.
     fn find<'a>(
         &self,
         name: &[u8],
@@ -38,7 +38,6 @@ impl Order {
         (at, place)
     }
 
-    /// Puts a token in its place.
     pub(crate) fn insert<'a>(&mut self, id: u32, name: &[u8], name_of: impl Fn(u32) -> &'a [u8]) {
         let (at, Err(place)) = self.find(name, &name_of) else {
             return;
@@ -48,14 +47,13 @@ impl Order {
         }
         let ids = &mut self.chunks[at].ids;
         ids.insert(place, id);
-        if ids.len() > CHUNK {
-            let ids = ids.split_off(CHUNK / 2);
+        if ids.len() > CHUNK_TOKENS_MAX {
+            let ids = ids.split_off(CHUNK_TOKENS_MAX / 2);
             let floor = ids.first().map_or(&[][..], |&first| name_of(first)).into();
             self.chunks.insert(at + 1, Chunk { floor, ids });
         }
     }
 
-    /// Takes a token out.
     pub(crate) fn remove<'a>(&mut self, name: &[u8], name_of: impl Fn(u32) -> &'a [u8]) {
         if let (at, Ok(place)) = self.find(name, &name_of) {
             self.chunks[at].ids.remove(place);
@@ -65,8 +63,8 @@ impl Order {
         }
     }
 
-    /// Those behind a name, in order.
-    pub(crate) fn after<'a>(
+    /// Returns the tokens after a name, in order.
+    pub(crate) fn iter_after<'a>(
         &self,
         name: &[u8],
         name_of: impl Fn(u32) -> &'a [u8],
@@ -91,16 +89,16 @@ mod tests {
             .map(|i| (i * 7919 % 5003).to_be_bytes().into())
             .collect();
         let name_of = |id: u32| &names[id as usize][..];
-        let mut order = Order::default();
+        let mut order = NameOrder::default();
         for id in 0..5000 {
             order.insert(id, name_of(id), name_of);
         }
         for id in (0..5000).step_by(3) {
             order.remove(name_of(id), name_of);
         }
-        let found: Vec<&[u8]> = order.after(b"", name_of).map(name_of).collect();
+        let found: Vec<&[u8]> = order.iter_after(b"", name_of).map(name_of).collect();
         assert!(found.is_sorted() && found.len() == 5000 - 1667);
-        let behind: Vec<&[u8]> = order.after(found[700], name_of).map(name_of).collect();
+        let behind: Vec<&[u8]> = order.iter_after(found[700], name_of).map(name_of).collect();
         assert_eq!(behind, found[701..]);
     }
 }

@@ -1,22 +1,22 @@
-//! The sessions that have to do with one token.
+//! The sessions that are involved with one token.
 
 use ring_codec::ftn::Access;
 
 /// A msgnum below all others.
 const NO_MSGNUM: i64 = i64::MIN;
 
-/// What a session has to do with a token.
+/// A session's involvement with a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Party {
     pub(crate) session: i32,
     pub(crate) held: Option<Access>,
-    /// The msgnum of its last grant.
+    /// Msgnum of its last grant.
     pub(crate) granted: i64,
-    /// The highest msgnum of a RETURN that was acted on.
+    /// Highest msgnum of a RETURN that was acted on.
     pub(crate) returned: i64,
-    /// The lower bits of the fencing number of its last grant.
+    /// Lower bits of the fencing number of its last grant.
     fence: u64,
-    /// The upper ones. They lie where a larger number would add 16 bytes to each party.
+    /// Upper bits of it. A `u128` would add 16 bytes to each party.
     fence_above: [u8; 3],
 }
 
@@ -32,13 +32,13 @@ impl Party {
         }
     }
 
-    /// The fencing number of its last grant.
+    /// Returns the fencing number of its last grant.
     pub(crate) fn fence(&self) -> u128 {
         let [a, b, c] = self.fence_above;
         u128::from(u32::from_be_bytes([0, a, b, c])) << 64 | u128::from(self.fence)
     }
 
-    /// Sets the fencing number of its last grant, which has 88 bits at most.
+    /// Sets the fencing number of its last grant, which has at most 88 bits.
     pub(crate) fn set_fence(&mut self, fence: u128) {
         let bytes = fence.to_be_bytes();
         let (above, below) = bytes.split_at(8);
@@ -49,7 +49,7 @@ impl Party {
     }
 }
 
-/// The parties of a token, by session. Most tokens have one, which takes no memory of its own.
+/// Parties of a token, by session. Most tokens have one party, which needs no allocation.
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) enum Parties {
     #[default]
@@ -84,7 +84,7 @@ impl Parties {
         self.find(session).ok().map(|at| self.as_slice()[at])
     }
 
-    /// The party of a session; `true`: it is new.
+    /// Returns the party of a session, and whether it is new.
     pub(crate) fn entry(&mut self, session: i32) -> (&mut Party, bool) {
         let found = self.find(session);
         let (Ok(at) | Err(at)) = found;

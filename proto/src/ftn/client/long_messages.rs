@@ -4,43 +4,43 @@ use std::net::SocketAddr;
 
 use ring_codec::ftn::{Datagram, Kind, Message};
 
-use super::outbox::{Content, Outgoing};
+use super::outbox::{Content, OutgoingDatagram};
 use super::phase::Phase;
 use super::{Client, Reason};
-use crate::ftn::carrier::{MESSAGE_MAX, Part, Piece, Took};
+use crate::ftn::carrier::{MESSAGE_MAX, Part, PartOutcome, ReceivedPart};
 
 impl Client {
-    /// Queues the parts of a message before all that waits.
+    /// Queues the parts of a message before all other datagrams.
     pub(super) fn send_long(&mut self, server: usize, at: SocketAddr, kind: Kind, bytes: &[u8]) {
-        let parts = self.carried.outgoing.send(self.now, at, kind, bytes);
+        let parts = self.carrier.outgoing.send(self.now, at, kind, bytes);
         for part in parts.into_iter().rev() {
-            self.out.outbox.push_front(part_of(server, part));
+            self.out.outbox.push_front(part_datagram(server, part));
         }
     }
 
-    /// Forgets what is under way to servers: what still has to go is repeated.
-    pub(super) fn forget_parts_that_leave(&mut self) {
+    /// Drops the parts under way to servers. Their rules repeat the messages.
+    pub(super) fn drop_outgoing_parts(&mut self) {
         let servers = &self.options.servers;
         for server in (0..servers.len()).filter_map(|server| servers.address(server)) {
-            self.carried.outgoing.forget(server);
+            self.carrier.outgoing.forget(server);
         }
     }
 
-    /// PARTED: sends what may follow.
+    /// Handles PARTED: sends the parts that follow.
     pub(super) fn on_parted(&mut self, server: usize, from: SocketAddr, content: i64, came: &[u8]) {
-        let outgoing = &mut self.carried.outgoing;
+        let outgoing = &mut self.carrier.outgoing;
         let parts = outgoing.on_parted(self.now, from, content, came);
-        let parts = parts.into_iter().map(|part| part_of(server, part));
+        let parts = parts.into_iter().map(|part| part_datagram(server, part));
         self.out.outbox.extend(parts);
     }
 
-    /// A part of a message to this client.
+    /// Handles a part of a message to this client.
     pub(super) fn on_part(
         &mut self,
         server: usize,
         from: SocketAddr,
         to: i32,
-        piece: Piece<'_>,
+        piece: ReceivedPart<'_>,
     ) -> Result<(), Reason> {
         let Phase::Session(session) = &self.phase else {
             return Err(Reason::NoSession);
@@ -48,15 +48,15 @@ impl Client {
         if to != session.id {
             return Err(Reason::NotForMe);
         }
-        let (now, incoming) = (self.now, &mut self.carried.incoming);
+        let (now, incoming) = (self.now, &mut self.carrier.incoming);
         let took = incoming.take(now, now, from, piece, MESSAGE_MAX);
-        if took == Took::Refused {
+        if took == PartOutcome::Refused {
             return Err(Reason::Malformed);
         }
         let content = Content::Parted(piece.content);
         let to = server;
-        self.out.outbox.push_back(Outgoing { to, content });
-        let Took::Whole { bytes, .. } = took else {
+        self.out.outbox.push_back(OutgoingDatagram { to, content });
+        let PartOutcome::Complete { bytes, .. } = took else {
             return Ok(());
         };
         let whole = Datagram::decode(&bytes).map_err(|_| Reason::Malformed)?;
@@ -67,7 +67,7 @@ impl Client {
     }
 }
 
-const fn part_of(to: usize, part: Part) -> Outgoing {
+const fn part_datagram(to: usize, part: Part) -> OutgoingDatagram {
     let content = Content::Part(part);
-    Outgoing { to, content }
+    OutgoingDatagram { to, content }
 }

@@ -1,5 +1,4 @@
-//! What a leader knows and does: take-over, configurations, the states of the others
-//! (`docs/ftn.md`, section 4).
+//! The leader: take-over, configurations, and the states of other servers (`docs/ftn.md`, section 4).
 
 use ring_codec::ftn::ServerState;
 
@@ -24,67 +23,71 @@ impl Server {
         };
         let seen = self.storage.seen().max(floor.saturating_sub(1));
         let Some(number) = next_number(seen, self.index, servers) else {
-            return self.out.event(Event::NumbersExhausted);
+            return self.out.report(Event::NumbersExhausted);
         };
         let mut states = vec![ServerState::Down; servers];
-        // Where nobody is READY yet the memory is that of a cold leader, whose grace was not over.
+        // If no server is READY in the view, it comes from a cold leader whose grace was not over. Clients of an
+        // earlier run may still return, so the grace begins again.
         let is_ready = |server| self.view.state(server) == ServerState::Ready;
-        let doubts = self.doubts_view(seen);
+        let doubts = self.is_view_doubtful(seen);
         let is_grace = !warm || doubts || !(0..servers).any(is_ready);
         if warm {
             let known = self.view.configuration();
             let former = known.map(Configuration::leader);
             for (server, state) in states.iter_mut().enumerate() {
                 *state = self.view.state(server);
+                // The election took place because the former leader was silent.
                 if former == Some(server) && server != self.index {
                     *state = ServerState::Down;
                 }
             }
-            if states[self.index] != self.own {
-                // What one of the two does not know yet is begun again.
+            if states[self.index] != self.own_state {
+                // The server's own state is newer than the view, or older. In both cases it surveys again.
                 states[self.index] = ServerState::Booting;
             }
             if doubts {
-                doubt(&mut states);
+                demote_ready(&mut states);
             }
         } else {
-            if self.own != ServerState::Down || self.tokens.len() > 0 {
-                self.forget();
+            // A cold leader cannot know which tokens other servers have served since.
+            if self.own_state != ServerState::Down || self.tokens.len() > 0 {
+                self.forget_tokens();
             }
             self.sessions.clear();
             states[self.index] = ServerState::Booting;
         }
-        self.set_own(states[self.index]);
-        let grace = self.announced.grace(&self.options);
+        self.set_own_state(states[self.index]);
+        let grace = self.peer_options.grace(&self.options);
         let grace = (is_grace && !grace.is_zero()).then(|| at + grace);
         let client_timeout = self.client_timeout();
         let mut leadership = Leadership::new(at, servers, seq_of(number), grace);
         for (id, session) in self.sessions.iter_mut() {
             session.heard = at;
+            // No round of this leader lists the session yet, so no renewal is confirmed.
             session.listed = 0;
             session.due = at + client_timeout;
-            leadership.add(id, session.due);
+            leadership.add_session(id, session.due);
         }
         self.set_role(Role::Leader(Box::new(leadership)));
         let configuration = number;
-        self.out.event(Event::TookOver {
+        self.out.report(Event::TookOver {
             configuration,
             warm,
         });
         self.install(at, Configuration::new(number, states));
     }
 
-    /// Puts a configuration of its own into force and tells all of it.
+    /// Installs a configuration of this server and sends its first round.
     fn install(&mut self, now: Instant, configuration: Configuration) {
         let number = configuration.number();
-        self.storage.see(number);
+        self.storage.record(number);
         self.view.install(configuration);
-        self.round(now, None);
+        self.send_round(now, None);
         self.on_configuration(now);
     }
 
-    /// Changes states of servers. `false`: there is no authority for it, or no number left.
-    pub(super) fn change(&mut self, now: Instant, changes: &[(usize, ServerState)]) -> bool {
+    /// Changes states of servers. Returns `false` if the leader has no authority or no number is left.
+    pub(super) fn change_states(&mut self, now: Instant, changes: &[(usize, ServerState)]) -> bool {
         if !self.is_in_force(now) {
             return false;
         }
@@ -93,7 +96,7 @@ impl Server {
         };
         let mut states = configuration.states().to_vec();
         let Some(number) = next_number(self.storage.seen(), self.index, states.len()) else {
-            self.out.event(Event::NumbersExhausted);
+            self.out.report(Event::NumbersExhausted);
             return false;
         };
         let Role::Leader(leadership) = &mut self.role else {
@@ -107,28 +110,28 @@ impl Server {
         true
     }
 
-    /// Somebody knows a configuration with a larger number: that of this leader becomes larger than it. It takes no
-    /// authority, which nobody would give to a smaller one.
-    pub(super) fn outnumber(&mut self, now: Instant, number: u64) {
+    /// Takes a number above one that another server knows. A leader without authority also becomes in doubt: other
+    /// servers may have agreed on states that it does not know.
+    pub(super) fn exceed(&mut self, now: Instant, number: u64) {
         let is_sure = !self.needs_majority() || self.is_in_force(now);
-        self.storage.see(number);
+        self.storage.record(number);
         let servers = self.servers.len();
         let Some(next) = next_number(self.storage.seen(), self.index, servers) else {
-            return self.out.event(Event::NumbersExhausted);
+            return self.out.report(Event::NumbersExhausted);
         };
         let Some(known) = self.view.configuration() else {
             return;
         };
         let mut states = known.states().to_vec();
         if !is_sure {
-            doubt(&mut states);
+            demote_ready(&mut states);
         }
-        let grace = self.announced.grace(&self.options);
+        let grace = self.peer_options.grace(&self.options);
         let Role::Leader(leadership) = &mut self.role else {
             return;
         };
         if !is_sure {
-            leadership.begin_anew(now, seq_of(next), grace);
+            leadership.restart_measurements(now, seq_of(next), grace);
             for (_, session) in self.sessions.iter_mut() {
                 session.heard = now;
             }
@@ -136,13 +139,13 @@ impl Server {
         self.install(now, Configuration::new(next, states));
     }
 
-    /// Whether a quorum may have agreed on other states than this server's view has, of which it has seen no more than a
-    /// number: one that is larger, or smaller than that of a view on which no quorum is known to have agreed.
-    fn doubts_view(&self, seen: u64) -> bool {
+    /// Whether a quorum may have agreed on states that this server knows only by a number. The number is larger than
+    /// its view's, or its view is not proven.
+    fn is_view_doubtful(&self, seen: u64) -> bool {
         self.needs_majority() && (seen > self.view.number() || is_unproven(self.view.seq()))
     }
 
-    /// HEARTBEAT of another server.
+    /// Handles HEARTBEAT of another server.
     pub(super) fn on_heartbeat(
         &mut self,
         now: Instant,
@@ -158,27 +161,29 @@ impl Server {
         let Role::Leader(leadership) = &mut self.role else {
             return self.drop_from_server(server, Reason::NotLeader);
         };
+        // The sender follows a later configuration, or has a larger number in its state file.
         if seq > newest {
-            leadership.note_heard(server, arrived);
-            let reach = self.reach(server, number);
-            if reach < number {
+            leadership.record_heard(server, arrived);
+            let limited = self.limit_number(server, number);
+            if limited < number {
                 self.drop_from_server(server, Reason::Ahead);
             }
-            if reach == number || reach > self.view.number() {
-                self.outnumber(now, reach);
+            if limited == number || limited > self.view.number() {
+                self.exceed(now, limited);
             }
             return;
         }
         if leadership.is_late(server, seq) {
             return self.drop_from_server(server, Reason::Late);
         }
-        leadership.note_heard(server, arrived);
+        leadership.record_heard(server, arrived);
         leadership.acknowledge(server, seq);
-        self.note_authority(now);
-        self.tell_proven(now);
-        // Under an earlier configuration it may have been responsible for less, and others still hand it the rest over.
+        self.report_authority(now);
+        self.announce_proven(now);
+        // READY and DOWN count only under the present configuration. A server that was READY under an earlier one may
+        // have become responsible for more tokens, which others still hand over. A server that leaves has handed over
+        // its tokens under the number that it names, and may have received others since.
         let is_of_now = configuration_of(newest) == Some(number);
-        // Who leaves has handed its tokens over under this configuration: under a later one they may be others.
         let ready = is_of_now && self.view.state(self.index) == ServerState::Ready;
         let next = match (self.view.state(server), says) {
             (ServerState::Booting | ServerState::Ready, ServerState::Down) if is_of_now => {
@@ -186,35 +191,35 @@ impl Server {
             }
             (ServerState::Down, ServerState::Booting) => ServerState::Booting,
             (ServerState::Booting, ServerState::Ready) if ready => ServerState::Ready,
-            _ => return self.after_acknowledgement(now),
+            _ => return self.continue_after_acknowledgement(now),
         };
-        self.change(now, &[(server, next)]);
-        self.after_acknowledgement(now);
+        self.change_states(now, &[(server, next)]);
+        self.continue_after_acknowledgement(now);
     }
 
-    /// What may have waited for an acknowledgement.
-    fn after_acknowledgement(&mut self, now: Instant) {
-        self.confirm(now);
+    /// Continues work that may have waited for an acknowledgement.
+    fn continue_after_acknowledgement(&mut self, now: Instant) {
+        self.confirm_renewals(now);
         self.try_end_survey(now);
     }
 
-    /// All that a leader does when time has passed.
+    /// Handles a leader's timeout.
     pub(super) fn on_leader_due(&mut self, now: Instant) {
-        self.note_authority(now);
+        self.report_authority(now);
         let Role::Leader(leadership) = &mut self.role else {
             return;
         };
         if leadership.end_grace(now) {
-            self.out.event(Event::GraceEnded);
+            self.out.report(Event::GraceEnded);
             self.try_end_survey(now);
         }
         self.give_up_silent_servers(now);
         self.end_silent_sessions(now);
-        self.on_urgent_due(now);
+        self.on_early_round_due(now);
         if let Role::Leader(leadership) = &self.role
             && leadership.is_round_due(now)
         {
-            self.round(now, None);
+            self.send_round(now, None);
         }
     }
 
@@ -224,13 +229,13 @@ impl Server {
         };
         let timeout = self.options.server_timeout;
         let silent: Vec<(usize, ServerState)> = self
-            .others()
+            .other_servers()
             .filter(|&server| self.view.state(server) != ServerState::Down)
-            .filter(|&server| now.since(leadership.heard(server)) >= timeout)
+            .filter(|&server| now.since(leadership.last_heard(server)) >= timeout)
             .map(|server| (server, ServerState::Down))
             .collect();
         if !silent.is_empty() {
-            self.change(now, &silent);
+            self.change_states(now, &silent);
         }
     }
 
@@ -250,23 +255,24 @@ impl Server {
                 continue;
             };
             let end = session.heard + timeout;
+            // The session was heard since. Its entry moves only here, because that is cheaper than at each message.
             if end > now {
                 session.due = end;
-                leadership.look_again(id, end);
+                leadership.watch_session(id, end);
                 continue;
             }
             let address = session.address;
             self.out.counters.sessions_expired += 1;
-            self.out.event(Event::SessionExpired { id, address });
+            self.out.report(Event::SessionExpired { id, address });
             self.end_sessions(now, &[id]);
         }
     }
 
-    /// When a leader has something to do. What it has no authority for waits for the HEARTBEAT that gives it.
+    /// Returns when a leader has something to do. Work that needs authority waits for the HEARTBEAT that gives it.
     pub(super) fn leader_due(&self, now: Instant, leadership: &Leadership) -> Instant {
         let mut due = leadership.due();
         let mut consider = |at: Option<Instant>| due = at.map_or(due, |at| due.min(at));
-        consider(self.gives_up_at(leadership));
+        consider(self.give_up_due(leadership));
         let until = self
             .authority_until(leadership)
             .filter(|until| now < *until);
@@ -275,16 +281,17 @@ impl Server {
             consider(leadership.expiry_due());
             let timeout = self.options.server_timeout;
             let working = self
-                .others()
+                .other_servers()
                 .filter(|&server| self.view.state(server) != ServerState::Down);
-            consider(working.map(|s| leadership.heard(s) + timeout).min());
+            consider(working.map(|s| leadership.last_heard(s) + timeout).min());
         }
         due
     }
 }
 
-/// A quorum may have agreed on other states, by which others serve what these servers knew: who is READY finds that out anew.
-fn doubt(states: &mut [ServerState]) {
+/// Makes READY servers BOOTING, because a quorum may have agreed on other states. They then ask clients and other
+/// servers again.
+fn demote_ready(states: &mut [ServerState]) {
     for state in states
         .iter_mut()
         .filter(|state| **state == ServerState::Ready)

@@ -1,23 +1,21 @@
-//! Section 6: REQUEST, GRANT and giving up.
+//! REQUEST, GRANT and giving up (section 6).
 
 use super::rig::*;
 
 #[test]
-fn a_request_goes_to_the_responsible_server_and_its_grant_is_taken() {
+fn a_request_goes_to_the_responsible_server_and_its_grant_counts() {
     let name = name_of(2, 0);
     let mut rig = Rig::live();
-    assert_eq!(
-        rig.request(&name, Shared),
-        [format!("REQUEST s {name} #1 > 2")]
-    );
+    let said = rig.request(&name, Shared);
+    assert_eq!(said, [format!("REQUEST s {name} #1 > 2")]);
     assert!(!rig.holds(&name));
     assert!(rig.grant(2, 1, &name, "d").is_empty());
     assert!(rig.holds(&name));
-    assert_eq!(rig.told(), [format!("granted {name}=d")]);
+    assert_eq!(rig.take_events(), [format!("granted {name}=d")]);
 }
 
 #[test]
-fn with_fence_the_grants_data_begin_with_the_fencing_number() {
+fn a_grant_with_a_fencing_number_is_split_into_number_and_data() {
     let name = name_of(0, 0);
     let mut rig = Rig::live();
     let request = Command::Request {
@@ -25,17 +23,15 @@ fn with_fence_the_grants_data_begin_with_the_fencing_number() {
         access: Exclusive,
         fence: true,
     };
-    assert_eq!(
-        rig.command(request),
-        [format!("REQUEST xfence {name} #1 > 0")]
-    );
+    let said = rig.command(request);
+    assert_eq!(said, [format!("REQUEST xfence {name} #1 > 0")]);
     for wrong in ["", "d", "d 7", "-1 d", " d"] {
         assert!(rig.grant(0, 1, &name, wrong).is_empty());
-        assert_eq!(rig.dropped(), [Reason::Illegal]);
+        assert_eq!(rig.take_drops(), [Reason::Illegal]);
     }
     rig.grant(0, 1, &name, "15032385543 a b");
     assert_eq!(
-        rig.told(),
+        rig.take_events(),
         [format!("granted {name}=a b fence 15032385543")]
     );
     let holding = rig.client.holding(name.as_bytes()).unwrap();
@@ -43,56 +39,56 @@ fn with_fence_the_grants_data_begin_with_the_fencing_number() {
         (holding.fence, holding.data),
         (Some(15_032_385_543), &b"a b"[..])
     );
-    // Catalogs and updates speak of the data alone.
+    // CATALOG has only the data.
     let said = rig.config(0, 7, ALL);
     assert_eq!(said, [format!("CATALOG 7 0/1 #2 x {name}=a b > 0")]);
 }
 
 #[test]
-fn without_fence_data_are_data_whatever_they_look_like() {
+fn a_grant_without_a_fencing_number_is_not_split() {
     let mut rig = Rig::holding(&name_of(0, 0), Exclusive, "12 d");
     let name = name_of(0, 0);
     assert_eq!(rig.data(&name), "12 d");
-    assert!(rig.told().is_empty());
+    assert!(rig.take_events().is_empty());
 }
 
 #[test]
-fn a_grant_is_taken_from_the_responsible_server_of_its_configuration_only() {
+fn a_grant_counts_only_from_the_responsible_server() {
     let name = name_of(2, 0);
     let mut rig = Rig::live();
     rig.request(&name, Exclusive);
     assert!(rig.grant(0, 1, &name, "").is_empty());
-    assert_eq!(rig.dropped(), [Reason::NotResponsible]);
+    assert_eq!(rig.take_drops(), [Reason::NotResponsible]);
     rig.config_to(1, 0, 10, [Ready, Ready, Down]);
     assert!(rig.grant(2, 1, &name, "").is_empty());
-    assert_eq!(rig.dropped(), [Reason::NotResponsible]);
+    assert_eq!(rig.take_drops(), [Reason::NotResponsible]);
     let heir = rig.server_of(&name);
     rig.grant(heir, 1, &name, "");
     assert!(rig.holds(&name));
 }
 
 #[test]
-fn a_grant_with_another_number_than_its_outstanding_request_is_dropped_while_it_waits() {
+fn a_grant_with_another_number_than_the_outstanding_request_is_dropped() {
     let name = name_of(0, 0);
     let mut rig = Rig::live();
     rig.request(&name, Exclusive);
     for number in [0, 2, -5] {
         assert!(rig.grant(0, number, &name, "").is_empty());
-        assert_eq!(rig.dropped(), [Reason::Late]);
+        assert_eq!(rig.take_drops(), [Reason::Late]);
         assert!(!rig.holds(&name));
     }
 }
 
 #[test]
-fn a_grant_of_what_it_holds_or_is_returning_is_dropped() {
+fn a_grant_of_a_token_that_is_held_or_being_returned_is_dropped() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Exclusive, "d");
     assert!(rig.grant(0, 1, &name, "other").is_empty());
-    assert_eq!(rig.dropped(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [Reason::Late]);
     assert_eq!(rig.data(&name), "d");
     rig.release(&name);
     assert!(rig.grant(0, 1, &name, "other").is_empty());
-    assert_eq!(rig.dropped(), [Reason::Outstanding]);
+    assert_eq!(rig.take_drops(), [Reason::Outstanding]);
     assert!(!rig.holds(&name));
 }
 
@@ -100,63 +96,58 @@ fn a_grant_of_what_it_holds_or_is_returning_is_dropped() {
 fn any_other_grant_is_answered_with_return_deassign_under_a_new_number() {
     let name = name_of(0, 0);
     let mut rig = Rig::live();
-    assert_eq!(
-        rig.grant(0, -3, &name, "d"),
-        [format!("RETURN DEASSIGN {name} #1 > 0")]
-    );
-    assert_eq!(rig.told(), [format!("declined {name}")]);
+    let said = rig.grant(0, -3, &name, "d");
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #1 > 0")]);
+    assert_eq!(rig.take_events(), [format!("declined {name}")]);
     assert!(!rig.holds(&name));
-    // It is a RETURN like any other: repeated, and no request goes before it is confirmed.
+    // This RETURN is repeated, and the next REQUEST waits for its confirmation.
     assert_eq!(rig.times(ms(350), "RETURN"), [100, 300]);
     assert!(rig.request(&name, Exclusive).is_empty());
     assert_eq!(rig.confirm(0, 1), [format!("REQUEST x {name} #2 > 0")]);
-    assert!(rig.told().is_empty());
+    assert!(rig.take_events().is_empty());
 }
 
 #[test]
-fn a_grant_that_comes_before_the_session_is_live_is_returned() {
+fn a_grant_before_the_session_is_live_is_returned() {
     let name = name_of(0, 0);
     let mut rig = Rig::proving();
-    assert_eq!(
-        rig.grant(0, -3, &name, ""),
-        [format!("RETURN DEASSIGN {name} #1 > 0")]
-    );
+    let said = rig.grant(0, -3, &name, "");
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #1 > 0")]);
     rig.confirm(1, 0);
     assert!(!rig.holds(&name));
 }
 
 #[test]
-fn giving_up_a_request_is_return_deassign_and_done_when_confirmed() {
+fn giving_up_a_request_is_return_deassign_until_its_confirmation() {
     let name = name_of(0, 0);
     let mut rig = Rig::live();
     rig.request(&name, Exclusive);
-    assert_eq!(
-        rig.cancel(&name),
-        [format!("RETURN DEASSIGN {name} #2 > 0")]
-    );
+    let said = rig.cancel(&name);
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #2 > 0")]);
     assert!(rig.times(ms(400), "REQUEST").is_empty());
-    assert!(rig.grant(0, 1, &name, "").is_empty(), "it is too late");
+    assert!(
+        rig.grant(0, 1, &name, "").is_empty(),
+        "the grant is too late"
+    );
     assert!(!rig.holds(&name));
-    rig.told();
+    rig.take_events();
     rig.confirm(0, 2);
-    assert_eq!(rig.told(), [format!("cancelled {name}")]);
+    assert_eq!(rig.take_events(), [format!("cancelled {name}")]);
     assert!(rig.cancel(&name).is_empty());
-    assert_eq!(rig.told(), [format!("refused {name}: NotHeld")]);
+    assert_eq!(rig.take_events(), [format!("refused {name}: NotHeld")]);
 }
 
 #[test]
-fn giving_up_what_was_granted_meanwhile_returns_it() {
+fn giving_up_a_granted_token_returns_it() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Exclusive, "");
     rig.update(&name, "never confirmed: no memory"); // #2
-    assert_eq!(
-        rig.cancel(&name),
-        [format!("RETURN DEASSIGN {name} #3 > 0")]
-    );
+    let said = rig.cancel(&name);
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #3 > 0")]);
     rig.confirm(0, 2);
-    assert_eq!(rig.dropped(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [Reason::Late]);
     rig.confirm(0, 3);
-    assert_eq!(rig.told(), [format!("returned {name}")]);
+    assert_eq!(rig.take_events(), [format!("returned {name}")]);
 }
 
 #[test]
@@ -167,8 +158,8 @@ fn a_token_is_not_requested_again_before_its_deassign_is_confirmed() {
     assert!(rig.request(&name, Shared).is_empty());
     assert!(rig.times(ms(1_000), "REQUEST").is_empty());
     assert_eq!(rig.confirm(0, 2), [format!("REQUEST s {name} #3 > 0")]);
-    assert_eq!(rig.told(), [format!("returned {name}")]);
-    // Giving up that request needs another RETURN only if it was sent.
+    assert_eq!(rig.take_events(), [format!("returned {name}")]);
+    // The queued request was not sent, so giving it up needs no other RETURN.
     let mut rig = Rig::holding(&name, Exclusive, "");
     rig.release(&name); // #2
     rig.request(&name, Shared);
@@ -177,27 +168,25 @@ fn a_token_is_not_requested_again_before_its_deassign_is_confirmed() {
 }
 
 #[test]
-fn at_most_one_request_is_outstanding_and_another_access_replaces_it() {
+fn a_request_with_another_access_replaces_the_outstanding_one() {
     let name = name_of(0, 0);
     let mut rig = Rig::live();
     rig.request(&name, Exclusive);
     assert!(rig.request(&name, Exclusive).is_empty());
-    assert_eq!(rig.told(), [format!("refused {name}: AlreadyDone")]);
-    assert_eq!(
-        rig.request(&name, Shared),
-        [format!("REQUEST s {name} #2 > 0")]
-    );
+    assert_eq!(rig.take_events(), [format!("refused {name}: AlreadyDone")]);
+    let said = rig.request(&name, Shared);
+    assert_eq!(said, [format!("REQUEST s {name} #2 > 0")]);
     assert!(rig.times(ms(1_000), "REQUEST x").is_empty());
     rig.grant(0, 1, &name, "");
-    assert_eq!(rig.dropped(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [Reason::Late]);
     rig.grant(0, 2, &name, "");
     assert!(rig.holds(&name));
     assert!(rig.request(&name, Shared).is_empty());
-    rig.told();
+    rig.take_events();
 }
 
 #[test]
-fn a_holder_can_ask_for_the_other_access_and_goes_on_holding() {
+fn a_holder_can_request_the_other_access_and_keeps_the_token() {
     for (first, second, letter) in [(Shared, Exclusive, 'x'), (Exclusive, Shared, 's')] {
         let name = name_of(0, 0);
         let mut rig = Rig::holding(&name, first, "old");
@@ -205,7 +194,11 @@ fn a_holder_can_ask_for_the_other_access_and_goes_on_holding() {
         assert_eq!(said, [format!("REQUEST {letter} {name} #2 > 0")]);
         assert!(rig.holds(&name));
         rig.grant(0, 1, &name, "old");
-        assert_eq!(rig.dropped(), [Reason::Late], "the earlier grant once more");
+        assert_eq!(
+            rig.take_drops(),
+            [Reason::Late],
+            "the earlier grant is a duplicate"
+        );
         rig.grant(0, 2, &name, "new");
         let holding = rig.client.holding(name.as_bytes()).unwrap();
         assert_eq!((holding.access, holding.data), (second, &b"new"[..]));
@@ -213,7 +206,7 @@ fn a_holder_can_ask_for_the_other_access_and_goes_on_holding() {
 }
 
 #[test]
-fn many_tokens_are_held_and_awaited_at_once() {
+fn a_session_holds_and_awaits_many_tokens() {
     let mut rig = Rig::live();
     for nth in 0..1_000 {
         let name = format!("many{nth}");
@@ -228,9 +221,9 @@ fn many_tokens_are_held_and_awaited_at_once() {
 }
 
 #[test]
-fn who_asks_for_a_downgrade_shares_from_the_sending_of_the_request_on() {
-    // The server lets another in at once, and dies; its GRANT is lost. An heir that heard `x` from the one and `s` from
-    // the other would let the first go on alone.
+fn a_downgrade_makes_the_token_shared_when_its_request_is_sent() {
+    // The server lets another client join at once, and crashes; its GRANT is lost. If the next server heard `x` from
+    // one client and `s` from the other, only the first would keep the token.
     let name = name_of(2, 0);
     let mut rig = Rig::holding(&name, Exclusive, "");
     rig.update(&name, "d"); // #2
@@ -243,7 +236,7 @@ fn who_asks_for_a_downgrade_shares_from_the_sending_of_the_request_on() {
     let heir = rig.server_of(&name);
     let said = rig.config(heir, 10, states);
     assert_eq!(said[0], format!("CATALOG 10 0/1 #4 s {name}=d > {heir}"));
-    // It can change its mind: the later request counts.
+    // The client can request the other access again, and the later request counts.
     let said = rig.request(&name, Exclusive);
     assert_eq!(said, [format!("REQUEST x {name} #5 > {heir}")]);
     rig.grant(heir, 4, &name, "");
@@ -252,16 +245,15 @@ fn who_asks_for_a_downgrade_shares_from_the_sending_of_the_request_on() {
     assert_eq!(access(&rig), Exclusive);
 }
 
-/// The server that grants a token is told, and so is one that takes tokens over.
 #[test]
-fn a_session_that_says_what_it_is_says_so_to_who_serves_its_tokens() {
+fn an_introduction_goes_to_each_server_that_serves_a_token_of_the_session() {
     let name = name_of(2, 0);
     let mut rig = Rig::holding(&name, Exclusive, "");
     assert!(
         rig.pass(ms(1_000))
             .iter()
             .all(|said| !said.starts_with("INTRODUCTION")),
-        "it has nothing to say"
+        "the session has no introduction"
     );
     let mut rig = Rig::live();
     rig.client.options.introduction = "backup".to_owned();

@@ -1,10 +1,10 @@
-//! Section 1: RETRY, and section 2: numbers.
+//! RETRY (section 1) and msgnums (section 2).
 
 use super::rig::*;
 use crate::Machine as _;
 
 #[test]
-fn request_and_return_are_repeated_after_retry_then_twice_as_long_each_time_up_to_a_second() {
+fn request_and_return_are_repeated_at_doubling_intervals_of_at_most_a_second() {
     let (asked, given) = (name_of(0, 0), name_of(2, 0));
     let mut rig = Rig::holding(&given, Exclusive, "");
     rig.request(&asked, Exclusive);
@@ -20,31 +20,29 @@ fn request_and_return_are_repeated_after_retry_then_twice_as_long_each_time_up_t
 }
 
 #[test]
-fn what_is_answered_is_not_repeated() {
+fn an_answered_message_is_not_repeated() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Exclusive, "");
-    assert!(rig.live_on(ms(30_000)).is_empty());
+    assert!(rig.stay_live(ms(30_000)).is_empty());
     rig.release(&name);
-    let number = rig.live_on(ms(150)).first().unwrap().clone();
+    let number = rig.stay_live(ms(150)).first().unwrap().clone();
     let number = number.split(['#', ' ']).nth(4).unwrap().parse().unwrap();
     rig.confirm(0, number);
-    assert!(rig.live_on(ms(30_000)).is_empty());
+    assert!(rig.stay_live(ms(30_000)).is_empty());
 }
 
 #[test]
-fn all_messages_of_a_process_are_numbered_by_one_counter() {
+fn one_counter_numbers_all_messages_of_a_process() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Shared, ""); // renewal #0, request #1
-    assert_eq!(
-        rig.update(&name, "a"),
-        [format!("RETURN UPDATE {name}=a #2 > 0")]
-    );
+    let said = rig.update(&name, "a");
+    assert_eq!(said, [format!("RETURN UPDATE {name}=a #2 > 0")]);
     let said = rig.pass(ms(3_000));
     assert!(said.contains(&"RENEWAL 7 #3 > 1".to_owned()), "{said:?}");
 }
 
 #[test]
-fn one_call_sends_no_more_than_so_much_and_the_next_goes_on() {
+fn one_call_sends_at_most_64_messages_and_the_next_call_continues() {
     let mut rig = Rig::live();
     for nth in 0..300 {
         rig.request(&format!("n{nth}"), Exclusive);
@@ -57,7 +55,7 @@ fn one_call_sends_no_more_than_so_much_and_the_next_goes_on() {
         .poll_timeout()
         .is_some_and(|due| due <= rig.now.monotonic)
     {
-        let lines = rig.wake().len();
+        let lines = rig.fire_timeout().len();
         assert!(lines <= 64, "{lines}");
         said += lines;
         turns += 1;

@@ -1,35 +1,36 @@
-//! Handing tokens over to the server that is responsible for them now (`docs/ftn.md`, section 4).
+//! A handover of tokens to another server, in parts (`docs/ftn.md`, section 4).
 
 use crate::backoff::Backoff;
 use crate::ftn::{PART, RETRY, RETRY_MAX, WINDOW};
 use crate::time::Instant;
 
-/// What an assignment and a datagram take beside name, data and holders, in bytes at most.
-const OVERHEAD: usize = 16;
-/// What a session takes among the holders, in bytes at most.
-const HOLDER: usize = 5;
-/// The most holders that a TRANSFER names: a survey finds the others.
-pub(crate) const HOLDERS: usize = 100;
+/// Longest other fields of an assignment or a datagram, in bytes.
+const ASSIGNMENT_BYTES: usize = 16;
+/// Longest entry of a holder, in bytes.
+const HOLDER_BYTES: usize = 5;
+/// Most holders that a TRANSFER names. A survey finds the others.
+pub(crate) const HOLDERS_MAX: usize = 100;
 
-/// The tokens that go to a server which is BOOTING.
+/// Tokens that go to a BOOTING server, or to the next responsible server when this one leaves.
 #[derive(Debug, Clone, Hash)]
-pub(crate) struct Outgoing {
+pub(crate) struct Handover {
     to: usize,
     configuration: u64,
     parts: Vec<Vec<u32>>,
     /// Bytes of the last part.
     filled: usize,
-    /// The next part to be sent for the first time.
+    /// Next part that was never sent.
     next: usize,
     /// Parts that were sent and not acknowledged.
     flight: Vec<(usize, Backoff)>,
     tokens: usize,
-    /// This server leaves. It keeps what was acknowledged: under another configuration it has to send it again.
-    is_of_leaving: bool,
+    /// Whether this server leaves. It then keeps acknowledged tokens, because another configuration makes it send
+    /// them again.
+    is_departure: bool,
 }
 
-impl Outgoing {
-    /// At least one part, even if empty.
+impl Handover {
+    // There is at least one part, even an empty one, because the receiver waits for it.
     pub(crate) fn new(to: usize, configuration: u64) -> Self {
         Self {
             to,
@@ -39,32 +40,31 @@ impl Outgoing {
             next: 0,
             flight: Vec::new(),
             tokens: 0,
-            is_of_leaving: false,
+            is_departure: false,
         }
     }
 
-    /// That of a server that leaves.
-    pub(crate) fn of_leaving(to: usize, configuration: u64) -> Self {
+    pub(crate) fn for_departure(to: usize, configuration: u64) -> Self {
         Self {
-            is_of_leaving: true,
+            is_departure: true,
             ..Self::new(to, configuration)
         }
     }
 
-    /// TRANSFER's msgnum.
+    /// Returns TRANSFER's msgnum.
     pub(crate) fn msgnum(&self) -> i64 {
         let number = msgnum_of(self.configuration);
-        if self.is_of_leaving { -number } else { number }
+        if self.is_departure { -number } else { number }
     }
 
-    pub(crate) const fn to(&self) -> usize {
+    pub(crate) const fn receiver(&self) -> usize {
         self.to
     }
 
-    /// A token is to go as well. `len`: the bytes of its name and data.
+    /// Adds a token with `len` bytes of name and data.
     pub(crate) fn add(&mut self, id: u32, len: usize, holders: usize) {
-        let size = len + holders.min(HOLDERS) * HOLDER + OVERHEAD;
-        if self.filled > 0 && self.filled + size + OVERHEAD > PART {
+        let size = len + holders.min(HOLDERS_MAX) * HOLDER_BYTES + ASSIGNMENT_BYTES;
+        if self.filled > 0 && self.filled + size + ASSIGNMENT_BYTES > PART {
             self.parts.push(Vec::new());
             self.filled = 0;
         }
@@ -75,17 +75,17 @@ impl Outgoing {
         }
     }
 
-    /// When a part is to be repeated.
+    /// Returns when a part is repeated.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.flight.iter().map(|(_, backoff)| backoff.due()).min()
     }
 
-    /// The parts that are to be sent now: those that are to be repeated, and new ones up to the window.
+    /// Returns the parts to send now: due repetitions, and new parts up to WINDOW.
     pub(crate) fn take_due(&mut self, now: Instant) -> Vec<usize> {
         let mut due = Vec::new();
         for (part, backoff) in &mut self.flight {
             if backoff.is_due(now) {
-                backoff.repeated(now, RETRY_MAX);
+                backoff.advance(now, RETRY_MAX);
                 due.push(*part);
             }
         }
@@ -97,38 +97,36 @@ impl Outgoing {
         due
     }
 
-    /// A part has come to its server; `None`: that was known.
+    /// Records an acknowledgement. Returns the tokens of the part, or `None` if it was acknowledged before.
     pub(crate) fn acknowledge(&mut self, part: usize) -> Option<Vec<u32>> {
         let at = self.flight.iter().position(|(sent, _)| *sent == part)?;
         self.flight.swap_remove(at);
         self.parts.get_mut(part).map(std::mem::take)
     }
 
-    /// The tokens of a part.
     pub(crate) fn part(&self, part: usize) -> &[u32] {
         &self.parts[part]
     }
 
-    /// How many parts there are.
     pub(crate) const fn parts(&self) -> usize {
         self.parts.len()
     }
 
-    /// How many tokens go there in all.
+    /// Returns the number of tokens in all parts.
     pub(crate) const fn tokens(&self) -> usize {
         self.tokens
     }
 
-    pub(crate) const fn is_of_leaving(&self) -> bool {
-        self.is_of_leaving
+    pub(crate) const fn is_departure(&self) -> bool {
+        self.is_departure
     }
 
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.flight.is_empty() && self.next == self.parts.len()
     }
 }
 
-/// TRANSFER's msgnum for a configuration, whose number has 56 bits.
+/// Returns TRANSFER's msgnum for a configuration, whose number has at most 56 bits.
 pub(crate) fn msgnum_of(configuration: u64) -> i64 {
     i64::try_from(configuration).unwrap_or(i64::MAX)
 }

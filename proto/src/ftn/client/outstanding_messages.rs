@@ -1,4 +1,4 @@
-//! REQUESTs and RETURNs that await an answer, by number, and when each is repeated (`docs/ftn.md`, section 1).
+//! REQUESTs and RETURNs that await an answer, and their repetition (`docs/ftn.md`, section 1).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -7,78 +7,78 @@ use crate::Backoff;
 use crate::ftn::{RETRY, RETRY_MAX};
 use crate::time::Instant;
 
-/// Due before anything else, at the end of the very call that has made it.
-pub(super) const AT_ONCE: Instant = Instant::from_nanos(0);
+/// Due time of a new message: before all others, at the end of the call that makes it.
+pub(super) const DUE_AT_ONCE: Instant = Instant::from_nanos(0);
 
-/// What kind of message it is.
+/// Kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Which {
+pub(super) enum MessageKind {
     /// REQUEST of a token.
     Request,
     /// RETURN of a token.
     Return,
-    /// REQUEST for this server's listing; the name is that after which it begins.
+    /// REQUEST for a page of this server's listing; the entry's name is the one before the page.
     List(usize),
 }
 
 /// A message that awaits an answer.
 #[derive(Debug, Clone, Hash)]
-pub(super) struct Entry {
+pub(super) struct OutstandingMessage {
     pub(super) name: Box<[u8]>,
-    pub(super) which: Which,
+    pub(super) kind: MessageKind,
     due: Instant,
-    /// `None`: it was not sent yet, or not to its present server.
+    /// `None`: the message was not sent yet, or not to its present server.
     backoff: Option<Backoff>,
 }
 
-/// All of a session's messages that await an answer.
+/// All messages of a session that await an answer.
 #[derive(Debug, Clone, Hash, Default)]
-pub(super) struct Outstanding {
-    by_number: BTreeMap<i64, Entry>,
+pub(super) struct OutstandingMessages {
+    by_number: BTreeMap<i64, OutstandingMessage>,
     by_due: BTreeSet<(Instant, i64)>,
 }
 
-impl Outstanding {
-    /// A new message: it is sent at once, and then again and again.
-    pub(super) fn begin(&mut self, number: i64, name: Box<[u8]>, which: Which) {
-        let entry = Entry {
+impl OutstandingMessages {
+    /// Adds a message, which is sent at once and then repeated.
+    pub(super) fn begin(&mut self, number: i64, name: Box<[u8]>, kind: MessageKind) {
+        let entry = OutstandingMessage {
             name,
-            which,
-            due: AT_ONCE,
+            kind,
+            due: DUE_AT_ONCE,
             backoff: None,
         };
         self.by_number.insert(number, entry);
-        self.by_due.insert((AT_ONCE, number));
+        self.by_due.insert((DUE_AT_ONCE, number));
     }
 
-    /// It was answered, or is given up.
-    pub(super) fn end(&mut self, number: i64) -> Option<Entry> {
+    /// Removes a message that was answered or given up.
+    pub(super) fn end(&mut self, number: i64) -> Option<OutstandingMessage> {
         let entry = self.by_number.remove(&number)?;
         self.by_due.remove(&(entry.due, number));
         Some(entry)
     }
 
-    /// It goes to a new server: at once, and RETRY begins again.
+    /// Sends a message to a new server at once, with RETRY as the next interval.
     pub(super) fn restart(&mut self, number: i64) {
         if let Some(entry) = self.end(number) {
-            self.begin(number, entry.name, entry.which);
+            self.begin(number, entry.name, entry.kind);
         }
     }
 
-    pub(super) fn get(&self, number: i64) -> Option<&Entry> {
+    pub(super) fn get(&self, number: i64) -> Option<&OutstandingMessage> {
         self.by_number.get(&number)
     }
 
-    /// All of them, in the order of their numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (i64, &Entry)> {
+    /// Returns all messages in the order of their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (i64, &OutstandingMessage)> {
         self.by_number
             .iter()
             .map(|(&number, entry)| (number, entry))
     }
 
-    /// Whether each has its place in the order in which they are due.
+    /// Whether both indexes have the same messages.
     #[cfg(debug_assertions)]
-    pub(super) fn is_sound(&self) -> bool {
+    pub(super) fn is_consistent(&self) -> bool {
         let mut all = self
             .by_number
             .iter()
@@ -86,13 +86,17 @@ impl Outstanding {
         self.by_due.len() == self.by_number.len() && all.all(|place| self.by_due.contains(&place))
     }
 
-    /// When the next one is due.
+    /// Returns when the next message is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.by_due.first().map(|&(due, _)| due)
     }
 
-    /// The next one that is due by `limit`; it counts as sent `now`.
-    pub(super) fn take_due(&mut self, now: Instant, limit: Instant) -> Option<(i64, &Entry)> {
+    /// Returns the next message that is due by `limit`, and counts it as sent at `now`.
+    pub(super) fn take_due(
+        &mut self,
+        now: Instant,
+        limit: Instant,
+    ) -> Option<(i64, &OutstandingMessage)> {
         let range = (Bound::Unbounded, Bound::Included((limit, i64::MAX)));
         let &(due, number) = self.by_due.range(range).next()?;
         self.by_due.remove(&(due, number));
@@ -100,7 +104,7 @@ impl Outstanding {
         let backoff = match entry.backoff {
             None => Backoff::new(now, RETRY),
             Some(mut backoff) => {
-                backoff.repeated(now, RETRY_MAX);
+                backoff.advance(now, RETRY_MAX);
                 backoff
             }
         };
@@ -113,7 +117,7 @@ impl Outstanding {
 
 #[cfg(test)]
 mod tests {
-    impl super::Outstanding {
+    impl super::OutstandingMessages {
         pub(in crate::ftn::client) fn spoil(&mut self) {
             self.by_due.clear();
         }

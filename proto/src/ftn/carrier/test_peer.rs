@@ -1,23 +1,27 @@
-//! The other side of a machine under test: it acknowledges parts, and puts messages together.
+//! The peer of a state machine under test.
 
 use std::net::SocketAddr;
 
 use ring_codec::ftn::{Datagram, Header, Message};
 
-use super::{Incoming, PARTS_MAX, Piece, Took};
+use super::{PARTS_MAX, PartOutcome, PartReceiver, ReceivedPart};
 use crate::ftn::{LONGEST, PART};
 use crate::time::Instant;
 
-/// The other end of a carrier, as a test plays it.
+/// A peer that acknowledges parts and assembles messages.
 #[derive(Debug, Default)]
-pub struct FarSide(Incoming);
+pub struct TestPeer(PartReceiver);
 
-impl FarSide {
-    /// A datagram for `peer`: the message that it is, or of which it is the last part, and what `peer` answers.
+impl TestPeer {
+    /// Returns the message that a datagram to `peer` completes, and the peer's answer.
     ///
     /// # Panics
-    /// The machine under test has sent a datagram that is too long or none of the protocol.
-    pub fn hear(&mut self, peer: SocketAddr, bytes: &[u8]) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+    /// If the datagram is too long or does not decode.
+    pub fn receive(
+        &mut self,
+        peer: SocketAddr,
+        bytes: &[u8],
+    ) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
         assert!(bytes.len() <= LONGEST, "{} bytes", bytes.len());
         let datagram = Datagram::decode(bytes).unwrap();
         let Message::Part {
@@ -29,7 +33,7 @@ impl FarSide {
         else {
             return (Some(bytes.to_vec()), None);
         };
-        let piece = Piece {
+        let piece = ReceivedPart {
             content,
             part,
             parts,
@@ -37,7 +41,7 @@ impl FarSide {
         };
         let now = Instant::default();
         let took = self.0.take(now, now, peer, piece, PARTS_MAX * PART);
-        let came = self.0.came(peer, content).unwrap();
+        let came = self.0.arrived_parts(peer, content).unwrap();
         let Header { from, to, ssig } = datagram.header();
         let header = Header {
             from: to,
@@ -52,8 +56,8 @@ impl FarSide {
         let mut bytes = vec![0; answer.encoded_len()];
         answer.encode(&mut bytes).unwrap();
         let whole = match took {
-            Took::Whole { bytes, .. } => Some(bytes),
-            Took::Noted | Took::Refused => None,
+            PartOutcome::Complete { bytes, .. } => Some(bytes),
+            PartOutcome::Stored | PartOutcome::Refused => None,
         };
         (whole, Some(bytes))
     }

@@ -1,4 +1,4 @@
-//! Options that others rely on: servers announce them, and heed those that differ (`docs/ftn.md`, section 1).
+//! Options that servers announce to each other, and the values that follow from differences (`docs/ftn.md`, section 1).
 
 use std::time::Duration;
 
@@ -7,12 +7,13 @@ use ring_codec::ftn::{Pace, Terms};
 use crate::ftn::MIN_CLIENT_TIMEOUT;
 use crate::ftn::server::{Difference, Options, Setting, majority};
 
-/// A server lengthens its own timeouts to those of another one up to this factor: one wrong option is not to stop all.
-const LONGER: u32 = 4;
+/// Largest factor by which a server lengthens its timeouts to those of another server. So one wrong option does not
+/// stop all servers.
+const LENGTHENING_MAX: u32 = 4;
 
-/// The options of each of the others that differ from those of this server, by index, as they were announced last.
+/// The last announcement of each other server whose options differ from this server's, by index.
 #[derive(Debug, Clone, Hash)]
-pub(crate) struct Announced(Vec<Option<Announcement>>);
+pub(crate) struct PeerOptions(Vec<Option<Announcement>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Announcement {
@@ -24,7 +25,7 @@ struct Announcement {
 }
 
 impl Announcement {
-    /// `None`: it is not whole, or a value of it cannot be.
+    /// Returns `None` if the announcement lacks a value or has a negative one.
     fn of(terms: Terms) -> Option<Self> {
         let time = |micros: i64| u64::try_from(micros).ok().map(Duration::from_micros);
         let pace = terms.pace?;
@@ -38,7 +39,7 @@ impl Announcement {
     }
 
     fn differences(&self, own: &Options) -> Vec<Difference> {
-        // What was announced is in microseconds.
+        // Announcements are in microseconds, so this server's times are compared without their nanoseconds.
         let whole = |time: Duration| Duration::from_micros(micros(time).unsigned_abs());
         let times = [
             ("--heartbeat", own.heartbeat, self.heartbeat),
@@ -63,7 +64,7 @@ impl Announcement {
     }
 }
 
-impl Announced {
+impl PeerOptions {
     pub(crate) fn new(servers: usize) -> Self {
         Self(vec![None; servers])
     }
@@ -72,9 +73,9 @@ impl Announced {
         self.0.iter().flatten()
     }
 
-    /// Another server announces its options. Returns those that differ from its own, if they are not those of its last
-    /// announcement.
-    pub(crate) fn note(
+    /// Records an announcement of another server. Returns the options that differ from this server's, if the
+    /// announcement has changed that.
+    pub(crate) fn record(
         &mut self,
         own: &Options,
         server: usize,
@@ -82,11 +83,12 @@ impl Announced {
     ) -> Option<Box<[Difference]>> {
         let (new, known) = (Announcement::of(terms)?, self.0.get_mut(server)?);
         let differences = new.differences(own);
+        // Equal options change no result, so they are not kept.
         let new = (!differences.is_empty()).then_some(new);
         (std::mem::replace(known, new) != new).then(|| differences.into())
     }
 
-    /// The options of other servers that differ, by server.
+    /// Returns the options that differ, by server.
     pub(crate) fn differences(&self, own: &Options) -> Vec<(usize, Vec<Difference>)> {
         let announced = (0..).zip(&self.0);
         let differing =
@@ -94,39 +96,39 @@ impl Announced {
         differing.collect()
     }
 
-    /// Q: the largest that any server has, as far as a majority goes. So a server that was given less does not lead
-    /// in a cut once it has heard of the others.
+    /// Returns Q: the largest announced quorum, but at most a majority. So a server with a smaller quorum does not lead
+    /// in a split once it has heard of the others.
     pub(crate) fn quorum(&self, own: &Options) -> usize {
         let others = self.iter().map(|it| it.quorum).max();
         let most = others.unwrap_or(own.quorum).min(majority(self.0.len()));
         own.quorum.max(most)
     }
 
-    /// The silence after which a session ends. A client whose leader was another server may have a lease by the
-    /// timeout of that one.
+    /// Returns the silence after which a session ends. It is the longest announced one, because a client may have a
+    /// lease by the timeout of its former leader.
     pub(crate) fn client_timeout(&self, own: &Options) -> Duration {
         let own = own.client_timeout;
         let others = self.iter().map(|it| it.client_timeout).max();
-        others.map_or(own, |longest| longest.min(own * LONGER).max(own))
+        others.map_or(own, |longest| longest.min(own * LENGTHENING_MAX).max(own))
     }
 
-    /// The shortest client timeout of all servers that clients may use, in microseconds: what this server announces to
-    /// them. Another server may lead next, and end their sessions by its own, while its answer to their LOGIN was lost.
+    /// Returns the shortest usable client timeout of all servers in microseconds, which this server announces to
+    /// clients. Another server may lead next and end sessions by its own timeout, even if its answer to LOGIN was lost.
     pub(crate) fn shortest_timeout(&self, own: &Options) -> i64 {
         let others = self.iter().map(|it| it.client_timeout);
         let usable = others.filter(|timeout| *timeout >= MIN_CLIENT_TIMEOUT);
         micros(usable.fold(own.client_timeout, Duration::min))
     }
 
-    /// The time in which a leader that is cold, or in doubt, lets sessions come back.
+    /// Returns how long a leader that is cold or in doubt lets sessions return.
     pub(crate) fn grace(&self, own: &Options) -> Duration {
         let others = self.iter().map(|it| it.grace).max();
-        let most = own.client_timeout * LONGER;
+        let most = own.client_timeout * LENGTHENING_MAX;
         others.map_or(own.grace, |longest| longest.min(most).max(own.grace))
     }
 
-    /// ¾ ST of this server or of another one, whichever is shorter: the time for which one of the two may rely on the
-    /// other. A follower with a shorter timeout looks for another leader earlier.
+    /// Returns how long this server and another one may rely on each other: ¾ of the shorter ST. The follower with the
+    /// shorter timeout looks for another leader earlier.
     pub(crate) fn lease_with(&self, own: &Options, server: usize) -> Duration {
         let own = own.server_lease();
         let theirs = self.0.get(server).copied().flatten();
@@ -138,7 +140,7 @@ fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// The announcement of a server with these options.
+/// Returns the announcement of a server with these options.
 pub(crate) fn terms_of(options: &Options) -> Terms {
     Terms {
         client_timeout: micros(options.client_timeout),
@@ -151,7 +153,7 @@ pub(crate) fn terms_of(options: &Options) -> Terms {
     }
 }
 
-/// Whether a server announces a client timeout with which no session lasts.
-pub(crate) fn is_short(terms: Terms) -> bool {
+/// Whether a server announces a client timeout that is too short for a session.
+pub(crate) fn has_short_client_timeout(terms: Terms) -> bool {
     terms.client_timeout < micros(MIN_CLIENT_TIMEOUT)
 }

@@ -1,4 +1,4 @@
-//! Several servers and simple clients on a network that loses, keeps and delays what it is told to, in virtual time.
+//! Several servers and simple clients in virtual time, on a network that loses and keeps back messages.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,38 +9,38 @@ use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, ServerState};
 use super::notation::*;
 use super::rig::{CT, MS};
 use crate::ftn::Configuration;
-use crate::ftn::catalog::{Holding, Marker};
+use crate::ftn::catalog::{HoldKind, Marker};
 use crate::ftn::server::{Command, Durable, Net, Options, RoleKind, Server, Snapshot};
 use crate::time::{Instant, Now};
 use crate::{Machine, Sent, Stored};
 
-/// How long a datagram is on its way.
+/// Delay of each datagram.
 const LATENCY: Duration = MS;
-/// How often clients look what is to be repeated.
+/// How often clients repeat messages.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A datagram: from, to, bytes.
-type Sending = (SocketAddr, SocketAddr, Vec<u8>);
+type SentDatagram = (SocketAddr, SocketAddr, Vec<u8>);
 
-pub(super) struct World {
+pub(super) struct Network {
     options: Options,
-    /// A server with other options, from its next start on.
-    pub odd: Option<(usize, Options)>,
+    /// A server that has other options from its next start on.
+    pub other_options: Option<(usize, Options)>,
     servers: Vec<Option<Server>>,
     durable: Vec<Durable>,
-    pub clients: BTreeMap<u16, Player>,
+    pub clients: BTreeMap<u16, TestClient>,
     now: Now,
-    under_way: BTreeMap<(Instant, u64), Sending>,
+    under_way: BTreeMap<(Instant, u64), SentDatagram>,
     sent: u64,
-    /// What the network loses.
+    /// Whether the network loses a datagram.
     pub loses: Box<dyn Fn(SocketAddr, SocketAddr) -> bool>,
-    /// What the network keeps back for now.
+    /// Whether the network keeps back a message.
     pub keeps: fn(&Message<'_>, SocketAddr) -> bool,
-    pub kept: Vec<Sending>,
+    pub kept: Vec<SentDatagram>,
 }
 
-/// A client that keeps to the page as far as servers can see.
-pub(super) struct Player {
+/// A client that follows the rules as far as servers can see.
+pub(super) struct TestClient {
     k: u16,
     pub id: i32,
     pub configuration: Configuration,
@@ -50,15 +50,15 @@ pub(super) struct Player {
     renewals: BTreeMap<i64, Instant>,
     pub held: BTreeMap<String, (Access, String)>,
     pub wants: BTreeMap<String, (i64, Access)>,
-    /// RETURNs that are not confirmed: UPDATE with data, and DEASSIGN.
+    /// RETURNs that are not confirmed: msgnum, and data for an UPDATE.
     pub returns: BTreeMap<String, (i64, Option<String>)>,
 }
 
-impl World {
+impl Network {
     pub(super) fn new(count: usize, options: Options) -> Self {
-        let mut world = Self {
+        let mut network = Self {
             options,
-            odd: None,
+            other_options: None,
             servers: (0..count).map(|_| None).collect(),
             durable: vec![Durable::default(); count],
             clients: BTreeMap::new(),
@@ -73,34 +73,31 @@ impl World {
             kept: Vec::new(),
         };
         for index in 0..count {
-            world.start(index);
+            network.start(index);
         }
-        world
+        network
     }
 
-    /// The same, once all servers are READY.
+    /// Returns a network of servers that are all READY.
     pub(super) fn ready(count: usize, options: Options) -> Self {
-        let mut world = Self::new(count, options);
-        world.pass_until(Duration::from_secs(60), |world| {
-            world
-                .snapshots()
-                .all(|s| s.states.iter().all(|&state| state == ServerState::Ready))
-        });
-        world
+        let mut network = Self::new(count, options);
+        network.pass_until_ready(Duration::from_secs(60));
+        network
     }
 
     pub(super) fn start(&mut self, index: usize) {
         let list = servers(self.servers.len());
         let seed = self.now.monotonic.as_nanos();
         let durable = self.durable[index];
-        let odd = self.odd.filter(|(odd, _)| *odd == index);
-        let options = odd.map_or(self.options, |(_, options)| options);
+        let other_options = self
+            .other_options
+            .filter(|(other_options, _)| *other_options == index);
+        let options = other_options.map_or(self.options, |(_, options)| options);
         let server = Server::new(options, list, index, durable, seed).unwrap();
         self.servers[index] = Some(server);
         self.input(index, |server, now| server.handle_link(now, Net::Up));
     }
 
-    /// Tells a server to leave.
     pub(super) fn stop(&mut self, index: usize) {
         self.input(index, |server, now| {
             server.handle_command(now, Command::ShutDown);
@@ -115,9 +112,9 @@ impl World {
         self.servers[index] = None;
     }
 
-    /// A client that logs in.
+    /// Adds a client that logs in.
     pub(super) fn add(&mut self, k: u16) {
-        let player = Player {
+        let client = TestClient {
             k,
             id: 0,
             configuration: Configuration::new(0, vec![ServerState::Down; self.servers.len()]),
@@ -129,7 +126,7 @@ impl World {
             wants: BTreeMap::new(),
             returns: BTreeMap::new(),
         };
-        self.clients.insert(k, player);
+        self.clients.insert(k, client);
     }
 
     pub(super) fn server(&self, index: usize) -> &Server {
@@ -150,19 +147,19 @@ impl World {
         self.now.monotonic
     }
 
-    /// A client asks for a token.
+    /// Makes a client request a token.
     pub(super) fn want(&mut self, k: u16, name: &str, access: Access) {
-        let player = self.clients.get_mut(&k).unwrap();
-        let m = player.next_msgnum();
-        player.wants.insert(name.to_owned(), (m, access));
+        let client = self.clients.get_mut(&k).unwrap();
+        let m = client.next_msgnum();
+        client.wants.insert(name.to_owned(), (m, access));
         self.repeat(k);
     }
 
-    /// A client gives a token back, with new data or as it is.
+    /// Makes a client return a token, with new data if there are any.
     pub(super) fn give_back(&mut self, k: u16, name: &str, data: Option<&str>) {
-        let player = self.clients.get_mut(&k).unwrap();
-        let m = player.next_msgnum();
-        player
+        let client = self.clients.get_mut(&k).unwrap();
+        let m = client.next_msgnum();
+        client
             .returns
             .insert(name.to_owned(), (m, data.map(str::to_owned)));
         self.repeat(k);
@@ -177,7 +174,7 @@ impl World {
         self.run(end, |_| false);
     }
 
-    /// Passes time until something holds, which it must within `limit`; returns how long that took.
+    /// Lets time pass until `holds` returns `true`, at most for `limit`. Returns how long that took.
     pub(super) fn pass_until(
         &mut self,
         limit: Duration,
@@ -187,17 +184,24 @@ impl World {
         self.run(begin + limit, &holds);
         assert!(
             holds(self),
-            "it does not hold: {:?}",
+            "the condition does not hold: {:?}",
             self.snapshots().collect::<Vec<_>>()
         );
         self.now.monotonic.since(begin)
     }
 
-    /// Delivers what was kept.
+    pub(super) fn pass_until_ready(&mut self, limit: Duration) {
+        self.pass_until(limit, |network| {
+            let mut states = network.snapshots().flat_map(|s| s.states);
+            states.all(|state| state == ServerState::Ready)
+        });
+    }
+
+    /// Delivers the messages that were kept back.
     pub(super) fn release(&mut self) {
         self.keeps = |_, _| false;
-        for sending in std::mem::take(&mut self.kept) {
-            self.put_under_way(sending);
+        for datagram in std::mem::take(&mut self.kept) {
+            self.put_under_way(datagram);
         }
     }
 
@@ -216,10 +220,10 @@ impl World {
             let by = due.since(self.now.monotonic);
             self.now.wall += u64::try_from(by.as_nanos()).unwrap();
             self.now.monotonic = self.now.monotonic + by;
-            // What waits in a socket is read before time-outs.
+            // Datagrams in a socket are read before timeouts.
             if arrival == Some(due) {
-                let (_, sending) = self.under_way.pop_first().unwrap();
-                self.deliver(&sending);
+                let (_, datagram) = self.under_way.pop_first().unwrap();
+                self.deliver(&datagram);
             } else if tick == due {
                 tick = tick + TICK;
                 for k in self.clients.keys().copied().collect::<Vec<_>>() {
@@ -232,7 +236,7 @@ impl World {
         self.now.monotonic = self.now.monotonic.max(end.min(self.now.monotonic));
     }
 
-    fn put_under_way(&mut self, (from, to, bytes): Sending) {
+    fn put_under_way(&mut self, (from, to, bytes): SentDatagram) {
         if (self.loses)(from, to) {
             return;
         }
@@ -246,7 +250,7 @@ impl World {
         self.under_way.insert((at, self.sent), (from, to, bytes));
     }
 
-    fn deliver(&mut self, (from, to, bytes): &Sending) {
+    fn deliver(&mut self, (from, to, bytes): &SentDatagram) {
         if to.port() == 4000 {
             let SocketAddr::V4(address) = to else { return };
             let index = usize::from(address.ip().octets()[3]);
@@ -258,8 +262,8 @@ impl World {
             let said = self
                 .clients
                 .get_mut(&k)
-                .map(|player| player.hear(bytes, self.now.monotonic));
-            self.say(k, said.unwrap_or_default());
+                .map(|client| client.deliver(bytes, self.now.monotonic));
+            self.send(k, said.unwrap_or_default());
         }
     }
 
@@ -286,28 +290,28 @@ impl World {
             }
         }
         while server.poll_event().is_some() {}
-        for sending in said {
-            self.put_under_way(sending);
+        for datagram in said {
+            self.put_under_way(datagram);
         }
     }
 
     fn repeat(&mut self, k: u16) {
         let now = self.now.monotonic;
         let count = self.servers.len();
-        if let Some(player) = self.clients.get_mut(&k) {
-            let said = player.repeat(now, count);
-            self.say(k, said);
+        if let Some(client) = self.clients.get_mut(&k) {
+            let said = client.repeat(now, count);
+            self.send(k, said);
         }
     }
 
-    fn say(&mut self, k: u16, said: Vec<(usize, Vec<u8>)>) {
+    fn send(&mut self, k: u16, said: Vec<(usize, Vec<u8>)>) {
         for (to, bytes) in said {
             self.put_under_way((client(k), server(to), bytes));
         }
     }
 }
 
-impl Player {
+impl TestClient {
     fn next_msgnum(&mut self) -> i64 {
         self.msgnum += 1;
         self.msgnum
@@ -330,7 +334,7 @@ impl Player {
         servers(self.count()).responsible(name.as_bytes(), &self.configuration)
     }
 
-    /// What is to be said again.
+    /// Returns the messages to repeat.
     fn repeat(&mut self, now: Instant, count: usize) -> Vec<(usize, Vec<u8>)> {
         if self.id == 0 {
             let p = format!(":{}", client(self.k).port());
@@ -376,7 +380,7 @@ impl Player {
         self.to(self.configuration.leader(), message)
     }
 
-    fn hear(&mut self, bytes: &[u8], now: Instant) -> Vec<(usize, Vec<u8>)> {
+    fn deliver(&mut self, bytes: &[u8], now: Instant) -> Vec<(usize, Vec<u8>)> {
         let datagram = Datagram::decode(bytes).unwrap();
         let header = datagram.header();
         let from = usize::try_from(header.from).unwrap();
@@ -440,10 +444,10 @@ impl Player {
         for (name, (access, data)) in &self.held {
             if self.responsible(name) == Some(server) {
                 let holding = match (access, self.returns.contains_key(name)) {
-                    (Access::Exclusive, false) => Holding::Exclusive,
-                    (Access::Exclusive, true) => Holding::ReturningExclusive,
-                    (Access::Shared, false) => Holding::Shared,
-                    (Access::Shared, true) => Holding::ReturningShared,
+                    (Access::Exclusive, false) => HoldKind::Exclusive,
+                    (Access::Exclusive, true) => HoldKind::ReturningExclusive,
+                    (Access::Shared, false) => HoldKind::Shared,
+                    (Access::Shared, true) => HoldKind::ReturningShared,
                 };
                 entries.push(token("", holding.name()));
                 entries.push(token(name, data));

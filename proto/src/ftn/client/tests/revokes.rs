@@ -1,36 +1,36 @@
-//! Section 6: REVOKE.
+//! REVOKE (section 6).
 
 use super::rig::*;
 
 #[test]
-fn a_holder_is_told_once_a_grant_and_returns_when_it_likes() {
+fn revoke_is_reported_once_per_grant_and_the_holder_decides_when_to_return() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Exclusive, "");
     assert!(rig.revoke(0, &name).is_empty());
     assert!(rig.revoke(0, &name).is_empty());
-    assert_eq!(rig.told(), [format!("revoked {name}")]);
+    assert_eq!(rig.take_events(), [format!("revoked {name}")]);
     assert!(rig.holds(&name));
     rig.release(&name); // #2
     rig.confirm(0, 2);
     rig.request(&name, Exclusive); // #3
     rig.grant(0, 3, &name, "");
-    rig.told();
+    rig.take_events();
     rig.revoke(0, &name);
-    assert_eq!(rig.told(), [format!("revoked {name}")]);
+    assert_eq!(rig.take_events(), [format!("revoked {name}")]);
 }
 
 #[test]
-fn revoke_counts_from_the_responsible_server_only() {
+fn revoke_counts_only_from_the_responsible_server() {
     let (name, free) = (name_of(0, 0), name_of(0, 1));
     let mut rig = Rig::holding(&name, Exclusive, "");
     for name in [name, free] {
         assert!(rig.revoke(1, &name).is_empty());
-        assert_eq!(rig.dropped(), [Reason::NotResponsible]);
+        assert_eq!(rig.take_drops(), [Reason::NotResponsible]);
     }
 }
 
 #[test]
-fn while_a_request_or_a_return_is_outstanding_revoke_is_dropped() {
+fn revoke_is_dropped_while_a_request_or_a_return_is_outstanding() {
     let name = name_of(0, 0);
     let states: [fn(&str) -> Rig; 5] = [
         |name| {
@@ -63,64 +63,58 @@ fn while_a_request_or_a_return_is_outstanding_revoke_is_dropped() {
     for (at, state) in states.into_iter().enumerate() {
         let mut rig = state(&name);
         assert!(rig.revoke(0, &name).is_empty(), "state {at}");
-        assert_eq!(rig.dropped(), [Reason::Outstanding], "state {at}");
-        assert!(rig.told().is_empty(), "state {at}");
+        assert_eq!(rig.take_drops(), [Reason::Outstanding], "state {at}");
+        assert!(rig.take_events().is_empty(), "state {at}");
     }
 }
 
 #[test]
-fn revoke_of_what_it_does_not_hold_is_answered_with_return_deassign() {
+fn revoke_of_a_token_that_is_not_held_is_answered_with_return_deassign() {
     let name = name_of(0, 0);
     let mut rig = Rig::live();
-    assert_eq!(
-        rig.revoke(0, &name),
-        [format!("RETURN DEASSIGN {name} #1 > 0")]
-    );
-    assert_eq!(rig.told(), [format!("declined {name}")]);
+    let said = rig.revoke(0, &name);
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #1 > 0")]);
+    assert_eq!(rig.take_events(), [format!("declined {name}")]);
     rig.confirm(0, 1);
-    assert!(rig.told().is_empty());
-    assert!(rig.live_on(ms(5_000)).is_empty());
+    assert!(rig.take_events().is_empty());
+    assert!(rig.stay_live(ms(5_000)).is_empty());
 }
 
 #[test]
-fn a_sharer_that_waits_for_an_upgrade_returns_at_once_and_asks_anew() {
+fn a_sharer_that_waits_for_an_upgrade_returns_the_token_and_requests_it_again() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Shared, "");
     rig.request(&name, Exclusive); // #2
-    assert_eq!(
-        rig.revoke(0, &name),
-        [format!("RETURN DEASSIGN {name} #3 > 0")]
-    );
+    let said = rig.revoke(0, &name);
+    assert_eq!(said, [format!("RETURN DEASSIGN {name} #3 > 0")]);
     assert!(!rig.holds(&name));
-    assert_eq!(rig.told(), [format!("upgrade revoked {name}")]);
+    assert_eq!(rig.take_events(), [format!("upgrade revoked {name}")]);
     assert!(
         rig.times(ms(400), "REQUEST").is_empty(),
-        "not before that is confirmed"
+        "the request waits for the confirmation"
     );
     rig.grant(0, 2, &name, "");
     assert!(!rig.holds(&name));
-    rig.dropped();
+    rig.take_drops();
     assert_eq!(rig.confirm(0, 3), [format!("REQUEST x {name} #4 > 0")]);
-    assert_eq!(rig.told(), [format!("returned {name}")]);
+    assert_eq!(rig.take_events(), [format!("returned {name}")]);
     rig.grant(0, 4, &name, "");
     assert!(rig.holds(&name));
 }
 
 #[test]
-fn its_update_goes_with_it() {
+fn its_return_includes_an_unconfirmed_update() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Shared, "");
     rig.request(&name, Exclusive); // #2
     rig.update(&name, "a"); // #3
-    assert_eq!(
-        rig.revoke(0, &name),
-        [format!("RETURN BOTH {name}=a #4 > 0")]
-    );
+    let said = rig.revoke(0, &name);
+    assert_eq!(said, [format!("RETURN BOTH {name}=a #4 > 0")]);
     rig.confirm(0, 3);
     assert_eq!(
-        rig.dropped(),
+        rig.take_drops(),
         [Reason::Late],
-        "the earlier RETURN is answered no longer"
+        "the earlier RETURN no longer counts"
     );
     assert_eq!(rig.confirm(0, 4), [format!("REQUEST x {name} #5 > 0")]);
     let expected = [
@@ -128,20 +122,18 @@ fn its_update_goes_with_it() {
         format!("updated {name}"),
         format!("returned {name}"),
     ];
-    assert_eq!(rig.told(), expected);
+    assert_eq!(rig.take_events(), expected);
 
-    // One that is to be returned anyway is not asked for again.
+    // A token that waits for its return is not requested again.
     let mut rig = Rig::holding(&name, Shared, "");
     rig.request(&name, Exclusive); // #2
     rig.update(&name, "a"); // #3
     rig.release(&name);
-    assert_eq!(
-        rig.revoke(0, &name),
-        [format!("RETURN BOTH {name}=a #4 > 0")]
-    );
+    let said = rig.revoke(0, &name);
+    assert_eq!(said, [format!("RETURN BOTH {name}=a #4 > 0")]);
     assert!(rig.confirm(0, 4).is_empty());
     assert_eq!(
-        rig.told(),
+        rig.take_events(),
         [format!("updated {name}"), format!("returned {name}")]
     );
 }

@@ -1,4 +1,4 @@
-//! What a server does with STATE, and as a follower (`docs/ftn.md`, section 4).
+//! STATE at a follower or an electing server, and the duties of a follower (`docs/ftn.md`, section 4).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,22 +7,22 @@ use ring_codec::ftn::{Message, ServerState};
 
 use super::Server;
 use crate::ftn::Configuration;
-use crate::ftn::server::group::{Following, Role, StateMessage, seq_of};
+use crate::ftn::server::group::{FollowerState, Role, StateMessage, seq_of};
 use crate::ftn::server::{Event, Reason};
 use crate::time::{Instant, Now};
 
-/// A STATE that is followed.
+/// A checked STATE to follow.
 #[derive(Debug)]
-struct Followed {
+struct AcceptedState {
     seq: i128,
     configuration: Configuration,
     clients: BTreeMap<i32, SocketAddr>,
-    /// When it came, or its first part.
+    /// Arrival of the STATE, or of its first part.
     arrived: Instant,
 }
 
 impl Server {
-    /// STATE of another server.
+    /// Handles STATE of another server.
     pub(super) fn on_state(
         &mut self,
         now: Now,
@@ -34,27 +34,29 @@ impl Server {
             return self.drop_from_server(server, Reason::Malformed);
         };
         let at = now.monotonic;
-        let reach = self.reach(server, number);
-        if reach < number {
-            self.storage.see(reach);
+        let limited = self.limit_number(server, number);
+        if limited < number {
+            self.storage.record(limited);
             return self.drop_from_server(server, Reason::Ahead);
         }
         match &self.role {
             Role::Leader(_) => {
                 if number < self.view.number() {
-                    if self.may_answer(at, server) {
+                    if self.allow_answer(at, server) {
                         self.send_state(&[server]);
                     }
                     return self.drop_from_server(server, Reason::Late);
                 }
-                // A majority follows this one: the other took its number when it had authority last, or never had.
+                // A majority follows this leader. The other has its number from when it last had authority, or never
+                // had any.
                 if self.needs_majority() && self.is_in_force(at) {
-                    self.outnumber(at, number);
+                    self.exceed(at, number);
                     return self.drop_from_server(server, Reason::OtherLeader);
                 }
             }
             Role::Follower(following) => {
                 let is_other = following.leader() != server;
+                // Its leader still relies on this follower. So two leaders never have authority at the same time.
                 if is_other && following.has_heard(at, self.options.server_timeout) {
                     return self.drop_from_server(server, Reason::OtherLeader);
                 }
@@ -62,13 +64,13 @@ impl Server {
             Role::Electing(_) => {}
         }
         if state.seq <= self.view.seq() {
-            // Who is electing has no better leader: this one is to become newer than what it knows. One that has lost
-            // its state file may have the same number once more.
+            // This server knows no better leader. Its HEARTBEAT makes the sender exceed the seq that it knows. A leader
+            // that has lost its state file can even have the same number again.
             let is_lower = state.seq < self.view.seq() && matches!(self.role, Role::Electing(_));
-            if is_lower && self.may_speak(at) && self.may_answer(at, server) {
+            if is_lower && self.may_participate(at) && self.allow_answer(at, server) {
                 let message = Message::Heartbeat {
                     seq: self.view.seq(),
-                    sstate: self.own,
+                    sstate: self.own_state,
                 };
                 self.send_server(server, message);
             }
@@ -76,8 +78,8 @@ impl Server {
         }
         let seen = self.storage.seen();
         if self.view.seq() == 0 && number < seen {
-            // It has led or followed a later one in a former life.
-            if self.may_speak(at) {
+            // This server has led or followed a later configuration before its restart.
+            if self.may_participate(at) {
                 let seq = seq_of(seen);
                 let message = Message::Heartbeat {
                     seq,
@@ -87,7 +89,7 @@ impl Server {
             }
             return self.drop_from_server(server, Reason::Late);
         }
-        self.storage.see(number);
+        self.storage.record(number);
         let Some(clients) = state.sessions() else {
             return self.drop_from_server(server, Reason::Malformed);
         };
@@ -95,7 +97,7 @@ impl Server {
         self.follow(
             now,
             server,
-            Followed {
+            AcceptedState {
                 seq,
                 configuration,
                 clients,
@@ -104,10 +106,10 @@ impl Server {
         );
     }
 
-    /// Takes over what a leader says.
-    fn follow(&mut self, now: Now, leader: usize, state: Followed) {
+    /// Takes over configuration and sessions of a leader.
+    fn follow(&mut self, now: Now, leader: usize, state: AcceptedState) {
         let at = now.monotonic;
-        let Followed {
+        let AcceptedState {
             seq,
             configuration,
             clients,
@@ -119,90 +121,93 @@ impl Server {
         let shown = configuration.state(self.index);
         self.view.follow(seq, configuration, arrived);
         let heartbeat = at + self.options.heartbeat;
-        let following = Following::new(leader, arrived, heartbeat);
+        let following = FollowerState::new(leader, arrived, heartbeat);
         self.set_role(Role::Follower(following));
-        let gone = self.sessions.missing_in(&clients);
+        let gone = self.sessions.not_in(&clients);
         for (id, address) in clients {
             let known = self.sessions.get(id);
             if known.is_some_and(|session| session.address == address) {
                 continue;
             }
             if known.is_none() {
-                self.survey_also(at, id, address);
+                self.survey_session(at, id, address);
             }
             self.sessions.insert(id, address, at);
         }
-        if shown == ServerState::Down && self.leaving.is_some() {
-            return self.depart(at, has_handed_over);
+        // The leader knows of the departure, so the server need not announce it again.
+        if shown == ServerState::Down && self.departure.is_some() {
+            return self.leave(at, has_handed_over);
         }
         if shown == ServerState::Down {
-            if was != ServerState::Down && self.own != ServerState::Down {
-                self.forget();
+            // Other servers have served its tokens since, so its data are outdated.
+            if was != ServerState::Down && self.own_state != ServerState::Down {
+                self.forget_tokens();
             }
-            self.set_own(ServerState::Booting);
+            self.set_own_state(ServerState::Booting);
         }
         for &id in &gone {
-            self.tell_losses(id);
+            self.report_losses(id);
             if let Some(session) = self.sessions.remove(id) {
                 self.out.forget(session.address);
             }
         }
-        // What ended sessions held is granted under the new configuration, and counted from its beginning.
+        // The new configuration comes first: tokens of ended sessions are then granted with its fencing numbers. In the
+        // other order the same number could be given twice.
         if is_new {
             self.on_configuration(at);
         }
         self.end_sessions(at, &gone);
-        self.heartbeat(at);
+        self.send_heartbeat(at);
         self.try_end_survey(at);
     }
 
-    /// Says to the leader what this server is and when it last heard from it.
-    pub(super) fn heartbeat(&mut self, now: Instant) {
-        if !self.may_speak(now) {
+    /// Sends HEARTBEAT to the leader, with the server's state and the seq of its view.
+    pub(super) fn send_heartbeat(&mut self, now: Instant) {
+        if !self.may_participate(now) {
             return;
         }
         let seq = self.view.seq();
         let sstate = if self.has_handed_over() {
             ServerState::Down
         } else {
-            self.own
+            self.own_state
         };
         if let Role::Follower(following) = self.role {
             self.send_server(following.leader(), Message::Heartbeat { seq, sstate });
         }
     }
 
-    /// All that a follower does when time has passed.
+    /// Handles a follower's timeout.
     pub(super) fn on_follower_due(&mut self, now: Now) {
         let at = now.monotonic;
         let Role::Follower(following) = &mut self.role else {
             return;
         };
         if !following.has_heard(at, self.options.server_timeout) {
-            let heard = following.heard();
-            return self.elect(now, heard, false);
+            let heard = following.last_heard();
+            return self.start_election(now, heard, false);
         }
         if following.take_heartbeat(at, self.options.heartbeat) {
-            self.heartbeat(at);
+            self.send_heartbeat(at);
         }
     }
 
-    /// What the server says to be.
-    pub(super) fn set_own(&mut self, state: ServerState) {
-        if self.own != state {
-            self.own = state;
-            self.out.event(Event::StateChanged { state });
+    /// Changes the state that the server announces, and reports it.
+    pub(super) fn set_own_state(&mut self, state: ServerState) {
+        if self.own_state != state {
+            self.own_state = state;
+            self.out.report(Event::StateChanged { state });
         }
     }
 
-    /// Forgets all that it knew of tokens.
-    pub(super) fn forget(&mut self) {
+    /// Forgets all tokens.
+    pub(super) fn forget_tokens(&mut self) {
         let tokens_forgotten = self.tokens.len();
         self.abort_survey();
         self.knowledge.forget();
         self.tokens.clear();
         self.out.counters.resets += 1;
         self.out.counters.tokens_forgotten += tokens_forgotten as u64;
-        self.out.event(Event::Reset { tokens_forgotten });
+        self.out.report(Event::Reset { tokens_forgotten });
     }
 }

@@ -1,0 +1,178 @@
+//! A bounded table with a value per peer, which deletes peers when the memory is full.
+//!
+//! The order is: silent peers, then peers that take too long, then peers that completed a message last. Among peers
+//! that have completed none, the last to begin goes first. So each peer completes its message in turn, and two peers
+//! cannot delete each other's messages indefinitely.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+use super::{ACTIVITY_MAX, PEER_BYTES, PEER_TIMEOUT, SILENT_AFTER, TOTAL_MAX};
+use crate::time::Instant;
+
+#[derive(Debug, Clone, Hash)]
+pub(super) struct PeerTable<T> {
+    by_peer: BTreeMap<SocketAddr, PeerEntry<T>>,
+    by_last_change: BTreeSet<(Instant, SocketAddr)>,
+    /// Peers with a message under way, by the time since which it grows.
+    by_activity_start: BTreeSet<(Instant, SocketAddr)>,
+    /// The same peers; the last one is evicted first.
+    by_eviction: BTreeSet<(Activity, SocketAddr)>,
+    bytes: usize,
+    limit: usize,
+}
+
+#[derive(Debug, Clone, Hash)]
+struct PeerEntry<T> {
+    changed: Instant,
+    /// `None`: no message is under way.
+    activity: Option<Activity>,
+    /// When the last message was completed, or shrank because another one replaced it.
+    completed: Option<Instant>,
+    bytes: usize,
+    value: T,
+}
+
+/// Progress of a peer's message under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Activity {
+    /// When the peer completed an earlier message.
+    completed: Option<Instant>,
+    /// Since when its memory has only grown.
+    started: Instant,
+}
+
+/// Memory that a peer takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MemoryUse {
+    /// Bytes; 0 deletes the peer.
+    pub(super) bytes: usize,
+    /// Whether a message is under way. Otherwise only a few bytes remain.
+    pub(super) is_under_way: bool,
+}
+
+impl<T> Default for PeerTable<T> {
+    fn default() -> Self {
+        Self::with_limit(TOTAL_MAX)
+    }
+}
+
+impl<T> PeerTable<T> {
+    /// Returns an empty table that takes at most `limit` bytes, unless a single peer takes more.
+    pub(super) const fn with_limit(limit: usize) -> Self {
+        Self {
+            by_peer: BTreeMap::new(),
+            by_last_change: BTreeSet::new(),
+            by_activity_start: BTreeSet::new(),
+            by_eviction: BTreeSet::new(),
+            bytes: 0,
+            limit,
+        }
+    }
+}
+
+impl<T: Default> PeerTable<T> {
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn get(&self, peer: SocketAddr) -> Option<&T> {
+        self.by_peer.get(&peer).map(|entry| &entry.value)
+    }
+
+    /// Changes the value of a peer; `change` returns the memory that it takes then.
+    pub(super) fn change<R>(
+        &mut self,
+        now: Instant,
+        peer: SocketAddr,
+        change: impl FnOnce(&mut T) -> (MemoryUse, R),
+    ) -> R {
+        let before = self.remove(peer);
+        let (activity, before, completed, mut value) = before.map_or_else(Default::default, |it| {
+            (it.activity, it.bytes, it.completed, it.value)
+        });
+        let (memory, result) = change(&mut value);
+        if memory.bytes > 0 {
+            let bytes = memory.bytes + PEER_BYTES;
+            // Less memory than before means that a message was completed. Growth continues the same activity.
+            let goes_on = activity.filter(|_| before <= bytes);
+            let completed = if activity.is_some() && goes_on.is_none() {
+                Some(now)
+            } else {
+                completed
+            };
+            let activity = memory.is_under_way.then(|| {
+                goes_on.unwrap_or(Activity {
+                    completed,
+                    started: now,
+                })
+            });
+            self.bytes += bytes;
+            self.by_last_change.insert((now, peer));
+            self.by_activity_start
+                .extend(activity.map(|activity| (activity.started, peer)));
+            self.by_eviction
+                .extend(activity.map(|activity| (activity, peer)));
+            let entry = PeerEntry {
+                changed: now,
+                activity,
+                completed,
+                bytes,
+                value,
+            };
+            self.by_peer.insert(peer, entry);
+        }
+        self.evict(now);
+        result
+    }
+
+    pub(super) fn forget(&mut self, peer: SocketAddr) {
+        self.remove(peer);
+    }
+
+    fn remove(&mut self, peer: SocketAddr) -> Option<PeerEntry<T>> {
+        let entry = self.by_peer.remove(&peer)?;
+        self.by_last_change.remove(&(entry.changed, peer));
+        if let Some(activity) = entry.activity {
+            self.by_activity_start.remove(&(activity.started, peer));
+            self.by_eviction.remove(&(activity, peer));
+        }
+        self.bytes -= entry.bytes;
+        Some(entry)
+    }
+
+    /// Deletes peers that were silent for long, and others while too much memory is in use.
+    fn evict(&mut self, now: Instant) {
+        while let Some(peer) = self.next_to_evict(now) {
+            self.remove(peer);
+        }
+    }
+
+    fn next_to_evict(&self, now: Instant) -> Option<SocketAddr> {
+        let &(heard, silent) = self.by_last_change.first()?;
+        let silence = now.since(heard);
+        if silence >= PEER_TIMEOUT {
+            return Some(silent);
+        }
+        if self.bytes <= self.limit {
+            return None;
+        }
+        if silence >= SILENT_AFTER {
+            return Some(silent);
+        }
+        if self.by_activity_start.len() < 2 {
+            // A single message may take more than the limit. Otherwise a limit below its length would never let it
+            // arrive.
+            let is_idle = |peer: &SocketAddr| self.by_peer[peer].activity.is_none();
+            return self
+                .by_last_change
+                .iter()
+                .map(|&(_, peer)| peer)
+                .find(is_idle);
+        }
+        let &(started, longest) = self.by_activity_start.first()?;
+        let &(_, latest) = self.by_eviction.last()?;
+        let is_long = now.since(started) >= ACTIVITY_MAX;
+        Some(if is_long { longest } else { latest })
+    }
+}
