@@ -1,5 +1,5 @@
-//! What must hold of a machine after each input. In builds with debug assertions it is looked at then, so that simulator,
-//! fuzzer and model checker fail at the cause.
+//! Invariants of the state machine. With debug assertions they are checked after each input, so that simulator, fuzzer
+//! and model checker fail at the cause.
 
 use super::{Lab2, Timer};
 use crate::invariants::{Invariant, check};
@@ -17,7 +17,7 @@ impl Lab2 {
         self.state() == state
     }
 
-    /// Whether the node takes part, so that it waits for what comes.
+    /// Whether the link is up and the node has not left.
     fn is_active(&self) -> bool {
         self.context.is_up() && !self.has_left()
     }
@@ -105,7 +105,7 @@ mod tests {
     use ring_codec::lab2::Token;
 
     use super::*;
-    use crate::lab2::election::Known;
+    use crate::lab2::election::BestToken;
     use crate::lab2::machine::link::Link;
     use crate::lab2::members::Members;
     use crate::lab2::tenure::Role;
@@ -113,12 +113,12 @@ mod tests {
     use crate::lab2::{Command, Constants};
 
     fn offer(it: &mut Lab2, to: MacAddr, token: Token) {
-        let mut tenure = Tenure::of_own(it.token().unwrap());
+        let mut tenure = Tenure::from_minted(it.token().unwrap());
         tenure.on_offer_sent(&it.context, (to, token), true);
         it.role = Role::Owner(tenure);
     }
 
-    /// An OWNER of a ring of one, which is a quorum.
+    /// Returns an OWNER of a ring of one, whose grade is quorum.
     fn alone() -> Rig {
         let constants = Constants {
             expect: Some(1),
@@ -136,10 +136,10 @@ mod tests {
         rig
     }
 
-    /// In the order of the invariants, a machine and how it is spoilt.
+    /// For each invariant, in their order: a state machine, and a change that breaks the invariant.
     const SPOILT: &[Spoilt<Rig, Lab2>] = &[
         (Rig::waiter, |it| it.context.link = Link::NeverUp),
-        (Rig::owner, |it| it.known = Known::new(&BLANK)),
+        (Rig::owner, |it| it.known = BestToken::new(&BLANK)),
         (Rig::owner, |it| _ = it.known.set_owner(None)),
         (Rig::looser, |it| _ = it.known.set_owner(Some(mac(3)))),
         (Rig::giver, |it| offer(it, mac(7), token_of(12, 7, 1))),
@@ -153,9 +153,9 @@ mod tests {
         (Rig::candidate, |it| it.fitness.set_paused(true)),
         (Rig::owner, |it| _ = it.fitness.set_apart(true)),
         (Rig::waiter, |it| _ = it.fitness.set_unstored(true)),
-        (Rig::waiter, |it| it.fitness.let_go()),
+        (Rig::waiter, |it| it.fitness.mark_unfit()),
         (alone, |it| it.out.stop(Timer::Grade)),
-        (finished, |it| it.out.set(Timer::Pass, it.context.now())),
+        (finished, |it| it.out.set(Timer::Handover, it.context.now())),
         (Rig::waiter, |it| it.members = Members::new(9)),
         (Rig::waiter, |it| it.members.spoil()),
     ];

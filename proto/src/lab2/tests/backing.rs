@@ -6,12 +6,12 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Backing, Frame, MAX_FRAME_LEN, MAX_PROGRESS, NO_IP, Profile, Token};
 
 use super::grade::{beat, beating, member, of_three, owner, promise, promising, worth};
+use super::network::Network;
 use super::once_rig::nightly;
 use super::rig::{
     BLANK, HEARTBEAT, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, decode, here, mac, ms, ping,
     take, token, token_of, was_here, with_digest,
 };
-use super::world::World;
 use crate::lab2::{Command, Constants, Durable, Event, FOREVER, Grade, Reason, State};
 
 /// Of another chain than 11-n3-1, and much stronger: a clock had a say in it.
@@ -80,7 +80,7 @@ fn elected() -> Rig {
 }
 
 #[test]
-fn an_owner_with_a_quorum_outbids_every_other_but_one_that_has_a_quorum_too() {
+fn an_owner_with_a_quorum_outbids_all_but_another_quorum() {
     for theirs in [
         None,
         Some(Backing::Unused),
@@ -116,7 +116,7 @@ fn an_owner_with_a_quorum_outbids_every_other_but_one_that_has_a_quorum_too() {
 }
 
 #[test]
-fn an_owner_that_members_confirm_outbids_one_that_none_confirms_and_no_program_has_used() {
+fn a_confirmed_owner_outbids_one_whose_token_is_unused() {
     let mut rig = confirmed(5);
     let said = hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
     assert_eq!(said, [format!("{OUTBID} to all")]);
@@ -130,7 +130,7 @@ fn an_owner_that_members_confirm_outbids_one_that_none_confirms_and_no_program_h
 }
 
 #[test]
-fn an_owner_that_members_confirm_gives_way_only_to_what_is_said_to_all() {
+fn a_confirmed_owner_gives_way_only_to_broadcasts() {
     let mut rig = confirmed(5);
     assert_eq!(rig.hear(7, here(ALONE)), [""; 0]);
     assert_eq!(rig.state(), State::Owner);
@@ -142,7 +142,7 @@ fn an_owner_that_members_confirm_gives_way_only_to_what_is_said_to_all() {
 }
 
 #[test]
-fn an_owner_whose_broadcasts_do_not_arrive_is_given_way_to_after_two_heartbeats() {
+fn a_confirmed_owner_gives_way_to_unicasts_after_two_heartbeats() {
     let mut rig = confirmed(5);
     for _ in 0..4 {
         rig.hear(7, here(ALONE));
@@ -154,7 +154,7 @@ fn an_owner_whose_broadcasts_do_not_arrive_is_given_way_to_after_two_heartbeats(
 }
 
 #[test]
-fn of_two_owners_that_none_confirms_the_stronger_token_counts() {
+fn of_two_unconfirmed_owners_the_stronger_token_wins() {
     let mut rig = elected();
     rig.hear(7, ping(NO_IP));
     hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
@@ -162,7 +162,7 @@ fn of_two_owners_that_none_confirms_the_stronger_token_counts() {
 }
 
 #[test]
-fn a_quorum_that_has_ended_outbids_nobody() {
+fn a_quorum_that_has_ended_does_not_outbid() {
     let mut rig = confirmed(3);
     let until = rig.machine.grade_until().expect("a quorum");
     rig.sleep_through(until.since(rig.now.monotonic));
@@ -171,7 +171,7 @@ fn a_quorum_that_has_ended_outbids_nobody() {
 }
 
 #[test]
-fn an_owner_with_a_quorum_takes_no_stronger_token_and_tells_who_offers_it() {
+fn an_owner_with_a_quorum_refuses_a_stronger_offer_and_answers_it() {
     let mut rig = confirmed(3);
     let said = rig.hear(7, take(ALONE));
     assert_eq!(
@@ -188,7 +188,7 @@ fn an_owner_with_a_quorum_takes_no_stronger_token_and_tells_who_offers_it() {
 }
 
 #[test]
-fn what_members_tell_of_a_token_that_is_gone_does_not_end_a_quorum() {
+fn objections_with_a_lost_token_do_not_end_a_quorum() {
     let mut rig = confirmed(3);
     assert_eq!(
         rig.hear(7, was_here(ALONE, 7)),
@@ -209,7 +209,7 @@ fn what_members_tell_of_a_token_that_is_gone_does_not_end_a_quorum() {
 }
 
 #[test]
-fn a_progress_that_cannot_be_outdone_is_given_way_to() {
+fn an_owner_gives_way_to_the_largest_progress() {
     let mut rig = confirmed(3);
     hear_owner(
         &mut rig,
@@ -225,7 +225,7 @@ fn a_progress_that_cannot_be_outdone_is_given_way_to() {
 }
 
 #[test]
-fn a_hand_over_under_way_is_none_of_it() {
+fn a_giver_does_not_outbid() {
     let mut rig = confirmed(3);
     rig.command(Command::Yield(Some(mac(3))));
     hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
@@ -241,7 +241,7 @@ fn a_job_goes_on_as_its_lock_does() {
 }
 
 #[test]
-fn an_owner_tells_how_it_is_backed() {
+fn a_heartbeat_announces_its_backing() {
     let rig = owner(of_three());
     assert_eq!(
         told(&rig),
@@ -263,7 +263,7 @@ fn an_owner_tells_how_it_is_backed() {
 }
 
 #[test]
-fn an_owner_gives_way_to_a_weaker_token_that_is_better_backed_if_that_does_not_outbid_it() {
+fn an_owner_gives_way_to_a_better_backed_owner_that_does_not_outbid_it() {
     let weaker = token_of(11, 3, 1);
     let mut rig = elected();
     let own = rig.token();
@@ -293,7 +293,7 @@ fn an_owner_gives_way_to_a_weaker_token_that_is_better_backed_if_that_does_not_o
 }
 
 #[test]
-fn it_keeps_its_token_against_one_that_is_backed_no_better() {
+fn an_owner_keeps_its_token_against_equal_backing() {
     for theirs in [None, Some(Backing::Unused), Some(Backing::Used)] {
         let mut rig = elected();
         for _ in 0..4 {
@@ -306,7 +306,7 @@ fn it_keeps_its_token_against_one_that_is_backed_no_better() {
 }
 
 #[test]
-fn a_member_goes_on_confirming_what_it_has_promised_beside_a_stronger_token() {
+fn a_member_goes_on_confirming_its_promised_tenure_despite_a_stronger_token() {
     let mut rig = member();
     rig.hear_all(3, beating(token(10), 7));
     assert!(promise(&rig).is_some());
@@ -331,46 +331,46 @@ fn a_member_goes_on_confirming_what_it_has_promised_beside_a_stronger_token() {
 }
 
 /// A ring of so many, and who owns the token and has work for it, at grade quorum. Nobody passes it on otherwise.
-fn at_work(nodes: u8, seed: u64) -> (World, usize, Token) {
+fn at_work(nodes: u8, seed: u64) -> (Network, usize, Token) {
     let constants = Constants {
         expect: Some(nodes.into()),
         idle_hold: FOREVER,
         ..constants()
     };
-    let mut world = World::new(nodes, constants, seed);
-    world.run(ms(2_000));
-    let owner = (0..nodes.into()).find(|&at| world.nodes[at].token().is_some());
+    let mut network = Network::new(nodes, constants, seed);
+    network.run(ms(2_000));
+    let owner = (0..nodes.into()).find(|&at| network.nodes[at].token().is_some());
     let owner = owner.expect("a ring has an owner");
-    world.command(owner, Command::WantToken);
-    world.run(HEARTBEAT);
-    let token = world.nodes[owner].token().expect("it works");
-    (world, owner, token)
+    network.command(owner, Command::WantToken);
+    network.run(HEARTBEAT);
+    let token = network.nodes[owner].token().expect("it works");
+    (network, owner, token)
 }
 
 /// A node is alone for so long while another works; then it is back.
 fn comes_back(seed: u64, alone: Duration, late_link: bool) {
-    let (mut world, owner, token) = at_work(3, seed);
+    let (mut network, owner, token) = at_work(3, seed);
     let lone = (owner + 1) % 3;
-    let keeps = |world: &World| {
-        let machine = world.nodes[owner].machine.as_ref().expect("it runs");
+    let keeps = |network: &Network| {
+        let machine = network.nodes[owner].machine.as_ref().expect("it runs");
         let kept = machine.carries(token) && machine.grade() == Grade::Quorum;
-        assert!(kept, "seed {seed}, {alone:?}:\n{}", world.trace());
+        assert!(kept, "seed {seed}, {alone:?}:\n{}", network.trace());
     };
-    world.nodes[lone].island = true;
+    network.nodes[lone].island = true;
     if late_link {
-        world.kill(lone);
-        world.restart(lone);
+        network.kill(lone);
+        network.restart(lone);
     }
-    world.run_checking(alone, keeps);
-    world.nodes[lone].island = false;
-    world.run_checking(ms(2_000), keeps);
-    assert_eq!(world.owners().count(), 1, "{}", world.trace());
-    let now = world.nodes[owner].token();
+    network.run_checking(alone, keeps);
+    network.nodes[lone].island = false;
+    network.run_checking(ms(2_000), keeps);
+    assert_eq!(network.owners().count(), 1, "{}", network.trace());
+    let now = network.nodes[owner].token();
     assert!(now.is_some_and(|now| !token.is_stronger_than(&now)));
 }
 
 #[test]
-fn a_holder_with_a_quorum_goes_on_when_a_machine_that_was_alone_is_back() {
+fn a_holder_with_a_quorum_goes_on_when_a_lone_machine_is_back() {
     for seed in 0..8 {
         for alone in [50, 300, 450, 550, 600, 650, 700, 800, 1_000, 3_000] {
             comes_back(seed, ms(alone), false);

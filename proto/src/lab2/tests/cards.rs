@@ -54,7 +54,7 @@ fn version_of(rig: &Rig, n: u8) -> Option<Version> {
 }
 
 #[test]
-fn every_member_knows_the_program_that_its_owner_has_told() {
+fn members_know_the_program_that_the_owner_announces() {
     let mut rig = with_version(Rig::waiter());
     hear_owner(&mut rig, card(OWN, Some("backup")));
     let work = rig.machine.work().expect("it was told").clone();
@@ -75,7 +75,7 @@ fn every_member_knows_the_program_that_its_owner_has_told() {
 }
 
 #[test]
-fn a_version_is_known_from_the_first_card_on() {
+fn the_first_card_announces_the_version() {
     let mut rig = with_version(Rig::waiter());
     hear_owner(&mut rig, None);
     assert_eq!(version_of(&rig, 3), None);
@@ -100,7 +100,7 @@ fn last_card(rig: &Rig) -> Option<(Version, Option<(u64, String)>)> {
 }
 
 #[test]
-fn an_owner_tells_which_program_holds_its_token_and_for_how_long() {
+fn an_owner_announces_its_program_and_how_long_it_has_held_the_token() {
     let mut rig = with_version(Rig::owner());
     rig.command(Command::WantToken);
     let program = "é".repeat(40);
@@ -147,7 +147,7 @@ fn hear_of_silence(rig: &mut Rig, unheard: u8) {
 }
 
 #[test]
-fn a_node_that_others_do_not_hear_learns_it_from_them() {
+fn a_node_learns_from_cards_that_others_do_not_hear_it() {
     let mut rig = with_version(Rig::waiter());
     let trouble = Trouble::Unheard {
         by: [mac(3)].into_iter().collect(),
@@ -171,7 +171,7 @@ fn a_node_that_others_do_not_hear_learns_it_from_them() {
 }
 
 #[test]
-fn cards_name_the_members_that_are_silent_one_after_the_other() {
+fn cards_name_the_silent_members_one_after_the_other() {
     let mut rig = with_version(Rig::owner());
     rig.command(Command::WantToken);
     assert_eq!(rig.machine.unheard_member(), None);

@@ -19,11 +19,11 @@ pub(super) fn heartbeat(millis: u64) -> Constants {
 /// What a member with these constants says of itself.
 pub(super) fn says(constants: &Constants) -> Profile {
     let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).expect("short");
-    let patience = nanos(constants.waiter_timeout());
+    let waiter_timeout = nanos(constants.waiter_timeout());
     Profile {
         constants: constants.digest(),
-        patience,
-        shortest: patience,
+        patience: waiter_timeout,
+        shortest: waiter_timeout,
         take: nanos(constants.take_timeout),
         expect: constants
             .expect
@@ -52,7 +52,7 @@ fn lease(rig: &Rig) -> Duration {
 }
 
 #[test]
-fn an_owner_lives_by_the_shortest_patience_that_it_hears_of() {
+fn an_owner_uses_the_shortest_known_waiter_timeout() {
     let mut rig = slow_owner();
     assert!(lease(&rig) > ms(3_000));
     n9_says(&mut rig, says(&heartbeat(100)));
@@ -67,7 +67,7 @@ fn an_owner_lives_by_the_shortest_patience_that_it_hears_of() {
 }
 
 #[test]
-fn a_shortest_patience_that_a_member_has_been_told_counts_too() {
+fn a_shortest_waiter_timeout_that_a_member_passes_on_counts() {
     let mut rig = slow_owner();
     let told = Profile {
         shortest: 400_000_000,
@@ -85,7 +85,7 @@ fn a_shortest_patience_that_a_member_has_been_told_counts_too() {
 }
 
 #[test]
-fn an_owner_lives_by_its_own_patience_again_when_the_member_with_a_shorter_one_has_another() {
+fn an_owner_uses_its_own_waiter_timeout_again_when_the_shorter_one_is_gone() {
     let mut rig = slow_owner();
     n9_says(&mut rig, says(&heartbeat(100)));
     n9_says(&mut rig, says(&heartbeat(1_000)));
@@ -104,7 +104,7 @@ fn an_owner_beside_a_member_ten_times_as_fast_keeps_its_token() {
 
 /// It is on the other side of a cut perhaps: what it expects counts.
 #[test]
-fn what_a_member_says_binds_nobody_when_it_is_silent_but_for_what_it_expects() {
+fn of_a_silent_member_only_the_expected_number_counts() {
     let mut rig = slow_owner();
     let said = Profile {
         mtu: 576,
@@ -126,7 +126,7 @@ fn what_a_member_says_binds_nobody_when_it_is_silent_but_for_what_it_expects() {
 }
 
 #[test]
-fn nobody_makes_an_owner_flood_the_segment() {
+fn no_profile_makes_an_owner_flood_the_segment() {
     let mut rig = slow_owner();
     let hasty = Profile {
         patience: 0,
@@ -140,7 +140,7 @@ fn nobody_makes_an_owner_flood_the_segment() {
 }
 
 #[test]
-fn a_node_grants_nothing_for_as_long_as_the_longest_patience_after_its_start() {
+fn a_node_grants_nothing_for_the_longest_waiter_timeout_after_its_start() {
     let mut rig = Rig::waiter();
     let settles = |rig: &Rig| rig.machine.settled_at().expect("the link is up");
     let before = settles(&rig);
@@ -155,7 +155,7 @@ fn a_node_grants_nothing_for_as_long_as_the_longest_patience_after_its_start() {
 }
 
 #[test]
-fn who_differs_is_named_once_and_again_when_that_changes() {
+fn a_difference_is_reported_once_and_again_when_it_changes() {
     let mut rig = Rig::waiter();
     n9_says(&mut rig, says(&constants()));
     let named = |rig: &Rig| {
@@ -185,8 +185,8 @@ fn who_differs_is_named_once_and_again_when_that_changes() {
         panic!("{:?}", named(&rig));
     };
     assert_eq!(who, mac(9));
-    let patience = (difference.theirs.patience, difference.ours.patience);
-    assert_eq!(patience, (ms(4_000), ms(400)));
+    let waiter_timeout = (difference.theirs.patience, difference.ours.patience);
+    assert_eq!(waiter_timeout, (ms(4_000), ms(400)));
     let view = rig.machine.members().find(|member| member.mac == mac(9));
     assert_eq!(view.expect("a member").differs, Some(difference));
     n9_says(&mut rig, says(&constants()));
@@ -194,7 +194,7 @@ fn who_differs_is_named_once_and_again_when_that_changes() {
 }
 
 #[test]
-fn an_idle_hold_of_its_own_is_no_difference() {
+fn a_different_idle_hold_is_no_difference() {
     let mut rig = Rig::waiter();
     let other = Constants {
         idle_hold: ms(3),
@@ -209,7 +209,7 @@ fn an_idle_hold_of_its_own_is_no_difference() {
 }
 
 #[test]
-fn a_majority_is_of_the_most_members_that_anybody_expects() {
+fn a_majority_counts_from_the_largest_expected_number() {
     let expect = |expect| Constants {
         expect,
         idle_hold: ms(60_000),
@@ -260,7 +260,7 @@ fn a_majority_is_of_the_most_members_that_anybody_expects() {
 }
 
 #[test]
-fn an_offer_is_stale_when_its_giver_no_longer_stands_by_it() {
+fn an_offer_is_stale_after_its_givers_take_timeout() {
     let mut rig = Rig::waiter_with(heartbeat(1_000));
     let age = ms(20);
     n9_says(&mut rig, says(&heartbeat(1_000)));

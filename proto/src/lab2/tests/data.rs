@@ -63,7 +63,7 @@ fn owner_with(len: usize) -> Rig {
 }
 
 #[test]
-fn data_that_do_not_fit_the_own_mtu_are_refused_with_the_reason() {
+fn data_that_do_not_fit_this_nodes_mtu_are_refused() {
     let mut rig = Rig::owner();
     with_mtu(&mut rig, 576);
     let most = 576 - HEARTBEAT_LEN;
@@ -84,7 +84,7 @@ fn data_that_do_not_fit_the_own_mtu_are_refused_with_the_reason() {
 }
 
 #[test]
-fn data_that_do_not_fit_the_smallest_mtu_heard_of_are_refused_with_its_member() {
+fn data_that_do_not_fit_the_smallest_known_mtu_are_refused_with_its_member() {
     let mut rig = Rig::owner();
     hear_from(&mut rig, 7, 576);
     hear_from(&mut rig, 8, 1_000);
@@ -98,7 +98,7 @@ fn data_that_do_not_fit_the_smallest_mtu_heard_of_are_refused_with_its_member() 
 }
 
 #[test]
-fn an_owner_drops_data_that_a_newcomer_could_not_hear_of_before_it_answers() {
+fn an_owner_drops_data_that_a_newcomer_could_not_receive() {
     let mut rig = owner_with(1_000);
     let said = hear_from(&mut rig, 9, 576);
     assert!(
@@ -117,7 +117,7 @@ fn an_owner_drops_data_that_a_newcomer_could_not_hear_of_before_it_answers() {
 }
 
 #[test]
-fn an_owner_drops_its_data_when_its_own_mtu_shrinks_and_keeps_the_token() {
+fn an_owner_drops_its_data_when_its_mtu_shrinks_and_keeps_the_token() {
     let mut rig = owner_with(1_000);
     with_mtu(&mut rig, 576);
     assert_eq!(rig.machine.data(), b"");
@@ -130,7 +130,7 @@ fn an_owner_drops_its_data_when_its_own_mtu_shrinks_and_keeps_the_token() {
 }
 
 #[test]
-fn a_member_that_shrinks_tells_all() {
+fn a_member_announces_a_smaller_mtu() {
     let mut rig = Rig::waiter();
     assert_eq!(with_mtu(&mut rig, 576), ["PING to all"]);
     assert_eq!(decode(&rig.frames[0]).profile, Some(profile(576)));
@@ -138,7 +138,7 @@ fn a_member_that_shrinks_tells_all() {
 }
 
 #[test]
-fn a_token_that_is_taken_with_data_for_which_a_member_is_too_small_goes_on_without() {
+fn a_taken_token_loses_data_that_do_not_fit_a_member() {
     let mut rig = Rig::waiter();
     hear_from(&mut rig, 9, 576);
     rig.hear(
@@ -153,7 +153,7 @@ fn a_token_that_is_taken_with_data_for_which_a_member_is_too_small_goes_on_witho
 }
 
 #[test]
-fn a_candidate_is_elected_without_the_data_that_it_could_not_send() {
+fn a_candidate_is_elected_without_data_that_do_not_fit() {
     let mut rig = Rig::waiter();
     rig.hear_all(
         3,
@@ -179,7 +179,7 @@ fn a_candidate_is_elected_without_the_data_that_it_could_not_send() {
 }
 
 #[test]
-fn the_table_is_shown_in_parts_that_the_smallest_member_can_hear() {
+fn parts_of_a_table_fit_the_smallest_mtu() {
     let mut rig = Rig::owner();
     for n in 20..60 {
         rig.hear(n, Message::WantToken);
@@ -192,7 +192,7 @@ fn the_table_is_shown_in_parts_that_the_smallest_member_can_hear() {
 }
 
 #[test]
-fn only_what_is_broadcast_and_ping_have_a_profile() {
+fn only_broadcasts_and_ping_have_a_profile() {
     let mut rig = Rig::owner();
     let said = rig.hear(7, Message::WhereIsToken);
     assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n7"]);
@@ -214,7 +214,7 @@ fn only_what_is_broadcast_and_ping_have_a_profile() {
 }
 
 #[test]
-fn who_owns_nothing_for_now_sets_none() {
+fn a_paused_owner_cannot_set_data() {
     let mut rig = Rig::looser();
     rig.pass_time(2 * ANSWER_TIMEOUT);
     rig.command(Command::Pause(true));

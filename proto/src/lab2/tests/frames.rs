@@ -110,7 +110,7 @@ fn a_frame_with_a_progress_of_2_to_the_63_or_more_is_dropped() {
 }
 
 #[test]
-fn the_largest_legal_progress_is_taken() {
+fn the_largest_legal_progress_is_accepted() {
     let largest = token((1 << 63) - 1);
     let mut rig = Rig::waiter();
     rig.hear(3, take(largest));
@@ -160,12 +160,12 @@ fn take_token_to_broadcast_is_dropped() {
 }
 
 #[test]
-fn take_token_that_its_giver_no_longer_waits_for_is_dropped_as_stale() {
+fn a_take_token_that_has_waited_too_long_is_dropped_as_stale() {
     let bytes = frame(mac(3), mac(ME), take(token(99)));
-    let patience = TAKE_TIMEOUT;
-    assert_dropped(&bytes, patience + ms(1), DropReason::StaleOffer);
+    let waiter_timeout = TAKE_TIMEOUT;
+    assert_dropped(&bytes, waiter_timeout + ms(1), DropReason::StaleOffer);
     let mut rig = Rig::waiter();
-    rig.hear_late(3, take(token(99)), patience);
+    rig.hear_late(3, take(token(99)), waiter_timeout);
     assert_eq!(rig.state(), State::Owner, "its giver waits for this one");
 }
 
@@ -188,7 +188,7 @@ fn ring_members_of_more_than_66_is_dropped() {
 }
 
 #[test]
-fn ring_members_with_a_mac_of_no_station_is_dropped_whole() {
+fn ring_members_with_an_invalid_mac_is_dropped_whole() {
     for odd in [[0; 6], [0xff; 6], [3, 0, 0, 0, 0, 9]] {
         let mut bytes = every_kind(mac(ME)).remove(6);
         // The second member's: the first one is not taken either.
@@ -198,7 +198,7 @@ fn ring_members_with_a_mac_of_no_station_is_dropped_whole() {
 }
 
 #[test]
-fn stamps_that_cannot_be_are_dropped_whole() {
+fn invalid_stamps_are_dropped_whole() {
     for (at, byte) in [(22, 5), (32, 20)] {
         let mut bytes = every_kind(mac(ME)).remove(9);
         bytes[MESSAGE + at] = byte;
@@ -212,7 +212,7 @@ fn stamps_that_cannot_be_are_dropped_whole() {
 }
 
 #[test]
-fn past_the_bound_of_the_table_new_authors_are_counted_not_stored() {
+fn authors_that_do_not_fit_the_table_are_counted_not_stored() {
     let constants = Constants {
         max_members: 3,
         ..constants()

@@ -30,7 +30,7 @@ fn it_waits_looser_answer_timeout_and_is_elected() {
 }
 
 #[test]
-fn its_first_heartbeat_begins_the_period() {
+fn the_first_heartbeat_begins_the_period() {
     let mut rig = Rig::candidate();
     rig.command(Command::WantToken);
     rig.pass_time(ANSWER_TIMEOUT);
@@ -39,7 +39,7 @@ fn its_first_heartbeat_begins_the_period() {
 }
 
 #[test]
-fn its_candidates_number_is_the_next_of_its_own() {
+fn the_candidates_number_is_the_next_one() {
     let mut rig = Rig::candidate();
     rig.pass_time(ANSWER_TIMEOUT);
     rig.hear(3, here(token(50)));
@@ -48,7 +48,7 @@ fn its_candidates_number_is_the_next_of_its_own() {
 }
 
 #[test]
-fn a_stronger_generating_token_makes_it_looser_asleep() {
+fn a_stronger_generating_token_makes_it_a_quiet_looser() {
     for (progress, author) in STRONGER {
         let mut rig = Rig::candidate();
         rig.pass_time(ms(40));
@@ -75,7 +75,7 @@ fn a_weaker_generating_token_is_answered_with_its_own() {
 }
 
 #[test]
-fn token_was_here_recently_makes_it_looser_asleep() {
+fn token_was_here_recently_makes_it_a_quiet_looser() {
     for strength in [9, 10, 20] {
         let mut rig = Rig::candidate();
         rig.pass_time(ms(40));
@@ -147,7 +147,7 @@ fn the_last_known_data_is_the_new_tokens() {
 }
 
 #[test]
-fn a_heartbeat_that_could_not_be_sent_is_not_weaker_when_the_clock_has_gone_back_meanwhile() {
+fn an_unsent_first_heartbeat_is_repeated_as_it_was_although_the_clock_went_back() {
     let mut rig = Rig::candidate();
     rig.now.wall = 5_000_000_000;
     rig.refuse = |_| true;

@@ -96,7 +96,7 @@ pub(super) fn member() -> Rig {
 }
 
 #[test]
-fn a_majority_that_promises_makes_a_quorum_until_its_promises_end() {
+fn promises_of_a_majority_make_a_quorum_until_they_end() {
     let mut rig = owner(of_three());
     assert_eq!(rig.machine.grade(), Grade::Alone);
     let (asked, number) = (rig.now.monotonic, beat(&rig));
@@ -127,7 +127,7 @@ fn a_majority_that_promises_makes_a_quorum_until_its_promises_end() {
 }
 
 #[test]
-fn every_answer_to_a_heartbeat_makes_the_quorum_last_longer() {
+fn every_answer_to_a_heartbeat_extends_the_quorum() {
     let mut rig = owner(of_three());
     rig.hear(3, promising(token(11), beat(&rig)));
     let first = rig.machine.grade_until().expect("it has one");
@@ -146,7 +146,7 @@ fn every_answer_to_a_heartbeat_makes_the_quorum_last_longer() {
 }
 
 #[test]
-fn what_is_no_promise_for_this_tenure_does_not_count() {
+fn promises_for_other_tenures_do_not_count() {
     let mut rig = owner(of_three());
     let number = beat(&rig);
     rig.hear(3, ping(NO_IP));
@@ -168,7 +168,7 @@ fn what_is_no_promise_for_this_tenure_does_not_count() {
 }
 
 #[test]
-fn a_node_that_was_started_not_long_ago_asks_for_no_promise() {
+fn a_recently_started_node_asks_for_no_promise() {
     let mut rig = Rig::owner_with(of_three());
     rig.command(Command::WantToken);
     assert_eq!(rig.command(Command::Confirm), [""; 0]);
@@ -188,7 +188,7 @@ fn a_node_that_was_started_not_long_ago_asks_for_no_promise() {
 }
 
 #[test]
-fn members_that_nobody_expected_make_the_majority_larger() {
+fn unexpected_members_make_the_majority_larger() {
     let mut rig = owner(of_three());
     let number = beat(&rig);
     rig.hear(8, ping(NO_IP));
@@ -197,7 +197,7 @@ fn members_that_nobody_expected_make_the_majority_larger() {
 }
 
 #[test]
-fn a_quorum_is_over_once_so_many_are_known_that_it_is_none() {
+fn a_quorum_ends_when_new_members_make_it_a_minority() {
     let mut rig = owner(of_three());
     rig.hear(3, promising(token(11), beat(&rig)));
     assert_eq!(rig.machine.grade(), Grade::Quorum, "two of three");
@@ -206,7 +206,7 @@ fn a_quorum_is_over_once_so_many_are_known_that_it_is_none() {
 }
 
 #[test]
-fn without_a_majority_all_that_were_heard_lately_make_a_view() {
+fn without_a_majority_all_recently_heard_members_make_a_view() {
     let mut rig = owner(Constants {
         expect: Some(9),
         ..constants()
@@ -242,7 +242,7 @@ fn without_a_majority_all_that_were_heard_lately_make_a_view() {
 }
 
 #[test]
-fn a_node_by_itself_is_alone_unless_it_is_all_that_is_expected() {
+fn a_lone_node_is_alone_unless_it_expects_only_itself() {
     for (expect, grade) in [
         (None, Grade::Alone),
         (Some(1), Grade::Quorum),
@@ -260,7 +260,7 @@ fn a_node_by_itself_is_alone_unless_it_is_all_that_is_expected() {
 }
 
 #[test]
-fn a_member_promises_its_help_to_a_holder_once_it_has_been_up_for_that_long() {
+fn a_member_promises_after_it_has_run_for_a_promises_length() {
     let mut rig = Rig::waiter_with(of_three());
     assert_eq!(rig.hear_all(3, beating(token(10), 4)), ["PING to n3"]);
     assert_eq!(
@@ -283,7 +283,7 @@ fn a_member_promises_its_help_to_a_holder_once_it_has_been_up_for_that_long() {
 }
 
 #[test]
-fn a_member_promises_nobody_else_until_its_promise_has_run_out() {
+fn a_member_makes_no_other_promise_until_its_promise_ends() {
     let other = token_of(20, 7, 1);
     let mut rig = member();
     rig.hear_all(3, beating(token(10), 0));
@@ -296,7 +296,7 @@ fn a_member_promises_nobody_else_until_its_promise_has_run_out() {
 }
 
 #[test]
-fn a_holder_that_has_let_go_frees_its_members() {
+fn a_holder_that_hands_over_frees_its_members() {
     let next = [
         ("its chain has gone on", 7, token(11)),
         ("it has minted", 3, token_of(12, 3, 2)),
@@ -312,7 +312,7 @@ fn a_holder_that_has_let_go_frees_its_members() {
 }
 
 #[test]
-fn an_owner_that_loses_a_confirmed_token_does_not_help_its_successor_before_the_promises_end() {
+fn an_owner_that_loses_its_token_keeps_its_vote_until_the_promises_end() {
     // Two of five are no quorum, which would outbid the other.
     let mut rig = owner(Constants {
         expect: Some(5),
@@ -331,7 +331,7 @@ fn an_owner_that_loses_a_confirmed_token_does_not_help_its_successor_before_the_
 }
 
 #[test]
-fn an_owner_that_hands_its_token_over_helps_its_successor_at_once() {
+fn an_owner_that_hands_over_may_confirm_its_successor_at_once() {
     let mut rig = owner(of_three());
     rig.hear(3, promising(token(11), beat(&rig)));
     rig.hear_all(7, Message::WantToken);

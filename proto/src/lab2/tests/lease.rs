@@ -33,7 +33,7 @@ fn an_owner_that_can_send_no_heartbeat_for_waiter_timeout_becomes_looser() {
 }
 
 #[test]
-fn every_heartbeat_that_was_sent_begins_the_lease_anew() {
+fn every_sent_heartbeat_restarts_the_lease() {
     let mut rig = working();
     rig.pass_time(HEARTBEAT);
     rig.refuse = refuse_heartbeats;
@@ -44,7 +44,7 @@ fn every_heartbeat_that_was_sent_begins_the_lease_anew() {
 }
 
 #[test]
-fn the_lease_of_a_new_owner_counts_from_the_last_heartbeat_that_all_could_hear() {
+fn a_new_owners_lease_counts_from_the_last_broadcast_heartbeat() {
     let mut rig = Rig::waiter();
     rig.command(Command::WantToken);
     rig.sleep_through(ms(60));
@@ -57,7 +57,7 @@ fn the_lease_of_a_new_owner_counts_from_the_last_heartbeat_that_all_could_hear()
 }
 
 #[test]
-fn a_stopped_owner_that_wakes_up_acts_as_looser_from_its_first_input_on() {
+fn a_stalled_owner_acts_as_looser_from_its_first_input_on() {
     let inputs: [fn(&mut Rig) -> Vec<String>; 7] = [
         Rig::wake,
         |rig| rig.hear_all(7, Message::WhereIsToken),
@@ -81,7 +81,7 @@ fn a_stopped_owner_that_wakes_up_acts_as_looser_from_its_first_input_on() {
 }
 
 #[test]
-fn a_stopped_owner_that_wakes_up_just_in_time_is_owner() {
+fn a_stalled_owner_that_wakes_up_just_in_time_is_owner() {
     let mut rig = working();
     rig.sleep_through(WAITER_TIMEOUT - ms(1));
     assert_eq!(rig.wake(), ["TOKEN_IS_HERE 11-n3-1 to all"]);
@@ -98,7 +98,7 @@ fn a_giver_has_a_lease_too() {
 }
 
 #[test]
-fn the_token_that_was_given_up_is_still_known() {
+fn a_token_that_was_given_up_is_still_known() {
     let mut rig = working();
     rig.sleep_through(WAITER_TIMEOUT);
     rig.wake();
@@ -108,7 +108,7 @@ fn the_token_that_was_given_up_is_still_known() {
 }
 
 #[test]
-fn an_owner_whose_work_outlasts_its_lease_goes_on_asking_for_the_token() {
+fn an_owner_whose_work_outlasts_its_lease_requests_the_token_again() {
     let mut rig = working();
     rig.sleep_through(WAITER_TIMEOUT);
     let mut said = rig.wake();

@@ -49,7 +49,7 @@ fn no_answer_in_looser_answer_timeout_makes_it_generating() {
 }
 
 #[test]
-fn token_is_here_makes_it_waiter_with_full_patience() {
+fn token_is_here_makes_it_waiter_for_a_whole_waiter_timeout() {
     for strength in [9, 10, 11] {
         let mut rig = Rig::asking();
         assert_eq!(rig.hear(3, here(token(strength))), [""; 0]);
@@ -80,7 +80,7 @@ fn take_token_not_stronger_than_known_is_not_answered() {
 }
 
 #[test]
-fn token_was_here_recently_lets_it_sleep_until_the_next_looser_timeout() {
+fn token_was_here_recently_cancels_the_election() {
     let mut rig = Rig::asking();
     rig.pass_time(ms(30));
     assert_eq!(rig.hear(3, was_here(token(10), 3)), [""; 0]);
@@ -109,7 +109,7 @@ fn generating_token_weaker_than_its_own_candidate_makes_it_generating() {
 }
 
 #[test]
-fn generating_token_stronger_than_its_own_candidate_lets_it_sleep_until_the_next_looser_timeout() {
+fn generating_token_stronger_than_its_own_candidate_cancels_the_election() {
     for rival in [token_of(12, 7, 1), token_of(11, 3, 1)] {
         let mut rig = Rig::asking();
         rig.pass_time(ms(30));
@@ -132,7 +132,7 @@ fn it_asks_every_looser_timeout_however_many_stronger_candidates_it_hears() {
 }
 
 #[test]
-fn a_sleeping_looser_stands_against_a_weaker_candidate() {
+fn a_looser_whose_election_was_cancelled_stands_against_a_weaker_candidate() {
     let mut rig = Rig::asking();
     rig.hear(3, was_here(token(10), 3));
     rig.pass_time(ms(150));
@@ -154,7 +154,7 @@ fn the_questions_of_others_are_not_answered() {
 }
 
 #[test]
-fn a_link_that_goes_down_makes_a_silent_looser_of_every_state() {
+fn a_link_that_goes_down_turns_every_state_into_a_silent_looser() {
     for start in [
         Rig::owner,
         Rig::giver,
@@ -197,7 +197,7 @@ fn a_changed_address_is_a_new_member_and_a_looser() {
 }
 
 #[test]
-fn a_looser_that_was_beaten_leaves_weaker_candidates_to_its_better_until_it_asks_again() {
+fn a_beaten_looser_does_not_stand_before_its_next_question() {
     let weaker = token_of(11, 7, 1);
     let mut rig = Rig::asking();
     rig.hear_all(3, generating(token_of(11, 3, 1)));
@@ -213,7 +213,7 @@ fn a_looser_that_was_beaten_leaves_weaker_candidates_to_its_better_until_it_asks
 }
 
 #[test]
-fn a_looser_that_stands_for_election_asks_no_more_be_the_next_question_due_as_well() {
+fn a_looser_that_stands_does_not_ask_even_if_the_question_is_due() {
     let constants = Constants {
         answer_intervals: 2,
         ..constants()

@@ -72,7 +72,7 @@ fn the_hash_is_xxh3_64_over_the_22_bytes_of_each_member_in_order() {
 }
 
 #[test]
-fn a_large_table_is_in_order_whenever_somebody_looks() {
+fn a_large_table_is_sorted_whenever_it_is_read() {
     let mut rig = Rig::waiter();
     let mut expected = vec![(mac(3), NO_IP), (mac(ME), ip(ME))];
     for n in 0..1_500_u32 {
@@ -121,7 +121,7 @@ fn nobody_is_deleted() {
 }
 
 #[test]
-fn a_broadcast_from_an_author_that_was_unknown_is_answered_with_ping() {
+fn a_broadcast_of_an_unknown_author_is_answered_with_ping() {
     let mut rig = Rig::waiter();
     let said = rig.hear_all(9, Message::WantToken);
     assert_eq!(said, ["PING to n9"]);
@@ -129,13 +129,13 @@ fn a_broadcast_from_an_author_that_was_unknown_is_answered_with_ping() {
 }
 
 #[test]
-fn a_frame_to_this_node_alone_from_an_unknown_author_is_not_answered_with_ping() {
+fn a_unicast_of_an_unknown_author_is_not_answered_with_ping() {
     let mut rig = Rig::waiter();
     assert_eq!(rig.hear(9, Message::WantToken), [""; 0]);
 }
 
 #[test]
-fn the_ping_tells_the_own_ip_and_digest() {
+fn ping_has_this_nodes_ip_and_digest() {
     let mut rig = Rig::waiter();
     rig.hear_all(9, Message::WantToken);
     let expected = Message::Ping {
@@ -148,7 +148,7 @@ fn the_ping_tells_the_own_ip_and_digest() {
 }
 
 #[test]
-fn a_ping_that_two_replies_left_no_room_for_is_owed_until_the_next_broadcast_with_room() {
+fn a_greeting_that_does_not_fit_two_replies_follows_the_next_broadcast() {
     let mut rig = Rig::owner();
     let said = rig.hear_all(9, generating(token(1)));
     assert_eq!(said.len(), 2);
@@ -180,7 +180,7 @@ fn a_table_adds_its_members() {
 }
 
 #[test]
-fn any_address_beats_none_in_a_table() {
+fn a_received_ip_replaces_none() {
     let mut rig = Rig::waiter();
     rig.hear(9, Message::WantToken);
     rig.hear(3, table(SAME, &[member(9, ip(9))]));
@@ -190,7 +190,7 @@ fn any_address_beats_none_in_a_table() {
 }
 
 #[test]
-fn the_ip_held_for_a_third_party_that_was_heard_lately_stays() {
+fn the_ip_of_a_recently_heard_third_party_stays() {
     for other in [ip(8), ip(99)] {
         let mut rig = Rig::waiter();
         rig.hear(9, ping(ip(9)));
@@ -200,7 +200,7 @@ fn the_ip_held_for_a_third_party_that_was_heard_lately_stays() {
 }
 
 #[test]
-fn the_ip_held_for_a_third_party_stays_until_a_dispute_has_lasted() {
+fn the_ip_of_a_third_party_stays_until_the_dispute_has_lasted() {
     let mut rig = Rig::waiter();
     rig.hear(3, table(SAME, &[member(9, ip(9))]));
     for _ in 0..4 {
@@ -211,7 +211,7 @@ fn the_ip_held_for_a_third_party_stays_until_a_dispute_has_lasted() {
 }
 
 #[test]
-fn of_two_ips_that_a_silent_third_party_does_not_decide_between_the_larger_wins() {
+fn of_two_disputed_ips_of_a_silent_member_the_larger_wins() {
     for (other, wins) in [(ip(8), ip(9)), (ip(99), ip(99))] {
         let mut rig = Rig::waiter();
         rig.hear(9, ping(ip(9)));
@@ -257,7 +257,7 @@ fn a_changed_own_ip_is_broadcast() {
 }
 
 #[test]
-fn the_own_member_always_has_room() {
+fn this_node_always_fits_the_table() {
     let constants = Constants {
         max_members: 2,
         ..constants()
@@ -273,7 +273,7 @@ fn the_own_member_always_has_room() {
 }
 
 #[test]
-fn an_address_that_comes_back_is_the_member_that_it_was() {
+fn an_address_that_comes_back_is_the_same_member() {
     let mut rig = Rig::looser();
     rig.link(LinkState::Up {
         mac: mac(6),

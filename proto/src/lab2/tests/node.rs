@@ -10,7 +10,7 @@ use crate::time::Instant;
 
 /// What the segment does to frames.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Weather {
+pub(super) struct NetworkConditions {
     /// Frames lost in 1,000.
     pub lost: u32,
     /// Frames doubled in 1,000.
@@ -19,7 +19,7 @@ pub(super) struct Weather {
     pub delay: Duration,
 }
 
-impl Weather {
+impl NetworkConditions {
     pub(super) const CLEAR: Self = Self {
         lost: 0,
         doubled: 0,

@@ -18,7 +18,7 @@ use ring_codec::lab2::{Purpose, RunOutcome};
 use std::time::Duration;
 
 #[test]
-fn a_run_begins_when_all_members_have_said_what_they_know_and_stored_its_stamp() {
+fn a_run_begins_when_all_members_have_answered_and_stored_its_stamp() {
     let (mut rig, asked) = asking(nightly());
     assert_eq!(agree(&mut rig, asked, &[3]), [""; 0]);
     assert_eq!(
@@ -52,7 +52,7 @@ fn an_answer_to_an_earlier_question_or_another_tenure_does_not_count() {
 }
 
 #[test]
-fn what_a_member_knows_of_a_run_is_learnt_and_nothing_is_run() {
+fn a_run_that_a_member_reports_prevents_another() {
     let (mut rig, asked) = asking(nightly());
     let known = told(&stamp("nightly", RunOutcome::Done), Some(HOUR));
     rig.hear(3, says(asked, Purpose::Differ, &[known]));
@@ -89,7 +89,7 @@ fn a_run_counts_for_its_period_and_with_retry_only_if_it_was_done() {
 }
 
 #[test]
-fn a_member_stores_what_it_is_asked_with_before_it_agrees() {
+fn a_member_stores_the_stamps_of_a_question_before_it_agrees() {
     let mut rig = waiter();
     let known = stamp("nightly", RunOutcome::Begun);
     let digest = {
@@ -112,7 +112,7 @@ fn a_member_stores_what_it_is_asked_with_before_it_agrees() {
 }
 
 #[test]
-fn a_member_that_was_started_just_now_is_not_counted_on() {
+fn a_recently_started_member_does_not_agree() {
     let mut rig = Rig::waiter();
     let asked = (token(10), 4, 0);
     assert_eq!(rig.hear_all(3, says(asked, Purpose::Ask, &[])), [""; 0]);
@@ -142,7 +142,7 @@ fn a_quorum_needs_a_majority_and_no_more() {
 }
 
 #[test]
-fn without_the_quorum_that_is_required_no_run_begins_and_the_stamp_is_void() {
+fn without_the_required_quorum_the_stamp_becomes_void() {
     let mut rig = owner_of(of_three());
     let beat = beat(&rig);
     rig.hear(3, promising(token(11), beat));
@@ -164,7 +164,7 @@ fn without_the_quorum_that_is_required_no_run_begins_and_the_stamp_is_void() {
 }
 
 #[test]
-fn a_silent_member_is_waited_for_as_long_as_a_silent_owner_unless_a_grade_is_required() {
+fn silent_members_are_awaited_for_waiter_timeout_unless_a_grade_is_required() {
     let (mut rig, asked) = asking(nightly());
     agree(&mut rig, asked, &[3]);
     rig.pass_time(WAITER_TIMEOUT - ms(1));
@@ -174,7 +174,7 @@ fn a_silent_member_is_waited_for_as_long_as_a_silent_owner_unless_a_grade_is_req
 }
 
 #[test]
-fn a_job_ends_with_its_outcome_which_all_are_told() {
+fn the_outcome_of_a_job_is_broadcast() {
     for (end, expected) in [
         (RunEnd::Done, RunOutcome::Done),
         (RunEnd::Failed, RunOutcome::Failed),
@@ -190,7 +190,7 @@ fn a_job_ends_with_its_outcome_which_all_are_told() {
 }
 
 #[test]
-fn a_run_that_begins_makes_every_other_needless_but_not_itself() {
+fn a_run_that_has_begun_makes_other_runs_needless_but_not_itself() {
     let other = OnceRequest {
         id: ID + 1,
         ..nightly()
@@ -230,7 +230,7 @@ fn a_run_whose_token_is_lost_stays_begun() {
 }
 
 #[test]
-fn a_run_that_follows_is_newer_whatever_the_clocks_say() {
+fn a_later_run_is_newer_whatever_the_clocks_show() {
     let mut rig = begun(OnceRequest {
         every: ms(1),
         ..nightly()
@@ -256,7 +256,7 @@ fn a_run_that_follows_is_newer_whatever_the_clocks_say() {
 }
 
 #[test]
-fn a_member_whose_clock_was_set_learns_how_old_a_run_is_from_others() {
+fn a_member_whose_clock_was_set_learns_the_age_of_a_run_from_others() {
     let known = stamp("nightly", RunOutcome::Done);
     let recalled = |began| {
         let stored = StoredStamp {
@@ -313,7 +313,7 @@ fn a_member_whose_clock_was_set_learns_how_old_a_run_is_from_others() {
 }
 
 #[test]
-fn a_member_that_knows_a_run_to_be_younger_does_not_agree() {
+fn a_member_that_knows_a_younger_age_does_not_agree() {
     let mut rig = waiter();
     let known = stamp("nightly", RunOutcome::Done);
     rig.hear_all(
@@ -340,7 +340,7 @@ fn a_member_that_knows_a_run_to_be_younger_does_not_agree() {
 
 /// On two sides of a cut the stronger token, and so the newer stamp, may be that of the older run.
 #[test]
-fn a_run_that_has_to_give_way_still_counts() {
+fn a_replaced_run_still_counts() {
     let younger = stamp("nightly", RunOutcome::Done);
     let newer = Stamp {
         progress: 10 + (1 << 40),
@@ -362,7 +362,7 @@ fn a_run_that_has_to_give_way_still_counts() {
 }
 
 #[test]
-fn a_run_that_never_began_leaves_the_one_before_as_it_was() {
+fn a_void_run_does_not_hide_the_earlier_one() {
     let (mut rig, asked) = asking(nightly());
     let known = told(&stamp("nightly", RunOutcome::Done), Some(19 * HOUR));
     rig.hear(3, says(asked, Purpose::Differ, &[known]));
@@ -384,7 +384,7 @@ fn a_run_that_never_began_leaves_the_one_before_as_it_was() {
 }
 
 #[test]
-fn a_call_in_the_last_hundredth_of_the_period_and_its_last_minute_runs() {
+fn a_call_may_come_early_by_a_hundredth_of_the_period_and_a_minute() {
     let run = |age, before| RunView {
         stamp: stamp("nightly", RunOutcome::Done),
         age,
@@ -413,7 +413,7 @@ fn a_call_in_the_last_hundredth_of_the_period_and_its_last_minute_runs() {
 }
 
 #[test]
-fn nobody_but_an_owner_runs_a_job() {
+fn only_an_owner_runs_a_job() {
     let mut rig = waiter();
     rig.command(Command::Once(nightly()));
     assert_eq!(standing(&rig), None);
@@ -429,7 +429,7 @@ fn nobody_but_an_owner_runs_a_job() {
 
 /// Found by fuzzing: it stood there as begun until something else came.
 #[test]
-fn a_job_is_given_up_at_once_with_the_link() {
+fn a_job_ends_at_once_with_the_link() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     rig.command(Command::Once(nightly()));
@@ -439,7 +439,7 @@ fn a_job_is_given_up_at_once_with_the_link() {
 }
 
 #[test]
-fn who_owns_nothing_for_now_asks_about_no_job() {
+fn a_paused_node_requests_no_job() {
     let mut rig = Rig::looser();
     rig.pass_time(2 * ANSWER_TIMEOUT);
     rig.command(Command::Pause(true));
@@ -449,7 +449,7 @@ fn who_owns_nothing_for_now_asks_about_no_job() {
 }
 
 #[test]
-fn a_run_is_over_when_its_token_has_gone_on_but_not_when_its_owner_has_outbid_another() {
+fn a_run_ends_with_its_token_but_not_when_its_owner_outbids() {
     let begun = stamp("nightly", RunOutcome::Begun);
     let mut rig = Rig::waiter();
     assert!(!rig.machine.is_over(&begun), "it is the token of the run");
@@ -465,7 +465,7 @@ fn a_run_is_over_when_its_token_has_gone_on_but_not_when_its_owner_has_outbid_an
 }
 
 #[test]
-fn the_runner_itself_knows_whether_its_run_goes_on() {
+fn the_runner_knows_whether_its_run_goes_on() {
     let rig = begun(nightly());
     let run = rig.machine.runs().next().expect("it is stamped").stamp;
     let earlier = Stamp { progress: 1, ..run };

@@ -26,7 +26,7 @@ fn the_smaller_priority_is_the_stronger_token() {
 }
 
 #[test]
-fn two_holders_of_equal_tokens_are_ordered_by_mac_the_smaller_winning() {
+fn of_two_holders_of_equal_tokens_the_smaller_mac_wins() {
     let mut rig = Rig::owner();
     rig.hear(7, here(token(11)));
     assert_eq!(rig.state(), State::Owner, "n5 is smaller than n7");
@@ -35,7 +35,7 @@ fn two_holders_of_equal_tokens_are_ordered_by_mac_the_smaller_winning() {
 }
 
 #[test]
-fn every_hand_over_adds_1_to_progress_and_keeps_the_chain() {
+fn every_handover_adds_1_to_progress_and_keeps_the_chain() {
     let mut rig = Rig::owner();
     assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
@@ -55,7 +55,7 @@ fn a_candidate_that_knows_nothing_has_a_progress_of_1() {
 }
 
 #[test]
-fn the_wall_clock_is_the_floor_of_a_generated_tokens_progress_but_not_of_the_candidates() {
+fn the_wall_clock_raises_a_created_token_but_not_its_candidate() {
     let mut rig = Rig::asking();
     rig.now.wall = 1_700_000_000_000_000_000;
     let said = rig.pass_time(ANSWER_TIMEOUT);
@@ -73,7 +73,7 @@ fn a_clock_that_is_behind_does_not_lower_progress() {
 }
 
 #[test]
-fn no_clock_uses_up_more_than_half_of_all_progress() {
+fn a_clock_uses_up_at_most_half_of_all_progress() {
     let mut rig = Rig::candidate();
     rig.now.wall = u64::MAX;
     rig.pass_time(ANSWER_TIMEOUT);
@@ -106,7 +106,7 @@ fn progress(rig: &Rig) -> u64 {
 }
 
 #[test]
-fn a_clock_that_is_a_lifetime_ahead_takes_a_token_a_month_further() {
+fn a_clock_that_is_a_lifetime_ahead_raises_a_token_by_a_month() {
     let mut rig = ahead_by(174 * 365 * DAY);
     rig.pass_time(ANSWER_TIMEOUT);
     assert_eq!(rig.state(), State::Owner);
@@ -116,7 +116,7 @@ fn a_clock_that_is_a_lifetime_ahead_takes_a_token_a_month_further() {
 }
 
 #[test]
-fn a_token_that_could_not_be_sent_is_not_taken_further_each_time() {
+fn an_unsent_token_is_not_raised_again() {
     let mut rig = ahead_by(174 * 365 * DAY);
     rig.refuse = |_| true;
     rig.pass_time(ANSWER_TIMEOUT + 10 * TAKE_TIMEOUT);
@@ -127,7 +127,7 @@ fn a_token_that_could_not_be_sent_is_not_taken_further_each_time() {
 }
 
 #[test]
-fn a_clock_that_is_some_days_ahead_is_followed_without_a_word() {
+fn a_clock_that_is_some_days_ahead_is_followed_without_a_report() {
     let mut rig = ahead_by(7 * DAY);
     rig.pass_time(ANSWER_TIMEOUT);
     assert_eq!(progress(&rig), TODAY + 7 * DAY);
@@ -136,7 +136,7 @@ fn a_clock_that_is_some_days_ahead_is_followed_without_a_word() {
 }
 
 #[test]
-fn a_token_that_is_ahead_of_the_own_clock_is_said_once() {
+fn a_token_ahead_of_the_clock_is_reported_once() {
     let hour = DAY / 24;
     let mut rig = Rig::waiter();
     rig.now.wall = TODAY;
@@ -169,7 +169,7 @@ fn a_token_that_is_ahead_of_the_own_clock_is_said_once() {
 
 /// The token stays with its owner, which has work.
 #[test]
-fn a_clock_that_is_set_ends_it_without_a_new_token() {
+fn setting_the_clock_ends_the_report() {
     let mut rig = Rig::waiter();
     rig.now.wall = TODAY;
     let n3_speaks = |rig: &mut Rig| {
@@ -200,7 +200,7 @@ fn a_clock_that_is_set_ends_it_without_a_new_token() {
 }
 
 #[test]
-fn a_holder_whose_hand_over_failed_mints_a_chain_of_its_own_with_progress_plus_2() {
+fn a_failed_handover_mints_a_chain_with_progress_plus_2() {
     let mut rig = Rig::giver();
     let said = rig.pass_time(HAND_OVER);
     assert_eq!(said[2..], [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
@@ -215,7 +215,7 @@ fn every_minted_chain_has_the_next_number() {
 }
 
 #[test]
-fn a_chain_is_offered_to_one_successor_only() {
+fn a_chain_is_offered_to_only_one_successor() {
     let mut rig = Rig::giver();
     for n in 10..20 {
         rig.hear(n, was_here(token(1), 3));
@@ -262,7 +262,7 @@ fn the_token_number_and_the_highest_progress_survive_a_restart() {
 }
 
 #[test]
-fn after_a_restart_an_offer_from_before_it_is_not_taken_again() {
+fn after_a_restart_an_old_offer_is_not_accepted() {
     let mut rig = Rig::owner();
     let (mut rig, _) = Rig::start(constants(), std::mem::replace(&mut rig.durable, BLANK));
     rig.hear(3, take(token(11)));
@@ -272,7 +272,7 @@ fn after_a_restart_an_offer_from_before_it_is_not_taken_again() {
 }
 
 #[test]
-fn every_strengthening_of_known_is_stored() {
+fn every_stronger_known_token_is_stored() {
     let mut rig = Rig::waiter();
     rig.hear(3, was_here(token(20), 3));
     assert_eq!(rig.durable.known, Some(token(20)));
@@ -283,7 +283,7 @@ fn every_strengthening_of_known_is_stored() {
 }
 
 #[test]
-fn a_lost_state_file_is_survived_by_the_clock_floor() {
+fn the_clock_makes_up_for_a_lost_state_file() {
     let wall = 1_700_000_000_000_000_000;
     let (mut before, _) = Rig::start(constants(), BLANK);
     before.now.wall = wall;
@@ -308,7 +308,7 @@ fn the_number_of_a_candidate_is_used_up_only_when_it_is_elected() {
 }
 
 #[test]
-fn at_the_largest_progress_the_owner_keeps_the_token_and_says_so() {
+fn at_the_largest_progress_the_owner_keeps_the_token_and_reports_it() {
     const LARGEST: u64 = (1 << 63) - 1;
     let mut rig = Rig::waiter();
     rig.hear(3, take(token(LARGEST)));
@@ -324,7 +324,7 @@ fn at_the_largest_progress_the_owner_keeps_the_token_and_says_so() {
 }
 
 #[test]
-fn progress_saturates_when_a_token_is_minted_or_stood_for() {
+fn progress_of_minted_tokens_and_candidates_saturates() {
     const LARGEST: u64 = (1 << 63) - 1;
     let mut rig = Rig::waiter();
     rig.hear(3, take(token(LARGEST - 1)));

@@ -50,7 +50,7 @@ fn token_is_here_is_broadcast_at_once_whenever_the_data_changes() {
 }
 
 #[test]
-fn data_that_is_too_long_or_changed_by_anybody_but_a_free_owner_is_refused() {
+fn data_are_refused_if_they_are_too_long_or_the_node_is_no_free_owner() {
     let mut rig = working();
     assert_eq!(rig.command(Command::SetData(vec![1; 1025])), [""; 0]);
     assert_eq!(rig.machine.data(), b"");
@@ -71,7 +71,7 @@ fn an_owner_by_take_token_acknowledges_to_the_previous_holder_by_unicast() {
 }
 
 #[test]
-fn it_broadcasts_as_well_if_no_broadcast_heartbeat_was_heard_within_the_last_period() {
+fn a_new_owner_broadcasts_if_no_heartbeat_came_within_a_period() {
     let mut rig = Rig::waiter();
     rig.sleep_through(HEARTBEAT - IDLE_HOLD / 2 - ms(1));
     assert_eq!(rig.hear(3, take(token(11))).len(), 1);
@@ -88,7 +88,7 @@ fn it_broadcasts_as_well_if_no_broadcast_heartbeat_was_heard_within_the_last_per
 }
 
 #[test]
-fn a_heartbeat_to_one_node_is_no_broadcast_heartbeat() {
+fn a_unicast_heartbeat_does_not_count_as_broadcast() {
     let mut rig = Rig::waiter();
     rig.sleep_through(HEARTBEAT);
     rig.hear(3, here(token(10)));
@@ -96,7 +96,7 @@ fn a_heartbeat_to_one_node_is_no_broadcast_heartbeat() {
 }
 
 #[test]
-fn it_does_not_broadcast_if_it_has_sent_a_broadcast_heartbeat_within_the_last_period() {
+fn a_new_owner_does_not_broadcast_if_it_did_within_a_period() {
     let mut rig = working();
     rig.pass_time(HEARTBEAT);
     rig.hear(7, here(token(20)));
@@ -106,7 +106,7 @@ fn it_does_not_broadcast_if_it_has_sent_a_broadcast_heartbeat_within_the_last_pe
 }
 
 #[test]
-fn the_heartbeats_of_a_new_owner_follow_the_last_one_that_was_heard() {
+fn a_new_owners_heartbeats_follow_the_last_one_heard() {
     let mut rig = Rig::waiter();
     rig.sleep_through(ms(40));
     rig.command(Command::WantToken);
@@ -116,7 +116,7 @@ fn the_heartbeats_of_a_new_owner_follow_the_last_one_that_was_heard() {
 }
 
 #[test]
-fn an_acknowledgement_waits_for_a_quick_hand_over_but_less_than_a_quarter_of_take_timeout() {
+fn an_acknowledgement_waits_for_a_quick_handover_for_a_quarter_of_take_timeout() {
     let mut rig = Rig::waiter_with(no_idle_hold());
     let said = rig.hear(3, take(token(11)));
     assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n3"]);
@@ -125,7 +125,7 @@ fn an_acknowledgement_waits_for_a_quick_hand_over_but_less_than_a_quarter_of_tak
 }
 
 #[test]
-fn an_acknowledgement_after_the_token_went_on_tells_what_is_known_of_it() {
+fn an_acknowledgement_after_the_token_went_on_names_the_known_token() {
     let mut rig = Rig::waiter_with(no_idle_hold());
     rig.hear(7, Message::WantToken);
     assert_eq!(rig.hear(3, take(token(11))), ["TAKE_TOKEN 12-n3-1 to n7"]);
@@ -136,7 +136,7 @@ fn an_acknowledgement_after_the_token_went_on_tells_what_is_known_of_it() {
 }
 
 #[test]
-fn an_acknowledgement_is_moot_once_the_token_has_come_round_again() {
+fn no_acknowledgement_is_sent_once_the_token_has_come_round_again() {
     let mut rig = Rig::waiter_with(no_idle_hold());
     rig.hear(3, take(token(11)));
     let said = rig.hear(3, take(token(13)));
@@ -150,7 +150,7 @@ fn an_acknowledgement_is_moot_once_the_token_has_come_round_again() {
 }
 
 #[test]
-fn an_acknowledgement_is_moot_after_a_broadcast_of_its_own() {
+fn no_acknowledgement_is_sent_after_a_broadcast() {
     let mut rig = Rig::waiter_with(no_idle_hold());
     rig.sleep_through(HEARTBEAT);
     assert_eq!(
@@ -170,7 +170,7 @@ fn an_owner_with_work_acknowledges_at_once_whatever_the_idle_hold() {
 }
 
 #[test]
-fn a_duplicate_of_the_take_token_that_was_accepted_is_answered_with_token_is_here() {
+fn a_duplicate_of_the_accepted_take_token_is_answered_with_token_is_here() {
     let mut rig = Rig::owner();
     let said = rig.hear(3, take(token(11)));
     assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n3"]);
@@ -178,7 +178,7 @@ fn a_duplicate_of_the_take_token_that_was_accepted_is_answered_with_token_is_her
 }
 
 #[test]
-fn a_stronger_token_elsewhere_destroys_the_own_one() {
+fn another_nodes_stronger_token_destroys_this_one() {
     for all in [false, true] {
         let mut rig = working();
         let said = if all {
@@ -200,7 +200,7 @@ fn a_stronger_token_elsewhere_destroys_the_own_one() {
 }
 
 #[test]
-fn a_weaker_token_elsewhere_is_answered_to_its_holder_and_to_all() {
+fn another_nodes_weaker_token_is_answered_to_it_and_to_all() {
     for weaker in [token(10), token_of(11, 4, 1)] {
         let mut rig = Rig::owner();
         let said = rig.hear_all(7, here(weaker));
@@ -228,7 +228,7 @@ fn weaker_tokens_of_other_chains_are_answered_again_after_a_pause() {
 }
 
 #[test]
-fn the_past_of_its_own_chain_is_answered_once_a_period_for_all_together() {
+fn old_tokens_of_the_own_chain_are_answered_once_per_period() {
     let mut rig = working();
     assert_eq!(rig.hear_all(7, here(token(9))).len(), 2);
     assert_eq!(rig.hear_all(7, here(token(9))), [""; 0]);
@@ -240,7 +240,7 @@ fn the_past_of_its_own_chain_is_answered_once_a_period_for_all_together() {
 /// In a fast rotation each answer to such a heartbeat is overtaken too: the next owner would answer it
 /// with two more.
 #[test]
-fn a_heartbeat_that_its_own_token_has_overtaken_is_not_answered() {
+fn an_overtaken_heartbeat_of_the_own_chain_is_not_answered() {
     let mut rig = Rig::waiter();
     rig.hear(3, take(token(15)));
     for overtaken in [14, 11] {
@@ -273,7 +273,7 @@ fn generating_token_is_answered_with_token_is_here_to_the_sender_and_to_all() {
 }
 
 #[test]
-fn take_token_stronger_than_the_own_one_is_taken_instead() {
+fn a_stronger_take_token_is_accepted() {
     let mut rig = working();
     let said = rig.hear(7, take(token_of(20, 7, 4)));
     assert_eq!(said, ["TOKEN_IS_HERE 20-n7-4 to n7"]);
@@ -282,7 +282,7 @@ fn take_token_stronger_than_the_own_one_is_taken_instead() {
 }
 
 #[test]
-fn take_token_not_stronger_than_the_own_one_is_answered_with_token_is_here() {
+fn a_take_token_that_is_not_stronger_is_answered_with_token_is_here() {
     for offer in [token(10), token_of(11, 4, 1)] {
         let mut rig = Rig::owner();
         let said = rig.hear(7, take(offer));
@@ -292,7 +292,7 @@ fn take_token_not_stronger_than_the_own_one_is_answered_with_token_is_here() {
 }
 
 #[test]
-fn token_was_here_recently_of_its_own_chain_says_nothing_to_an_owner_that_is_not_passing() {
+fn token_was_here_recently_of_the_own_chain_has_no_effect_outside_a_handover() {
     let mut rig = working();
     assert_eq!(rig.hear(7, super::rig::was_here(token(20), 7)), [""; 0]);
     assert_eq!(rig.state(), State::Owner);
@@ -300,7 +300,7 @@ fn token_was_here_recently_of_its_own_chain_says_nothing_to_an_owner_that_is_not
 }
 
 #[test]
-fn all_members_hold_the_data_of_the_progress_that_they_know() {
+fn all_members_have_the_data_of_the_token_that_they_know() {
     let mut rig = Rig::owner();
     rig.command(Command::SetData(b"cargo".into()));
     rig.hear_all(7, Message::WhereIsToken);

@@ -75,7 +75,7 @@ fn any_frame_from_a_member_makes_it_eligible_at_once() {
 }
 
 #[test]
-fn a_frame_makes_eligible_but_the_failures_in_a_row_go_on_counting() {
+fn a_frame_does_not_reset_the_number_of_failures() {
     let mut rig = Rig::owner();
     round(&mut rig);
     rig.hear(7, ping(NO_IP));
@@ -85,7 +85,7 @@ fn a_frame_makes_eligible_but_the_failures_in_a_row_go_on_counting() {
 }
 
 #[test]
-fn one_success_forgets_the_lot() {
+fn one_success_resets_the_number_of_failures() {
     let mut rig = Rig::owner();
     round(&mut rig);
     rig.hear(7, ping(NO_IP));
@@ -101,7 +101,7 @@ fn one_success_forgets_the_lot() {
 }
 
 #[test]
-fn leaving_sets_the_cap() {
+fn leaving_sets_the_largest_penalty() {
     let mut rig = Rig::waiter();
     rig.hear_all(3, Message::Leaving);
     assert_eq!(rig.penalty_of(3), 1 << 10);
@@ -117,7 +117,7 @@ fn members_that_are_passed_over_stay_in_the_table() {
 }
 
 #[test]
-fn an_owner_whose_others_are_all_passed_over_keeps_the_token_and_mints_nothing() {
+fn an_owner_without_eligible_members_keeps_the_token_and_mints_nothing() {
     let mut rig = Rig::waiter();
     rig.hear(3, take(token(11)));
     rig.hear_all(3, Message::Leaving);
@@ -130,7 +130,7 @@ fn an_owner_whose_others_are_all_passed_over_keeps_the_token_and_mints_nothing()
 }
 
 #[test]
-fn a_turn_of_an_owner_that_nobody_takes_the_token_from_is_a_turn() {
+fn a_rotation_without_a_taker_counts_as_one() {
     let mut rig = Rig::giver();
     // n7 and n3 fail; both are passed over for one turn and then tried again.
     let said = rig.pass_time(2 * HAND_OVER + 2 * IDLE_HOLD);

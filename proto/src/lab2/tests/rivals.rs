@@ -16,28 +16,28 @@ fn offer_after_hearing(progress: u64, author: u8) -> Vec<String> {
 }
 
 #[test]
-fn it_gets_ahead_of_a_rival_that_is_close_behind() {
+fn a_token_gets_ahead_of_a_rival_close_behind() {
     assert_eq!(offer_after_hearing(1999, 7), ["TAKE_TOKEN 3024-n3-1 to n7"]);
 }
 
 #[test]
-fn it_leaves_that_to_the_rival_if_its_name_is_the_smaller() {
+fn only_the_token_with_the_smaller_name_gets_ahead() {
     assert_eq!(offer_after_hearing(1999, 2), ["TAKE_TOKEN 2001-n3-1 to n7"]);
 }
 
 #[test]
-fn it_needs_no_lead_over_a_token_that_is_far_behind() {
+fn a_token_needs_no_lead_over_one_far_behind() {
     assert_eq!(offer_after_hearing(900, 7), ["TAKE_TOKEN 2001-n3-1 to n7"]);
 }
 
 #[test]
-fn the_past_of_its_own_chain_is_no_rival() {
+fn old_tokens_of_the_own_chain_are_no_rivals() {
     assert_eq!(offer_after_hearing(1999, 3), ["TAKE_TOKEN 2001-n3-1 to n7"]);
 }
 
 /// Two tokens cross: it has passed one on and is offered the other.
 #[test]
-fn one_that_crosses_another_gets_ahead_of_it() {
+fn a_token_that_crosses_another_gets_ahead_of_it() {
     let mut rig = Rig::owner();
     rig.hear(7, take(token_of(2000, 7, 1)));
     assert!(rig.pass_time(IDLE_HOLD)[0].starts_with("TAKE_TOKEN 2001-n7-1"));
@@ -47,7 +47,7 @@ fn one_that_crosses_another_gets_ahead_of_it() {
 }
 
 #[test]
-fn an_offer_ahead_that_could_not_be_sent_is_made_again_as_it_was() {
+fn an_unsent_offer_with_a_lead_is_repeated_as_it_was() {
     let mut rig = Rig::owner();
     rig.hear_all(7, here(token_of(10, 7, 1)));
     rig.refuse = |line| line.starts_with("TAKE_TOKEN");
@@ -58,7 +58,7 @@ fn an_offer_ahead_that_could_not_be_sent_is_made_again_as_it_was() {
 }
 
 #[test]
-fn what_was_heard_of_a_rival_long_ago_gives_no_lead() {
+fn old_news_of_a_rival_gives_no_lead() {
     let mut rig = Rig::owner();
     rig.command(crate::lab2::Command::WantToken);
     rig.hear_all(7, here(token_of(10, 7, 1)));
@@ -69,7 +69,7 @@ fn what_was_heard_of_a_rival_long_ago_gives_no_lead() {
 }
 
 #[test]
-fn what_is_minted_after_a_lead_is_stronger_than_what_was_offered() {
+fn a_token_minted_after_a_lead_is_stronger_than_the_offer() {
     let mut rig = Rig::owner();
     rig.hear_all(7, here(token_of(10, 7, 1)));
     assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 1035-n3-1 to n7"]);

@@ -27,7 +27,7 @@ fn a_failed_send_is_counted_under_its_kind() {
 }
 
 #[test]
-fn a_looser_whose_candidacy_could_not_be_sent_stays_looser_and_asks_at_the_next_looser_timeout() {
+fn a_looser_whose_candidacy_was_not_sent_stays_looser_and_asks_again() {
     let mut rig = Rig::asking();
     rig.refuse = |line| line.starts_with("GENERATING_TOKEN");
     assert_eq!(rig.pass_time(ANSWER_TIMEOUT), [""; 0]);
@@ -44,7 +44,7 @@ fn a_looser_whose_candidacy_could_not_be_sent_stays_looser_and_asks_at_the_next_
 }
 
 #[test]
-fn a_looser_that_could_not_stand_against_a_weaker_candidate_stays_looser() {
+fn a_looser_whose_counter_candidacy_was_not_sent_stays_looser() {
     let mut rig = Rig::asking();
     rig.refuse = everything;
     rig.hear_all(7, generating(token_of(2, 7, 1)));
@@ -52,7 +52,7 @@ fn a_looser_that_could_not_stand_against_a_weaker_candidate_stays_looser() {
 }
 
 #[test]
-fn a_candidate_is_no_owner_before_its_heartbeat_was_sent_and_tries_again_after_take_timeout() {
+fn a_candidate_is_owner_only_after_its_first_heartbeat_was_sent() {
     let mut rig = Rig::candidate();
     rig.refuse = everything;
     rig.pass_time(ANSWER_TIMEOUT + 3 * TAKE_TIMEOUT - ms(1));
@@ -66,7 +66,7 @@ fn a_candidate_is_no_owner_before_its_heartbeat_was_sent_and_tries_again_after_t
 }
 
 #[test]
-fn a_question_that_could_not_be_sent_is_asked_again_after_take_timeout() {
+fn an_unsent_question_is_repeated_after_take_timeout() {
     let mut rig = Rig::asking();
     rig.refuse = everything;
     rig.pass_time(ANSWER_TIMEOUT);
@@ -78,7 +78,7 @@ fn a_question_that_could_not_be_sent_is_asked_again_after_take_timeout() {
 }
 
 #[test]
-fn silence_after_a_question_that_was_not_sent_means_nothing() {
+fn silence_after_an_unsent_question_means_nothing() {
     let (mut rig, _) = Rig::start(constants(), BLANK);
     rig.link(crate::LinkState::Down);
     rig.refuse = everything;
@@ -104,7 +104,7 @@ fn silence_after_a_question_that_was_not_sent_means_nothing() {
 }
 
 #[test]
-fn a_heartbeat_that_could_not_be_sent_is_tried_again_after_take_timeout() {
+fn an_unsent_heartbeat_is_repeated_after_take_timeout() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     rig.refuse = everything;
@@ -122,7 +122,7 @@ fn a_heartbeat_that_could_not_be_sent_is_tried_again_after_take_timeout() {
 }
 
 #[test]
-fn an_offer_that_could_not_be_sent_is_none_and_is_made_again_after_take_timeout() {
+fn an_unsent_offer_is_repeated_after_take_timeout() {
     let mut rig = Rig::owner();
     rig.refuse = everything;
     rig.pass_time(IDLE_HOLD);
@@ -134,7 +134,7 @@ fn an_offer_that_could_not_be_sent_is_none_and_is_made_again_after_take_timeout(
 }
 
 #[test]
-fn an_offer_that_was_never_sent_may_go_to_another() {
+fn an_unsent_offer_may_go_to_another_member() {
     let mut rig = Rig::owner();
     rig.refuse = everything;
     rig.pass_time(IDLE_HOLD);
@@ -145,7 +145,7 @@ fn an_offer_that_was_never_sent_may_go_to_another() {
 }
 
 #[test]
-fn an_offer_that_could_not_be_sent_waits_for_take_timeout_and_not_for_idle_hold() {
+fn an_unsent_offer_does_not_wait_for_idle_hold() {
     let mut rig = Rig::owner();
     rig.refuse = everything;
     rig.pass_time(IDLE_HOLD);
@@ -159,7 +159,7 @@ fn an_offer_that_could_not_be_sent_waits_for_take_timeout_and_not_for_idle_hold(
 /// Found on a real interface: an offer that was refused went to the first of all each time that somebody asked for the
 /// token, never failed at the others, and the node never let go.
 #[test]
-fn an_offer_that_could_not_be_sent_fails_at_all_however_often_they_ask() {
+fn unsent_offers_fail_at_all_members_even_if_they_ask_meanwhile() {
     let mut rig = Rig::owner();
     rig.refuse = |line| line.starts_with("TAKE_TOKEN");
     for _ in 0..200 {
@@ -173,7 +173,7 @@ fn an_offer_that_could_not_be_sent_fails_at_all_however_often_they_ask() {
 }
 
 #[test]
-fn an_attempt_that_could_not_be_sent_does_not_count() {
+fn an_unsent_attempt_does_not_count() {
     let mut rig = Rig::giver();
     rig.refuse = |line| line.starts_with("TAKE_TOKEN");
     rig.pass_time(2 * TAKE_TIMEOUT);
@@ -184,7 +184,7 @@ fn an_attempt_that_could_not_be_sent_does_not_count() {
 }
 
 #[test]
-fn a_hand_over_fails_whose_repetitions_cannot_be_sent_either() {
+fn a_handover_fails_if_its_repetitions_cannot_be_sent() {
     let mut rig = Rig::giver();
     rig.refuse = |line| line.starts_with("TAKE_TOKEN") && line.ends_with("n7");
     let said = rig.pass_time(4 * TAKE_TIMEOUT);
@@ -196,7 +196,7 @@ fn a_hand_over_fails_whose_repetitions_cannot_be_sent_either() {
 }
 
 #[test]
-fn a_member_that_nothing_can_be_sent_to_is_passed_over_and_nothing_is_minted() {
+fn a_member_that_no_frame_can_be_sent_to_is_passed_over_without_minting() {
     let mut rig = Rig::owner();
     rig.refuse = |line| line.starts_with("TAKE_TOKEN") && line.ends_with("n7");
     let said = rig.timeline(IDLE_HOLD + 3 * TAKE_TIMEOUT);
@@ -212,7 +212,7 @@ fn a_member_that_nothing_can_be_sent_to_is_passed_over_and_nothing_is_minted() {
 }
 
 #[test]
-fn an_owner_that_can_send_to_nobody_alone_keeps_its_lease_until_it_lets_go() {
+fn an_owner_that_can_send_no_unicast_keeps_its_lease_until_it_lets_go() {
     let mut rig = Rig::owner();
     rig.refuse = |line| !line.ends_with("to all");
     let mut let_go = None;
@@ -232,7 +232,7 @@ fn an_owner_that_can_send_to_nobody_alone_keeps_its_lease_until_it_lets_go() {
 }
 
 #[test]
-fn an_unsent_offer_is_not_taken_for_a_hand_over() {
+fn an_unsent_offer_is_no_handover() {
     let mut rig = Rig::owner();
     rig.refuse = everything;
     rig.pass_time(IDLE_HOLD);
@@ -242,7 +242,7 @@ fn an_unsent_offer_is_not_taken_for_a_hand_over() {
 }
 
 #[test]
-fn want_token_that_could_not_be_sent_is_said_again_after_a_heart_beat_period() {
+fn an_unsent_want_token_is_repeated_after_a_heart_beat_period() {
     let mut rig = Rig::waiter();
     rig.refuse = everything;
     rig.command(Command::WantToken);
@@ -252,7 +252,7 @@ fn want_token_that_could_not_be_sent_is_said_again_after_a_heart_beat_period() {
 }
 
 #[test]
-fn leaving_that_could_not_be_sent_does_not_keep_the_node() {
+fn an_unsent_leaving_does_not_keep_the_node() {
     let mut rig = Rig::waiter();
     rig.refuse = everything;
     rig.command(Command::ShutDown);

@@ -27,7 +27,7 @@ fn an_owner_hands_the_token_over_at_once_and_then_says_leaving() {
 }
 
 #[test]
-fn an_owner_with_work_hands_the_token_over_all_the_same() {
+fn an_owner_with_work_hands_the_token_over() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     assert_eq!(rig.command(Command::ShutDown), [OFFER]);
@@ -35,7 +35,7 @@ fn an_owner_with_work_hands_the_token_over_all_the_same() {
 }
 
 #[test]
-fn a_giver_waits_for_the_hand_over_that_is_under_way() {
+fn a_giver_waits_for_its_handover() {
     let mut rig = Rig::giver();
     assert_eq!(rig.command(Command::ShutDown), [""; 0]);
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), [OFFER]);
@@ -43,7 +43,7 @@ fn a_giver_waits_for_the_hand_over_that_is_under_way() {
 }
 
 #[test]
-fn a_successor_that_does_not_answer_is_not_the_last_one_tried() {
+fn after_a_successor_that_does_not_answer_the_next_is_tried() {
     let mut rig = leaving_owner();
     let said = rig.pass_time(HAND_OVER);
     assert_eq!(said, [OFFER, OFFER, IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
@@ -51,7 +51,7 @@ fn a_successor_that_does_not_answer_is_not_the_last_one_tried() {
 }
 
 #[test]
-fn with_nobody_left_to_take_the_token_it_leaves() {
+fn without_a_successor_the_node_leaves() {
     let mut rig = leaving_owner();
     let said = rig.pass_time(2 * HAND_OVER);
     assert_eq!(said.last().unwrap(), LEAVING);
@@ -68,7 +68,7 @@ fn a_lone_owner_leaves_at_once() {
 }
 
 #[test]
-fn a_lone_owner_leaves_at_once_when_it_is_paused_as_well() {
+fn a_lone_paused_owner_leaves_at_once() {
     let mut rig = Rig::looser();
     rig.pass_time(2 * ANSWER_TIMEOUT);
     rig.command(Command::Pause(true));
@@ -78,7 +78,7 @@ fn a_lone_owner_leaves_at_once_when_it_is_paused_as_well() {
 }
 
 #[test]
-fn who_has_no_token_leaves_at_once() {
+fn a_node_without_the_token_leaves_at_once() {
     for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
         assert_eq!(rig.command(Command::ShutDown), [LEAVING]);
         assert!(rig.machine.is_finished());
@@ -86,7 +86,7 @@ fn who_has_no_token_leaves_at_once() {
 }
 
 #[test]
-fn without_a_link_there_is_nothing_to_say() {
+fn without_a_link_nothing_is_sent() {
     let mut rig = Rig::waiter();
     rig.link(LinkState::Down);
     assert_eq!(rig.command(Command::ShutDown), [""; 0]);
@@ -111,7 +111,7 @@ fn a_node_that_is_shutting_down_accepts_no_take_token() {
 }
 
 #[test]
-fn a_finished_node_says_nothing_and_hears_nothing() {
+fn a_finished_node_sends_and_receives_nothing() {
     let mut rig = Rig::waiter();
     rig.command(Command::ShutDown);
     rig.events.clear();
@@ -127,7 +127,7 @@ fn a_finished_node_says_nothing_and_hears_nothing() {
 }
 
 #[test]
-fn its_heartbeats_go_on_until_the_token_is_handed_over() {
+fn heartbeats_go_on_until_the_token_is_handed_over() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     rig.pass_time(HEARTBEAT - ms(1));
@@ -140,7 +140,7 @@ fn its_heartbeats_go_on_until_the_token_is_handed_over() {
 }
 
 #[test]
-fn an_offer_that_could_not_be_sent_is_made_again_whatever_is_asked_meanwhile() {
+fn an_unsent_offer_is_repeated_during_a_shutdown() {
     let mut rig = Rig::owner();
     rig.refuse = |_| true;
     rig.command(Command::ShutDown);
@@ -157,7 +157,7 @@ fn a_shutdown_is_asked_for_once() {
 }
 
 #[test]
-fn a_giver_that_waits_no_longer_says_leaving() {
+fn a_giver_that_must_leave_sends_leaving() {
     let mut rig = leaving_owner();
     assert_eq!(rig.command(Command::Leave), [LEAVING]);
     assert!(rig.machine.is_finished());
@@ -165,7 +165,7 @@ fn a_giver_that_waits_no_longer_says_leaving() {
 }
 
 #[test]
-fn leaving_is_the_last_word_though_a_heartbeat_is_due() {
+fn no_heartbeat_follows_leaving() {
     let mut rig = Rig::owner_with(Constants::default());
     rig.pass_time(HEARTBEAT - TAKE_TIMEOUT);
     rig.refuse = |line| line.starts_with("TAKE_TOKEN");
@@ -181,7 +181,7 @@ fn leaving_is_the_last_word_though_a_heartbeat_is_due() {
 }
 
 #[test]
-fn who_does_not_shut_down_does_not_leave() {
+fn leave_without_a_shutdown_has_no_effect() {
     let mut rig = Rig::owner();
     assert_eq!(rig.command(Command::Leave), [""; 0]);
     assert_eq!(rig.state(), State::Owner);
@@ -203,7 +203,7 @@ fn a_member_that_leaves_is_passed_over_from_then_on_and_eligible_when_it_is_hear
 
 /// Found by fuzzing: its data went on being told after LEAVING, and with it the heartbeats.
 #[test]
-fn nothing_follows_leaving_whatever_is_asked_of_an_owner_that_nobody_succeeds() {
+fn no_command_causes_a_frame_after_leaving() {
     let mut rig = leaving_owner();
     assert_eq!(rig.command(Command::Leave), [LEAVING]);
     assert!(!rig.machine.may_use_token());

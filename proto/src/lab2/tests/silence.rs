@@ -59,7 +59,7 @@ fn forget(members: &[MacAddr]) -> Message<'_> {
 }
 
 #[test]
-fn a_member_that_tables_tell_of_is_offered_the_token_once_it_has_spoken() {
+fn a_member_of_tables_is_offered_the_token_once_it_is_heard() {
     let mut rig = Rig::owner();
     tell_of(&mut rig, 6);
     assert_eq!(rig.presence_of(6), Presence::Silent);
@@ -73,7 +73,7 @@ fn a_member_that_tables_tell_of_is_offered_the_token_once_it_has_spoken() {
 }
 
 #[test]
-fn who_is_silent_for_long_is_not_offered_the_token_until_it_is_heard() {
+fn a_silent_member_is_not_offered_the_token_until_it_is_heard() {
     let mut rig = Rig::owner();
     hold(&mut rig, SILENCE - ms(200));
     assert_eq!(rig.presence_of(7), Presence::Alive);
@@ -96,7 +96,7 @@ fn who_is_silent_for_long_is_not_offered_the_token_until_it_is_heard() {
 }
 
 #[test]
-fn after_three_failures_in_a_row_only_those_are_tried_that_speak() {
+fn after_three_failures_in_a_row_only_members_heard_since_are_tried() {
     let mut rig = Rig::owner();
     for n in 10..60 {
         rig.hear(n, ping(NO_IP));
@@ -114,7 +114,7 @@ fn after_three_failures_in_a_row_only_those_are_tried_that_speak() {
 }
 
 #[test]
-fn a_waiter_that_only_answers_the_holder_answers_for_all_to_hear_now_and_then() {
+fn a_waiter_broadcasts_an_answer_from_time_to_time() {
     let mut rig = Rig::waiter();
     let mut to_all = Vec::new();
     for beat in 0..300 {
@@ -134,7 +134,7 @@ fn a_waiter_that_only_answers_the_holder_answers_for_all_to_hear_now_and_then() 
 }
 
 #[test]
-fn a_holder_forgets_who_is_silent_for_as_long_as_it_is_remembered_and_tells_all() {
+fn a_holder_forgets_silent_members_and_announces_it() {
     let mut rig = Rig::owner_with(forgetful());
     let said = hold(&mut rig, FORGET + SILENCE);
     let told = said.iter().filter(|line| line.starts_with("FORGET"));
@@ -146,7 +146,7 @@ fn a_holder_forgets_who_is_silent_for_as_long_as_it_is_remembered_and_tells_all(
 }
 
 #[test]
-fn who_was_only_told_of_is_remembered_from_then_on() {
+fn a_member_of_tables_is_remembered_from_then_on() {
     let mut rig = Rig::owner_with(forgetful());
     hold(&mut rig, FORGET / 2);
     tell_of(&mut rig, 9);
@@ -158,7 +158,7 @@ fn who_was_only_told_of_is_remembered_from_then_on() {
 }
 
 #[test]
-fn who_is_remembered_for_good_stays() {
+fn without_forget_after_members_stay() {
     let mut rig = Rig::owner_with(Constants {
         forget: None,
         ..constants()
@@ -168,7 +168,7 @@ fn who_is_remembered_for_good_stays() {
 }
 
 #[test]
-fn a_table_does_not_bring_back_who_was_forgotten_and_its_author_is_told_again() {
+fn a_table_does_not_bring_back_forgotten_members() {
     let mut rig = Rig::owner_with(forgetful());
     hold(&mut rig, FORGET + SILENCE / 2);
     assert_eq!(rig.members(), [3, 5]);
@@ -182,7 +182,7 @@ fn a_table_does_not_bring_back_who_was_forgotten_and_its_author_is_told_again() 
 }
 
 #[test]
-fn who_was_forgotten_is_back_with_its_first_frame() {
+fn a_forgotten_member_is_back_with_its_first_frame() {
     let mut rig = Rig::owner_with(forgetful());
     hold(&mut rig, FORGET + SILENCE / 2);
     assert_eq!(rig.members(), [3, 5]);
@@ -196,7 +196,7 @@ fn who_was_forgotten_is_back_with_its_first_frame() {
 }
 
 #[test]
-fn forget_removes_who_is_silent_here_too_and_who_has_left() {
+fn forget_removes_members_that_are_silent_here_or_have_left() {
     let mut rig = Rig::waiter();
     tell_of(&mut rig, 6);
     rig.hear(7, ping(NO_IP));
@@ -209,7 +209,7 @@ fn forget_removes_who_is_silent_here_too_and_who_has_left() {
 }
 
 #[test]
-fn who_is_to_be_forgotten_and_is_there_says_so() {
+fn a_present_member_that_forget_names_announces_itself() {
     let mut rig = Rig::waiter();
     rig.pass_time(HEARTBEAT);
     let named = [mac(5)];
@@ -219,7 +219,7 @@ fn who_is_to_be_forgotten_and_is_there_says_so() {
 }
 
 #[test]
-fn an_operator_makes_all_forget_who_is_gone_and_nobody_else() {
+fn an_operator_can_remove_only_members_that_are_gone() {
     let mut rig = Rig::waiter();
     tell_of(&mut rig, 6);
     let said = rig.command(Command::Forget(mac(6)));
@@ -232,7 +232,7 @@ fn an_operator_makes_all_forget_who_is_gone_and_nobody_else() {
 }
 
 #[test]
-fn in_a_full_table_a_live_author_takes_the_place_of_the_one_silent_longest() {
+fn in_a_full_table_an_author_replaces_the_member_silent_longest() {
     let full = Constants {
         max_members: 5,
         ..constants()
@@ -259,7 +259,7 @@ fn in_a_full_table_a_live_author_takes_the_place_of_the_one_silent_longest() {
 }
 
 #[test]
-fn who_has_made_room_tells_all_with_its_next_heartbeat() {
+fn a_replacement_is_announced_with_the_next_heartbeat() {
     let mut rig = Rig::owner_with(Constants {
         max_members: 4,
         ..constants()
@@ -272,7 +272,7 @@ fn who_has_made_room_tells_all_with_its_next_heartbeat() {
 }
 
 #[test]
-fn a_member_with_another_table_is_shown_the_own_one_without_who_was_forgotten() {
+fn a_returned_table_does_not_list_forgotten_members() {
     let mut rig = Rig::owner_with(forgetful());
     hold(&mut rig, FORGET + SILENCE / 2);
     let members = &[
@@ -292,7 +292,7 @@ fn a_member_with_another_table_is_shown_the_own_one_without_who_was_forgotten() 
 
 /// A member asks for the token again and again, and never takes it.
 #[test]
-fn what_tells_nothing_of_a_node_does_not_spare_it_saying_to_all_that_it_is_there() {
+fn frames_without_a_profile_do_not_count_as_signs_of_life() {
     let mut rig = Rig::waiter();
     let (mut held, mut to_all) = (token(10), 0);
     for number in 1..=128 {

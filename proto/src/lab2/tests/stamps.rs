@@ -44,7 +44,7 @@ fn tables_become_equal_in_whatever_order_they_are_merged() {
 }
 
 #[test]
-fn an_owner_tells_all_stamps_from_time_to_time_if_there_are_any() {
+fn an_owner_announces_its_stamps_from_time_to_time() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     let telling = |said: &[String]| said.iter().filter(|line| line.contains("STAMPS")).count();
@@ -56,7 +56,7 @@ fn an_owner_tells_all_stamps_from_time_to_time_if_there_are_any() {
 }
 
 #[test]
-fn a_member_answers_what_is_told_if_it_knows_more() {
+fn a_member_that_knows_more_answers_an_announcement() {
     let mut rig = waiter();
     let (one, two) = (stamp("a", RunOutcome::Done), stamp("b", RunOutcome::Done));
     rig.hear_all(
@@ -75,7 +75,7 @@ fn a_member_answers_what_is_told_if_it_knows_more() {
 }
 
 #[test]
-fn a_new_name_takes_the_place_of_one_whose_period_is_over_or_is_refused() {
+fn a_new_name_replaces_one_whose_period_is_over_or_is_refused() {
     let fill = |age| {
         let mut rig = Rig::owner();
         rig.command(Command::WantToken);
@@ -118,7 +118,7 @@ fn a_new_name_takes_the_place_of_one_whose_period_is_over_or_is_refused() {
 }
 
 #[test]
-fn a_table_goes_in_as_many_frames_as_the_mtu_asks_for() {
+fn a_table_is_split_by_the_mtu() {
     let mut rig = Rig::owner();
     rig.link(LinkState::Up {
         mac: mac(ME),
@@ -144,7 +144,7 @@ fn a_table_goes_in_as_many_frames_as_the_mtu_asks_for() {
 }
 
 #[test]
-fn a_part_that_lacks_what_is_known_keeps_a_member_from_agreeing() {
+fn a_part_that_lacks_a_known_stamp_prevents_an_agreement() {
     let mut rig = waiter();
     let newer = stamp("nightly", RunOutcome::Done);
     let older = Stamp {

@@ -21,7 +21,7 @@ fn says_that_it_owns_nothing(rig: &mut Rig) -> Option<bool> {
 }
 
 #[test]
-fn a_token_whose_taking_cannot_be_stored_stays_with_its_giver() {
+fn a_token_that_cannot_be_stored_stays_with_its_giver() {
     let mut rig = full(Rig::waiter());
     assert_eq!(rig.hear(3, take(token(11))), [""; 0], "no acknowledgement");
     assert_eq!(rig.state(), State::Looser);
@@ -50,7 +50,7 @@ fn an_owner_that_cannot_store_its_offer_makes_none_and_loses_the_token() {
 }
 
 #[test]
-fn nobody_is_elected_who_cannot_store_the_token() {
+fn a_candidate_that_cannot_store_the_token_is_not_elected() {
     let mut rig = full(Rig::candidate());
     let said = rig.pass_time(ANSWER_TIMEOUT + 3 * LOOSER_TIMEOUT);
     let tells = said.iter().find(|line| line.contains("TOKEN_IS_HERE"));
@@ -63,7 +63,7 @@ fn nobody_is_elected_who_cannot_store_the_token() {
 }
 
 #[test]
-fn a_waiter_that_cannot_store_what_it_hears_tells_nobody_of_it() {
+fn a_waiter_does_not_name_a_token_that_it_cannot_store() {
     let mut rig = full(Rig::waiter());
     rig.hear_all(3, here(token(20)));
     assert_eq!(rig.state(), State::Waiter);
@@ -76,7 +76,7 @@ fn a_waiter_that_cannot_store_what_it_hears_tells_nobody_of_it() {
 }
 
 #[test]
-fn a_node_that_can_store_again_says_so_and_takes_the_token() {
+fn a_node_that_can_store_again_announces_it_and_accepts_the_token() {
     let mut rig = full(Rig::waiter());
     rig.hear_all(3, here(token(20)));
     assert_eq!(says_that_it_owns_nothing(&mut rig), Some(true));
@@ -93,7 +93,7 @@ fn a_node_that_can_store_again_says_so_and_takes_the_token() {
 }
 
 #[test]
-fn it_says_so_once_however_often_it_tries() {
+fn a_failed_write_is_announced_once() {
     let mut rig = full(Rig::waiter());
     rig.hear_all(3, here(token(20)));
     let mut said = Vec::new();
@@ -106,7 +106,7 @@ fn it_says_so_once_however_often_it_tries() {
 }
 
 #[test]
-fn work_with_a_token_that_is_stored_goes_on() {
+fn work_with_a_stored_token_goes_on() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     let mut rig = full(rig);

@@ -22,7 +22,7 @@ fn token_is_here_updates_heard_about_token() {
 }
 
 #[test]
-fn token_is_here_that_had_to_wait_counts_from_its_arrival() {
+fn a_token_is_here_that_waited_counts_from_its_arrival() {
     let mut rig = Rig::waiter();
     rig.sleep_through(ms(300));
     rig.hear_late(3, here(token(10)), ms(50));
@@ -31,7 +31,7 @@ fn token_is_here_that_had_to_wait_counts_from_its_arrival() {
 }
 
 #[test]
-fn token_is_here_to_this_node_alone_counts_as_well() {
+fn a_unicast_token_is_here_counts() {
     let mut rig = Rig::waiter();
     rig.sleep_through(ms(300));
     rig.hear(3, here(token(10)));
@@ -39,7 +39,7 @@ fn token_is_here_to_this_node_alone_counts_as_well() {
 }
 
 #[test]
-fn nothing_but_token_is_here_and_hand_overs_updates_heard_about_token() {
+fn only_token_is_here_and_handovers_update_heard_about_token() {
     let messages = [
         was_here(token(11), 3),
         Message::WhereIsToken,
@@ -60,7 +60,7 @@ fn nothing_but_token_is_here_and_hand_overs_updates_heard_about_token() {
 }
 
 #[test]
-fn an_accepted_hand_over_updates_heard_about_token() {
+fn an_accepted_offer_updates_heard_about_token() {
     let mut rig = Rig::waiter();
     rig.sleep_through(ms(300));
     rig.hear(3, take(token(11)));
@@ -68,7 +68,7 @@ fn an_accepted_hand_over_updates_heard_about_token() {
 }
 
 #[test]
-fn a_completed_hand_over_updates_heard_about_token() {
+fn a_completed_handover_updates_heard_about_token() {
     let mut rig = Rig::giver();
     rig.sleep_through(ms(2));
     rig.hear(7, was_here(token(12), 7));
@@ -91,7 +91,7 @@ fn take_token_stronger_than_known_makes_an_owner() {
 }
 
 #[test]
-fn take_token_is_compared_with_everything_that_was_seen_of_the_token() {
+fn take_token_is_compared_with_the_strongest_token_seen() {
     let mut rig = Rig::waiter();
     rig.hear(3, was_here(token(15), 7));
     rig.hear(3, take(token(14)));
@@ -128,7 +128,7 @@ fn generating_token_is_answered_with_token_was_here_recently() {
 }
 
 #[test]
-fn waiter_timeout_after_heard_about_token_it_becomes_looser() {
+fn after_waiter_timeout_a_waiter_becomes_looser() {
     let mut rig = Rig::waiter();
     assert_eq!(rig.pass_time(WAITER_TIMEOUT - ms(1)), [""; 0]);
     assert_eq!(rig.pass_time(ms(1)), ["WHERE_IS_TOKEN to all"]);
@@ -177,7 +177,7 @@ fn a_token_taken_brings_its_data() {
 }
 
 #[test]
-fn a_process_that_was_stopped_for_longer_than_waiter_timeout_wakes_up_as_looser() {
+fn a_process_stalled_for_longer_than_waiter_timeout_wakes_up_as_looser() {
     let mut rig = Rig::waiter();
     rig.sleep_through(WAITER_TIMEOUT * 10);
     assert_eq!(rig.wake(), ["WHERE_IS_TOKEN to all"]);

@@ -1,0 +1,514 @@
+//! Section 4, OWNER: passing.
+
+use std::time::Duration;
+
+use ring_codec::lab2::{Kind, Message, NO_IP};
+
+use super::rig::{
+    HAND_OVER, HEARTBEAT, IDLE_HOLD, IN_VAIN, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here,
+    mac, ms, ping, take, token, token_of, was_here,
+};
+use crate::lab2::{Command, Constants, Event, FOREVER, Reason, State};
+
+const OFFER: &str = "TAKE_TOKEN 12-n3-1 to n7";
+const WANT: &str = "WANT_TOKEN to all";
+
+#[test]
+fn with_an_infinite_idle_hold_the_token_stays_until_it_is_wanted() {
+    let leader = Constants {
+        idle_hold: FOREVER,
+        ..constants()
+    };
+    let mut rig = Rig::owner_with(leader);
+    let said = rig.pass_time(100_000 * HEARTBEAT);
+    assert!(said.iter().all(|it| it.starts_with("TOKEN_IS_HERE")));
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(
+        rig.hear_all(3, Message::WantToken),
+        ["TAKE_TOKEN 12-n3-1 to n3"]
+    );
+}
+
+#[test]
+fn without_work_the_token_is_handed_over_after_idle_hold() {
+    let mut rig = Rig::owner();
+    assert_eq!(rig.timeline(IDLE_HOLD), [(IDLE_HOLD, OFFER.into())]);
+}
+
+#[test]
+fn with_long_work_the_token_is_handed_over_when_the_work_is_done() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    let said = rig.pass_time(ms(350));
+    assert!(said.iter().all(|line| line.starts_with("TOKEN_IS_HERE")));
+    assert_eq!(rig.command(Command::WorkDone), [OFFER]);
+}
+
+#[test]
+fn a_program_that_works_again_within_idle_hold_has_the_token_still() {
+    let mut rig = Rig::owner();
+    for _ in 0..4 {
+        rig.command(Command::WantToken);
+        assert!(rig.machine.may_use_token());
+        assert_eq!(rig.command(Command::WorkDone), [""; 0]);
+        let said = rig.pass_time(IDLE_HOLD / 4 - ms(1));
+        assert!(!said.contains(&OFFER.into()), "{said:?}");
+    }
+}
+
+/// It may be that this node does not hear who else wants the token.
+#[test]
+fn a_program_that_locks_again_and_again_keeps_the_token_for_one_idle_hold() {
+    let mut rig = Rig::owner();
+    let begun = rig.now.monotonic;
+    loop {
+        rig.command(Command::WantToken);
+        assert!(rig.machine.may_use_token());
+        let held = rig.now.monotonic.since(begun);
+        assert_eq!(
+            rig.machine.is_turn_over(rig.now.monotonic),
+            held >= IDLE_HOLD
+        );
+        rig.pass_time(ms(2));
+        let held = rig.now.monotonic.since(begun);
+        let said = rig.command(Command::WorkDone);
+        assert_eq!(said == [OFFER], held >= IDLE_HOLD, "{held:?}: {said:?}");
+        if held >= IDLE_HOLD {
+            break;
+        }
+    }
+    // Its next work has to wait until the token is here again, and then has it for as long.
+    assert_eq!(rig.command(Command::WantToken), ["WANT_TOKEN to all"]);
+    rig.hear(7, here(token(12)));
+    rig.hear(3, take(token(13)));
+    rig.pass_time(IDLE_HOLD / 2);
+    assert_eq!(rig.command(Command::WorkDone), [""; 0]);
+    assert!(!rig.machine.is_turn_over(rig.now.monotonic));
+}
+
+/// Else each piece of work would take a turn from those that are passed over, and fail at one that is dead.
+#[test]
+fn a_token_that_no_member_takes_is_held_again_despite_repeated_work() {
+    let mut rig = Rig::owner();
+    rig.hear_all(7, Message::Leaving);
+    rig.hear_all(3, Message::Leaving);
+    let (mut offers, turns) = (0, rig.penalty_of(3));
+    for _ in 0..500 {
+        rig.command(Command::WantToken);
+        offers += usize::from(rig.command(Command::WorkDone) != [""; 0]);
+        rig.pass_time(ms(1));
+    }
+    let taken = Duration::from_millis(u64::from(turns - rig.penalty_of(3)));
+    assert!(offers == 0 && taken * 10 <= ms(500), "{taken:?}");
+}
+
+#[test]
+fn work_that_ends_twice_does_not_extend_the_hold() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    rig.command(Command::WorkDone);
+    let half = IDLE_HOLD / 2;
+    assert_eq!(rig.pass_time(half), [""; 0]);
+    assert_eq!(rig.command(Command::WorkDone), [""; 0]);
+    assert_eq!(rig.timeline(half), [(half, OFFER.into())]);
+}
+
+#[test]
+fn the_token_goes_to_the_next_member_in_the_order_of_macs() {
+    let mut rig = Rig::owner();
+    rig.hear(6, ping(NO_IP));
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n6"]);
+
+    let mut rig = Rig::waiter();
+    rig.hear(2, ping(NO_IP));
+    rig.hear(4, take(token(11)));
+    let said = rig.pass_time(IDLE_HOLD);
+    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n2"], "n5 is the last one");
+}
+
+#[test]
+fn take_token_is_repeated_take_attempts_times_take_timeout_apart() {
+    let mut rig = Rig::owner();
+    let said = rig.timeline(IDLE_HOLD + 3 * TAKE_TIMEOUT - ms(1));
+    let offers: Vec<_> = (0..3)
+        .map(|n| (IDLE_HOLD + n * TAKE_TIMEOUT, OFFER.into()))
+        .collect();
+    assert_eq!(said, offers);
+}
+
+#[test]
+fn after_the_last_attempt_the_giver_mints_penalizes_and_tries_the_next() {
+    let mut rig = Rig::giver();
+    rig.pass_time(HAND_OVER - ms(1));
+    let said = rig.pass_time(ms(1));
+    assert_eq!(said, [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
+    assert!(rig.events.contains(&Event::HandOverFailed {
+        to: mac(7),
+        in_a_row: 1,
+        minted: Some(token_of(13, 5, 1)),
+    }));
+    assert_eq!(rig.penalty_of(7), 1);
+}
+
+#[test]
+fn without_an_eligible_member_the_giver_mints_stays_owner_and_broadcasts() {
+    let mut rig = Rig::giver();
+    let said = rig.timeline(2 * HAND_OVER);
+    let last = said.last().expect("a broadcast");
+    let broadcast = (2 * HAND_OVER, "TOKEN_IS_HERE 15-n5-2 to all".into());
+    assert_eq!(*last, broadcast);
+    assert_eq!(rig.state(), State::Owner);
+    assert!(rig.machine.may_use_token());
+}
+
+#[test]
+fn from_the_first_take_token_on_the_giver_may_not_use_the_token() {
+    let mut rig = Rig::owner();
+    assert!(rig.machine.may_use_token());
+    rig.pass_time(IDLE_HOLD);
+    assert_eq!(rig.state(), State::Owner);
+    assert!(!rig.machine.may_use_token());
+}
+
+#[test]
+fn a_givers_heartbeats_go_on() {
+    let mut rig = Rig::owner();
+    let said = rig.timeline(50 * 3 * TAKE_TIMEOUT);
+    let heartbeats: Vec<_> = said
+        .iter()
+        .filter(|(_, line)| line.starts_with("TOKEN_IS_HERE"))
+        .map(|(at, _)| *at)
+        .collect();
+    let apart = heartbeats.windows(2).map(|two| two[1] - two[0]);
+    assert!(heartbeats[0] <= HEARTBEAT, "{said:?}");
+    assert!(apart.max() <= Some(HEARTBEAT), "{said:?}");
+}
+
+#[test]
+fn a_givers_heartbeats_name_the_held_token() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    rig.pass_time(HEARTBEAT - ms(1));
+    rig.hear_all(7, Message::WantToken);
+    assert_eq!(rig.command(Command::WorkDone), [OFFER]);
+    let said = rig.pass_time(TAKE_TIMEOUT);
+    assert!(
+        said.contains(&"TOKEN_IS_HERE 11-n3-1 to all".into()),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_givers_heartbeat_waits_for_the_answer_to_its_first_offer() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    rig.pass_time(HEARTBEAT - ms(1));
+    rig.hear_all(7, Message::WantToken);
+    rig.command(Command::WorkDone);
+    let said = rig.timeline(TAKE_TIMEOUT - ms(1));
+    assert_eq!(said, [], "it would be outdated");
+    let said = rig.timeline(ms(1));
+    let heartbeat = (ms(1), "TOKEN_IS_HERE 11-n3-1 to all".into());
+    assert!(said.contains(&heartbeat), "{said:?}");
+}
+
+#[test]
+fn token_is_here_at_least_as_strong_as_the_offer_completes_the_handover() {
+    for (from, heard) in [(7, token(12)), (9, token(13)), (9, token_of(99, 9, 1))] {
+        let mut rig = Rig::giver();
+        rig.hear(from, here(heard));
+        assert_eq!(rig.state(), State::Waiter, "{heard:?}");
+        assert_eq!(rig.machine.owner(), Some(mac(from)));
+    }
+}
+
+#[test]
+fn token_was_here_recently_at_least_as_strong_completes_the_handover() {
+    for heard in [token(12), token(13)] {
+        let mut rig = Rig::giver();
+        rig.hear(7, was_here(heard, 9));
+        assert_eq!(rig.state(), State::Waiter);
+        assert_eq!(rig.machine.owner(), Some(mac(9)));
+    }
+}
+
+#[test]
+fn a_take_token_stronger_than_the_offer_completes_the_handover_and_is_accepted() {
+    let mut rig = Rig::giver();
+    let said = rig.hear(7, take(token(13)));
+    assert_eq!(said, ["TOKEN_IS_HERE 13-n3-1 to n7"]);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(rig.token(), "13-n3-1");
+    let handed_over =
+        |event: &Event| matches!(event, Event::HandedOver { to, .. } if *to == mac(7));
+    assert!(rig.events.iter().any(handed_over));
+}
+
+#[test]
+fn a_take_token_equal_to_the_offer_completes_the_handover_and_is_not_accepted() {
+    let mut rig = Rig::giver();
+    let said = rig.hear(7, take(token(12)));
+    assert_eq!(rig.state(), State::Waiter);
+    assert!(said.iter().all(|line| !line.starts_with("TOKEN_IS_HERE")));
+}
+
+#[test]
+fn a_handovers_latency_counts_from_the_first_take_token() {
+    let mut rig = Rig::giver();
+    rig.pass_time(ms(7));
+    rig.hear(7, here(token(12)));
+    let (to, latency) = (mac(7), ms(7));
+    assert!(rig.events.contains(&Event::HandedOver { to, latency }));
+    assert!(rig.events.contains(&Event::StateChanged {
+        from: State::Owner,
+        to: State::Waiter,
+        reason: Reason::TokenHandedOver,
+        token: Some(token(12)),
+    }));
+}
+
+#[test]
+fn weaker_tokens_do_not_complete_the_handover() {
+    let mut rig = Rig::giver();
+    assert_eq!(rig.hear(7, was_here(token(11), 5)), [""; 0]);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(
+        rig.hear(7, take(token(11))),
+        ["TOKEN_IS_HERE 11-n3-1 to n7"]
+    );
+    assert_eq!(rig.hear(7, here(token(10))).len(), 2);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(rig.timeline(TAKE_TIMEOUT), [(TAKE_TIMEOUT, OFFER.into())]);
+}
+
+#[test]
+fn a_claim_between_the_held_and_the_offered_token_destroys_the_held_one() {
+    let mut rig = Rig::giver();
+    let said = rig.hear(9, here(token_of(12, 9, 1)));
+    assert!(said.contains(&"PING to n9".into()));
+    assert_eq!(rig.state(), State::Waiter);
+}
+
+#[test]
+fn a_giver_answers_with_the_held_token() {
+    let mut rig = Rig::giver();
+    let said = rig.hear_all(9, Message::WhereIsToken);
+    assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to n9");
+    let said = rig.hear_all(9, super::rig::generating(token(5)));
+    assert_eq!(
+        said,
+        [
+            "TOKEN_IS_HERE 11-n3-1 to n9",
+            "TOKEN_IS_HERE 11-n3-1 to all"
+        ]
+    );
+}
+
+#[test]
+fn a_waiter_after_a_handover_waits_for_a_whole_waiter_timeout() {
+    let mut rig = Rig::giver();
+    rig.hear(7, here(token(12)));
+    assert_eq!(rig.pass_time(WAITER_TIMEOUT - ms(1)), [""; 0]);
+    assert_eq!(rig.state(), State::Waiter);
+}
+
+#[test]
+fn a_lone_owner_neither_mints_nor_offers() {
+    let mut rig = Rig::looser();
+    rig.pass_time(ms(200));
+    assert_eq!(rig.token(), "1-n5-1");
+    let said = rig.pass_time(ms(1_000));
+    assert!(
+        said.iter()
+            .all(|line| line == "TOKEN_IS_HERE 1-n5-1 to all"),
+        "{said:?}"
+    );
+    assert_eq!(said.len(), 10);
+}
+
+#[test]
+fn a_lone_owner_hands_over_once_a_member_is_there() {
+    let mut rig = Rig::looser();
+    rig.pass_time(ms(250));
+    rig.hear(7, ping(NO_IP));
+    let said = rig.pass_time(IDLE_HOLD);
+    assert_eq!(said, ["TAKE_TOKEN 2-n5-1 to n7"]);
+}
+
+#[test]
+fn a_giver_that_gets_work_keeps_the_minted_token() {
+    let mut rig = Rig::giver();
+    rig.command(Command::WantToken);
+    let said = rig.pass_time(ms(80));
+    assert_eq!(said[..3], [OFFER, OFFER, IN_VAIN]);
+    assert!(
+        said[3..]
+            .iter()
+            .all(|line| line.starts_with("TOKEN_IS_HERE"))
+    );
+    assert_eq!(rig.token(), "13-n5-1");
+    assert!(rig.machine.may_use_token());
+}
+
+#[test]
+fn with_idle_hold_0_members_that_do_not_answer_cause_no_busy_loop() {
+    let constants = Constants {
+        idle_hold: Duration::ZERO,
+        ..Default::default()
+    };
+    let mut rig = Rig::waiter_with(constants);
+    rig.hear(3, take(token(11)));
+    let said = rig.pass_time(ms(1_000));
+    assert!(said.len() < 1_000 / 5 + 12, "{} frames", said.len());
+    assert_eq!(rig.state(), State::Owner);
+}
+
+#[test]
+fn a_heartbeat_due_with_the_handover_is_the_successors() {
+    let mut rig = Rig::owner_with(Constants::default());
+    assert_eq!(rig.pass_time(HEARTBEAT), [OFFER]);
+    let said = rig.pass_time(TAKE_TIMEOUT);
+    assert!(
+        said.contains(&"TOKEN_IS_HERE 11-n3-1 to all".to_owned()),
+        "nobody took it: {said:?}"
+    );
+}
+
+#[test]
+fn an_owner_whose_offers_are_refused_sends_heartbeats() {
+    let mut rig = Rig::owner_with(Constants::default());
+    rig.refuse = |line| line.starts_with("TAKE_TOKEN");
+    let said = rig.pass_time(4 * HEARTBEAT);
+    let heartbeats = said.iter().filter(|line| line.ends_with("to all"));
+    assert!(heartbeats.count() >= 3, "{said:?}");
+    assert_eq!(rig.state(), State::Owner);
+}
+
+/// Found by the check of a machine by itself: one frame made an OWNER offer the token to all members at
+/// once, whose interface refused it for each of them.
+#[test]
+fn at_most_two_offers_per_take_timeout_are_refused() {
+    let mut rig = Rig::owner_with(Constants {
+        take_attempts: 1,
+        ..constants()
+    });
+    for member in 10..20 {
+        rig.hear_all(member, Message::WantToken);
+    }
+    rig.refuse = |line| line.starts_with("TAKE_TOKEN");
+    let mut most = 0;
+    for _ in 0..10 {
+        rig.events.clear();
+        rig.pass_time(TAKE_TIMEOUT);
+        let refused = |event: &&Event| {
+            matches!(
+                event,
+                Event::TransmitFailed {
+                    kind: Kind::TakeToken,
+                    ..
+                }
+            )
+        };
+        most = most.max(rig.events.iter().filter(refused).count());
+    }
+    assert_eq!(most, 2, "the last to one member, and the first to the next");
+}
+
+#[test]
+fn a_handover_waits_for_a_heartbeat_that_is_due_soon() {
+    for (heard, resume_after) in [(0, 100), (10, 90), (49, 51), (50, 100)] {
+        let mut rig = Rig::waiter_with(Constants::default());
+        rig.sleep_through(ms(heard));
+        let said = rig.hear(3, take(token(11)));
+        assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to n3");
+        let offers = rig.timeline(HEARTBEAT);
+        let offer = offers
+            .iter()
+            .find(|(_, said)| said.starts_with("TAKE_TOKEN"));
+        assert_eq!(
+            offer.map(|(at, _)| *at),
+            Some(ms(resume_after)),
+            "{offers:?}"
+        );
+    }
+}
+
+#[test]
+fn a_token_that_stays_brings_a_heartbeat_that_is_due_soon() {
+    for (heard, speaks) in [(49, 1), (50, 2), (99, 2), (100, 2)] {
+        let mut rig = Rig::waiter_with(Constants::default());
+        rig.sleep_through(ms(heard));
+        let said = rig.hear(3, take(token(11)));
+        assert_eq!(said.len(), speaks, "after {heard} ms: {said:?}");
+    }
+}
+
+/// Found by the simulator: two tokens crossed in a ring of two for ever, each giver taking the other's.
+#[test]
+fn a_giver_refuses_a_token_weaker_than_its_offer() {
+    let mut rig = Rig::giver();
+    let said = rig.hear(3, take(token_of(12, 7, 1)));
+    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(rig.token(), "11-n3-1");
+}
+
+#[test]
+fn an_owner_that_must_yield_hands_over_despite_its_work() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    let said = rig.command(Command::Yield(None));
+    assert_eq!(said, [OFFER, WANT], "it goes, with work undone");
+    assert!(!rig.machine.may_use_token());
+    assert_eq!(rig.command(Command::Yield(None)), [""; 0]);
+    rig.hear(7, here(token(12)));
+    assert_eq!(rig.state(), State::Waiter);
+}
+
+#[test]
+fn an_owner_yields_only_to_the_named_member() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    for nobody in [mac(5), mac(99)] {
+        assert_eq!(rig.command(Command::Yield(Some(nobody))), [""; 0]);
+    }
+    let said = rig.command(Command::Yield(Some(mac(3))));
+    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n3", WANT]);
+    for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
+        assert_eq!(rig.command(Command::Yield(None)), [""; 0]);
+    }
+}
+
+#[test]
+fn only_an_owner_has_a_lease_and_it_runs_from_the_last_heartbeat() {
+    let rig = Rig::owner();
+    assert!(rig.machine.lease_until() <= Some(rig.now.monotonic + WAITER_TIMEOUT));
+    assert!(rig.machine.lease_until() > Some(rig.now.monotonic));
+    assert_eq!(Rig::waiter().machine.lease_until(), None);
+}
+
+#[test]
+fn is_wanted_counts_other_members_only() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    assert!(!rig.machine.is_wanted());
+    rig.hear_all(7, Message::WantToken);
+    assert!(rig.machine.is_wanted());
+    rig.hear_all(7, Message::Leaving);
+    assert!(!rig.machine.is_wanted());
+}
+
+#[test]
+fn leaving_fails_the_handover_at_once() {
+    let mut rig = Rig::giver();
+    assert_eq!(rig.hear_all(3, Message::Leaving), [""; 0], "of another");
+    let mut rig = Rig::giver();
+    let said = rig.hear_all(7, Message::Leaving);
+    assert_eq!(
+        said,
+        [
+            "TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n5 to all",
+            "TAKE_TOKEN 14-n5-1 to n3"
+        ]
+    );
+}
