@@ -1,11 +1,14 @@
-//! "Backing": members that confirm a tenure come before the strength of its token.
+//! "Backing" in `docs/protocol.md`: members that confirm a tenure count before the strength of its token.
 
 use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Backing, Frame, MAX_FRAME_LEN, MAX_PROGRESS, NO_IP, Profile, Token};
 
-use super::grade::{beat, beating, member, of_three, owner, promise, promising, worth};
+use super::grade::{
+    beat, constants_expecting_three, heartbeat_with_beat, member, message_with_promise, owner,
+    promise, reliable_part,
+};
 use super::network::Network;
 use super::once_rig::nightly;
 use super::rig::{
@@ -14,12 +17,12 @@ use super::rig::{
 };
 use crate::lab2::{Command, Constants, Durable, Event, FOREVER, Grade, Reason, State};
 
-/// Of another chain than 11-n3-1, and much stronger: a clock had a say in it.
+/// A much stronger token of another chain than 11-n3-1: a clock has raised it.
 const ALONE: Token = token_of(1_000_000, 7, 1);
-/// What outdoes it, by as much as what is heard of a token may be old.
+/// The token that is minted to outbid it.
 const OUTBID: &str = "TOKEN_IS_HERE 1001024-n5-1";
 
-/// TOKEN_IS_HERE to all of an owner that tells how it is backed.
+/// Broadcasts TOKEN_IS_HERE of an owner with this backing.
 pub(super) fn hear_owner(
     rig: &mut Rig,
     from: u8,
@@ -42,31 +45,31 @@ pub(super) fn hear_owner(
     rig.hear_bytes(&buf[..len], ms(0))
 }
 
-/// What this node told of its own tenure with its last heartbeat.
-fn told(rig: &Rig) -> Option<Backing> {
+/// Returns the backing in this node's last heartbeat.
+fn announced_backing(rig: &Rig) -> Option<Backing> {
     decode(rig.frames.last()?).profile?.backing()
 }
 
-/// An OWNER of 11-n3-1 with work for it, which n3 confirms: two of three, or two of five.
-fn confirmed(members: usize) -> Rig {
+/// Returns an OWNER of 11-n3-1 with work, which n3 confirms: two of three, or two of five.
+fn confirmed_owner(members: usize) -> Rig {
     let expect = Some(members);
     let mut rig = owner(Constants {
         expect,
         ..constants()
     });
     let number = beat(&rig);
-    rig.hear(3, promising(token(11), number));
+    rig.hear(3, message_with_promise(token(11), number));
     let quorum = members == 3;
     assert_eq!(rig.machine.grade() == Grade::Quorum, quorum);
     rig.events.clear();
     rig
 }
 
-/// An OWNER of a token that it was elected with, alone for long, without work for it.
-fn elected() -> Rig {
+/// Returns an elected OWNER without work, which has been alone for long.
+fn elected_owner() -> Rig {
     let constants = Constants {
         idle_hold: FOREVER,
-        ..of_three()
+        ..constants_expecting_three()
     };
     let durable = Durable {
         known: Some(token(99)),
@@ -87,7 +90,7 @@ fn an_owner_with_a_quorum_outbids_all_but_another_quorum() {
         Some(Backing::Used),
         Some(Backing::Confirmed),
     ] {
-        let mut rig = confirmed(3);
+        let mut rig = confirmed_owner(3);
         let until = rig.machine.grade_until();
         assert_eq!(
             hear_owner(&mut rig, 7, ALONE, theirs),
@@ -100,30 +103,30 @@ fn an_owner_with_a_quorum_outbids_all_but_another_quorum() {
         );
         assert_eq!(rig.machine.grade(), Grade::Quorum);
         assert!(rig.machine.carries(token(11)), "its lock goes on");
-        assert_eq!(told(&rig), Some(Backing::Quorum));
+        assert_eq!(announced_backing(&rig), Some(Backing::Quorum));
         let number = beat(&rig);
-        rig.hear(3, promising(token_of(1_001_024, 5, 1), number));
-        let renewed = rig.now.monotonic + worth(WAITER_TIMEOUT);
+        rig.hear(3, message_with_promise(token_of(1_001_024, 5, 1), number));
+        let renewed = rig.now.monotonic + reliable_part(WAITER_TIMEOUT);
         assert_eq!(
             rig.machine.grade_until(),
             Some(renewed),
             "members confirm it as ever"
         );
     }
-    let mut rig = confirmed(3);
+    let mut rig = confirmed_owner(3);
     hear_owner(&mut rig, 7, ALONE, Some(Backing::Quorum));
     assert_eq!(rig.state(), State::Waiter);
 }
 
 #[test]
 fn a_confirmed_owner_outbids_one_whose_token_is_unused() {
-    let mut rig = confirmed(5);
-    let said = hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
-    assert_eq!(said, [format!("{OUTBID} to all")]);
+    let mut rig = confirmed_owner(5);
+    let sent = hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
+    assert_eq!(sent, [format!("{OUTBID} to all")]);
     assert!(rig.machine.carries(token(11)));
-    assert_eq!(told(&rig), Some(Backing::Confirmed));
+    assert_eq!(announced_backing(&rig), Some(Backing::Confirmed));
     for theirs in [None, Some(Backing::Used), Some(Backing::Confirmed)] {
-        let mut rig = confirmed(5);
+        let mut rig = confirmed_owner(5);
         hear_owner(&mut rig, 7, ALONE, theirs);
         assert_eq!(rig.state(), State::Waiter, "{theirs:?}");
     }
@@ -131,11 +134,11 @@ fn a_confirmed_owner_outbids_one_whose_token_is_unused() {
 
 #[test]
 fn a_confirmed_owner_gives_way_only_to_broadcasts() {
-    let mut rig = confirmed(5);
+    let mut rig = confirmed_owner(5);
     assert_eq!(rig.hear(7, here(ALONE)), [""; 0]);
     assert_eq!(rig.state(), State::Owner);
-    let said = hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
-    assert_eq!(said, [format!("{OUTBID} to all")]);
+    let sent = hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
+    assert_eq!(sent, [format!("{OUTBID} to all")]);
     let mut rig = Rig::owner();
     rig.hear(7, here(ALONE));
     assert_eq!(rig.state(), State::Waiter, "no member confirms it");
@@ -143,7 +146,7 @@ fn a_confirmed_owner_gives_way_only_to_broadcasts() {
 
 #[test]
 fn a_confirmed_owner_gives_way_to_unicasts_after_two_heartbeats() {
-    let mut rig = confirmed(5);
+    let mut rig = confirmed_owner(5);
     for _ in 0..4 {
         rig.hear(7, here(ALONE));
         assert_eq!(rig.state(), State::Owner);
@@ -155,7 +158,7 @@ fn a_confirmed_owner_gives_way_to_unicasts_after_two_heartbeats() {
 
 #[test]
 fn of_two_unconfirmed_owners_the_stronger_token_wins() {
-    let mut rig = elected();
+    let mut rig = elected_owner();
     rig.hear(7, ping(NO_IP));
     hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
     assert_eq!(rig.state(), State::Waiter);
@@ -163,23 +166,23 @@ fn of_two_unconfirmed_owners_the_stronger_token_wins() {
 
 #[test]
 fn a_quorum_that_has_ended_does_not_outbid() {
-    let mut rig = confirmed(3);
+    let mut rig = confirmed_owner(3);
     let until = rig.machine.grade_until().expect("a quorum");
-    rig.sleep_through(until.since(rig.now.monotonic));
+    rig.stall(until.since(rig.now.monotonic));
     hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
     assert_eq!(rig.state(), State::Waiter);
 }
 
 #[test]
 fn an_owner_with_a_quorum_refuses_a_stronger_offer_and_answers_it() {
-    let mut rig = confirmed(3);
-    let said = rig.hear(7, take(ALONE));
+    let mut rig = confirmed_owner(3);
+    let sent = rig.hear(7, take(ALONE));
     assert_eq!(
-        said,
+        sent,
         [format!("{OUTBID} to all"), format!("{OUTBID} to n7")]
     );
     assert!(rig.machine.carries(token(11)));
-    let mut rig = confirmed(5);
+    let mut rig = confirmed_owner(5);
     rig.hear(7, take(ALONE));
     assert!(
         !rig.machine.carries(token(11)),
@@ -189,7 +192,7 @@ fn an_owner_with_a_quorum_refuses_a_stronger_offer_and_answers_it() {
 
 #[test]
 fn objections_with_a_lost_token_do_not_end_a_quorum() {
-    let mut rig = confirmed(3);
+    let mut rig = confirmed_owner(3);
     assert_eq!(
         rig.hear(7, was_here(ALONE, 7)),
         [format!("{OUTBID} to all")]
@@ -210,7 +213,7 @@ fn objections_with_a_lost_token_do_not_end_a_quorum() {
 
 #[test]
 fn an_owner_gives_way_to_the_largest_progress() {
-    let mut rig = confirmed(3);
+    let mut rig = confirmed_owner(3);
     hear_owner(
         &mut rig,
         7,
@@ -218,7 +221,7 @@ fn an_owner_gives_way_to_the_largest_progress() {
         Some(Backing::Unused),
     );
     assert_eq!(rig.state(), State::Waiter);
-    let mut rig = confirmed(3);
+    let mut rig = confirmed_owner(3);
     let nearly = token_of(MAX_PROGRESS - 1, 7, 1);
     hear_owner(&mut rig, 7, nearly, Some(Backing::Unused));
     assert_eq!(rig.token(), format!("{MAX_PROGRESS}-n5-1"));
@@ -226,7 +229,7 @@ fn an_owner_gives_way_to_the_largest_progress() {
 
 #[test]
 fn a_giver_does_not_outbid() {
-    let mut rig = confirmed(3);
+    let mut rig = confirmed_owner(3);
     rig.command(Command::Yield(Some(mac(3))));
     hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
     assert_eq!(rig.state(), State::Waiter);
@@ -234,7 +237,7 @@ fn a_giver_does_not_outbid() {
 
 #[test]
 fn a_job_goes_on_as_its_lock_does() {
-    let mut rig = confirmed(3);
+    let mut rig = confirmed_owner(3);
     rig.command(Command::Once(nightly()));
     hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
     assert!(rig.machine.once().is_some());
@@ -242,30 +245,34 @@ fn a_job_goes_on_as_its_lock_does() {
 
 #[test]
 fn a_heartbeat_announces_its_backing() {
-    let rig = owner(of_three());
+    let rig = owner(constants_expecting_three());
     assert_eq!(
-        told(&rig),
+        announced_backing(&rig),
         Some(Backing::Used),
         "before anybody has answered"
     );
-    let mut rig = confirmed(3);
+    let mut rig = confirmed_owner(3);
     rig.pass_time(HEARTBEAT);
-    assert_eq!(told(&rig), Some(Backing::Quorum));
-    let mut rig = confirmed(5);
+    assert_eq!(announced_backing(&rig), Some(Backing::Quorum));
+    let mut rig = confirmed_owner(5);
     rig.pass_time(HEARTBEAT);
-    assert_eq!(told(&rig), Some(Backing::Confirmed));
-    let mut rig = elected();
-    assert_eq!(told(&rig), Some(Backing::Unused));
+    assert_eq!(announced_backing(&rig), Some(Backing::Confirmed));
+    let mut rig = elected_owner();
+    assert_eq!(announced_backing(&rig), Some(Backing::Unused));
     rig.hear(3, ping(NO_IP));
     rig.command(Command::WantToken);
     rig.pass_time(HEARTBEAT);
-    assert_eq!(told(&rig), Some(Backing::Used), "a program has wanted it");
+    assert_eq!(
+        announced_backing(&rig),
+        Some(Backing::Used),
+        "a program has wanted it"
+    );
 }
 
 #[test]
 fn an_owner_gives_way_to_a_better_backed_owner_that_does_not_outbid_it() {
     let weaker = token_of(11, 3, 1);
-    let mut rig = elected();
+    let mut rig = elected_owner();
     let own = rig.token();
     let answers = [
         format!("TOKEN_IS_HERE {own} to n3"),
@@ -275,17 +282,17 @@ fn an_owner_gives_way_to_a_better_backed_owner_that_does_not_outbid_it() {
         hear_owner(&mut rig, 3, weaker, Some(Backing::Quorum)),
         answers
     );
-    rig.sleep_through(HEARTBEAT / 2 - ms(1));
+    rig.stall(HEARTBEAT / 2 - ms(1));
     assert_eq!(
         hear_owner(&mut rig, 3, weaker, Some(Backing::Quorum)),
         answers
     );
-    rig.sleep_through(ms(1));
-    let said = hear_owner(&mut rig, 3, weaker, Some(Backing::Quorum));
+    rig.stall(ms(1));
+    let sent = hear_owner(&mut rig, 3, weaker, Some(Backing::Quorum));
     assert_eq!(
-        said[0],
+        sent[0],
         format!("TOKEN_WAS_HERE_RECENTLY {own} at n5 to n3"),
-        "{said:?}"
+        "{sent:?}"
     );
     assert_eq!(rig.state(), State::Waiter);
     let reason = |event: &Event| matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::Outranked);
@@ -295,7 +302,7 @@ fn an_owner_gives_way_to_a_better_backed_owner_that_does_not_outbid_it() {
 #[test]
 fn an_owner_keeps_its_token_against_equal_backing() {
     for theirs in [None, Some(Backing::Unused), Some(Backing::Used)] {
-        let mut rig = elected();
+        let mut rig = elected_owner();
         for _ in 0..4 {
             hear_owner(&mut rig, 3, token(11), theirs);
             rig.pass_time(HEARTBEAT / 2);
@@ -308,13 +315,13 @@ fn an_owner_keeps_its_token_against_equal_backing() {
 #[test]
 fn a_member_goes_on_confirming_its_promised_tenure_despite_a_stronger_token() {
     let mut rig = member();
-    rig.hear_all(3, beating(token(10), 7));
+    rig.hear_all(3, heartbeat_with_beat(token(10), 7));
     assert!(promise(&rig).is_some());
     rig.hear_all(7, here(ALONE));
-    rig.sleep_through(HEARTBEAT + 2 * TAKE_TIMEOUT);
-    let said = rig.hear_all(3, beating(token(10), 8));
+    rig.stall(HEARTBEAT + 2 * TAKE_TIMEOUT);
+    let sent = rig.hear_all(3, heartbeat_with_beat(token(10), 8));
     assert_eq!(
-        said,
+        sent,
         [
             "TOKEN_WAS_HERE_RECENTLY 1000000-n7-1 at n7 to n3",
             "PING to n3"
@@ -322,16 +329,16 @@ fn a_member_goes_on_confirming_its_promised_tenure_despite_a_stronger_token() {
         "and tells its holder"
     );
     assert_eq!(promise(&rig).map(|promise| promise.beat), Some(8));
-    rig.hear_all(7, beating(ALONE, 0));
+    rig.hear_all(7, heartbeat_with_beat(ALONE, 0));
     assert_eq!(promise(&rig), None, "it helps no other");
-    rig.sleep_through(WAITER_TIMEOUT);
-    rig.hear_all(7, beating(ALONE, 1));
-    rig.hear_all(3, beating(token(10), 9));
+    rig.stall(WAITER_TIMEOUT);
+    rig.hear_all(7, heartbeat_with_beat(ALONE, 1));
+    rig.hear_all(3, heartbeat_with_beat(token(10), 9));
     assert_eq!(promise(&rig), None, "that time is over");
 }
 
-/// A ring of so many, and who owns the token and has work for it, at grade quorum. Nobody passes it on otherwise.
-fn at_work(nodes: u8, seed: u64) -> (Network, usize, Token) {
+/// Returns a ring whose owner has work, with the owner's index and token. No other member has work.
+fn ring_with_busy_owner(nodes: u8, seed: u64) -> (Network, usize, Token) {
     let constants = Constants {
         expect: Some(nodes.into()),
         idle_hold: FOREVER,
@@ -347,9 +354,9 @@ fn at_work(nodes: u8, seed: u64) -> (Network, usize, Token) {
     (network, owner, token)
 }
 
-/// A node is alone for so long while another works; then it is back.
-fn comes_back(seed: u64, alone: Duration, late_link: bool) {
-    let (mut network, owner, token) = at_work(3, seed);
+/// Separates a node from the others for a time while another one works, and reconnects it.
+fn check_return_of_lone_node(seed: u64, alone: Duration, late_link: bool) {
+    let (mut network, owner, token) = ring_with_busy_owner(3, seed);
     let lone = (owner + 1) % 3;
     let keeps = |network: &Network| {
         let machine = network.nodes[owner].machine.as_ref().expect("it runs");
@@ -373,8 +380,8 @@ fn comes_back(seed: u64, alone: Duration, late_link: bool) {
 fn a_holder_with_a_quorum_goes_on_when_a_lone_machine_is_back() {
     for seed in 0..8 {
         for alone in [50, 300, 450, 550, 600, 650, 700, 800, 1_000, 3_000] {
-            comes_back(seed, ms(alone), false);
-            comes_back(seed, ms(alone), true);
+            check_return_of_lone_node(seed, ms(alone), false);
+            check_return_of_lone_node(seed, ms(alone), true);
         }
     }
 }

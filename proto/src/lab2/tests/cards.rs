@@ -1,4 +1,4 @@
-//! What members tell people about themselves.
+//! "Cards" in `docs/protocol.md`.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn with_version(mut rig: Rig) -> Rig {
     rig
 }
 
-/// The owner n3 says to all what it is.
+/// Broadcasts a heartbeat of the owner n3 with its card.
 fn hear_owner<'a>(rig: &mut Rig, card: impl Into<Option<Card<'a>>>) {
     let frame = Frame {
         destination: MacAddr::BROADCAST,
@@ -61,14 +61,13 @@ fn members_know_the_program_that_the_owner_announces() {
     assert_eq!(work.program, "backup");
     let held = rig.now.monotonic.since(work.since);
     assert_eq!(held, Duration::from_secs(1));
-    // The program has given the token back.
     hear_owner(&mut rig, card(OWN, None));
     assert_eq!(rig.machine.work(), None);
-    // The card no longer fits a heartbeat.
+    // The card does not fit a heartbeat any longer.
     hear_owner(&mut rig, card(OWN, Some("backup")));
     hear_owner(&mut rig, None);
     assert_eq!(rig.machine.work(), None);
-    // Nobody owns the token any longer, as far as this node knows.
+    // This node does not know an owner any longer.
     hear_owner(&mut rig, card(OWN, Some("backup")));
     rig.pass_time(constants().waiter_timeout() * 2);
     assert_eq!(rig.machine.work(), None);
@@ -86,7 +85,7 @@ fn the_first_card_announces_the_version() {
     assert_eq!(version_of(&rig, ME), Some(OWN));
 }
 
-/// Returns the card of the last heartbeat to all.
+/// Returns the card of the last broadcast heartbeat.
 fn last_card(rig: &Rig) -> Option<(Version, Option<(u64, String)>)> {
     let frames = rig.frames.iter().rev();
     let mut frames = frames.filter_map(|bytes| Frame::decode(bytes).ok());
@@ -115,7 +114,7 @@ fn an_owner_announces_its_program_and_how_long_it_has_held_the_token() {
     assert_eq!(version, OWN);
     let (held, told) = work.expect("a program holds the token");
     assert!(held <= u64::try_from(period.as_nanos()).expect("it is short"));
-    // 64 bytes at most, and no character is cut.
+    // At most 64 bytes, and no character is split.
     assert_eq!(told, program[..64]);
     assert_eq!(
         rig.machine.work().map(|it| it.program.as_str()),
@@ -134,7 +133,7 @@ fn a_node_without_a_version_sends_no_card() {
     assert_eq!(last_card(&rig), None);
 }
 
-/// n3 says that it does not hear this node, or another one.
+/// Receives a card of n3 that names this node, or another one, as silent.
 fn hear_of_silence(rig: &mut Rig, unheard: u8) {
     let unheard = Some(mac(unheard));
     hear_owner(
@@ -152,7 +151,7 @@ fn a_node_learns_from_cards_that_others_do_not_hear_it() {
     let trouble = Trouble::Unheard {
         by: [mac(3)].into_iter().collect(),
     };
-    // Frames from before it was heard, and news of others, say nothing.
+    // Frames from before it was heard, and news about others, do not count.
     hear_of_silence(&mut rig, ME);
     for _ in 0..40 {
         hear_of_silence(&mut rig, 7);
@@ -164,7 +163,7 @@ fn a_node_learns_from_cards_that_others_do_not_hear_it() {
         rig.pass_time(constants().heartbeat);
     }
     assert!(rig.machine.troubles().any(|it| it == trouble));
-    // It hears all.
+    // n3 hears all members.
     hear_owner(&mut rig, card(OWN, None));
     rig.pass_time(constants().waiter_timeout());
     assert!(!rig.machine.troubles().any(|it| it == trouble));

@@ -1,4 +1,4 @@
-//! Two stations with one address.
+//! Two machines with one MAC address.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::rig::*;
 use crate::LinkState;
 use crate::lab2::{Event, Trouble};
 
-/// What was noticed so long ago is no trouble.
+/// After this time an observation is no problem any longer.
 const LONG: Duration = Duration::from_millis(128 * 400);
 
 fn about(rig: &Rig) -> (usize, usize) {
@@ -45,7 +45,7 @@ fn two_machines_with_one_address_are_reported_once_with_their_ips() {
     assert!(shown.next().is_some_and(|shown| by_ips.contains(&shown)));
     assert_eq!(shown.next(), None);
     drop(shown);
-    rig.sleep_through(LONG);
+    rig.stall(LONG);
     rig.wake();
     assert_eq!(rig.machine.troubles().next(), None);
 }
@@ -84,7 +84,7 @@ fn a_frame_with_this_nodes_address_is_reported_once() {
     let (mac, ips) = (mac(ME), None);
     let shared = Trouble::AddressShared { mac, ips };
     assert!(rig.machine.troubles().eq([shared]));
-    rig.sleep_through(LONG);
+    rig.stall(LONG);
     rig.wake();
     assert_eq!(rig.machine.troubles().next(), None);
 }

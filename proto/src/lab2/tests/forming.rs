@@ -1,4 +1,4 @@
-//! Rings that form, move the token and serve who wants it, on a segment that does its work.
+//! Rings of several state machines, on a network without faults.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn nodes_that_start_together_elect_one_owner() {
 
 #[test]
 fn nodes_that_start_one_after_the_other_form_one_ring() {
-    let mut network = Network::dark(5, Constants::default(), 1);
+    let mut network = Network::with_links_down(5, Constants::default(), 1);
     for at in 0..5 {
         network.link_up(at);
         network.run(ms(70));
@@ -76,12 +76,12 @@ fn with_idle_hold_0_the_token_goes_as_fast_as_frames_travel() {
     let before: usize = network.nodes.iter().map(|node| node.tenures).sum();
     network.run(ms(500));
     let after: usize = network.nodes.iter().map(|node| node.tenures).sum();
-    // A frame is under way for 60 µs on the average.
+    // A frame takes 60 µs on average.
     assert!(after - before > 6_000, "{} hops", after - before);
     eprintln!("{} {:?}", after - before, network.broadcasts);
 }
 
-/// The first answers to a heartbeat confirm a view, the next ones a quorum.
+/// The first answers to a heartbeat make a view, the next ones a quorum.
 #[test]
 fn an_idle_ring_has_a_quorum_in_each_tenure_and_reports_no_view() {
     for (n, expect) in [(3, None), (4, None), (4, Some(4)), (5, None), (8, None)] {
@@ -206,7 +206,7 @@ fn in_a_ring_of_two_without_idle_hold_a_node_can_leave() {
 
 #[test]
 fn two_rings_that_meet_become_one_and_the_weaker_token_is_destroyed() {
-    let mut network = Network::dark(6, Constants::default(), 3);
+    let mut network = Network::with_links_down(6, Constants::default(), 3);
     for at in 0..6 {
         network.nodes[at].island = at % 2 == 0;
         network.link_up(at);

@@ -1,4 +1,4 @@
-//! Section 1: frames that are dropped and counted, change nothing and are never answered.
+//! Section 1: dropped frames are counted, change no state and are never answered.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use super::rig::{
 use crate::LinkState;
 use crate::lab2::{Constants, DropReason, Event, State};
 
-/// Where fields lie in a frame: Ethernet header, kind, reserved, author, then the message.
+/// Offsets of fields in a frame: Ethernet header, kind, reserved, author, then the message.
 const SOURCE: usize = 6;
 const KIND: usize = 14;
 const RESERVED: usize = 15;
 const AUTHOR: usize = 16;
 const MESSAGE: usize = 22;
 
-/// One legal frame of every kind from n7 to `to`; TAKE_TOKEN is stronger than anything known.
+/// Returns one legal frame of every kind from n7 to `to`. Its TAKE_TOKEN is stronger than all known tokens.
 fn every_kind(to: MacAddr) -> Vec<Vec<u8>> {
     let members = [member(7, NO_IP), member(9, NO_IP)];
     let messages = [
@@ -46,14 +46,14 @@ fn every_kind(to: MacAddr) -> Vec<Vec<u8>> {
     messages.map(|message| frame(mac(7), to, message)).to_vec()
 }
 
-/// The frame has no effect on a WAITER but that it is counted under `reason`.
+/// Checks that a WAITER only counts the frame, under `reason`.
 #[track_caller]
 fn assert_dropped(bytes: &[u8], age: Duration, reason: DropReason) {
     let mut rig = Rig::waiter();
     let before = (rig.members(), rig.token(), rig.machine.heard_about_token());
-    rig.sleep_through(ms(1));
+    rig.stall(ms(1));
     assert_eq!(rig.hear_bytes(bytes, age), [""; 0], "never answered");
-    // Of a frame with the own address it is said that there is another one.
+    // A frame with this node's address is also reported: another machine has it.
     rig.events
         .retain(|event| !matches!(event, Event::Trouble { .. }));
     assert_eq!(rig.events, [Event::Dropped { reason }], "{bytes:02x?}");
@@ -191,7 +191,7 @@ fn ring_members_of_more_than_66_is_dropped() {
 fn ring_members_with_an_invalid_mac_is_dropped_whole() {
     for odd in [[0; 6], [0xff; 6], [3, 0, 0, 0, 0, 9]] {
         let mut bytes = every_kind(mac(ME)).remove(6);
-        // The second member's: the first one is not taken either.
+        // The address of the second member is wrong; the first one is not added either.
         bytes[MESSAGE + 14 + 22..][..6].copy_from_slice(&odd);
         assert_dropped(&bytes, Duration::ZERO, DropReason::MemberNotAStation);
     }

@@ -1,4 +1,4 @@
-//! Section 4, OWNER: passing.
+//! Section 4, OWNER: the handover ("Passing").
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ fn with_an_infinite_idle_hold_the_token_stays_until_it_is_wanted() {
         ..constants()
     };
     let mut rig = Rig::owner_with(leader);
-    let said = rig.pass_time(100_000 * HEARTBEAT);
-    assert!(said.iter().all(|it| it.starts_with("TOKEN_IS_HERE")));
+    let sent = rig.pass_time(100_000 * HEARTBEAT);
+    assert!(sent.iter().all(|it| it.starts_with("TOKEN_IS_HERE")));
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(
         rig.hear_all(3, Message::WantToken),
@@ -39,8 +39,8 @@ fn without_work_the_token_is_handed_over_after_idle_hold() {
 fn with_long_work_the_token_is_handed_over_when_the_work_is_done() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
-    let said = rig.pass_time(ms(350));
-    assert!(said.iter().all(|line| line.starts_with("TOKEN_IS_HERE")));
+    let sent = rig.pass_time(ms(350));
+    assert!(sent.iter().all(|line| line.starts_with("TOKEN_IS_HERE")));
     assert_eq!(rig.command(Command::WorkDone), [OFFER]);
 }
 
@@ -51,12 +51,12 @@ fn a_program_that_works_again_within_idle_hold_has_the_token_still() {
         rig.command(Command::WantToken);
         assert!(rig.machine.may_use_token());
         assert_eq!(rig.command(Command::WorkDone), [""; 0]);
-        let said = rig.pass_time(IDLE_HOLD / 4 - ms(1));
-        assert!(!said.contains(&OFFER.into()), "{said:?}");
+        let sent = rig.pass_time(IDLE_HOLD / 4 - ms(1));
+        assert!(!sent.contains(&OFFER.into()), "{sent:?}");
     }
 }
 
-/// It may be that this node does not hear who else wants the token.
+/// Perhaps this node does not hear a member that wants the token.
 #[test]
 fn a_program_that_locks_again_and_again_keeps_the_token_for_one_idle_hold() {
     let mut rig = Rig::owner();
@@ -71,13 +71,13 @@ fn a_program_that_locks_again_and_again_keeps_the_token_for_one_idle_hold() {
         );
         rig.pass_time(ms(2));
         let held = rig.now.monotonic.since(begun);
-        let said = rig.command(Command::WorkDone);
-        assert_eq!(said == [OFFER], held >= IDLE_HOLD, "{held:?}: {said:?}");
+        let sent = rig.command(Command::WorkDone);
+        assert_eq!(sent == [OFFER], held >= IDLE_HOLD, "{held:?}: {sent:?}");
         if held >= IDLE_HOLD {
             break;
         }
     }
-    // Its next work has to wait until the token is here again, and then has it for as long.
+    // Its next work waits until the token is here again, and then has it for as long.
     assert_eq!(rig.command(Command::WantToken), ["WANT_TOKEN to all"]);
     rig.hear(7, here(token(12)));
     rig.hear(3, take(token(13)));
@@ -86,7 +86,7 @@ fn a_program_that_locks_again_and_again_keeps_the_token_for_one_idle_hold() {
     assert!(!rig.machine.is_turn_over(rig.now.monotonic));
 }
 
-/// Else each piece of work would take a turn from those that are passed over, and fail at one that is dead.
+/// Otherwise each piece of work would take a turn from penalized members, and fail at a dead one.
 #[test]
 fn a_token_that_no_member_takes_is_held_again_despite_repeated_work() {
     let mut rig = Rig::owner();
@@ -122,26 +122,26 @@ fn the_token_goes_to_the_next_member_in_the_order_of_macs() {
     let mut rig = Rig::waiter();
     rig.hear(2, ping(NO_IP));
     rig.hear(4, take(token(11)));
-    let said = rig.pass_time(IDLE_HOLD);
-    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n2"], "n5 is the last one");
+    let sent = rig.pass_time(IDLE_HOLD);
+    assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n2"], "n5 is the last one");
 }
 
 #[test]
 fn take_token_is_repeated_take_attempts_times_take_timeout_apart() {
     let mut rig = Rig::owner();
-    let said = rig.timeline(IDLE_HOLD + 3 * TAKE_TIMEOUT - ms(1));
+    let sent = rig.timeline(IDLE_HOLD + 3 * TAKE_TIMEOUT - ms(1));
     let offers: Vec<_> = (0..3)
         .map(|n| (IDLE_HOLD + n * TAKE_TIMEOUT, OFFER.into()))
         .collect();
-    assert_eq!(said, offers);
+    assert_eq!(sent, offers);
 }
 
 #[test]
 fn after_the_last_attempt_the_giver_mints_penalizes_and_tries_the_next() {
     let mut rig = Rig::giver();
     rig.pass_time(HAND_OVER - ms(1));
-    let said = rig.pass_time(ms(1));
-    assert_eq!(said, [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
+    let sent = rig.pass_time(ms(1));
+    assert_eq!(sent, [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
     assert!(rig.events.contains(&Event::HandOverFailed {
         to: mac(7),
         in_a_row: 1,
@@ -153,8 +153,8 @@ fn after_the_last_attempt_the_giver_mints_penalizes_and_tries_the_next() {
 #[test]
 fn without_an_eligible_member_the_giver_mints_stays_owner_and_broadcasts() {
     let mut rig = Rig::giver();
-    let said = rig.timeline(2 * HAND_OVER);
-    let last = said.last().expect("a broadcast");
+    let sent = rig.timeline(2 * HAND_OVER);
+    let last = sent.last().expect("a broadcast");
     let broadcast = (2 * HAND_OVER, "TOKEN_IS_HERE 15-n5-2 to all".into());
     assert_eq!(*last, broadcast);
     assert_eq!(rig.state(), State::Owner);
@@ -173,15 +173,15 @@ fn from_the_first_take_token_on_the_giver_may_not_use_the_token() {
 #[test]
 fn a_givers_heartbeats_go_on() {
     let mut rig = Rig::owner();
-    let said = rig.timeline(50 * 3 * TAKE_TIMEOUT);
-    let heartbeats: Vec<_> = said
+    let sent = rig.timeline(50 * 3 * TAKE_TIMEOUT);
+    let heartbeats: Vec<_> = sent
         .iter()
         .filter(|(_, line)| line.starts_with("TOKEN_IS_HERE"))
         .map(|(at, _)| *at)
         .collect();
     let apart = heartbeats.windows(2).map(|two| two[1] - two[0]);
-    assert!(heartbeats[0] <= HEARTBEAT, "{said:?}");
-    assert!(apart.max() <= Some(HEARTBEAT), "{said:?}");
+    assert!(heartbeats[0] <= HEARTBEAT, "{sent:?}");
+    assert!(apart.max() <= Some(HEARTBEAT), "{sent:?}");
 }
 
 #[test]
@@ -191,10 +191,10 @@ fn a_givers_heartbeats_name_the_held_token() {
     rig.pass_time(HEARTBEAT - ms(1));
     rig.hear_all(7, Message::WantToken);
     assert_eq!(rig.command(Command::WorkDone), [OFFER]);
-    let said = rig.pass_time(TAKE_TIMEOUT);
+    let sent = rig.pass_time(TAKE_TIMEOUT);
     assert!(
-        said.contains(&"TOKEN_IS_HERE 11-n3-1 to all".into()),
-        "{said:?}"
+        sent.contains(&"TOKEN_IS_HERE 11-n3-1 to all".into()),
+        "{sent:?}"
     );
 }
 
@@ -205,11 +205,11 @@ fn a_givers_heartbeat_waits_for_the_answer_to_its_first_offer() {
     rig.pass_time(HEARTBEAT - ms(1));
     rig.hear_all(7, Message::WantToken);
     rig.command(Command::WorkDone);
-    let said = rig.timeline(TAKE_TIMEOUT - ms(1));
-    assert_eq!(said, [], "it would be outdated");
-    let said = rig.timeline(ms(1));
+    let sent = rig.timeline(TAKE_TIMEOUT - ms(1));
+    assert_eq!(sent, [], "it would be outdated");
+    let sent = rig.timeline(ms(1));
     let heartbeat = (ms(1), "TOKEN_IS_HERE 11-n3-1 to all".into());
-    assert!(said.contains(&heartbeat), "{said:?}");
+    assert!(sent.contains(&heartbeat), "{sent:?}");
 }
 
 #[test]
@@ -235,8 +235,8 @@ fn token_was_here_recently_at_least_as_strong_completes_the_handover() {
 #[test]
 fn a_take_token_stronger_than_the_offer_completes_the_handover_and_is_accepted() {
     let mut rig = Rig::giver();
-    let said = rig.hear(7, take(token(13)));
-    assert_eq!(said, ["TOKEN_IS_HERE 13-n3-1 to n7"]);
+    let sent = rig.hear(7, take(token(13)));
+    assert_eq!(sent, ["TOKEN_IS_HERE 13-n3-1 to n7"]);
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(rig.token(), "13-n3-1");
     let handed_over =
@@ -247,9 +247,9 @@ fn a_take_token_stronger_than_the_offer_completes_the_handover_and_is_accepted()
 #[test]
 fn a_take_token_equal_to_the_offer_completes_the_handover_and_is_not_accepted() {
     let mut rig = Rig::giver();
-    let said = rig.hear(7, take(token(12)));
+    let sent = rig.hear(7, take(token(12)));
     assert_eq!(rig.state(), State::Waiter);
-    assert!(said.iter().all(|line| !line.starts_with("TOKEN_IS_HERE")));
+    assert!(sent.iter().all(|line| !line.starts_with("TOKEN_IS_HERE")));
 }
 
 #[test]
@@ -284,19 +284,19 @@ fn weaker_tokens_do_not_complete_the_handover() {
 #[test]
 fn a_claim_between_the_held_and_the_offered_token_destroys_the_held_one() {
     let mut rig = Rig::giver();
-    let said = rig.hear(9, here(token_of(12, 9, 1)));
-    assert!(said.contains(&"PING to n9".into()));
+    let sent = rig.hear(9, here(token_of(12, 9, 1)));
+    assert!(sent.contains(&"PING to n9".into()));
     assert_eq!(rig.state(), State::Waiter);
 }
 
 #[test]
 fn a_giver_answers_with_the_held_token() {
     let mut rig = Rig::giver();
-    let said = rig.hear_all(9, Message::WhereIsToken);
-    assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to n9");
-    let said = rig.hear_all(9, super::rig::generating(token(5)));
+    let sent = rig.hear_all(9, Message::WhereIsToken);
+    assert_eq!(sent[0], "TOKEN_IS_HERE 11-n3-1 to n9");
+    let sent = rig.hear_all(9, super::rig::generating(token(5)));
     assert_eq!(
-        said,
+        sent,
         [
             "TOKEN_IS_HERE 11-n3-1 to n9",
             "TOKEN_IS_HERE 11-n3-1 to all"
@@ -317,13 +317,13 @@ fn a_lone_owner_neither_mints_nor_offers() {
     let mut rig = Rig::looser();
     rig.pass_time(ms(200));
     assert_eq!(rig.token(), "1-n5-1");
-    let said = rig.pass_time(ms(1_000));
+    let sent = rig.pass_time(ms(1_000));
     assert!(
-        said.iter()
+        sent.iter()
             .all(|line| line == "TOKEN_IS_HERE 1-n5-1 to all"),
-        "{said:?}"
+        "{sent:?}"
     );
-    assert_eq!(said.len(), 10);
+    assert_eq!(sent.len(), 10);
 }
 
 #[test]
@@ -331,18 +331,18 @@ fn a_lone_owner_hands_over_once_a_member_is_there() {
     let mut rig = Rig::looser();
     rig.pass_time(ms(250));
     rig.hear(7, ping(NO_IP));
-    let said = rig.pass_time(IDLE_HOLD);
-    assert_eq!(said, ["TAKE_TOKEN 2-n5-1 to n7"]);
+    let sent = rig.pass_time(IDLE_HOLD);
+    assert_eq!(sent, ["TAKE_TOKEN 2-n5-1 to n7"]);
 }
 
 #[test]
 fn a_giver_that_gets_work_keeps_the_minted_token() {
     let mut rig = Rig::giver();
     rig.command(Command::WantToken);
-    let said = rig.pass_time(ms(80));
-    assert_eq!(said[..3], [OFFER, OFFER, IN_VAIN]);
+    let sent = rig.pass_time(ms(80));
+    assert_eq!(sent[..3], [OFFER, OFFER, IN_VAIN]);
     assert!(
-        said[3..]
+        sent[3..]
             .iter()
             .all(|line| line.starts_with("TOKEN_IS_HERE"))
     );
@@ -358,8 +358,8 @@ fn with_idle_hold_0_members_that_do_not_answer_cause_no_busy_loop() {
     };
     let mut rig = Rig::waiter_with(constants);
     rig.hear(3, take(token(11)));
-    let said = rig.pass_time(ms(1_000));
-    assert!(said.len() < 1_000 / 5 + 12, "{} frames", said.len());
+    let sent = rig.pass_time(ms(1_000));
+    assert!(sent.len() < 1_000 / 5 + 12, "{} frames", sent.len());
     assert_eq!(rig.state(), State::Owner);
 }
 
@@ -367,10 +367,10 @@ fn with_idle_hold_0_members_that_do_not_answer_cause_no_busy_loop() {
 fn a_heartbeat_due_with_the_handover_is_the_successors() {
     let mut rig = Rig::owner_with(Constants::default());
     assert_eq!(rig.pass_time(HEARTBEAT), [OFFER]);
-    let said = rig.pass_time(TAKE_TIMEOUT);
+    let sent = rig.pass_time(TAKE_TIMEOUT);
     assert!(
-        said.contains(&"TOKEN_IS_HERE 11-n3-1 to all".to_owned()),
-        "nobody took it: {said:?}"
+        sent.contains(&"TOKEN_IS_HERE 11-n3-1 to all".to_owned()),
+        "nobody took it: {sent:?}"
     );
 }
 
@@ -378,14 +378,13 @@ fn a_heartbeat_due_with_the_handover_is_the_successors() {
 fn an_owner_whose_offers_are_refused_sends_heartbeats() {
     let mut rig = Rig::owner_with(Constants::default());
     rig.refuse = |line| line.starts_with("TAKE_TOKEN");
-    let said = rig.pass_time(4 * HEARTBEAT);
-    let heartbeats = said.iter().filter(|line| line.ends_with("to all"));
-    assert!(heartbeats.count() >= 3, "{said:?}");
+    let sent = rig.pass_time(4 * HEARTBEAT);
+    let heartbeats = sent.iter().filter(|line| line.ends_with("to all"));
+    assert!(heartbeats.count() >= 3, "{sent:?}");
     assert_eq!(rig.state(), State::Owner);
 }
 
-/// Found by the check of a machine by itself: one frame made an OWNER offer the token to all members at
-/// once, whose interface refused it for each of them.
+/// Found by fuzzing: one frame made an OWNER whose interface refused every offer try all members at once.
 #[test]
 fn at_most_two_offers_per_take_timeout_are_refused() {
     let mut rig = Rig::owner_with(Constants {
@@ -418,13 +417,13 @@ fn at_most_two_offers_per_take_timeout_are_refused() {
 fn a_handover_waits_for_a_heartbeat_that_is_due_soon() {
     for (heard, resume_after) in [(0, 100), (10, 90), (49, 51), (50, 100)] {
         let mut rig = Rig::waiter_with(Constants::default());
-        rig.sleep_through(ms(heard));
-        let said = rig.hear(3, take(token(11)));
-        assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to n3");
+        rig.stall(ms(heard));
+        let sent = rig.hear(3, take(token(11)));
+        assert_eq!(sent[0], "TOKEN_IS_HERE 11-n3-1 to n3");
         let offers = rig.timeline(HEARTBEAT);
         let offer = offers
             .iter()
-            .find(|(_, said)| said.starts_with("TAKE_TOKEN"));
+            .find(|(_, sent)| sent.starts_with("TAKE_TOKEN"));
         assert_eq!(
             offer.map(|(at, _)| *at),
             Some(ms(resume_after)),
@@ -437,18 +436,18 @@ fn a_handover_waits_for_a_heartbeat_that_is_due_soon() {
 fn a_token_that_stays_brings_a_heartbeat_that_is_due_soon() {
     for (heard, speaks) in [(49, 1), (50, 2), (99, 2), (100, 2)] {
         let mut rig = Rig::waiter_with(Constants::default());
-        rig.sleep_through(ms(heard));
-        let said = rig.hear(3, take(token(11)));
-        assert_eq!(said.len(), speaks, "after {heard} ms: {said:?}");
+        rig.stall(ms(heard));
+        let sent = rig.hear(3, take(token(11)));
+        assert_eq!(sent.len(), speaks, "after {heard} ms: {sent:?}");
     }
 }
 
-/// Found by the simulator: two tokens crossed in a ring of two for ever, each giver taking the other's.
+/// Found by the simulator: two tokens crossed in a ring of two without end, because each giver took the other's.
 #[test]
 fn a_giver_refuses_a_token_weaker_than_its_offer() {
     let mut rig = Rig::giver();
-    let said = rig.hear(3, take(token_of(12, 7, 1)));
-    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
+    let sent = rig.hear(3, take(token_of(12, 7, 1)));
+    assert_eq!(sent, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(rig.token(), "11-n3-1");
 }
@@ -457,8 +456,8 @@ fn a_giver_refuses_a_token_weaker_than_its_offer() {
 fn an_owner_that_must_yield_hands_over_despite_its_work() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
-    let said = rig.command(Command::Yield(None));
-    assert_eq!(said, [OFFER, WANT], "it goes, with work undone");
+    let sent = rig.command(Command::Yield(None));
+    assert_eq!(sent, [OFFER, WANT], "it goes, with work undone");
     assert!(!rig.machine.may_use_token());
     assert_eq!(rig.command(Command::Yield(None)), [""; 0]);
     rig.hear(7, here(token(12)));
@@ -472,8 +471,8 @@ fn an_owner_yields_only_to_the_named_member() {
     for nobody in [mac(5), mac(99)] {
         assert_eq!(rig.command(Command::Yield(Some(nobody))), [""; 0]);
     }
-    let said = rig.command(Command::Yield(Some(mac(3))));
-    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n3", WANT]);
+    let sent = rig.command(Command::Yield(Some(mac(3))));
+    assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n3", WANT]);
     for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
         assert_eq!(rig.command(Command::Yield(None)), [""; 0]);
     }
@@ -503,9 +502,9 @@ fn leaving_fails_the_handover_at_once() {
     let mut rig = Rig::giver();
     assert_eq!(rig.hear_all(3, Message::Leaving), [""; 0], "of another");
     let mut rig = Rig::giver();
-    let said = rig.hear_all(7, Message::Leaving);
+    let sent = rig.hear_all(7, Message::Leaving);
     assert_eq!(
-        said,
+        sent,
         [
             "TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n5 to all",
             "TAKE_TOKEN 14-n5-1 to n3"

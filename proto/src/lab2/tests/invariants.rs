@@ -1,6 +1,6 @@
-//! Section 5, in worlds that a seed makes: rings under loss, duplication, reordering, cuts, pauses
-//! and restarts. `network` checks after every event what must hold at every time; here is what
-//! must hold once the faults have ended.
+//! Section 5, in networks that follow from a seed, with loss, duplication, reordering, splits, stalls and restarts.
+//! `network` checks after every event the invariants that must always hold. The tests here check those that must hold
+//! once the faults have ended.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -15,15 +15,15 @@ use super::node::{NetworkConditions, Node};
 use super::notation::{ip, ms};
 use crate::lab2::{Command, Constants, Lab2};
 
-/// Something that goes wrong, or is wanted.
+/// A fault, or a request.
 #[derive(Debug, Clone, Copy)]
 enum Fault {
-    /// This many in 1,000.
+    /// Frames lost or duplicated, in 1,000.
     Lose(u32),
     Double(u32),
-    /// Up to this many milliseconds under way.
+    /// The longest delay of a frame, in milliseconds.
     Delay(u64),
-    /// Two islands: who is on the second one, as bits.
+    /// A split. The bits tell which nodes are on the second side.
     Part(u8),
     Stop(u8),
     GoOn(u8),
@@ -31,10 +31,10 @@ enum Fault {
     Restart(u8),
     JobAction(u8),
     Done(u8),
-    /// The link refuses the node's frames, or takes them again.
+    /// The link refuses the node's frames, or accepts them again.
     Refuse(u8),
     Accept(u8),
-    /// A node, and the last byte of its new ip; 0: it no longer has one.
+    /// A node, and the last byte of its new IP address; 0 if it has none.
     Move(u8, u8),
 }
 
@@ -56,14 +56,14 @@ fn fault() -> impl Strategy<Value = Fault> {
     ]
 }
 
-/// A ring, and what goes wrong in it how long after the last thing, in milliseconds.
+/// A ring and its faults, each with the time since the last one in milliseconds.
 #[derive(Debug, Clone)]
 struct Scenario {
     nodes: u8,
     seed: u64,
     idle_hold: Duration,
     faults: Vec<(u64, Fault)>,
-    /// Whether those that were killed stay dead.
+    /// Whether killed nodes stay dead.
     dead_stay: bool,
 }
 
@@ -93,8 +93,8 @@ fn apply(network: &mut Network, fault: Fault) {
                 node.island = islands >> (n % 8) & 1 == 1;
             }
         }
-        Fault::Stop(n) => network.stop(at(n)),
-        Fault::GoOn(n) => network.go_on(at(n)),
+        Fault::Stop(n) => network.stall(at(n)),
+        Fault::GoOn(n) => network.resume(at(n)),
         Fault::Kill(n) => network.kill(at(n)),
         Fault::Restart(n) => network.restart(at(n)),
         Fault::JobAction(n) => network.command(at(n), Command::WantToken),
@@ -106,8 +106,8 @@ fn apply(network: &mut Network, fault: Fault) {
     }
 }
 
-/// The network after the faults of a scenario have come and gone.
-fn endure(scenario: &Scenario) -> Network {
+/// Returns the network after the faults of a scenario.
+fn run_scenario(scenario: &Scenario) -> Network {
     let constants = Constants {
         idle_hold: scenario.idle_hold,
         ..Constants::default()
@@ -123,7 +123,7 @@ fn endure(scenario: &Scenario) -> Network {
         node.refused = false;
     }
     for at in 0..network.nodes.len() {
-        network.go_on(at);
+        network.resume(at);
         if !scenario.dead_stay || network.nodes[0].machine.is_none() {
             network.restart(at);
         }
@@ -131,7 +131,7 @@ fn endure(scenario: &Scenario) -> Network {
     network
 }
 
-/// Invariant 2: how long it may take until there is one owner.
+/// Invariant 2: returns how long it may take until there is one owner.
 fn time_to_settle(constants: &Constants, nodes: usize) -> Duration {
     let hand_over = constants.idle_hold + constants.hand_over_timeout();
     constants.waiter_timeout()
@@ -140,7 +140,7 @@ fn time_to_settle(constants: &Constants, nodes: usize) -> Duration {
         + hand_over * u32::try_from(nodes).expect("few")
 }
 
-/// One token: all owners but the last of its chain have passed it on, and wait to hear of it.
+/// Checks that there is one token. All owners but the last one of its chain have offered it and wait for the answer.
 fn assert_one_owner(network: &Network) {
     let users = network.owners().filter(|node| node.may_use_token()).count();
     assert!(users <= 1, "{users} may use it:\n{}", network.trace());
@@ -152,9 +152,9 @@ fn assert_one_owner(network: &Network) {
     assert!(one_chain, "several chains:\n{}", network.trace());
 }
 
-/// Invariants 2 and 5, after the faults.
+/// Checks invariants 2 and 5, after the faults.
 fn assert_recovers(scenario: &Scenario) {
-    let mut network = endure(scenario);
+    let mut network = run_scenario(scenario);
     let constants = Constants {
         idle_hold: scenario.idle_hold,
         ..Constants::default()
@@ -168,7 +168,7 @@ fn assert_recovers(scenario: &Scenario) {
     assert!(equal, "tables differ:\n{}", network.trace());
 }
 
-/// Invariant 4: the owner dies in an undisturbed ring.
+/// Checks invariant 4: the owner dies in an undisturbed ring.
 fn assert_replaced(nodes: u8, seed: u64, idle_hold: Duration) {
     let constants = Constants {
         idle_hold,
@@ -183,7 +183,7 @@ fn assert_replaced(nodes: u8, seed: u64, idle_hold: Duration) {
     let owner = (0..network.nodes.len()).max_by_key(|&at| strength(&network.nodes[at]));
     network.kill(owner.expect("a ring"));
     let before = network.broadcasts;
-    // One that was giving the token to the dead owner keeps it.
+    // A node that was offering the token to the dead owner keeps it.
     let frames_under_way = ms(1);
     network.run_until(limit + frames_under_way, |network| {
         network.owners().count() > 0
@@ -198,7 +198,7 @@ fn assert_replaced(nodes: u8, seed: u64, idle_hold: Duration) {
     }
 }
 
-/// The same few worlds each time, unless more are asked for in the environment.
+/// Runs the same few networks each time, or more if the environment asks for them.
 fn config(cases: u32) -> Config {
     let given = Config {
         failure_persistence: None,
@@ -252,9 +252,9 @@ proptest! {
     }
 }
 
-/// The stronger token dies on its island with n2, and n1, which knows it, is penalised when the
-/// cut is healed. n1 would refuse the weaker token long after that, which would then be lost; but
-/// it says what it knows as soon as it hears of it.
+/// The stronger token dies with n2 on one side of a split. n1 knows it, and is penalized when the split heals. Long
+/// after, n1 would refuse the weaker token, which would be lost. But n1 objects as soon as it hears of the weaker
+/// token.
 #[test]
 fn a_token_weaker_than_a_members_known_one_is_replaced_before_it_arrives() {
     use Fault::{GoOn, Kill, Part, Stop};
@@ -276,7 +276,7 @@ fn a_token_weaker_than_a_members_known_one_is_replaced_before_it_arrives() {
     let mut met = 0;
     for scenario in (0..40).map(scenario) {
         assert_recovers(&scenario);
-        let mut network = endure(&scenario);
+        let mut network = run_scenario(&scenario);
         let known = network.nodes[0].durable.known;
         let held: Vec<_> = network.owners().filter_map(Node::token).collect();
         let &[old] = held.as_slice() else { continue };

@@ -1,7 +1,7 @@
-//! "Large rings": who answers, and who speaks when all have the same to say.
+//! "Large rings" in `docs/protocol.md`: which members answer, and when each one speaks.
 //!
-//! The machine is n5. Members before it in order, of which it hears nothing, make it the tenth of
-//! ten, or the last of a thousand.
+//! The state machine under test is n5. Silent members with smaller addresses make it the tenth of ten, or the last of a
+//! thousand.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ use crate::lab2::{Constants, State};
 const QUESTION: &str = "WHERE_IS_TOKEN to all";
 const CANDIDACY: &str = "GENERATING_TOKEN 11-n5-1 to all";
 
-/// Tells a machine of `count` members before n3 in order.
-fn put_before(mut rig: Rig, count: u16) -> Rig {
+/// Adds `count` members before n3 in order.
+fn add_members_before(mut rig: Rig, count: u16) -> Rig {
     let members: Vec<_> = (0..count)
         .map(|n| Member {
             mac: MacAddr([0, 0, 0, 1, n.to_be_bytes()[0], n.to_be_bytes()[1]]),
@@ -30,53 +30,53 @@ fn put_before(mut rig: Rig, count: u16) -> Rig {
         let digest = SAME;
         rig.hear(3, Message::RingMembers { digest, members });
     }
-    // It is known to n3, which is not to be told the table now.
-    rig.sleep_through(HEARTBEAT);
+    // n3 has its table already, so it is not sent now.
+    rig.stall(HEARTBEAT);
     rig
 }
 
-/// A WAITER that is the `place`th in order, from 0.
+/// Returns a WAITER whose place in the order, from 0 on, is `place`.
 fn waiter_at(place: u16) -> Rig {
-    put_before(Rig::waiter(), place - 1)
+    add_members_before(Rig::waiter(), place - 1)
 }
 
-/// The same when it has just lost its patience and asked, and how long after that it did.
+/// Returns the same node after its WAITER_TIMEOUT and its question, and the delay of the question.
 fn looser_at(place: u16) -> (Rig, Duration) {
     let patient = || {
         let mut rig = waiter_at(place);
         rig.hear_all(3, super::rig::here(token(10)));
         rig
     };
-    let said = patient().timeline(WAITER_TIMEOUT + HEARTBEAT / 4);
-    assert_eq!(said.len(), 1, "{said:?}");
+    let sent = patient().timeline(WAITER_TIMEOUT + HEARTBEAT / 4);
+    assert_eq!(sent.len(), 1, "{sent:?}");
     let mut rig = patient();
-    assert_eq!(rig.pass_time(said[0].0), [QUESTION]);
-    (rig, said[0].0 - WAITER_TIMEOUT)
+    assert_eq!(rig.pass_time(sent[0].0), [QUESTION]);
+    (rig, sent[0].0 - WAITER_TIMEOUT)
 }
 
 #[test]
 fn a_question_is_answered_by_the_eight_that_follow_the_asker() {
     let answer = ["TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n6"];
     for (before, answers) in [(5, true), (6, false), (50, false)] {
-        // After n6 come those before n3, n3 itself, then n5.
-        let mut rig = put_before(Rig::waiter(), before);
+        // After n6 come the members before n3, n3 itself, and n5.
+        let mut rig = add_members_before(Rig::waiter(), before);
         rig.hear(6, Message::WantToken);
-        let said = rig.hear_all(6, Message::WhereIsToken);
-        assert_eq!(said == answer, answers || before == 6, "{before}: {said:?}");
-        let said = rig.hear_all(6, generating(token_of(1, 6, 1)));
+        let sent = rig.hear_all(6, Message::WhereIsToken);
+        assert_eq!(sent == answer, answers || before == 6, "{before}: {sent:?}");
+        let sent = rig.hear_all(6, generating(token_of(1, 6, 1)));
         assert_eq!(
-            !said.is_empty(),
+            !sent.is_empty(),
             answers || before == 6,
-            "{before}: {said:?}"
+            "{before}: {sent:?}"
         );
     }
 }
 
 #[test]
 fn an_owner_answers_every_question() {
-    let mut rig = put_before(Rig::owner(), 50);
-    let said = rig.hear_all(6, Message::WhereIsToken);
-    assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to n6");
+    let mut rig = add_members_before(Rig::owner(), 50);
+    let sent = rig.hear_all(6, Message::WhereIsToken);
+    assert_eq!(sent[0], "TOKEN_IS_HERE 11-n3-1 to n6");
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn anothers_question_replaces_a_delayed_one() {
     assert_eq!(rig.pass_time(WAITER_TIMEOUT + ms(3)), [""; 0]);
     assert_eq!(rig.state(), State::Looser);
     assert_eq!(rig.hear_all(3, Message::WhereIsToken), [""; 0]);
-    let said = rig.timeline(ANSWER_TIMEOUT + ms(12));
-    assert_eq!(said, [(ANSWER_TIMEOUT + ms(12), CANDIDACY.into())]);
+    let sent = rig.timeline(ANSWER_TIMEOUT + ms(12));
+    assert_eq!(sent, [(ANSWER_TIMEOUT + ms(12), CANDIDACY.into())]);
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn a_question_long_before_does_not_replace_the_own_one() {
     rig.hear(3, was_here(token(10), 3));
     rig.pass_time(LOOSER_TIMEOUT - HEARTBEAT / 2);
     assert_eq!(rig.hear_all(3, Message::WhereIsToken), [""; 0]);
-    let said = rig.timeline(HEARTBEAT);
-    assert_eq!(said, [(HEARTBEAT / 2 + ms(12), QUESTION.into())]);
+    let sent = rig.timeline(HEARTBEAT);
+    assert_eq!(sent, [(HEARTBEAT / 2 + ms(12), QUESTION.into())]);
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn a_question_just_before_replaces_the_own_one() {
     rig.hear(3, was_here(token(10), 3));
     rig.pass_time(LOOSER_TIMEOUT - ms(20));
     rig.hear_all(3, Message::WhereIsToken);
-    let said = rig.timeline(ANSWER_TIMEOUT + ms(12));
-    assert_eq!(said, [(ANSWER_TIMEOUT + ms(12), CANDIDACY.into())]);
+    let sent = rig.timeline(ANSWER_TIMEOUT + ms(12));
+    assert_eq!(sent, [(ANSWER_TIMEOUT + ms(12), CANDIDACY.into())]);
 }
 
 #[test]
@@ -137,9 +137,9 @@ fn a_later_member_stands_in_its_turn_unless_it_is_beaten_by_then() {
         if beaten {
             rig.hear_all(3, generating(token_of(11, 3, 1)));
         }
-        let said = rig.pass_time(ms(1));
-        assert_eq!(!said.is_empty(), !beaten, "{said:?}");
-        assert!(said.iter().all(|line| line == CANDIDACY));
+        let sent = rig.pass_time(ms(1));
+        assert_eq!(!sent.is_empty(), !beaten, "{sent:?}");
+        assert!(sent.iter().all(|line| line == CANDIDACY));
     }
 }
 
@@ -153,28 +153,29 @@ fn a_later_member_stands_against_a_weaker_candidate_in_its_turn() {
         if beaten {
             rig.hear_all(3, generating(token_of(11, 3, 1)));
         }
-        let said = rig.timeline(ms(13));
+        let sent = rig.timeline(ms(13));
         if beaten {
-            assert_eq!(said, []);
+            assert_eq!(sent, []);
             continue;
         }
-        // Beside the twenty before it there is n7 by now: the slots are as long.
+        // With n7, one more member than the twenty before it: the slots stay as long.
         let all = [CANDIDACY, "GENERATING_TOKEN 11-n5-1 to n7"];
-        assert_eq!(said, all.map(|line| (ms(12), line.to_owned())));
+        assert_eq!(sent, all.map(|line| (ms(12), line.to_owned())));
         assert_eq!(rig.state(), State::Generating);
     }
 }
 
 #[test]
 fn new_members_are_greeted_until_there_are_more_than_nine() {
-    // With n3 and n5 there are eight.
-    let mut rig = put_before(Rig::waiter(), 6);
+    // With n3 and n5, the ring has eight members.
+    let mut rig = add_members_before(Rig::waiter(), 6);
     assert_eq!(rig.hear_all(8, Message::WantToken), ["PING to n8"]);
     assert_eq!(rig.hear_all(9, Message::WantToken), [""; 0]);
 }
 
-/// What the election costs when the owner of a large ring, and perhaps the first in order, die.
-fn fail_over(nodes: u8, dead: u8) -> usize {
+/// Returns the number of broadcasts of an election after the owner of a large ring, and perhaps the first member in
+/// order, have died.
+fn count_failover_broadcasts(nodes: u8, dead: u8) -> usize {
     let constants = Constants::default();
     let limit = constants.waiter_timeout()
         + constants.looser_timeout()
@@ -201,7 +202,7 @@ fn fail_over(nodes: u8, dead: u8) -> usize {
 fn an_election_costs_no_more_in_a_ring_of_a_hundred_than_in_one_of_ten() {
     for dead in [0, 9, 30] {
         for nodes in [40, 100] {
-            let cost = fail_over(nodes, dead);
+            let cost = count_failover_broadcasts(nodes, dead);
             assert!(cost <= 25, "{cost} broadcasts, {nodes} nodes, {dead} dead");
         }
     }
@@ -210,14 +211,14 @@ fn an_election_costs_no_more_in_a_ring_of_a_hundred_than_in_one_of_ten() {
 #[test]
 fn a_turn_that_a_lost_link_interrupts_does_not_come_later() {
     let (mut rig, _) = looser_at(50);
-    // The time to stand has come, and is waited for in turn.
+    // The time to stand has come, and waits for this node's turn.
     rig.pass_time(ANSWER_TIMEOUT);
     assert_eq!(rig.state(), State::Looser);
     rig.link(crate::LinkState::Down);
     rig.link_up();
-    let said = rig.pass_time(ANSWER_TIMEOUT);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
     assert!(
-        !said.contains(&CANDIDACY.to_owned()),
-        "out of turn: {said:?}"
+        !sent.contains(&CANDIDACY.to_owned()),
+        "out of turn: {sent:?}"
     );
 }

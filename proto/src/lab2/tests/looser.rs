@@ -13,9 +13,9 @@ const QUESTION: &str = "WHERE_IS_TOKEN to all";
 
 #[test]
 fn a_node_starts_as_looser_and_asks_on_entry() {
-    let (rig, said) = Rig::start(constants(), BLANK);
+    let (rig, sent) = Rig::start(constants(), BLANK);
     assert_eq!(rig.state(), State::Looser);
-    assert_eq!(said, [QUESTION]);
+    assert_eq!(sent, [QUESTION]);
 }
 
 #[test]
@@ -24,8 +24,8 @@ fn it_asks_again_every_looser_timeout() {
     let mut asked = Vec::new();
     for n in 1..=5 {
         rig.hear(3, was_here(token(10), 3));
-        let said = rig.timeline(LOOSER_TIMEOUT);
-        asked.extend(said.into_iter().map(|(at, line)| (n, at, line)));
+        let sent = rig.timeline(LOOSER_TIMEOUT);
+        asked.extend(sent.into_iter().map(|(at, line)| (n, at, line)));
     }
     let every: Vec<_> = (1..=5)
         .map(|n| (n, LOOSER_TIMEOUT, QUESTION.into()))
@@ -63,11 +63,11 @@ fn token_is_here_makes_it_waiter_for_a_whole_waiter_timeout() {
 #[test]
 fn take_token_stronger_than_known_makes_it_owner() {
     let mut rig = Rig::asking();
-    let said = rig.hear(3, take(token(11)));
-    assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to n3");
+    let sent = rig.hear(3, take(token(11)));
+    assert_eq!(sent[0], "TOKEN_IS_HERE 11-n3-1 to n3");
     assert_eq!(rig.state(), State::Owner);
-    let said = rig.pass_time(ms(9));
-    assert_eq!(said, [""; 0], "it no longer asks nor stands");
+    let sent = rig.pass_time(ms(9));
+    assert_eq!(sent, [""; 0], "it no longer asks nor stands");
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn token_was_here_recently_cancels_the_election() {
     let mut rig = Rig::asking();
     rig.pass_time(ms(30));
     assert_eq!(rig.hear(3, was_here(token(10), 3)), [""; 0]);
-    let said = rig.timeline(LOOSER_TIMEOUT - ms(30));
-    assert_eq!(said, [(LOOSER_TIMEOUT - ms(30), QUESTION.into())]);
+    let sent = rig.timeline(LOOSER_TIMEOUT - ms(30));
+    assert_eq!(sent, [(LOOSER_TIMEOUT - ms(30), QUESTION.into())]);
     assert_eq!(rig.state(), State::Looser);
 }
 
@@ -93,18 +93,18 @@ fn token_was_here_recently_cancels_the_election() {
 fn generating_token_weaker_than_its_own_candidate_makes_it_generating() {
     for rival in [token_of(10, 3, 1), token_of(11, 7, 1)] {
         let mut rig = Rig::asking();
-        let said = rig.hear_all(7, generating(rival));
+        let sent = rig.hear_all(7, generating(rival));
         assert_eq!(
-            said,
+            sent,
             [
                 "GENERATING_TOKEN 11-n5-1 to all",
                 "GENERATING_TOKEN 11-n5-1 to n7"
             ]
         );
         assert_eq!(rig.state(), State::Generating);
-        let said = rig.timeline(ANSWER_TIMEOUT);
+        let sent = rig.timeline(ANSWER_TIMEOUT);
         let elected = (ANSWER_TIMEOUT, "TOKEN_IS_HERE 11-n5-1 to all".into());
-        assert_eq!(said.last(), Some(&elected), "a full answer timeout");
+        assert_eq!(sent.last(), Some(&elected), "a full answer timeout");
     }
 }
 
@@ -115,8 +115,8 @@ fn generating_token_stronger_than_its_own_candidate_cancels_the_election() {
         rig.pass_time(ms(30));
         assert_eq!(rig.hear_all(3, generating(rival)), [""; 0]);
         assert_eq!(rig.state(), State::Looser);
-        let said = rig.timeline(LOOSER_TIMEOUT - ms(30));
-        assert_eq!(said, [(LOOSER_TIMEOUT - ms(30), QUESTION.into())]);
+        let sent = rig.timeline(LOOSER_TIMEOUT - ms(30));
+        assert_eq!(sent, [(LOOSER_TIMEOUT - ms(30), QUESTION.into())]);
     }
 }
 
@@ -168,9 +168,9 @@ fn a_link_that_goes_down_turns_every_state_into_a_silent_looser() {
         assert_eq!(rig.machine.owner(), None);
         assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
         assert_eq!(rig.link_up(), [QUESTION]);
-        let said = rig.pass_time(ANSWER_TIMEOUT);
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].starts_with("GENERATING_TOKEN"));
+        let sent = rig.pass_time(ANSWER_TIMEOUT);
+        assert_eq!(sent.len(), 1, "{sent:?}");
+        assert!(sent[0].starts_with("GENERATING_TOKEN"));
     }
 }
 
@@ -182,9 +182,9 @@ fn a_changed_address_is_a_new_member_and_a_looser() {
         ip: super::rig::ip(8),
         mtu: 1500,
     };
-    let said = rig.link(up);
-    assert_eq!(said, ["LEAVING to all", QUESTION]);
-    // All know that the old address has left, and who has the new one.
+    let sent = rig.link(up);
+    assert_eq!(sent, ["LEAVING to all", QUESTION]);
+    // All members know that the old address has left, and which node has the new one.
     let authors = rig
         .frames
         .iter()
@@ -192,8 +192,8 @@ fn a_changed_address_is_a_new_member_and_a_looser() {
     assert!(authors.eq([mac(5), mac(8)]));
     assert_eq!(rig.state(), State::Looser);
     assert_eq!(rig.members(), [3, 5, 7, 8]);
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 12-n8-1 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["GENERATING_TOKEN 12-n8-1 to all"]);
 }
 
 #[test]
@@ -223,6 +223,6 @@ fn a_looser_that_stands_does_not_ask_even_if_the_question_is_due() {
         constants.looser_timeout()
     );
     let (mut rig, _) = Rig::start(constants, BLANK);
-    let said = rig.pass_time(LOOSER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 1-n5-1 to all"]);
+    let sent = rig.pass_time(LOOSER_TIMEOUT);
+    assert_eq!(sent, ["GENERATING_TOKEN 1-n5-1 to all"]);
 }

@@ -76,7 +76,7 @@ fn a_large_table_is_sorted_whenever_it_is_read() {
     let mut rig = Rig::waiter();
     let mut expected = vec![(mac(3), NO_IP), (mac(ME), ip(ME))];
     for n in 0..1_500_u32 {
-        // An odd factor visits each number once, far from the last.
+        // An odd factor visits each number once, far from the previous one.
         let [.., a, b, c, d] = n.wrapping_mul(0x9e37_79b1).to_be_bytes();
         let from = MacAddr([4, 0, a, b, c, d]);
         let bytes = frame(from, mac(ME), ping([d; 16]));
@@ -95,7 +95,7 @@ fn a_large_table_is_sorted_whenever_it_is_read() {
             .collect();
         let hash = xxh3_64(&bytes);
         assert_eq!(rig.machine.digest().hash, hash);
-        // A digest that is heard is compared with the same.
+        // A received digest is compared with the same one.
         let size = u32::try_from(expected.len()).expect("few");
         let digest = Digest { size, hash };
         let data: &[u8] = b"";
@@ -123,8 +123,8 @@ fn nobody_is_deleted() {
 #[test]
 fn a_broadcast_of_an_unknown_author_is_answered_with_ping() {
     let mut rig = Rig::waiter();
-    let said = rig.hear_all(9, Message::WantToken);
-    assert_eq!(said, ["PING to n9"]);
+    let sent = rig.hear_all(9, Message::WantToken);
+    assert_eq!(sent, ["PING to n9"]);
     assert_eq!(rig.hear_all(9, Message::WantToken), [""; 0], "known now");
 }
 
@@ -150,15 +150,15 @@ fn ping_has_this_nodes_ip_and_digest() {
 #[test]
 fn a_greeting_that_does_not_fit_two_replies_follows_the_next_broadcast() {
     let mut rig = Rig::owner();
-    let said = rig.hear_all(9, generating(token(1)));
-    assert_eq!(said.len(), 2);
-    assert!(!said.contains(&"PING to n9".into()));
+    let sent = rig.hear_all(9, generating(token(1)));
+    assert_eq!(sent.len(), 2);
+    assert!(!sent.contains(&"PING to n9".into()));
     assert_eq!(rig.hear(9, Message::WantToken).len(), 1, "no broadcast");
     let mut rig = Rig::owner();
     rig.hear_all(9, generating(token(1)));
     assert_eq!(rig.hear_all(9, generating(token(1))).len(), 2, "no room");
-    let said = rig.hear_all(9, Message::WhereIsToken);
-    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n9", "PING to n9"]);
+    let sent = rig.hear_all(9, Message::WhereIsToken);
+    assert_eq!(sent, ["TOKEN_IS_HERE 11-n3-1 to n9", "PING to n9"]);
     assert_eq!(rig.hear_all(9, Message::WhereIsToken).len(), 1, "paid");
 }
 
@@ -206,7 +206,7 @@ fn the_ip_of_a_third_party_stays_until_the_dispute_has_lasted() {
     for _ in 0..4 {
         rig.hear(3, table(SAME, &[member(9, ip(99))]));
         assert_eq!(rig.ip_of(9), Some(ip(9)));
-        rig.sleep_through((WAITER_TIMEOUT - ms(1)) / 4);
+        rig.stall((WAITER_TIMEOUT - ms(1)) / 4);
     }
 }
 
@@ -216,7 +216,7 @@ fn of_two_disputed_ips_of_a_silent_member_the_larger_wins() {
         let mut rig = Rig::waiter();
         rig.hear(9, ping(ip(9)));
         rig.hear(3, table(SAME, &[member(9, other)]));
-        rig.sleep_through(WAITER_TIMEOUT + ms(1));
+        rig.stall(WAITER_TIMEOUT + ms(1));
         rig.hear(3, table(SAME, &[member(9, other)]));
         assert_eq!(rig.ip_of(9), Some(wins));
     }
@@ -234,13 +234,13 @@ fn a_member_is_the_authority_on_its_own_ip_in_a_table_too() {
 fn a_node_that_sees_a_wrong_ip_for_itself_in_a_table_broadcasts_ping() {
     for wrong in [ip(99), NO_IP] {
         let mut rig = Rig::waiter();
-        let said = rig.hear(3, table(SAME, &[member(ME, wrong)]));
-        assert_eq!(said, ["PING to all"]);
+        let sent = rig.hear(3, table(SAME, &[member(ME, wrong)]));
+        assert_eq!(sent, ["PING to all"]);
         assert_eq!(rig.ip_of(ME), Some(ip(ME)), "nobody else sets it");
     }
     let mut rig = Rig::waiter();
-    let said = rig.hear(3, table(SAME, &[member(ME, ip(ME))]));
-    assert_eq!(said, [""; 0]);
+    let sent = rig.hear(3, table(SAME, &[member(ME, ip(ME))]));
+    assert_eq!(sent, [""; 0]);
 }
 
 #[test]

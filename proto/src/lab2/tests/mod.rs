@@ -1,8 +1,8 @@
-//! The rules of the protocol, a test each, on the machine that ships.
+//! Tests of the rules of `docs/protocol.md`, at least one per rule, on the real state machine.
 //!
-//! `rig` holds one machine at arm's length: a test says what it hears and reads what it says.
-//! `world` holds several on a segment that may lose, double, delay and cut. Everything is taken
-//! from `docs/protocol.md`, nothing from the machine's code.
+//! `rig` drives one state machine: a test feeds frames to it and reads its frames as text. `network` connects several
+//! of them by a network that may lose, duplicate, delay and split. The expected results come from the specification,
+//! never from the code.
 
 #![allow(
     clippy::unchecked_time_subtraction,

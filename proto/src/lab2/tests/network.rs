@@ -1,6 +1,7 @@
-//! Several machines on a segment that may lose, double, delay, cut, stop and restart. After every
-//! event it checks what must always hold (section 5: 1, 6, 7, and that frames tell of no token
-//! that is not stored). Everything follows from the seed.
+//! Several state machines on a network that may lose, duplicate, delay and split, with stalls and restarts.
+//!
+//! After every event it checks the invariants that must always hold: 1, 6 and 7 of section 5, and that frames name only
+//! stored tokens. Everything follows from the seed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -17,14 +18,14 @@ use crate::lab2::{Command, Constants, Event, Grade, Lab2};
 use crate::time::{Instant, Now};
 use crate::{LinkState, Machine, Sent, Stored, Transmit};
 
-/// What happened to a node.
+/// A line of the trace.
 enum Note {
     Hears(Vec<u8>),
     Says(Vec<u8>),
     Tells(Event),
 }
 
-/// A frame under way: due, order of sending, to whom, bytes.
+/// A frame on its way: arrival, order of sending, receiver, bytes.
 type Flight = Reverse<(Instant, u64, usize, Vec<u8>)>;
 
 pub(super) struct Network {
@@ -35,19 +36,19 @@ pub(super) struct Network {
     flights: BinaryHeap<Flight>,
     sent: u64,
     rng: TestRng,
-    /// The identity of every tenure so far.
+    /// The tokens of all tenures.
     tenures: BTreeSet<[u8; 18]>,
-    /// How many frames of each kind were broadcast.
+    /// The number of broadcasts of each kind.
     pub broadcasts: [usize; 12],
-    /// The grades that were told of, in order.
+    /// The reported grades, in order.
     pub grades: Vec<Grade>,
-    /// The end of what happened, for the reader of a failure.
+    /// The latest events, for the message of a failed check.
     log: VecDeque<(Instant, u8, Note)>,
 }
 
 impl Network {
-    /// Nodes 1 to `n` on a clear segment; their links are down.
-    pub(super) fn dark(n: u8, constants: Constants, seed: u64) -> Self {
+    /// Creates nodes 1 to `n`, whose links are down, on a network without faults.
+    pub(super) fn with_links_down(n: u8, constants: Constants, seed: u64) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_be_bytes());
         let start = Instant::from_nanos(1_000_000_000);
@@ -71,9 +72,9 @@ impl Network {
         }
     }
 
-    /// Nodes 1 to `n` whose links come up at once.
+    /// Creates nodes 1 to `n`, whose links come up at once.
     pub(super) fn new(n: u8, constants: Constants, seed: u64) -> Self {
-        let mut network = Self::dark(n, constants, seed);
+        let mut network = Self::with_links_down(n, constants, seed);
         for at in 0..network.nodes.len() {
             network.link_up(at);
         }
@@ -87,7 +88,7 @@ impl Network {
         self.input(at, |machine, now| machine.handle_link(now, up));
     }
 
-    /// The interface has another ip; a process that is not running sees it when it starts.
+    /// Changes a node's IP address. A process that does not run sees it when it starts.
     pub(super) fn change_ip(&mut self, at: usize, ip: [u8; 16]) {
         self.nodes[at].ip = ip;
         if self.nodes[at].is_running() {
@@ -99,13 +100,13 @@ impl Network {
         self.input(at, |machine, now| machine.handle_command(now, command));
     }
 
-    /// The process dies. Frames to it are lost.
+    /// Kills a process. Frames to it are lost.
     pub(super) fn kill(&mut self, at: usize) {
         self.nodes[at].machine = None;
-        self.nodes[at].stopped = None;
+        self.nodes[at].stalled_queue = None;
     }
 
-    /// The process is started again, with its state file.
+    /// Starts a process again, with its state file.
     pub(super) fn restart(&mut self, at: usize) {
         if self.nodes[at].machine.is_none() {
             let durable = self.nodes[at].durable;
@@ -114,17 +115,17 @@ impl Network {
         }
     }
 
-    /// The process stands still.
-    pub(super) fn stop(&mut self, at: usize) {
+    /// Stalls a process.
+    pub(super) fn stall(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         if node.machine.is_some() {
-            node.stopped.get_or_insert_default();
+            node.stalled_queue.get_or_insert_default();
         }
     }
 
-    /// The process goes on: it sees its queue first, or its clock.
-    pub(super) fn go_on(&mut self, at: usize) {
-        let Some(queue) = self.nodes[at].stopped.take() else {
+    /// Resumes a process: it sees its queue first, or its clock.
+    pub(super) fn resume(&mut self, at: usize) {
+        let Some(queue) = self.nodes[at].stalled_queue.take() else {
             return;
         };
         if self.chance(500) {
@@ -135,7 +136,7 @@ impl Network {
         }
     }
 
-    /// Lets time pass, from one event to the next, looking at the network after each.
+    /// Lets time pass from event to event, with a check after each.
     pub(super) fn run_checking(&mut self, time: Duration, mut check: impl FnMut(&Self)) {
         let end = self.now.monotonic + time;
         let mut events = 0;
@@ -156,7 +157,7 @@ impl Network {
         self.run_checking(time, |_| {});
     }
 
-    /// Lets time pass until something is so; fails if it takes longer than `limit`.
+    /// Lets time pass until a condition holds. Fails if that takes longer than `limit`.
     pub(super) fn run_until(
         &mut self,
         limit: Duration,
@@ -172,7 +173,7 @@ impl Network {
         self.now.monotonic.since(start)
     }
 
-    /// The nodes that hold a token.
+    /// Returns the nodes that are OWNER.
     pub(super) fn owners(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.token().is_some())
     }
@@ -181,7 +182,7 @@ impl Network {
         self.nodes.iter().filter_map(|node| node.machine.as_ref())
     }
 
-    /// The end of what happened.
+    /// Returns the latest events.
     pub(super) fn trace(&self) -> String {
         let tell = |(at, node, note): &(Instant, u8, Note)| {
             let what = match note {
@@ -222,7 +223,7 @@ impl Network {
         let Some(Reverse((arrived, _, at, bytes))) = self.flights.pop() else {
             return;
         };
-        match &mut self.nodes[at].stopped {
+        match &mut self.nodes[at].stalled_queue {
             Some(queue) if queue.len() < 100 => queue.push((arrived, bytes)),
             Some(_) => {}
             None => self.receive(at, &bytes, arrived),
@@ -250,8 +251,8 @@ impl Network {
         self.rng.next_u32() % 1_000 < of_1000
     }
 
-    /// Gives a machine an input, drains it as the contract says, and checks what must hold.
-    /// How many frames it sent.
+    /// Passes an input to a node, drains it as the contract demands, and checks the invariants. Returns the number of
+    /// its frames.
     fn input(&mut self, at: usize, input: impl FnOnce(&mut Lab2, Now)) -> usize {
         let now = self.now;
         let node = &mut self.nodes[at];
@@ -298,7 +299,7 @@ impl Network {
         count
     }
 
-    /// Puts a frame on its way to everybody that it is for.
+    /// Sends a frame to all its receivers.
     fn carry(&mut self, from: usize, bytes: &[u8]) {
         let frame = decode(bytes);
         let broadcast = frame.destination == MacAddr::BROADCAST;
@@ -324,12 +325,12 @@ impl Network {
         }
     }
 
-    /// How many frames of a kind were broadcast.
+    /// Returns how many frames of a kind were broadcast.
     pub(super) fn broadcasts_of(&self, kind: Kind) -> usize {
         self.broadcasts[kind as usize]
     }
 
-    /// What must hold after every event, seen at the node that it happened to.
+    /// Checks the invariants at the node of the last event.
     fn check(&mut self, at: usize) {
         let node = &self.nodes[at];
         let machine = node.machine.as_ref().expect("it just acted");
@@ -342,8 +343,7 @@ impl Network {
         if node.held == Some(token) {
             return;
         }
-        // Invariant 6, as far as the holders keep it: a node's tenures only grow stronger, and no
-        // two tenures, of whoever and whenever, have the same fencing token.
+        // Invariant 6: a node's tenures only grow stronger, and no two tenures have the same fencing token.
         let grows = node.held.is_none_or(|held| token.is_stronger_than(&held));
         assert!(
             grows,

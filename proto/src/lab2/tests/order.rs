@@ -10,7 +10,7 @@ use crate::lab2::{Command, Event, State, Trouble};
 
 #[test]
 fn the_smaller_priority_is_the_stronger_token() {
-    // Against the known 10-n3-1: more progress, then the smaller author, then the smaller number.
+    // Compared with the known 10-n3-1: more progress, then the smaller author, then the smaller number.
     let stronger = [(11, 9, 9), (10, 2, 9), (10, 3, 0)];
     let not_stronger = [(9, 1, 0), (10, 4, 0), (10, 3, 2), (10, 3, 1)];
     for (progress, author, number) in stronger {
@@ -43,33 +43,33 @@ fn every_handover_adds_1_to_progress_and_keeps_the_chain() {
 #[test]
 fn a_candidate_has_the_known_progress_plus_1() {
     let mut rig = Rig::asking();
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 11-n5-1 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["GENERATING_TOKEN 11-n5-1 to all"]);
 }
 
 #[test]
 fn a_candidate_that_knows_nothing_has_a_progress_of_1() {
     let mut rig = Rig::looser();
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 1-n5-1 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["GENERATING_TOKEN 1-n5-1 to all"]);
 }
 
 #[test]
 fn the_wall_clock_raises_a_created_token_but_not_its_candidate() {
     let mut rig = Rig::asking();
     rig.now.wall = 1_700_000_000_000_000_000;
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 11-n5-1 to all"]);
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["TOKEN_IS_HERE 1700000000000000000-n5-1 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["GENERATING_TOKEN 11-n5-1 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["TOKEN_IS_HERE 1700000000000000000-n5-1 to all"]);
 }
 
 #[test]
 fn a_clock_that_is_behind_does_not_lower_progress() {
     let mut rig = Rig::candidate();
     rig.now.wall = 3;
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["TOKEN_IS_HERE 11-n5-1 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["TOKEN_IS_HERE 11-n5-1 to all"]);
 }
 
 #[test]
@@ -81,10 +81,10 @@ fn a_clock_uses_up_at_most_half_of_all_progress() {
 }
 
 const DAY: u64 = 24 * 60 * 60 * 1_000_000_000;
-/// Some day in 2023.
+/// A day in 2023, in nanoseconds since 1970.
 const TODAY: u64 = 1_700_000_000_000_000_000;
 
-/// A candidate that knows a token of today, and whose clock is so far ahead.
+/// Returns a candidate that knows a token of today, and whose clock is ahead by this much.
 fn ahead_by(by: u64) -> Rig {
     let mut rig = Rig::looser();
     rig.now.wall = TODAY;
@@ -96,8 +96,8 @@ fn ahead_by(by: u64) -> Rig {
     rig
 }
 
-/// Whether the beginning of such a trouble was told.
-fn is_told(event: &Event, is: fn(&Trouble) -> bool) -> bool {
+/// Whether such a problem was reported.
+fn was_reported(event: &Event, is: fn(&Trouble) -> bool) -> bool {
     matches!(event, Event::Trouble { trouble, over: false } if is(trouble))
 }
 
@@ -111,8 +111,8 @@ fn a_clock_that_is_a_lifetime_ahead_raises_a_token_by_a_month() {
     rig.pass_time(ANSWER_TIMEOUT);
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(progress(&rig), TODAY + 30 * DAY);
-    let said = |event: &&Event| is_told(event, |it| matches!(it, Trouble::ClockAhead { .. }));
-    assert_eq!(rig.events.iter().filter(said).count(), 1);
+    let sent = |event: &&Event| was_reported(event, |it| matches!(it, Trouble::ClockAhead { .. }));
+    assert_eq!(rig.events.iter().filter(sent).count(), 1);
 }
 
 #[test]
@@ -131,8 +131,8 @@ fn a_clock_that_is_some_days_ahead_is_followed_without_a_report() {
     let mut rig = ahead_by(7 * DAY);
     rig.pass_time(ANSWER_TIMEOUT);
     assert_eq!(progress(&rig), TODAY + 7 * DAY);
-    let said = |event: &&Event| is_told(event, |it| matches!(it, Trouble::ClockAhead { .. }));
-    assert_eq!(rig.events.iter().find(said), None);
+    let sent = |event: &&Event| was_reported(event, |it| matches!(it, Trouble::ClockAhead { .. }));
+    assert_eq!(rig.events.iter().find(sent), None);
 }
 
 #[test]
@@ -141,8 +141,9 @@ fn a_token_ahead_of_the_clock_is_reported_once() {
     let mut rig = Rig::waiter();
     rig.now.wall = TODAY;
     let ahead = |rig: &Rig| {
-        let said = |event: &&Event| is_told(event, |it| matches!(it, Trouble::TokenAhead { .. }));
-        rig.events.iter().filter(said).count()
+        let sent =
+            |event: &&Event| was_reported(event, |it| matches!(it, Trouble::TokenAhead { .. }));
+        rig.events.iter().filter(sent).count()
     };
     rig.hear_all(3, here(token(TODAY + hour)));
     assert_eq!(ahead(&rig), 0);
@@ -167,7 +168,6 @@ fn a_token_ahead_of_the_clock_is_reported_once() {
     assert_eq!(ahead(&rig), 2);
 }
 
-/// The token stays with its owner, which has work.
 #[test]
 fn setting_the_clock_ends_the_report() {
     let mut rig = Rig::waiter();
@@ -202,8 +202,8 @@ fn setting_the_clock_ends_the_report() {
 #[test]
 fn a_failed_handover_mints_a_chain_with_progress_plus_2() {
     let mut rig = Rig::giver();
-    let said = rig.pass_time(HAND_OVER);
-    assert_eq!(said[2..], [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
+    let sent = rig.pass_time(HAND_OVER);
+    assert_eq!(sent[2..], [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
     assert_eq!(rig.token(), "13-n5-1", "11 + 2");
 }
 
@@ -257,8 +257,8 @@ fn the_token_number_and_the_highest_progress_survive_a_restart() {
     assert_eq!(rig.durable.known, Some(token_of(14, 5, 1)));
 
     let (mut rig, _) = Rig::start(constants(), rig.durable);
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 15-n5-2 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["GENERATING_TOKEN 15-n5-2 to all"]);
 }
 
 #[test]
@@ -318,8 +318,8 @@ fn at_the_largest_progress_the_owner_keeps_the_token_and_reports_it() {
     assert!(rig.events.contains(&Event::ProgressExhausted));
     assert_eq!(rig.state(), State::Owner);
     assert!(rig.machine.may_use_token());
-    let said = rig.pass_time(ms(500));
-    assert!(said.iter().all(|line| line.starts_with("TOKEN_IS_HERE")));
+    let sent = rig.pass_time(ms(500));
+    assert!(sent.iter().all(|line| line.starts_with("TOKEN_IS_HERE")));
     assert_eq!(rig.token(), format!("{LARGEST}-n3-1"));
 }
 
@@ -333,6 +333,6 @@ fn progress_of_minted_tokens_and_candidates_saturates() {
 
     let mut rig = Rig::asking();
     rig.hear(3, was_here(token(LARGEST), 3));
-    let said = rig.pass_time(ms(300));
-    assert_eq!(said[1], format!("GENERATING_TOKEN {LARGEST}-n5-1 to all"));
+    let sent = rig.pass_time(ms(300));
+    assert_eq!(sent[1], format!("GENERATING_TOKEN {LARGEST}-n5-1 to all"));
 }

@@ -1,4 +1,4 @@
-//! Section 4, pausing: a member that takes part but owns nothing.
+//! Section 4, pausing: a paused member takes part, but owns nothing.
 
 use ring_codec::lab2::{Message, NO_IP};
 
@@ -25,7 +25,7 @@ fn paused_ping() -> Message<'static> {
     }
 }
 
-/// What the PINGs that were just said tell.
+/// Returns the paused flags of the last PINGs.
 fn pings(rig: &Rig) -> Vec<bool> {
     let told = rig.frames.iter().filter_map(|it| match decode(it).message {
         Message::Ping { paused, .. } => Some(paused),
@@ -41,15 +41,15 @@ fn paused_waiter() -> Rig {
     rig
 }
 
-/// An OWNER that knows that n7 is paused; n3 is not.
+/// Returns an OWNER that knows that n7 is paused and n3 is not.
 fn owner_beside_a_paused_member() -> Rig {
     let mut rig = Rig::owner();
     rig.hear_all(7, paused_ping());
     rig
 }
 
-fn offers(said: &[String]) -> Vec<&str> {
-    let lines = said.iter().map(String::as_str);
+fn offers(sent: &[String]) -> Vec<&str> {
+    let lines = sent.iter().map(String::as_str);
     lines.filter(|line| line.starts_with("TAKE")).collect()
 }
 
@@ -96,8 +96,8 @@ fn a_paused_node_refuses_offers_with_ping() {
 #[test]
 fn a_paused_node_answers_weaker_offers_as_usual() {
     let mut rig = paused_waiter();
-    let said = rig.hear(9, take(token(9)));
-    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n9"]);
+    let sent = rig.hear(9, take(token(9)));
+    assert_eq!(sent, ["TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n9"]);
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn a_pause_is_announced_once() {
 #[test]
 fn a_paused_node_looks_for_the_token_but_does_not_stand() {
     let mut rig = paused_waiter();
-    let said = rig.pass_time(WAITER_TIMEOUT + 10 * LOOSER_TIMEOUT);
-    assert_eq!(said, vec!["WHERE_IS_TOKEN to all"; 11]);
+    let sent = rig.pass_time(WAITER_TIMEOUT + 10 * LOOSER_TIMEOUT);
+    assert_eq!(sent, vec!["WHERE_IS_TOKEN to all"; 11]);
     assert_eq!(rig.state(), State::Looser);
 }
 
@@ -154,9 +154,9 @@ fn a_paused_candidate_stands_down() {
             ..
         }
     )));
-    let said = rig.timeline(2 * LOOSER_TIMEOUT);
+    let sent = rig.timeline(2 * LOOSER_TIMEOUT);
     let asks = (LOOSER_TIMEOUT, "WHERE_IS_TOKEN to all".to_owned());
-    assert_eq!(said.first(), Some(&asks), "the others have their time");
+    assert_eq!(sent.first(), Some(&asks), "the others have their time");
     assert_eq!(rig.state(), State::Looser);
 }
 
@@ -177,12 +177,12 @@ fn a_paused_owner_without_a_taker_keeps_the_token_unused() {
     rig.hear_all(7, paused_ping());
     rig.command(Command::WantToken);
     assert_eq!(rig.command(PAUSE), [PING]);
-    let said = rig.pass_time(3 * HEARTBEAT);
-    assert_eq!(offers(&said), [""; 0]);
-    assert_eq!(said.len(), 3, "its heartbeats go on: {said:?}");
+    let sent = rig.pass_time(3 * HEARTBEAT);
+    assert_eq!(offers(&sent), [""; 0]);
+    assert_eq!(sent.len(), 3, "its heartbeats go on: {sent:?}");
     assert_eq!(rig.state(), State::Owner);
     assert!(!rig.machine.may_use_token());
-    // One of them may own again.
+    // One of them is resumed.
     rig.hear_all(3, ping(NO_IP));
     assert_eq!(
         offers(&rig.pass_time(IDLE_HOLD)),
@@ -200,8 +200,8 @@ fn a_resumed_owner_may_use_the_kept_token() {
     assert_eq!(rig.command(RESUME), [PING]);
     assert!(rig.machine.may_use_token());
     rig.hear_all(3, ping(NO_IP));
-    let said = rig.pass_time(HEARTBEAT);
-    assert_eq!(offers(&said), [""; 0], "it has work");
+    let sent = rig.pass_time(HEARTBEAT);
+    assert_eq!(offers(&sent), [""; 0], "it has work");
 }
 
 #[test]
@@ -212,15 +212,15 @@ fn a_paused_owner_without_a_taker_tries_again_every_heartbeat() {
     };
     let mut rig = Rig::owner_with(patient);
     rig.command(PAUSE);
-    let said = rig.pass_time(HEARTBEAT);
+    let sent = rig.pass_time(HEARTBEAT);
     assert!(
-        offers(&said).iter().any(|it| it.ends_with("to n3")),
-        "{said:?}"
+        offers(&sent).iter().any(|it| it.ends_with("to n3")),
+        "{sent:?}"
     );
     assert_eq!(rig.state(), State::Owner);
-    // They were passed over once for that.
-    let said = rig.pass_time(4 * HEARTBEAT);
-    assert!(!offers(&said).is_empty(), "{said:?}");
+    // They were passed over once because they were paused.
+    let sent = rig.pass_time(4 * HEARTBEAT);
+    assert!(!offers(&sent).is_empty(), "{sent:?}");
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn a_paused_member_is_offered_nothing_until_it_announces_the_end() {
     let mut rig = owner_beside_a_paused_member();
     rig.hear_all(7, ping(NO_IP));
     assert_eq!(rig.pass_time(IDLE_HOLD), [OFFER]);
-    // What else it says tells nothing.
+    // Other frames do not announce the pause.
     let mut rig = owner_beside_a_paused_member();
     rig.hear(7, was_here(token(1), 3));
     assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n3"]);
@@ -251,8 +251,8 @@ fn an_owner_among_paused_members_hands_over_once_one_is_resumed() {
 #[test]
 fn a_giver_tries_the_next_member_when_its_successor_is_paused() {
     let mut rig = Rig::giver();
-    let said = rig.hear(7, paused_ping());
-    assert_eq!(said, [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
+    let sent = rig.hear(7, paused_ping());
+    assert_eq!(sent, [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
     let failed = |event: &Event| matches!(event, Event::HandOverFailed { to, .. } if *to == mac(7));
     assert_eq!(rig.events.iter().filter(|event| failed(event)).count(), 1);
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 14-n5-1 to n3"]);
@@ -263,10 +263,10 @@ fn a_paused_node_that_shares_an_address_causes_no_storm_of_offers() {
     let mut rig = owner_beside_a_paused_member();
     rig.hear_all(3, paused_ping());
     for first in [true, false] {
-        // Each of them says something else than WANT_TOKEN, too.
+        // Each of them also sends other frames than WANT_TOKEN.
         rig.hear(7, ping(NO_IP));
-        let said = rig.hear_all(7, Message::WantToken);
-        assert_eq!(offers(&said).len(), 1, "{said:?}");
+        let sent = rig.hear_all(7, Message::WantToken);
+        assert_eq!(offers(&sent).len(), 1, "{sent:?}");
         let failed = rig.hear(7, paused_ping()) != [""; 0];
         assert_eq!(failed, first);
     }
@@ -290,9 +290,9 @@ fn a_ping_is_answered_with_at_most_the_next_offer_and_a_part_of_the_table() {
         promise: None,
         paused: true,
     };
-    let said = rig.hear(7, other);
-    assert_eq!(said.len(), 2, "{said:?}");
-    assert_eq!(offers(&said).len(), 1, "{said:?}");
+    let sent = rig.hear(7, other);
+    assert_eq!(sent.len(), 2, "{sent:?}");
+    assert_eq!(offers(&sent).len(), 1, "{sent:?}");
 }
 
 #[test]
@@ -316,8 +316,8 @@ fn a_paused_node_does_not_request_the_token() {
         );
         rig.hear_all(7, here(token(12)));
     }
-    let said = rig.command(RESUME);
-    assert_eq!(said, [PING, WANT]);
+    let sent = rig.command(RESUME);
+    assert_eq!(sent, [PING, WANT]);
     assert_eq!(rig.pass_time(HEARTBEAT), [WANT]);
 }
 
@@ -343,13 +343,13 @@ fn a_paused_member_confirms_the_holder() {
         rig.pass_time(HEARTBEAT - ms(1));
         rig.hear_all(3, here(token(10)));
     }
-    let beating = Message::TokenIsHere {
+    let heartbeat_with_beat = Message::TokenIsHere {
         token: token(10),
         digest: SAME,
         data: b"",
         beat: Some(7),
     };
-    rig.hear_all(3, beating);
+    rig.hear_all(3, heartbeat_with_beat);
     let promised = rig.frames.iter().any(|it| {
         let message = decode(it).message;
         matches!(

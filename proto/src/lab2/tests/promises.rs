@@ -1,4 +1,4 @@
-//! Whom a member promises its help, for how long, and how many members there are.
+//! Promises: to which holder, for how long, and for which size of the ring.
 
 use std::time::Duration;
 
@@ -6,7 +6,10 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Backing, Digest, Message, NO_IP, Token};
 
 use super::backing::hear_owner;
-use super::grade::{beat, beating, member, of_three, owner, promise, promising, promising_for};
+use super::grade::{
+    beat, constants_expecting_three, heartbeat_with_beat, member, message_with_promise,
+    message_with_promise_for, owner, promise,
+};
 use super::rig::{
     BLANK, HEARTBEAT, ME, Rig, SAME, WAITER_TIMEOUT, constants, frame, here, ip, mac,
     member as table_member, ms, ping, take, token, token_of, was_here, with_digest,
@@ -31,11 +34,11 @@ fn a_heartbeat_is_answered_by_at_most_64_members() {
     let mut answers = 0;
     for number in 0..20 {
         rig.pass_time(HEARTBEAT);
-        let said = rig.hear_all(3, beating(token(10), number));
-        let confirmed = said.iter().any(|line| line == "PING to n3");
+        let sent = rig.hear_all(3, heartbeat_with_beat(token(10), number));
+        let confirmed = sent.iter().any(|line| line == "PING to n3");
         if confirmed {
             answers += 1;
-            // It has been up for a promise's length from the fifth heartbeat on.
+            // From the fifth heartbeat on it has run for a promise's length.
             let Some(promise) = promise(&rig) else {
                 assert!(number < 10, "no promise at heartbeat {number}");
                 continue;
@@ -47,11 +50,11 @@ fn a_heartbeat_is_answered_by_at_most_64_members() {
     assert_eq!((strides, answers), (5, 4), "every fifth of twenty");
 }
 
-/// Under another address it would be counted a second time.
+/// Under another address it would count twice.
 #[test]
 fn a_member_with_a_new_address_promises_nothing_for_a_promises_length() {
     let mut rig = member();
-    rig.hear_all(3, beating(token(10), 0));
+    rig.hear_all(3, heartbeat_with_beat(token(10), 0));
     assert!(promise(&rig).is_some());
     let new = mac(6);
     rig.link(LinkState::Up {
@@ -63,28 +66,28 @@ fn a_member_with_a_new_address_promises_nothing_for_a_promises_length() {
     assert_eq!(rig.state(), State::Waiter);
     for beat in 1..4 {
         rig.pass_time(HEARTBEAT);
-        let message = beating(token(10), beat);
+        let message = heartbeat_with_beat(token(10), beat);
         hear_from(&mut rig, mac(3), MacAddr::BROADCAST, message);
         assert_eq!(promise(&rig), None, "at heartbeat {beat}");
     }
     rig.pass_time(HEARTBEAT);
-    rig.hear_all(3, beating(token(10), 4));
+    rig.hear_all(3, heartbeat_with_beat(token(10), 4));
     assert!(promise(&rig).is_some());
 }
 
 #[test]
 fn with_an_expected_number_members_of_tables_do_not_count() {
-    let mut rig = owner(of_three());
+    let mut rig = owner(constants_expecting_three());
     let number = beat(&rig);
     let gone = [8, 9, 10].map(|n| table_member(n, NO_IP));
     let (digest, members) = (SAME, &gone[..]);
     rig.hear(3, Message::RingMembers { digest, members });
-    rig.hear(3, promising(token(11), number));
+    rig.hear(3, message_with_promise(token(11), number));
     assert_eq!(rig.members().len(), 6);
     assert_eq!(rig.machine.grade(), Grade::Quorum, "two of three");
 }
 
-/// Tables keep who is gone: what they have is told of in every heartbeat.
+/// Tables keep dead members, and every heartbeat names the size of the table.
 #[test]
 fn with_an_expected_number_each_heartbeat_is_answered() {
     let mut rig = member();
@@ -100,7 +103,7 @@ fn with_an_expected_number_each_heartbeat_is_answered() {
     }
 }
 
-/// A ring of 140, of which this one is told once a heartbeat that all confirm it.
+/// Returns the owner of a ring of 140, which all members confirm once per heartbeat.
 #[test]
 fn a_quorum_of_a_large_ring_is_renewed_before_it_ends() {
     const OTHERS: u8 = 139;
@@ -126,7 +129,7 @@ fn a_quorum_of_a_large_ring_is_renewed_before_it_ends() {
     let mut before = None;
     for number in first..first + 8 {
         for n in 0..OTHERS {
-            let message = promising_for(token(11), number, lasts);
+            let message = message_with_promise_for(token(11), number, lasts);
             hear_from(&mut rig, other(n), mac(ME), message);
         }
         rig.pass_time(HEARTBEAT);
@@ -137,7 +140,7 @@ fn a_quorum_of_a_large_ring_is_renewed_before_it_ends() {
     }
 }
 
-/// A heartbeat of a ring that had this size when it left.
+/// Returns a heartbeat of a ring of this size.
 fn sized(beat: u32, size: u32) -> Vec<u8> {
     sized_of(token(10), beat, size)
 }
@@ -159,21 +162,21 @@ fn a_late_heartbeat_that_asks_for_less_does_not_shorten_a_promise() {
         rig.pass_time(HEARTBEAT);
         rig.hear_all(3, here(token(10)));
     }
-    // The larger the ring, the longer: 200 members answer every fourth heartbeat, 100 every second.
+    // In a larger ring promises last longer: 200 members answer every fourth heartbeat, 100 every second.
     rig.hear_bytes(&sized(3, 200), Duration::ZERO);
     let promised = promise(&rig).expect("it is free").lasts;
     assert_eq!(promised, nanos(WAITER_TIMEOUT + 3 * HEARTBEAT));
     rig.pass_time(ms(10));
     rig.hear_bytes(&sized(1, 100), Duration::ZERO);
-    rig.sleep_through(WAITER_TIMEOUT + 2 * HEARTBEAT);
-    rig.hear_all(7, beating(token_of(20, 7, 1), 0));
+    rig.stall(WAITER_TIMEOUT + 2 * HEARTBEAT);
+    rig.hear_all(7, heartbeat_with_beat(token_of(20, 7, 1), 0));
     assert_eq!(promise(&rig), None, "it has promised n3 more");
-    rig.sleep_through(HEARTBEAT);
-    rig.hear_all(7, beating(token_of(20, 7, 1), 1));
+    rig.stall(HEARTBEAT);
+    rig.hear_all(7, heartbeat_with_beat(token_of(20, 7, 1), 1));
     assert!(promise(&rig).is_some());
 }
 
-/// It counts on what it was promised for the token before.
+/// The holder relies on the promise for its earlier token.
 #[test]
 fn a_holder_that_outbids_does_not_shorten_a_promise() {
     let mut rig = Rig::waiter();
@@ -187,11 +190,11 @@ fn a_holder_that_outbids_does_not_shorten_a_promise() {
     rig.pass_time(ms(10));
     rig.hear_bytes(&sized_of(token_of(2_000, 3, 2), 5, 100), Duration::ZERO);
     assert!(promise(&rig).is_some());
-    rig.sleep_through(WAITER_TIMEOUT + 2 * HEARTBEAT);
-    rig.hear_all(7, beating(token_of(3_000, 7, 1), 0));
+    rig.stall(WAITER_TIMEOUT + 2 * HEARTBEAT);
+    rig.hear_all(7, heartbeat_with_beat(token_of(3_000, 7, 1), 0));
     assert_eq!(promise(&rig), None, "it has promised n3 more");
-    rig.sleep_through(HEARTBEAT);
-    rig.hear_all(7, beating(token_of(3_000, 7, 1), 1));
+    rig.stall(HEARTBEAT);
+    rig.hear_all(7, heartbeat_with_beat(token_of(3_000, 7, 1), 1));
     assert!(promise(&rig).is_some());
 }
 
@@ -212,7 +215,7 @@ fn an_implausible_ring_size_does_not_lengthen_a_promise() {
     panic!("it answers every sixteenth at least");
 }
 
-/// The only member that is expected relies on its lease: so long it helps nobody else.
+/// The only expected member relies on its lease, and confirms no other holder for as long.
 #[test]
 fn a_quorum_of_one_keeps_its_vote_when_it_loses_the_token() {
     let constants = Constants {
@@ -223,11 +226,11 @@ fn a_quorum_of_one_keeps_its_vote_when_it_loses_the_token() {
     rig.pass_time(2 * WAITER_TIMEOUT);
     assert_eq!(rig.machine.grade(), Grade::Quorum);
     let until = rig.machine.grade_until().expect("it is an owner");
-    rig.hear_all(3, beating(token(1_000), 0));
+    rig.hear_all(3, heartbeat_with_beat(token(1_000), 0));
     assert_eq!(rig.state(), State::Waiter);
     assert_eq!(promise(&rig), None);
-    rig.sleep_through(until.since(rig.now.monotonic));
-    rig.hear_all(3, beating(token(1_000), 1));
+    rig.stall(until.since(rig.now.monotonic));
+    rig.hear_all(3, heartbeat_with_beat(token(1_000), 1));
     assert!(promise(&rig).is_some());
 }
 
@@ -248,42 +251,42 @@ fn a_quorum_of_one_lasts_from_its_last_heartbeat() {
     }
 }
 
-/// n7 has taken 11 from n3, has offered 12 to another in vain, and has handed a chain of its own to n8.
+/// n7 has taken 11 from n3, has offered 12 without success, and has handed a chain of its own to n8.
 #[test]
 fn a_promise_ends_when_a_failed_offer_of_its_chain_is_broadcast() {
     for (told, from, is_free) in [
         (was_here(token(12), 7), MacAddr::BROADCAST, true),
-        // That says nothing of where the promised token is.
+        // A broadcast about another chain does not affect the promise.
         (was_here(token(10), 7), MacAddr::BROADCAST, false),
         (was_here(token_of(12, 7, 1), 7), MacAddr::BROADCAST, false),
-        // To this node alone it is an answer: its author may not have offered what it knows.
+        // As a unicast it is an answer: its author may not have offered the token that it names.
         (was_here(token(12), 7), mac(ME), false),
     ] {
         let mut rig = member();
-        rig.hear_all(3, beating(token(10), 0));
+        rig.hear_all(3, heartbeat_with_beat(token(10), 0));
         assert!(promise(&rig).is_some());
         hear_from(&mut rig, mac(7), from, told);
-        rig.hear_all(8, beating(token_of(20, 7, 1), 0));
+        rig.hear_all(8, heartbeat_with_beat(token_of(20, 7, 1), 0));
         assert_eq!(promise(&rig).is_some(), is_free, "{told:?}");
     }
 }
 
-/// Its application may go on for as long as it was told.
+/// Its application may continue for as long as it was told.
 #[test]
 fn a_broadcast_failed_offer_does_not_end_an_owners_own_vote() {
-    let mut rig = owner(of_three());
+    let mut rig = owner(constants_expecting_three());
     let number = beat(&rig);
-    rig.hear(3, promising(token(11), number));
+    rig.hear(3, message_with_promise(token(11), number));
     hear_owner(&mut rig, 7, token_of(20, 7, 1), Some(Backing::Quorum));
     assert_eq!(rig.state(), State::Waiter);
     rig.hear_all(7, was_here(token(12), 7));
-    rig.hear_all(7, beating(token_of(20, 7, 1), 0));
+    rig.hear_all(7, heartbeat_with_beat(token_of(20, 7, 1), 0));
     assert_eq!(promise(&rig), None);
 }
 
 #[test]
 fn a_member_that_has_left_does_not_count_until_it_is_back() {
-    let mut rig = owner(of_three());
+    let mut rig = owner(constants_expecting_three());
     let size = |rig: &Rig| rig.machine.votes().ring;
     for n in [8, 9] {
         rig.hear(n, ping(NO_IP));
@@ -294,7 +297,7 @@ fn a_member_that_has_left_does_not_count_until_it_is_back() {
     rig.hear_all(9, Message::Leaving);
     rig.hear_all(9, Message::Leaving);
     assert_eq!(size(&rig), 3);
-    // Not fewer than are expected.
+    // The expected number is the least.
     rig.hear_all(7, Message::Leaving);
     assert_eq!(size(&rig), 3);
     rig.hear(8, ping(NO_IP));

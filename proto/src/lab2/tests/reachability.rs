@@ -1,18 +1,18 @@
-//! What gets through: frames to all, and long ones.
+//! Frames that do not get through: broadcasts and long frames.
 
 use std::time::Duration;
 
 use ring_codec::lab2::{Frame, Kind, MAX_FRAME_LEN, Message, NO_IP, PROMISE_LEN, Profile};
 
-use super::data::{introduced, profile};
-use super::grade::beating;
+use super::data::{frame_with_profile, profile};
+use super::grade::heartbeat_with_beat;
 use super::rig::*;
 use crate::lab2::{Command, DropReason, Event, Trouble};
 use crate::{LinkState, Machine, Sent, Transmit};
 
 const LONG: Duration = Duration::from_millis(1_600);
 
-fn told(rig: &Rig) -> Vec<(Trouble, bool)> {
+fn reports(rig: &Rig) -> Vec<(Trouble, bool)> {
     let trouble = |event: &Event| match *event {
         Event::Trouble { trouble, over } => Some((trouble, over)),
         _ => None,
@@ -28,8 +28,8 @@ fn with_mtu(rig: &mut Rig, mtu: usize) -> Vec<String> {
     })
 }
 
-/// Frames to this node alone for so long, from a holder that its questions reach.
-fn only_alone(rig: &mut Rig, time: Duration) {
+/// Receives only unicasts for this time, from a holder that hears this node's questions.
+fn hear_only_unicasts(rig: &mut Rig, time: Duration) {
     let end = rig.now.monotonic + time;
     while rig.now.monotonic < end {
         rig.hear(3, here(token(10)));
@@ -42,42 +42,42 @@ fn only_alone(rig: &mut Rig, time: Duration) {
 fn a_node_that_hears_only_unicasts_announces_it_until_it_hears_a_broadcast() {
     let mut rig = Rig::waiter();
     let unheard = Trouble::BroadcastsUnheard;
-    only_alone(&mut rig, LONG - 3 * HEARTBEAT);
-    assert_eq!(told(&rig), []);
-    only_alone(&mut rig, 6 * HEARTBEAT);
-    assert_eq!(told(&rig), [(unheard, false)]);
-    only_alone(&mut rig, LONG);
-    assert_eq!(told(&rig).len(), 1, "once");
+    hear_only_unicasts(&mut rig, LONG - 3 * HEARTBEAT);
+    assert_eq!(reports(&rig), []);
+    hear_only_unicasts(&mut rig, 6 * HEARTBEAT);
+    assert_eq!(reports(&rig), [(unheard, false)]);
+    hear_only_unicasts(&mut rig, LONG);
+    assert_eq!(reports(&rig).len(), 1, "once");
     assert!(rig.machine.troubles().eq([unheard]));
     assert!(rig.machine.profile().is_unreached());
     rig.hear_all(7, ping(NO_IP));
-    assert_eq!(told(&rig)[1..], [(unheard, true)]);
+    assert_eq!(reports(&rig)[1..], [(unheard, true)]);
     assert!(!rig.machine.profile().is_unreached());
 }
 
 #[test]
 fn a_node_without_members_no_longer_announces_it() {
     let mut rig = Rig::waiter();
-    only_alone(&mut rig, LONG + 6 * HEARTBEAT);
-    assert_eq!(told(&rig), [(Trouble::BroadcastsUnheard, false)]);
+    hear_only_unicasts(&mut rig, LONG + 6 * HEARTBEAT);
+    assert_eq!(reports(&rig), [(Trouble::BroadcastsUnheard, false)]);
     rig.pass_time(2 * 2 * 128 * HEARTBEAT);
-    assert_eq!(told(&rig)[1], (Trouble::BroadcastsUnheard, true));
+    assert_eq!(reports(&rig)[1], (Trouble::BroadcastsUnheard, true));
     assert!(!rig.machine.profile().is_unreached());
 }
 
-/// It says the heartbeats itself, and is answered alone; but each member says something to all now and then.
+/// The owner itself sends the heartbeats and gets unicast answers, but each member broadcasts from time to time.
 #[test]
 fn an_owner_announces_it_after_each_member_should_have_broadcast() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     let mut at = Duration::ZERO;
-    while told(&rig).is_empty() {
+    while reports(&rig).is_empty() {
         rig.hear(7, ping(NO_IP));
         rig.pass_time(HEARTBEAT);
         at += HEARTBEAT;
         assert!(at < 2 * 128 * HEARTBEAT);
     }
-    assert_eq!(told(&rig), [(Trouble::BroadcastsUnheard, false)]);
+    assert_eq!(reports(&rig), [(Trouble::BroadcastsUnheard, false)]);
     assert!(at >= 128 * HEARTBEAT, "{at:?}");
 }
 
@@ -89,23 +89,23 @@ fn a_member_that_broadcasts_do_not_reach_is_reported() {
             flags,
             ..rig.machine.profile()
         };
-        rig.hear_bytes(&introduced(7, ping(NO_IP), profile), Duration::ZERO);
+        rig.hear_bytes(&frame_with_profile(7, ping(NO_IP), profile), Duration::ZERO);
     };
     let unreached = Trouble::MemberUnreached { mac: mac(7) };
     for _ in 0..3 {
         says(&mut rig, Profile::UNREACHED);
         rig.hear(7, here(token(10)));
     }
-    assert_eq!(told(&rig), [(unreached, false)]);
+    assert_eq!(reports(&rig), [(unreached, false)]);
     assert!(rig.machine.troubles().eq([unreached]));
     says(&mut rig, 0);
-    assert_eq!(told(&rig)[1..], [(unreached, true)]);
+    assert_eq!(reports(&rig)[1..], [(unreached, true)]);
     says(&mut rig, Profile::UNREACHED);
     rig.hear_all(7, Message::Leaving);
-    assert_eq!(told(&rig)[3..], [(unreached, true)]);
+    assert_eq!(reports(&rig)[3..], [(unreached, true)]);
 }
 
-/// What the link makes of the next frame of a kind: it is longer than the interface carries.
+/// Makes the link refuse the next frame of a kind as too long.
 fn refuse_once(rig: &mut Rig, kind: Kind) {
     let mut buf = [0; MAX_FRAME_LEN];
     while let Some(Transmit { len, ticket, .. }) = rig.machine.poll_transmit(&mut buf) {
@@ -146,15 +146,15 @@ fn a_heartbeat_refused_as_too_long_is_sent_without_data_and_reported() {
         1,
         "the data gave way, and that will do"
     );
-    // Without data there is nothing left to give way.
+    // There are no data left to drop.
     for _ in 0..3 {
-        rig.sleep_through(HEARTBEAT);
+        rig.stall(HEARTBEAT);
         let now = rig.now;
         rig.machine.handle_timeout(now);
         refuse_once(&mut rig, Kind::TokenIsHere);
     }
     let small = |&(trouble, _): &(Trouble, bool)| matches!(trouble, Trouble::MtuTooSmall { .. });
-    assert_eq!(told(&rig).into_iter().filter(small).count(), 1);
+    assert_eq!(reports(&rig).into_iter().filter(small).count(), 1);
     let said = rig.events.iter().filter(|event| **event == too_long);
     assert_eq!(said.count(), 1, "not each time");
     with_mtu(&mut rig, 1_400);
@@ -170,9 +170,9 @@ fn an_mtu_too_small_for_a_promise_is_reported_once() {
         ["WHERE_IS_TOKEN to all"],
         "that says it"
     );
-    rig.sleep_through(WAITER_TIMEOUT);
+    rig.stall(WAITER_TIMEOUT);
     for beat in 0..20 {
-        rig.hear_all(3, beating(token(10), beat));
+        rig.hear_all(3, heartbeat_with_beat(token(10), beat));
         let longest = rig.frames.iter().map(Vec::len).max();
         assert!(longest <= Some(14 + 68), "{longest:?}");
         rig.pass_time(HEARTBEAT);
@@ -182,13 +182,13 @@ fn an_mtu_too_small_for_a_promise_is_reported_once() {
         needed: PROMISE_LEN,
         member: None,
     };
-    assert_eq!(told(&rig), [(small, false)]);
+    assert_eq!(reports(&rig), [(small, false)]);
     with_mtu(&mut rig, 1_500);
     rig.pass_time(WAITER_TIMEOUT);
-    assert_eq!(told(&rig)[1..], [(small, true)]);
+    assert_eq!(reports(&rig)[1..], [(small, true)]);
 }
 
-/// Who was on the other side of a cut has not heard it, and sends heartbeats that do not arrive here.
+/// A member from the other side of a split has not heard the MTU, and its heartbeats do not arrive here.
 #[test]
 fn an_mtu_too_small_for_ping_is_announced_every_waiter_timeout() {
     let mut rig = Rig::owner();
@@ -198,14 +198,14 @@ fn an_mtu_too_small_for_ping_is_announced_every_waiter_timeout() {
     assert!((3..=4).contains(&again.count()), "{said:?}");
 }
 
-/// What does not fit its interface would not reach it: a profile, and a promise.
+/// A profile and a promise do not fit its MTU, and would not reach it.
 #[test]
 fn a_member_with_the_smallest_mtu_is_reported_and_sent_only_frames_that_fit() {
     let mut rig = Rig::waiter();
-    rig.sleep_through(WAITER_TIMEOUT);
-    let asks = introduced(3, Message::WhereIsToken, profile(68));
+    rig.stall(WAITER_TIMEOUT);
+    let asks = frame_with_profile(3, Message::WhereIsToken, profile(68));
     rig.hear_bytes(&asks, Duration::ZERO);
-    rig.hear_all(3, beating(token(10), 1));
+    rig.hear_all(3, heartbeat_with_beat(token(10), 1));
     assert!(rig.frames.iter().all(|frame| frame.len() <= 14 + 68));
     assert!(!rig.frames.is_empty());
     let promise = rig.frames.iter().map(|frame| decode(frame).message);
@@ -225,10 +225,14 @@ fn a_member_with_the_smallest_mtu_is_reported_and_sent_only_frames_that_fit() {
         needed: PROMISE_LEN,
         member: Some(mac(3)),
     };
-    assert!(told(&rig).contains(&(small, false)), "{:?}", told(&rig));
+    assert!(
+        reports(&rig).contains(&(small, false)),
+        "{:?}",
+        reports(&rig)
+    );
 }
 
-/// n3 comes between n7, which has given the token, and this node, n5, and asks in vain.
+/// n3 comes between n7, which has handed the token over, and this node, n5. n3 asks without success.
 #[test]
 fn a_member_that_the_giver_passes_over_gets_the_token_first() {
     let mut rig = Rig::waiter();
@@ -236,7 +240,7 @@ fn a_member_that_the_giver_passes_over_gets_the_token_first() {
     rig.hear(6, ping(NO_IP));
     rig.hear_all(3, Message::WantToken);
     rig.hear_all(6, Message::WantToken);
-    // n7 may have given it before it heard n3.
+    // n7 may have handed it over before it heard n3.
     let said = rig.hear(7, take(token(11)));
     assert!(
         said.contains(&"TAKE_TOKEN 12-n3-1 to n6".into()),
@@ -249,12 +253,12 @@ fn a_member_that_the_giver_passes_over_gets_the_token_first() {
         said.contains(&"TAKE_TOKEN 15-n3-1 to n3".into()),
         "{said:?}"
     );
-    // If it does not take it the round goes on where it would have begun.
+    // If n3 does not take it, the round begins where it would have begun.
     let said = rig.pass_time(HAND_OVER);
     assert_eq!(said.last().unwrap(), "TAKE_TOKEN 17-n5-1 to n6", "{said:?}");
 }
 
-/// n7 has just tried it as well, and minted.
+/// n7 has just tried n3 as well, and has minted.
 #[test]
 fn a_member_that_never_takes_the_token_was_not_passed_over() {
     let mut rig = Rig::waiter();
@@ -281,7 +285,7 @@ fn a_member_that_never_takes_the_token_was_not_passed_over() {
     assert_eq!(offered, [false; 3]);
 }
 
-/// Else it would go on to hear nobody, for what is said does not fit its MTU.
+/// Otherwise the member would stay deaf, because the others' frames do not fit its MTU.
 #[test]
 fn the_mtu_of_a_deaf_member_counts() {
     let mut rig = Rig::waiter();
@@ -289,7 +293,7 @@ fn the_mtu_of_a_deaf_member_counts() {
         flags: Profile::DEAF,
         ..profile(68)
     };
-    let said = introduced(7, Message::WhereIsToken, deaf);
+    let said = frame_with_profile(7, Message::WhereIsToken, deaf);
     rig.hear_bytes(&said, Duration::ZERO);
     let told = |event: &Event| matches!(event, Event::Dropped { reason } if *reason == DropReason::AuthorDeaf);
     assert!(rig.events.iter().any(told));

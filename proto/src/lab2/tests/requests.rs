@@ -1,4 +1,4 @@
-//! Section 4, WANT_TOKEN: who has work for the token, and whose turn it is.
+//! Section 4, "Wanting": requests for the token, and the order in which they are served.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ const WANT: &str = "WANT_TOKEN to all";
 fn a_member_with_work_broadcasts_want_token_at_once_and_every_heart_beat_period() {
     let mut rig = Rig::waiter();
     assert_eq!(rig.command(Command::WantToken), [WANT]);
-    let said = rig.timeline(3 * HEARTBEAT);
+    let sent = rig.timeline(3 * HEARTBEAT);
     let every: Vec<_> = (1..=3).map(|n| (n * HEARTBEAT, WANT.into())).collect();
-    assert_eq!(said, every);
+    assert_eq!(sent, every);
 }
 
 #[test]
@@ -36,36 +36,36 @@ fn a_request_goes_on_through_an_election() {
     let mut rig = Rig::waiter();
     rig.pass_time(HEARTBEAT / 2);
     rig.command(Command::WantToken);
-    let mut said = rig.timeline(WAITER_TIMEOUT);
+    let mut sent = rig.timeline(WAITER_TIMEOUT);
     rig.hear(3, ping(NO_IP));
-    said.extend(rig.timeline(2 * ANSWER_TIMEOUT + 3 * HEARTBEAT));
+    sent.extend(rig.timeline(2 * ANSWER_TIMEOUT + 3 * HEARTBEAT));
     assert_eq!(rig.state(), State::Owner);
-    let wants: Vec<_> = said.iter().filter(|(_, line)| line == WANT).collect();
-    assert_eq!(wants.len(), 5, "every 100 ms up to the election: {said:?}");
+    let wants: Vec<_> = sent.iter().filter(|(_, line)| line == WANT).collect();
+    assert_eq!(wants.len(), 5, "every 100 ms up to the election: {sent:?}");
 }
 
-/// Where what goes to all does not reach the holder, and the token rests there without end.
+/// Broadcasts do not reach the holder, which keeps the token without end.
 #[test]
 fn after_waiter_timeout_the_request_is_also_sent_to_the_holder_by_unicast() {
     let mut rig = Rig::waiter();
     rig.command(Command::WantToken);
-    let mut said = Vec::new();
+    let mut sent = Vec::new();
     let mut passes = |rig: &mut Rig, time| {
         for _ in 0..time {
-            said.extend(rig.hear_all(3, here(token(10))));
-            said.extend(rig.pass_time(HEARTBEAT));
+            sent.extend(rig.hear_all(3, here(token(10))));
+            sent.extend(rig.pass_time(HEARTBEAT));
         }
-        std::mem::take(&mut said)
+        std::mem::take(&mut sent)
     };
-    let alone = |said: &[String]| said.iter().filter(|it| *it == "WANT_TOKEN to n3").count();
-    let said = passes(&mut rig, 4);
-    assert_eq!(alone(&said), 1, "{said:?}");
-    let said = passes(&mut rig, 8);
-    assert_eq!(alone(&said), 2, "{said:?}");
+    let alone = |sent: &[String]| sent.iter().filter(|it| *it == "WANT_TOKEN to n3").count();
+    let sent = passes(&mut rig, 4);
+    assert_eq!(alone(&sent), 1, "{sent:?}");
+    let sent = passes(&mut rig, 8);
+    assert_eq!(alone(&sent), 2, "{sent:?}");
     rig.command(Command::WorkDone);
     rig.command(Command::WantToken);
-    let said = passes(&mut rig, 3);
-    assert_eq!(alone(&said), 0, "{said:?}");
+    let sent = passes(&mut rig, 3);
+    assert_eq!(alone(&sent), 0, "{sent:?}");
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn a_request_ends_when_the_token_comes() {
     let mut rig = Rig::waiter();
     rig.command(Command::WantToken);
     rig.hear(3, take(token(11)));
-    let said = rig.pass_time(5 * HEARTBEAT);
-    assert!(!said.contains(&WANT.into()));
+    let sent = rig.pass_time(5 * HEARTBEAT);
+    assert!(!sent.contains(&WANT.into()));
 }
 
 #[test]
@@ -90,16 +90,16 @@ fn an_owner_with_work_keeps_the_token() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     assert_eq!(rig.hear_all(3, Message::WantToken), [""; 0]);
-    let said = rig.pass_time(ms(1_000));
-    assert!(said.iter().all(|line| line.starts_with("TOKEN_IS_HERE")));
+    let sent = rig.pass_time(ms(1_000));
+    assert!(sent.iter().all(|line| line.starts_with("TOKEN_IS_HERE")));
 }
 
 #[test]
 fn an_owner_without_work_hands_over_at_once_to_a_member_that_wants_the_token() {
     let mut rig = Rig::owner();
-    let said = rig.hear_all(3, Message::WantToken);
+    let sent = rig.hear_all(3, Message::WantToken);
     assert_eq!(
-        said,
+        sent,
         ["TAKE_TOKEN 12-n3-1 to n3"],
         "not to n7, the next one"
     );
@@ -114,17 +114,17 @@ fn an_owner_whose_work_is_done_hands_over_to_the_next_wanting_member() {
     }
     assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12-n3-1 to n8"]);
     rig.hear(8, here(token(12)));
-    // It has had the token; n9 and n2 still want it.
-    let said = rig.hear(7, take(token(20)));
+    // n7 has had the token; n9 and n2 still want it.
+    let sent = rig.hear(7, take(token(20)));
     assert!(
-        said.contains(&"TAKE_TOKEN 21-n3-1 to n9".into()),
-        "{said:?}"
+        sent.contains(&"TAKE_TOKEN 21-n3-1 to n9".into()),
+        "{sent:?}"
     );
     rig.hear(9, here(token(21)));
-    let said = rig.hear(9, take(token(30)));
+    let sent = rig.hear(9, take(token(30)));
     assert!(
-        said.contains(&"TAKE_TOKEN 31-n3-1 to n2".into()),
-        "{said:?}"
+        sent.contains(&"TAKE_TOKEN 31-n3-1 to n2".into()),
+        "{sent:?}"
     );
 }
 
@@ -132,10 +132,10 @@ fn an_owner_whose_work_is_done_hands_over_to_the_next_wanting_member() {
 fn every_node_remembers_the_wanting_members_until_its_own_turn() {
     for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
         rig.hear_all(7, Message::WantToken);
-        let said = rig.hear(3, take(token(50)));
+        let sent = rig.hear(3, take(token(50)));
         assert!(
-            said.contains(&"TAKE_TOKEN 51-n3-1 to n7".into()),
-            "{said:?}"
+            sent.contains(&"TAKE_TOKEN 51-n3-1 to n7".into()),
+            "{sent:?}"
         );
     }
 }
@@ -153,13 +153,13 @@ fn a_request_is_served_when_this_node_hands_over_to_its_member() {
 fn a_request_after_the_offer_is_a_new_one() {
     let mut rig = Rig::owner();
     rig.hear_all(7, Message::WantToken);
-    // It has taken the token, passed it on and asked again before n5 knows of it.
+    // n7 has taken the token, handed it over and asked again before n5 learns of it.
     rig.hear_all(7, Message::WantToken);
     rig.hear(7, was_here(token(13), 3));
-    let said = rig.hear(3, take(token(14)));
+    let sent = rig.hear(3, take(token(14)));
     assert!(
-        said.contains(&"TAKE_TOKEN 15-n3-1 to n7".into()),
-        "{said:?}"
+        sent.contains(&"TAKE_TOKEN 15-n3-1 to n7".into()),
+        "{sent:?}"
     );
 }
 
@@ -205,8 +205,8 @@ fn after_a_failed_handover_the_next_wanting_member_comes_before_work_here() {
     }
     assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12-n3-1 to n7"]);
     assert_eq!(rig.command(Command::WantToken), [WANT]);
-    let said = rig.pass_time(HAND_OVER);
-    assert_eq!(said.last().unwrap(), "TAKE_TOKEN 14-n5-1 to n3", "{said:?}");
+    let sent = rig.pass_time(HAND_OVER);
+    assert_eq!(sent.last().unwrap(), "TAKE_TOKEN 14-n5-1 to n3", "{sent:?}");
 }
 
 #[test]
@@ -221,9 +221,9 @@ fn a_busy_owner_serves_all_although_one_never_takes_the_token() {
         rig.pass_time(HEARTBEAT);
         rig.command(Command::WorkDone);
         rig.command(Command::WantToken);
-        let said = rig.pass_time(HAND_OVER);
+        let sent = rig.pass_time(HAND_OVER);
         let is_offer = |line: &String| line.starts_with("TAKE_TOKEN") && line.ends_with("to n3");
-        served += usize::from(said.iter().any(is_offer));
+        served += usize::from(sent.iter().any(is_offer));
         let held = rig.machine.token().expect("held");
         let after = |hops| Token {
             progress: held.progress + hops,
@@ -245,8 +245,8 @@ fn want_token_does_not_make_a_member_eligible_that_has_just_failed() {
     assert!(rig.machine.may_use_token());
     assert_eq!(rig.hear_all(7, Message::WantToken), [""; 0]);
     rig.hear(7, ping(NO_IP));
-    let said = rig.hear_all(7, Message::WantToken);
-    assert_eq!(said, ["TAKE_TOKEN 14-n5-1 to n7"]);
+    let sent = rig.hear_all(7, Message::WantToken);
+    assert_eq!(sent, ["TAKE_TOKEN 14-n5-1 to n7"]);
 }
 
 #[test]
@@ -255,14 +255,14 @@ fn a_failed_member_that_asks_again_has_its_turn_in_the_next_tenure() {
     for n in [7, 3] {
         rig.hear_all(n, Message::WantToken);
     }
-    let said = rig.pass_time(HAND_OVER);
-    assert_eq!(said.last().unwrap(), "TAKE_TOKEN 14-n5-1 to n3", "{said:?}");
+    let sent = rig.pass_time(HAND_OVER);
+    assert_eq!(sent.last().unwrap(), "TAKE_TOKEN 14-n5-1 to n3", "{sent:?}");
     rig.hear_all(7, Message::WantToken);
     rig.hear(3, here(token_of(14, 5, 1)));
-    let said = rig.hear(3, take(token_of(15, 5, 1)));
+    let sent = rig.hear(3, take(token_of(15, 5, 1)));
     assert!(
-        said.contains(&"TAKE_TOKEN 16-n5-1 to n7".into()),
-        "{said:?}"
+        sent.contains(&"TAKE_TOKEN 16-n5-1 to n7".into()),
+        "{sent:?}"
     );
 }
 
@@ -270,8 +270,8 @@ fn a_failed_member_that_asks_again_has_its_turn_in_the_next_tenure() {
 fn want_token_of_a_penalized_member_makes_it_eligible_at_once() {
     let mut rig = Rig::owner();
     rig.hear_all(7, Message::Leaving);
-    let said = rig.hear_all(7, Message::WantToken);
-    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n7"]);
+    let sent = rig.hear_all(7, Message::WantToken);
+    assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
 
 #[test]
@@ -285,15 +285,15 @@ fn a_handover_with_work_left_is_followed_by_want_token() {
 fn an_owner_that_loses_its_token_with_work_left_sends_want_token() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
-    let said = rig.hear(7, here(token(20)));
-    assert_eq!(said, ["PING to n7", WANT]);
+    let sent = rig.hear(7, here(token(20)));
+    assert_eq!(sent, ["PING to n7", WANT]);
 }
 
 #[test]
 fn an_owner_with_work_that_accepts_a_stronger_token_does_not_request_it() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
-    rig.sleep_through(HEARTBEAT);
+    rig.stall(HEARTBEAT);
     assert_eq!(
         rig.hear(7, take(token(20))),
         [
@@ -313,12 +313,12 @@ fn a_giver_that_wants_the_token_again_acknowledges_without_cancelling_its_reques
     rig.hear(7, ping(NO_IP));
     assert_eq!(rig.hear(3, take(token(11))), ["TAKE_TOKEN 12-n3-1 to n7"]);
     assert_eq!(rig.command(Command::WantToken), [WANT]);
-    let said = rig.pass_time(ms(1));
-    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
+    let sent = rig.pass_time(ms(1));
+    assert_eq!(sent, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
 }
 
-/// Everybody forgets that it wants the token when it says that it is here. Found by the simulator: a giver whose
-/// offer a slow member had taken, and passed on, said so with a heartbeat, and was passed over.
+/// TOKEN_IS_HERE cancels a request at all members. Found by the simulator: a slow member had taken a giver's offer and
+/// handed it on. The giver sent a heartbeat, and was then passed over.
 #[test]
 fn a_giver_that_wants_the_token_again_repeats_it_after_its_heartbeat() {
     let mut rig = Rig::owner();
@@ -327,12 +327,12 @@ fn a_giver_that_wants_the_token_again_repeats_it_after_its_heartbeat() {
     rig.hear_all(7, Message::WantToken);
     rig.command(Command::WorkDone);
     assert_eq!(rig.command(Command::WantToken), [WANT]);
-    let said = rig.pass_time(TAKE_TIMEOUT);
-    let is_here = said
+    let sent = rig.pass_time(TAKE_TIMEOUT);
+    let is_here = sent
         .iter()
         .position(|line| line == "TOKEN_IS_HERE 11-n3-1 to all");
-    let after = &said[is_here.expect("a heartbeat")..];
-    assert!(after.iter().any(|line| line == WANT), "{said:?}");
+    let after = &sent[is_here.expect("a heartbeat")..];
+    assert!(after.iter().any(|line| line == WANT), "{sent:?}");
 }
 
 #[test]
@@ -343,8 +343,8 @@ fn an_owner_acknowledges_before_its_work_begins() {
     };
     let mut rig = Rig::waiter_with(constants);
     assert_eq!(rig.hear(3, take(token(11))), [""; 0]);
-    let said = rig.command(Command::WantToken);
-    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n3"]);
+    let sent = rig.command(Command::WantToken);
+    assert_eq!(sent, ["TOKEN_IS_HERE 11-n3-1 to n3"]);
 }
 
 #[test]
@@ -352,15 +352,15 @@ fn a_leaving_node_requests_nothing() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     rig.command(Command::ShutDown);
-    let said = rig.hear(7, was_here(token(12), 7));
-    assert_eq!(said, ["LEAVING to all"]);
+    let sent = rig.hear(7, was_here(token(12), 7));
+    assert_eq!(sent, ["LEAVING to all"]);
 }
 
 #[test]
 fn a_new_member_that_wants_the_token_gets_it_from_a_lone_owner_at_once() {
     let mut rig = Rig::looser();
     rig.pass_time(ms(250));
-    let said = rig.hear_all(7, Message::WantToken);
-    assert_eq!(said, ["TAKE_TOKEN 2-n5-1 to n7", "PING to n7"]);
+    let sent = rig.hear_all(7, Message::WantToken);
+    assert_eq!(sent, ["TAKE_TOKEN 2-n5-1 to n7", "PING to n7"]);
     rig.hear(7, ping(NO_IP));
 }

@@ -1,4 +1,4 @@
-//! Frames that could not be sent: what a frame announces has not happened.
+//! Unsent frames: the event that such a frame announces has not happened.
 
 use ring_codec::lab2::{Message, NO_IP};
 
@@ -33,9 +33,9 @@ fn a_looser_whose_candidacy_was_not_sent_stays_looser_and_asks_again() {
     assert_eq!(rig.pass_time(ANSWER_TIMEOUT), [""; 0]);
     assert_eq!(rig.state(), State::Looser);
     rig.refuse = nothing;
-    let said = rig.timeline(LOOSER_TIMEOUT);
+    let sent = rig.timeline(LOOSER_TIMEOUT);
     assert_eq!(
-        said,
+        sent,
         [
             (ANSWER_TIMEOUT, "WHERE_IS_TOKEN to all".into()),
             (2 * ANSWER_TIMEOUT, "GENERATING_TOKEN 11-n5-1 to all".into()),
@@ -59,8 +59,8 @@ fn a_candidate_is_owner_only_after_its_first_heartbeat_was_sent() {
     assert_eq!(rig.state(), State::Generating);
     assert!(!rig.machine.may_use_token());
     rig.refuse = nothing;
-    let said = rig.timeline(ms(1));
-    assert_eq!(said, [(ms(1), "TOKEN_IS_HERE 11-n5-1 to all".into())]);
+    let sent = rig.timeline(ms(1));
+    assert_eq!(sent, [(ms(1), "TOKEN_IS_HERE 11-n5-1 to all".into())]);
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(rig.durable.my_token_number, 1, "one election, one number");
 }
@@ -96,11 +96,11 @@ fn silence_after_an_unsent_question_means_nothing() {
     };
     assert!(!rig.events.iter().any(stood));
     rig.refuse = nothing;
-    let said = rig.timeline(TAKE_TIMEOUT);
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert_eq!(said[0].1, "WHERE_IS_TOKEN to all");
-    let said = rig.timeline(ANSWER_TIMEOUT);
-    assert_eq!(said.len(), 1, "{said:?}");
+    let sent = rig.timeline(TAKE_TIMEOUT);
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert_eq!(sent[0].1, "WHERE_IS_TOKEN to all");
+    let sent = rig.timeline(ANSWER_TIMEOUT);
+    assert_eq!(sent.len(), 1, "{sent:?}");
 }
 
 #[test]
@@ -110,10 +110,10 @@ fn an_unsent_heartbeat_is_repeated_after_take_timeout() {
     rig.refuse = everything;
     rig.pass_time(HEARTBEAT);
     rig.refuse = nothing;
-    let said = rig.timeline(TAKE_TIMEOUT + HEARTBEAT);
+    let sent = rig.timeline(TAKE_TIMEOUT + HEARTBEAT);
     let heartbeat = || "TOKEN_IS_HERE 11-n3-1 to all".into();
     assert_eq!(
-        said,
+        sent,
         [
             (TAKE_TIMEOUT, heartbeat()),
             (TAKE_TIMEOUT + HEARTBEAT, heartbeat())
@@ -128,8 +128,8 @@ fn an_unsent_offer_is_repeated_after_take_timeout() {
     rig.pass_time(IDLE_HOLD);
     assert!(rig.machine.may_use_token(), "nothing was offered");
     rig.refuse = nothing;
-    let said = rig.timeline(TAKE_TIMEOUT);
-    assert_eq!(said, [(TAKE_TIMEOUT, "TAKE_TOKEN 12-n3-1 to n7".into())]);
+    let sent = rig.timeline(TAKE_TIMEOUT);
+    assert_eq!(sent, [(TAKE_TIMEOUT, "TAKE_TOKEN 12-n3-1 to n7".into())]);
     assert!(!rig.machine.may_use_token());
 }
 
@@ -140,8 +140,8 @@ fn an_unsent_offer_may_go_to_another_member() {
     rig.pass_time(IDLE_HOLD);
     rig.refuse = nothing;
     rig.hear_all(7, Message::Leaving);
-    let said = rig.pass_time(TAKE_TIMEOUT);
-    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n3"]);
+    let sent = rig.pass_time(TAKE_TIMEOUT);
+    assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n3"]);
 }
 
 #[test]
@@ -152,12 +152,12 @@ fn an_unsent_offer_does_not_wait_for_idle_hold() {
     rig.refuse = nothing;
     rig.command(Command::WantToken);
     rig.pass_time(TAKE_TIMEOUT);
-    let said = rig.command(Command::WorkDone);
-    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n7"]);
+    let sent = rig.command(Command::WorkDone);
+    assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
 
-/// Found on a real interface: an offer that was refused went to the first of all each time that somebody asked for the
-/// token, never failed at the others, and the node never let go.
+/// Found on a real interface: each time that a member asked for the token, the refused offer went to the first member
+/// again. It never failed at the others, and the node never let go.
 #[test]
 fn unsent_offers_fail_at_all_members_even_if_they_ask_meanwhile() {
     let mut rig = Rig::owner();
@@ -178,18 +178,18 @@ fn an_unsent_attempt_does_not_count() {
     rig.refuse = |line| line.starts_with("TAKE_TOKEN");
     rig.pass_time(2 * TAKE_TIMEOUT);
     rig.refuse = nothing;
-    let said = rig.pass_time(3 * TAKE_TIMEOUT + TAKE_TIMEOUT / 2);
+    let sent = rig.pass_time(3 * TAKE_TIMEOUT + TAKE_TIMEOUT / 2);
     let again = "TAKE_TOKEN 12-n3-1 to n7";
-    assert_eq!(said, [again, again, IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
+    assert_eq!(sent, [again, again, IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
 }
 
 #[test]
 fn a_handover_fails_if_its_repetitions_cannot_be_sent() {
     let mut rig = Rig::giver();
     rig.refuse = |line| line.starts_with("TAKE_TOKEN") && line.ends_with("n7");
-    let said = rig.pass_time(4 * TAKE_TIMEOUT);
+    let sent = rig.pass_time(4 * TAKE_TIMEOUT);
     assert_eq!(
-        said,
+        sent,
         [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"],
         "it may have had the first"
     );
@@ -199,9 +199,9 @@ fn a_handover_fails_if_its_repetitions_cannot_be_sent() {
 fn a_member_that_no_frame_can_be_sent_to_is_passed_over_without_minting() {
     let mut rig = Rig::owner();
     rig.refuse = |line| line.starts_with("TAKE_TOKEN") && line.ends_with("n7");
-    let said = rig.timeline(IDLE_HOLD + 3 * TAKE_TIMEOUT);
+    let sent = rig.timeline(IDLE_HOLD + 3 * TAKE_TIMEOUT);
     let other = "TAKE_TOKEN 12-n3-1 to n3".to_owned();
-    assert_eq!(said, [(IDLE_HOLD + 3 * TAKE_TIMEOUT, other)]);
+    assert_eq!(sent, [(IDLE_HOLD + 3 * TAKE_TIMEOUT, other)]);
     let failed = Event::HandOverFailed {
         to: mac(7),
         in_a_row: 1,
@@ -247,8 +247,8 @@ fn an_unsent_want_token_is_repeated_after_a_heart_beat_period() {
     rig.refuse = everything;
     rig.command(Command::WantToken);
     rig.refuse = nothing;
-    let said = rig.timeline(HEARTBEAT);
-    assert_eq!(said, [(HEARTBEAT, "WANT_TOKEN to all".into())]);
+    let sent = rig.timeline(HEARTBEAT);
+    assert_eq!(sent, [(HEARTBEAT, "WANT_TOKEN to all".into())]);
 }
 
 #[test]

@@ -45,16 +45,16 @@ fn a_giver_waits_for_its_handover() {
 #[test]
 fn after_a_successor_that_does_not_answer_the_next_is_tried() {
     let mut rig = leaving_owner();
-    let said = rig.pass_time(HAND_OVER);
-    assert_eq!(said, [OFFER, OFFER, IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
+    let sent = rig.pass_time(HAND_OVER);
+    assert_eq!(sent, [OFFER, OFFER, IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
     assert_eq!(rig.hear(3, here(token_of(14, 5, 1))), [LEAVING]);
 }
 
 #[test]
 fn without_a_successor_the_node_leaves() {
     let mut rig = leaving_owner();
-    let said = rig.pass_time(2 * HAND_OVER);
-    assert_eq!(said.last().unwrap(), LEAVING);
+    let sent = rig.pass_time(2 * HAND_OVER);
+    assert_eq!(sent.last().unwrap(), LEAVING);
     assert!(rig.machine.is_finished());
 }
 
@@ -101,8 +101,8 @@ fn without_a_link_nothing_is_sent() {
 fn a_node_that_is_shutting_down_accepts_no_take_token() {
     for offer in [token(20), token_of(12, 9, 1)] {
         let mut rig = leaving_owner();
-        let said = rig.hear(3, take(offer));
-        assert!(!said.iter().any(|line| line.starts_with("TOKEN_IS_HERE")));
+        let sent = rig.hear(3, take(offer));
+        assert!(!sent.iter().any(|line| line.starts_with("TOKEN_IS_HERE")));
         assert_ne!(
             rig.machine.token().filter(|_| rig.state() == State::Owner),
             Some(offer)
@@ -132,10 +132,10 @@ fn heartbeats_go_on_until_the_token_is_handed_over() {
     rig.command(Command::WantToken);
     rig.pass_time(HEARTBEAT - ms(1));
     rig.command(Command::ShutDown);
-    let said = rig.pass_time(TAKE_TIMEOUT);
+    let sent = rig.pass_time(TAKE_TIMEOUT);
     assert!(
-        said.contains(&"TOKEN_IS_HERE 11-n3-1 to all".into()),
-        "{said:?}"
+        sent.contains(&"TOKEN_IS_HERE 11-n3-1 to all".into()),
+        "{sent:?}"
     );
 }
 
@@ -172,11 +172,11 @@ fn no_heartbeat_follows_leaving() {
     rig.command(Command::ShutDown);
     rig.hear_all(3, Message::Leaving);
     rig.hear_all(7, Message::Leaving);
-    let said = rig.pass_time(HEARTBEAT);
+    let sent = rig.pass_time(HEARTBEAT);
     assert_eq!(
-        said.last().map(String::as_str),
+        sent.last().map(String::as_str),
         Some("LEAVING to all"),
-        "{said:?}"
+        "{sent:?}"
     );
 }
 
@@ -201,7 +201,7 @@ fn a_member_that_leaves_is_passed_over_from_then_on_and_eligible_when_it_is_hear
     assert_eq!(rig.pass_time(ms(10)), [OFFER]);
 }
 
-/// Found by fuzzing: its data went on being told after LEAVING, and with it the heartbeats.
+/// Found by fuzzing: it announced its data in heartbeats after LEAVING.
 #[test]
 fn no_command_causes_a_frame_after_leaving() {
     let mut rig = leaving_owner();
@@ -213,16 +213,16 @@ fn no_command_causes_a_frame_after_leaving() {
     assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
 }
 
-/// Found by fuzzing: it was finished, and asked where the token is.
+/// Found by fuzzing: it was finished, but asked for the token.
 #[test]
 fn a_node_whose_address_changes_while_it_shuts_down_is_finished_and_silent() {
     let mut rig = leaving_owner();
-    let said = rig.link(LinkState::Up {
+    let sent = rig.link(LinkState::Up {
         mac: mac(6),
         ip: ip(6),
         mtu: 1500,
     });
-    assert_eq!(said, [""; 0]);
+    assert_eq!(sent, [""; 0]);
     assert!(rig.machine.is_finished());
     assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
 }

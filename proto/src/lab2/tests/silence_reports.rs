@@ -1,4 +1,4 @@
-//! What people are told of members that fall silent.
+//! Reports of members that fall silent.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use super::rig::{HEARTBEAT, ME, Rig, SAME, frame, here, mac, member, ms, ping, t
 use crate::lab2::{Event, Presence};
 
 const SILENCE: Duration = Duration::from_millis(12_800);
-/// It is not looked more often.
+/// The time between two searches.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Who was told to be silent, or to be heard again, with how many others.
-fn told(rig: &mut Rig) -> Vec<(bool, MacAddr, usize)> {
+/// Returns the reported members, silent or heard again, each with the number of others.
+fn reports(rig: &mut Rig) -> Vec<(bool, MacAddr, usize)> {
     let told = rig.events.drain(..).filter_map(|event| match event {
         Event::MemberSilent { mac, others, .. } => Some((true, mac, others)),
         Event::MemberAlive { mac, others } => Some((false, mac, others)),
@@ -24,8 +24,8 @@ fn told(rig: &mut Rig) -> Vec<(bool, MacAddr, usize)> {
     told.collect()
 }
 
-/// Heartbeats of n3.
-fn beats(rig: &mut Rig, time: Duration) {
+/// Lets time pass with heartbeats of n3.
+fn hear_heartbeats(rig: &mut Rig, time: Duration) {
     let end = rig.now.monotonic + time;
     while rig.now.monotonic < end {
         rig.pass_time(HEARTBEAT);
@@ -36,29 +36,29 @@ fn beats(rig: &mut Rig, time: Duration) {
 #[test]
 fn a_silent_member_is_reported_once_and_when_it_is_heard_again() {
     let mut rig = Rig::waiter();
-    beats(&mut rig, SILENCE);
+    hear_heartbeats(&mut rig, SILENCE);
     rig.hear(7, ping(NO_IP));
-    assert_eq!(told(&mut rig), []);
-    beats(&mut rig, SILENCE - ms(100));
-    assert_eq!(told(&mut rig), []);
-    beats(&mut rig, LOOK + HEARTBEAT * 2);
+    assert_eq!(reports(&mut rig), []);
+    hear_heartbeats(&mut rig, SILENCE - ms(100));
+    assert_eq!(reports(&mut rig), []);
+    hear_heartbeats(&mut rig, LOOK + HEARTBEAT * 2);
     assert_eq!(rig.presence_of(7), Presence::Silent);
-    assert_eq!(told(&mut rig), [(true, mac(7), 0)]);
-    beats(&mut rig, SILENCE);
-    assert_eq!(told(&mut rig), []);
+    assert_eq!(reports(&mut rig), [(true, mac(7), 0)]);
+    hear_heartbeats(&mut rig, SILENCE);
+    assert_eq!(reports(&mut rig), []);
     rig.hear(7, ping(NO_IP));
-    beats(&mut rig, LOOK + HEARTBEAT);
-    assert_eq!(told(&mut rig), [(false, mac(7), 0)]);
+    hear_heartbeats(&mut rig, LOOK + HEARTBEAT);
+    assert_eq!(reports(&mut rig), [(false, mac(7), 0)]);
 }
 
-/// A node that hears nobody says so; its status names all as silent, and so does it.
+/// A deaf node reports all members as silent, as its status does.
 #[test]
 fn a_node_that_is_cut_off_reports_all_others() {
     let mut rig = Rig::waiter();
-    beats(&mut rig, SILENCE);
-    told(&mut rig);
+    hear_heartbeats(&mut rig, SILENCE);
+    reports(&mut rig);
     rig.pass_time(SILENCE + HEARTBEAT * 4);
-    let silent = told(&mut rig);
+    let silent = reports(&mut rig);
     assert!(silent.contains(&(true, mac(3), 0)), "{silent:?}");
 }
 
@@ -66,34 +66,34 @@ fn a_node_that_is_cut_off_reports_all_others() {
 fn a_member_that_has_left_does_not_fall_silent() {
     let mut rig = Rig::waiter();
     rig.hear_all(7, Message::Leaving);
-    beats(&mut rig, SILENCE * 3);
-    assert_eq!(told(&mut rig), []);
+    hear_heartbeats(&mut rig, SILENCE * 3);
+    assert_eq!(reports(&mut rig), []);
 }
 
-/// A node that has just been started learns of members that have died or left before, and only others know which.
+/// A node that has just been started learns of members that have died or left before. Only other members know which.
 #[test]
 fn a_member_that_was_never_heard_is_silent_if_a_card_names_it() {
     let mut rig = Rig::waiter();
     rig.hear_all(7, Message::Leaving);
     let (digest, members) = (SAME, &[member(8, NO_IP)][..]);
     rig.hear(3, Message::RingMembers { digest, members });
-    beats(&mut rig, SILENCE - ms(100));
-    assert_eq!(told(&mut rig), []);
+    hear_heartbeats(&mut rig, SILENCE - ms(100));
+    assert_eq!(reports(&mut rig), []);
     assert_eq!(rig.machine.present_members(), 3);
-    beats(&mut rig, LOOK + HEARTBEAT * 2);
-    assert_eq!(told(&mut rig), []);
+    hear_heartbeats(&mut rig, LOOK + HEARTBEAT * 2);
+    assert_eq!(reports(&mut rig), []);
     assert_eq!(rig.machine.present_members(), 2, "it may have left");
     hear_of_silent(&mut rig, 8);
-    beats(&mut rig, LOOK + HEARTBEAT);
-    assert_eq!(told(&mut rig), [(true, mac(8), 0)]);
+    hear_heartbeats(&mut rig, LOOK + HEARTBEAT);
+    assert_eq!(reports(&mut rig), [(true, mac(8), 0)]);
     assert!(rig.machine.silent_members().eq([mac(8)]));
     rig.hear(8, ping(NO_IP));
-    beats(&mut rig, LOOK + HEARTBEAT);
-    assert_eq!(told(&mut rig), [(false, mac(8), 0)]);
+    hear_heartbeats(&mut rig, LOOK + HEARTBEAT);
+    assert_eq!(reports(&mut rig), [(false, mac(8), 0)]);
     assert_eq!(rig.machine.present_members(), 3);
 }
 
-/// n3 says in its card that it does not hear a member.
+/// Receives a card of n3 that names a silent member.
 fn hear_of_silent(rig: &mut Rig, member: u8) {
     let card = Card {
         version: Version {
@@ -104,7 +104,7 @@ fn hear_of_silent(rig: &mut Rig, member: u8) {
         unheard: Some(mac(member)),
         work: None,
     };
-    let said = Frame {
+    let sent = Frame {
         destination: MacAddr::BROADCAST,
         author: mac(3),
         message: here(token(10)),
@@ -112,7 +112,7 @@ fn hear_of_silent(rig: &mut Rig, member: u8) {
         card: Some(card),
     };
     let mut bytes = [0; MAX_FRAME_LEN];
-    let len = said.encode(0x88b5, &mut bytes).expect("a legal frame");
+    let len = sent.encode(0x88b5, &mut bytes).expect("a legal frame");
     rig.hear_bytes(&bytes[..len], Duration::ZERO);
 }
 
@@ -126,47 +126,47 @@ fn many_members_that_fall_silent_together_share_one_event() {
             rig.hear_bytes(&bytes, Duration::ZERO);
         }
     };
-    beats(&mut rig, SILENCE);
+    hear_heartbeats(&mut rig, SILENCE);
     all_speak(&mut rig);
-    beats(&mut rig, SILENCE + LOOK * 2);
-    let silent = told(&mut rig);
+    hear_heartbeats(&mut rig, SILENCE + LOOK * 2);
+    let silent = reports(&mut rig);
     let of_crowd: usize = silent.iter().map(|(_, _, others)| others + 1).sum();
     assert!(silent.len() <= 2 && of_crowd >= 50, "{silent:?}");
     all_speak(&mut rig);
-    beats(&mut rig, LOOK * 2);
-    let alive = told(&mut rig);
+    hear_heartbeats(&mut rig, LOOK * 2);
+    let alive = reports(&mut rig);
     assert!(alive.len() == 1 && alive[0].2 == 49, "{alive:?}");
 }
 
-/// It was not there to hear them.
+/// A stalled node could not hear the members.
 #[test]
 fn a_node_that_was_stalled_reports_no_silent_member() {
     let mut rig = Rig::waiter();
-    beats(&mut rig, SILENCE);
-    told(&mut rig);
-    rig.sleep_through(SILENCE * 3);
+    hear_heartbeats(&mut rig, SILENCE);
+    reports(&mut rig);
+    rig.stall(SILENCE * 3);
     rig.wake();
     rig.hear_all(3, here(token(11)));
     rig.hear(7, ping(NO_IP));
-    beats(&mut rig, HEARTBEAT * 8);
-    assert_eq!(told(&mut rig), []);
+    hear_heartbeats(&mut rig, HEARTBEAT * 8);
+    assert_eq!(reports(&mut rig), []);
 }
 
-/// It was told to be silent when the ring was small, and has said nothing since.
+/// It was reported as silent when the ring was small, and has sent nothing since.
 #[test]
 fn a_ring_that_grows_does_not_revive_silent_members() {
     let mut rig = Rig::waiter();
-    beats(&mut rig, SILENCE);
+    hear_heartbeats(&mut rig, SILENCE);
     rig.hear(7, ping(NO_IP));
-    beats(&mut rig, SILENCE + LOOK * 2);
-    assert_eq!(told(&mut rig), [(true, mac(7), 0)]);
+    hear_heartbeats(&mut rig, SILENCE + LOOK * 2);
+    assert_eq!(reports(&mut rig), [(true, mac(7), 0)]);
     for n in 0..200 {
         let bytes = frame(MacAddr([2, 0, 0, 0, 1, n]), mac(ME), ping(NO_IP));
         rig.hear_bytes(&bytes, Duration::ZERO);
     }
-    beats(&mut rig, LOOK * 8);
-    assert_eq!(told(&mut rig), []);
+    hear_heartbeats(&mut rig, LOOK * 8);
+    assert_eq!(reports(&mut rig), []);
     rig.hear(7, ping(NO_IP));
-    beats(&mut rig, LOOK * 8);
-    assert_eq!(told(&mut rig), [(false, mac(7), 0)]);
+    hear_heartbeats(&mut rig, LOOK * 8);
+    assert_eq!(reports(&mut rig), [(false, mac(7), 0)]);
 }

@@ -1,4 +1,4 @@
-//! Section 3: how tables become equal: digests, PING and RING_MEMBERS.
+//! Section 3: table synchronization by digests, PING and RING_MEMBERS.
 
 use ring_codec::lab2::{Digest, Member, Message, NO_IP};
 
@@ -28,7 +28,7 @@ fn differing_here(progress: u64) -> Message<'static> {
 fn a_waiter_that_hears_token_is_here_with_another_digest_pings_the_holder() {
     for all in [false, true] {
         let mut rig = Rig::waiter();
-        rig.sleep_through(HEARTBEAT);
+        rig.stall(HEARTBEAT);
         let said = if all {
             rig.hear_all(3, differing_here(10))
         } else {
@@ -53,10 +53,10 @@ fn an_owner_pings_another_holder_if_it_sends_no_other_answer() {
 fn the_holder_is_pinged_at_most_once_per_heart_beat_period() {
     let mut rig = Rig::waiter();
     rig.hear_all(3, differing_here(10));
-    rig.sleep_through(HEARTBEAT - ms(1));
+    rig.stall(HEARTBEAT - ms(1));
     assert_eq!(rig.hear_all(3, differing_here(10)), [""; 0]);
     assert_eq!(rig.hear_all(9, differing_here(10)), ["PING to n9"]);
-    rig.sleep_through(ms(1));
+    rig.stall(ms(1));
     assert_eq!(rig.hear_all(3, differing_here(10)), ["PING to n3"]);
 }
 
@@ -80,7 +80,7 @@ fn a_peer_gets_ring_members_at_most_once_per_heart_beat_period() {
     rig.hear(7, differing_ping());
     assert_eq!(rig.hear(7, differing_ping()), [""; 0]);
     assert_eq!(rig.hear(3, differing_ping()).len(), 1);
-    rig.sleep_through(HEARTBEAT);
+    rig.stall(HEARTBEAT);
     assert_eq!(rig.hear(7, differing_ping()).len(), 1);
 }
 
@@ -109,7 +109,7 @@ fn a_node_that_still_differs_after_merging_sends_its_own_table_back() {
     assert_eq!(said, ["RING_MEMBERS 3 to n3"]);
     assert_eq!(rig.hear(3, table(OTHER, &[])), [""; 0], "once per period");
     assert_eq!(rig.hear(8, table(OTHER, &[])).len(), 1);
-    rig.sleep_through(HEARTBEAT);
+    rig.stall(HEARTBEAT);
     assert_eq!(rig.hear(3, table(OTHER, &[])).len(), 1);
 }
 
@@ -123,7 +123,7 @@ fn a_node_whose_table_is_equal_after_merging_sends_nothing_back() {
     assert_eq!(rig.hear(3, table(digest, &members)), [""; 0]);
 }
 
-/// An OWNER with `n` members of which n5 and n3 are two.
+/// Returns an OWNER with `n` members, including n5 and n3.
 fn large(n: u16) -> Rig {
     let mut rig = Rig::owner();
     let members: Vec<_> = (0..n - 3)
@@ -168,7 +168,7 @@ fn a_table_of_more_than_two_frames_is_sent_two_at_a_time() {
             };
             sent.extend(members.iter().map(|member| member.mac));
         }
-        rig.sleep_through(HEARTBEAT);
+        rig.stall(HEARTBEAT);
     }
     assert_eq!(sent.len(), 66 * 3 + 10);
     let said = rig.hear(7, table(OTHER, &[]));
@@ -178,7 +178,7 @@ fn a_table_of_more_than_two_frames_is_sent_two_at_a_time() {
 #[test]
 fn each_peer_has_its_own_place_in_a_large_table() {
     let mut rig = large(66 * 3);
-    rig.sleep_through(HEARTBEAT);
+    rig.stall(HEARTBEAT);
     rig.hear(7, table(OTHER, &[]));
     rig.hear(9, table(OTHER, &[]));
     let Message::RingMembers { members, .. } = decode(&rig.frames[0]).message else {
