@@ -45,7 +45,7 @@ pub enum ConstantError {
         name: &'static str,
     },
     /// A duration does not fit 64 bits of nanoseconds.
-    #[error("{name} of {value:?} is too long: at most {max:?} can be kept")]
+    #[error("{name} of {value:?} is too long: give at most {max:?}")]
     TooLong {
         /// The option's name.
         name: &'static str,
@@ -66,14 +66,14 @@ pub enum ConstantError {
     },
     /// LOOSER_TIMEOUT is 0.
     #[error(
-        "waiter-intervals of {0} cannot work: a LOOSER sleeps half as many periods, which must be \
-         at least 1; give 2 or more"
+        "waiter-intervals of {0} cannot work: a LOOSER asks after half as many periods, which must \
+         be at least 1; give 2 or more"
     )]
     WaiterIntervals(u32),
     /// A LOOSER asks again before its wait for answers has ended.
     #[error(
-        "answer-intervals of {answer} cannot work: a LOOSER asks again every {looser} periods \
-         (half of waiter-intervals) and must have waited for the answers by then"
+        "answer-intervals of {answer} cannot work: a LOOSER asks again after {looser} periods (half \
+         of waiter-intervals), and its wait for answers must end before"
     )]
     AnswerIntervals {
         /// LOOSER_ANSWER_INTERVALS.
@@ -83,9 +83,9 @@ pub enum ConstantError {
     },
     /// A single failed handover takes longer than WAITER_TIMEOUT.
     #[error(
-        "a single failed hand-over takes {hand_over:?} (take-attempts × take-timeout), which \
-         outlasts the waiters' patience of {patience:?} (waiter-intervals × heartbeat): they \
-         would elect a second owner"
+        "a failed handover of {hand_over:?} (take-attempts × take-timeout) outlasts the failure \
+         timeout of {patience:?} (waiter-intervals × heartbeat): the members would elect a second \
+         owner"
     )]
     HandOverOutlastsWaiters {
         /// TAKE_ATTEMPTS × TAKE_TIMEOUT.
@@ -317,9 +317,9 @@ impl Constants {
 
     fn check_ethertype(&self) -> Result<(), ConstantError> {
         let reason = match self.ethertype {
-            0..0x0600 => "below 0x0600 the field is a length, not a type",
-            0x0800 | 0x0806 | 0x86dd => "it belongs to IP, whose every packet would wake the ring",
-            0x8100 | 0x88a8 => "it marks a VLAN tag, which the kernel takes off",
+            0..0x0600 => "values below 0x0600 are lengths, not types",
+            0x0800 | 0x0806 | 0x86dd => "IP uses it, and each IP packet would wake the daemon",
+            0x8100 | 0x88a8 => "it marks a VLAN tag, which the kernel removes",
             _ => return Ok(()),
         };
         Err(ConstantError::Ethertype {

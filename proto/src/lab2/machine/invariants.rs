@@ -38,30 +38,29 @@ const INVARIANTS: &[Invariant<Lab2>] = &[
     ("an OWNER is the owner that it knows", |it| {
         !it.is(State::Owner) || it.owner() == it.context.mac()
     }),
-    ("a node that looks for the token knows no owner", |it| {
+    ("a LOOSER or candidate knows no owner", |it| {
         !matches!(it.state(), State::Looser | State::Generating) || it.owner().is_none()
     }),
-    ("what is offered is the token held, further on", |it| {
+    ("an offer is the held token with more progress", |it| {
         let held = it.token();
         it.offer_is(|offer| {
             let (token, held) = (offer.token(), held.unwrap_or(offer.token()));
             token.same_chain(&held) && token.is_stronger_than(&held)
         })
     }),
-    ("what is offered is known", |it| {
+    ("an offered token is known", |it| {
         it.offer_is(|offer| !it.known.is_outdone_by(&offer.token()))
     }),
-    ("nobody offers the token to itself", |it| {
+    ("a node does not offer the token to itself", |it| {
         it.offer_is(|offer| !it.is_own(offer.to()))
     }),
-    ("an OWNER has a lease, and nobody else has", |it| {
+    ("only an OWNER has a lease", |it| {
         !it.is_active() || it.out.is_set(Timer::Lease) == it.is(State::Owner)
     }),
-    (
-        "an OWNER has a heartbeat to send, and nobody else has",
-        |it| !it.is_active() || it.out.is_set(Timer::Heartbeat) == it.is(State::Owner),
-    ),
-    ("a WAITER has a patience, and nobody else has", |it| {
+    ("only an OWNER has a heartbeat to send", |it| {
+        !it.is_active() || it.out.is_set(Timer::Heartbeat) == it.is(State::Owner)
+    }),
+    ("only a WAITER has a WAITER_TIMEOUT", |it| {
         !it.is_active() || it.out.is_set(Timer::Waiter) == it.is(State::Waiter)
     }),
     ("a LOOSER asks again", |it| {
@@ -71,10 +70,10 @@ const INVARIANTS: &[Invariant<Lab2>] = &[
         !it.is_active() || !it.is(State::Generating) || it.out.is_set(Timer::Answer)
     }),
     (
-        "a node that is to own nothing stands for no election",
+        "a node that must own nothing does not stand for election",
         |it| it.fitness.may_own() || it.is_shutting_down() || !it.is(State::Generating),
     ),
-    ("an OWNER can store, is fit, and is not apart", |it| {
+    ("an OWNER can store, is fit and is not apart", |it| {
         let owns_none = it.is_unfit() || it.is_apart() || !it.is_stored();
         !owns_none || it.is_shutting_down() || !it.is(State::Owner)
     }),
@@ -84,10 +83,10 @@ const INVARIANTS: &[Invariant<Lab2>] = &[
     ("a node that is not fit tries again", |it| {
         !it.is_active() || !it.is_unfit() || it.out.is_set(Timer::Probe)
     }),
-    ("a grade ends", |it| {
+    ("a grade has an end", |it| {
         it.grade() == Grade::Alone || it.out.is_set(Timer::Grade)
     }),
-    ("a node that is finished waits for nothing", |it| {
+    ("a finished node has no timer", |it| {
         !it.is_finished() || it.out.next().is_none()
     }),
     ("a node with an address is a member", |it| {

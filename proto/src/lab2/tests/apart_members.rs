@@ -278,7 +278,7 @@ fn a_node_that_is_apart_promises_no_longer_than_it_waits_after_a_start() {
         rig.pass_time(ms(2_500));
         rig.hear_all(3, heartbeat_with_beat(token(10), number));
     }
-    let lasts = promise(&rig).expect("it is settled").lasts;
+    let lasts = promise(&rig).expect("the node has run long enough").lasts;
     assert_eq!(Duration::from_nanos(lasts), WAITER_TIMEOUT * 10);
 }
 

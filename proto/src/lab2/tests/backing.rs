@@ -102,7 +102,7 @@ fn an_owner_with_a_quorum_outbids_all_but_another_quorum() {
             "{theirs:?}: what was promised counts"
         );
         assert_eq!(rig.machine.grade(), Grade::Quorum);
-        assert!(rig.machine.carries(token(11)), "its lock goes on");
+        assert!(rig.machine.carries(token(11)), "the lock stays granted");
         assert_eq!(announced_backing(&rig), Some(Backing::Quorum));
         let number = beat(&rig);
         rig.hear(3, message_with_promise(token_of(1_001_024, 5, 1), number));
@@ -110,7 +110,7 @@ fn an_owner_with_a_quorum_outbids_all_but_another_quorum() {
         assert_eq!(
             rig.machine.grade_until(),
             Some(renewed),
-            "members confirm it as ever"
+            "members go on confirming it"
         );
     }
     let mut rig = confirmed_owner(3);
@@ -186,7 +186,7 @@ fn an_owner_with_a_quorum_refuses_a_stronger_offer_and_answers_it() {
     rig.hear(7, take(ALONE));
     assert!(
         !rig.machine.carries(token(11)),
-        "its giver tells nothing of itself"
+        "TAKE_TOKEN announces no backing"
     );
 }
 
@@ -205,10 +205,13 @@ fn objections_with_a_lost_token_do_not_end_a_quorum() {
     );
     assert!(
         rig.machine.carries(token(11)),
-        "and that of the time between"
+        "a token in between counts too"
     );
     assert!(rig.machine.carries(token_of(1_001_024, 5, 1)));
-    assert!(!rig.machine.carries(token(10)), "but no earlier one");
+    assert!(
+        !rig.machine.carries(token(10)),
+        "an earlier token does not count"
+    );
 }
 
 #[test]
@@ -249,7 +252,7 @@ fn a_heartbeat_announces_its_backing() {
     assert_eq!(
         announced_backing(&rig),
         Some(Backing::Used),
-        "before anybody has answered"
+        "before the first answer"
     );
     let mut rig = confirmed_owner(3);
     rig.pass_time(HEARTBEAT);
@@ -265,7 +268,7 @@ fn a_heartbeat_announces_its_backing() {
     assert_eq!(
         announced_backing(&rig),
         Some(Backing::Used),
-        "a program has wanted it"
+        "a program has wanted the token"
     );
 }
 
@@ -326,15 +329,15 @@ fn a_member_goes_on_confirming_its_promised_tenure_despite_a_stronger_token() {
             "TOKEN_WAS_HERE_RECENTLY 1000000-n7-1 at n7 to n3",
             "PING to n3"
         ],
-        "and tells its holder"
+        "this node objects"
     );
     assert_eq!(promise(&rig).map(|promise| promise.beat), Some(8));
     rig.hear_all(7, heartbeat_with_beat(ALONE, 0));
-    assert_eq!(promise(&rig), None, "it helps no other");
+    assert_eq!(promise(&rig), None, "this node confirms no other tenure");
     rig.stall(WAITER_TIMEOUT);
     rig.hear_all(7, heartbeat_with_beat(ALONE, 1));
     rig.hear_all(3, heartbeat_with_beat(token(10), 9));
-    assert_eq!(promise(&rig), None, "that time is over");
+    assert_eq!(promise(&rig), None, "the promise has ended");
 }
 
 /// Returns a ring whose owner has work, with the owner's index and token. No other member has work.
@@ -350,7 +353,7 @@ fn ring_with_busy_owner(nodes: u8, seed: u64) -> (Network, usize, Token) {
     let owner = owner.expect("a ring has an owner");
     network.command(owner, Command::WantToken);
     network.run(HEARTBEAT);
-    let token = network.nodes[owner].token().expect("it works");
+    let token = network.nodes[owner].token().expect("the owner works");
     (network, owner, token)
 }
 
@@ -359,7 +362,10 @@ fn check_return_of_lone_node(seed: u64, alone: Duration, late_link: bool) {
     let (mut network, owner, token) = ring_with_busy_owner(3, seed);
     let lone = (owner + 1) % 3;
     let keeps = |network: &Network| {
-        let machine = network.nodes[owner].machine.as_ref().expect("it runs");
+        let machine = network.nodes[owner]
+            .machine
+            .as_ref()
+            .expect("the node runs");
         let kept = machine.carries(token) && machine.grade() == Grade::Quorum;
         assert!(kept, "seed {seed}, {alone:?}:\n{}", network.trace());
     };

@@ -57,7 +57,7 @@ fn version_of(rig: &Rig, n: u8) -> Option<Version> {
 fn members_know_the_program_that_the_owner_announces() {
     let mut rig = with_version(Rig::waiter());
     hear_owner(&mut rig, card(OWN, Some("backup")));
-    let work = rig.machine.work().expect("it was told").clone();
+    let work = rig.machine.work().expect("the work was announced").clone();
     assert_eq!(work.program, "backup");
     let held = rig.now.monotonic.since(work.since);
     assert_eq!(held, Duration::from_secs(1));
@@ -113,7 +113,7 @@ fn an_owner_announces_its_program_and_how_long_it_has_held_the_token() {
     let (version, work) = last_card(&rig).expect("a card");
     assert_eq!(version, OWN);
     let (held, told) = work.expect("a program holds the token");
-    assert!(held <= u64::try_from(period.as_nanos()).expect("it is short"));
+    assert!(held <= u64::try_from(period.as_nanos()).expect("a short time"));
     // At most 64 bytes, and no character is split.
     assert_eq!(told, program[..64]);
     assert_eq!(

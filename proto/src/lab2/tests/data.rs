@@ -97,7 +97,7 @@ fn data_that_do_not_fit_the_smallest_known_mtu_are_refused_with_its_member() {
     assert_eq!(
         set_data(&mut rig, 1_000),
         1_000,
-        "who has left counts no more"
+        "a member that has left does not count"
     );
 }
 

@@ -259,7 +259,7 @@ fn an_unfit_member_may_own_after_a_unicast_answer_to_its_unicast_question() {
         sent.extend(rig.pass_time(HEARTBEAT));
     }
     assert!(sent.contains(&"WHERE_IS_TOKEN to n3".into()), "{sent:?}");
-    assert!(rig.machine.is_unfit(), "what goes to all shows nothing");
+    assert!(rig.machine.is_unfit(), "a broadcast proves nothing");
     assert_eq!(rig.hear(3, here(strong)), [""; 0], "no answer to that");
     assert_eq!(rig.pass_time(ms(0)), ["PING to all"]);
     assert!(!rig.machine.is_unfit());
@@ -294,7 +294,7 @@ fn an_unfit_member_without_an_owner_waits_for_one_more_waiter_timeout() {
     rig.pass_time(3 * HEARTBEAT);
     assert_eq!(rig.state(), State::Looser);
     rig.pass_time(3 * HEARTBEAT);
-    assert!(rig.machine.is_unfit(), "another that is fit has its chance");
+    assert!(rig.machine.is_unfit(), "a fit member stands first");
     rig.pass_time(HEARTBEAT);
     assert!(!rig.machine.is_unfit());
 }
@@ -413,5 +413,5 @@ fn a_stalled_owner_asks_when_no_frame_waits() {
     assert_eq!(rig.hear_late(7, ping(NO_IP), ms(700)), [""; 0]);
     assert_eq!(rig.state(), State::Looser);
     assert_eq!(rig.wake(), ["WHERE_IS_TOKEN to all"]);
-    assert!(rig.machine.is_deaf(), "the last that it has heard is old");
+    assert!(rig.machine.is_deaf(), "the last frame is old");
 }

@@ -269,7 +269,7 @@ fn a_token_weaker_than_one_a_member_has_held_is_replaced_without_an_election() {
     let mut network = ring(4);
     network.nodes[3].island = true;
     network.run(ms(1_500));
-    let held_alone = network.nodes[3].token().expect("elected on its island");
+    let held_alone = network.nodes[3].token().expect("elected on its side");
     network.kill(3);
     network.nodes[3].island = false;
     network.restart(3);

@@ -166,7 +166,7 @@ fn a_take_token_that_has_waited_too_long_is_dropped_as_stale() {
     assert_dropped(&bytes, waiter_timeout + ms(1), DropReason::StaleOffer);
     let mut rig = Rig::waiter();
     rig.hear_late(3, take(token(99)), waiter_timeout);
-    assert_eq!(rig.state(), State::Owner, "its giver waits for this one");
+    assert_eq!(rig.state(), State::Owner, "the giver waits for this offer");
 }
 
 #[test]

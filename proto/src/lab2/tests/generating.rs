@@ -70,7 +70,7 @@ fn a_weaker_generating_token_is_answered_with_its_own() {
         assert_eq!(sent, ["GENERATING_TOKEN 11-n5-1 to n3"]);
         assert_eq!(rig.state(), State::Generating);
         let sent = rig.timeline(ANSWER_TIMEOUT - ms(40));
-        assert_eq!(sent.len(), 1, "its own wait goes on: {sent:?}");
+        assert_eq!(sent.len(), 1, "the wait for answers goes on: {sent:?}");
     }
 }
 
@@ -103,7 +103,7 @@ fn a_stronger_take_token_makes_it_owner() {
     let sent = rig.hear(3, take(token(11)));
     assert_eq!(sent[0], "TOKEN_IS_HERE 11-n3-1 to n3");
     assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.pass_time(ms(9)), [""; 0], "it no longer stands");
+    assert_eq!(rig.pass_time(ms(9)), [""; 0], "the candidacy is over");
     assert_eq!(rig.token(), "11-n3-1");
 }
 
@@ -152,7 +152,10 @@ fn an_unsent_first_heartbeat_is_repeated_as_it_was_although_the_clock_went_back(
     rig.now.wall = 5_000_000_000;
     rig.refuse = |_| true;
     rig.pass_time(ANSWER_TIMEOUT);
-    let first = rig.machine.token().expect("it is known before it leaves");
+    let first = rig
+        .machine
+        .token()
+        .expect("the token is known before its first heartbeat");
     rig.now.wall = 1_000;
     rig.refuse = |_| false;
     rig.pass_time(TAKE_TIMEOUT);

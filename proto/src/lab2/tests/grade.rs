@@ -72,7 +72,7 @@ pub(super) fn owner(constants: Constants) -> Rig {
 
 /// Returns the number of the last heartbeat.
 pub(super) fn beat(rig: &Rig) -> u32 {
-    let last = rig.frames.last().expect("it sent something");
+    let last = rig.frames.last().expect("a frame was sent");
     match decode(last).message {
         Message::TokenIsHere { beat, .. } => beat.expect("a heartbeat has a number"),
         other => panic!("no heartbeat: {other:?}"),
@@ -115,7 +115,7 @@ fn promises_of_a_majority_make_a_quorum_until_they_end() {
     assert_eq!(
         rig.machine.grade_until(),
         Some(until),
-        "from when it was asked"
+        "counted from the heartbeat"
     );
     rig.hear(7, message_with_promise(token(11), number));
     rig.stall(until.since(rig.now.monotonic) - ms(1));
@@ -134,7 +134,7 @@ fn promises_of_a_majority_make_a_quorum_until_they_end() {
 fn every_answer_to_a_heartbeat_extends_the_quorum() {
     let mut rig = owner(constants_expecting_three());
     rig.hear(3, message_with_promise(token(11), beat(&rig)));
-    let first = rig.machine.grade_until().expect("it has one");
+    let first = rig.machine.grade_until().expect("a quorum");
     assert_eq!(rig.pass_time(HEARTBEAT), ["TOKEN_IS_HERE 11-n3-1 to all"]);
     let sent = rig.now.monotonic;
     rig.hear(3, message_with_promise(token(11), 1));
@@ -145,7 +145,7 @@ fn every_answer_to_a_heartbeat_extends_the_quorum() {
     rig.hear(3, message_with_promise(token(11), 0));
     assert!(
         rig.machine.grade_until() > Some(first),
-        "an old answer takes nothing away"
+        "an old answer does not shorten it"
     );
 }
 
@@ -165,11 +165,7 @@ fn promises_for_other_tenures_do_not_count() {
     assert_eq!(rig.machine.grade(), Grade::Alone);
     rig.hear_all(7, Message::WantToken);
     rig.command(Command::WorkDone);
-    assert_eq!(
-        rig.machine.grade(),
-        Grade::Alone,
-        "a token that is passed on"
-    );
+    assert_eq!(rig.machine.grade(), Grade::Alone, "an offered token");
     rig.hear(3, message_with_promise(token(11), number));
     assert_eq!(rig.machine.grade(), Grade::Alone);
 }
@@ -181,13 +177,13 @@ fn a_recently_started_node_asks_for_no_promise() {
     assert_eq!(rig.command(Command::Confirm), [""; 0]);
     let heartbeat = rig.pass_time(HEARTBEAT);
     assert_eq!(heartbeat, ["TOKEN_IS_HERE 11-n3-1 to all"]);
-    let last = rig.frames.last().expect("it sent something");
+    let last = rig.frames.last().expect("a frame was sent");
     let Message::TokenIsHere { beat, .. } = decode(last).message else {
         panic!("no heartbeat");
     };
     assert_eq!(
         beat, None,
-        "its application may work under an earlier tenure"
+        "the application may work under an earlier tenure"
     );
     rig.hear(3, message_with_promise(token(11), 0));
     rig.hear(7, message_with_promise(token(11), 0));
@@ -224,7 +220,7 @@ fn without_a_majority_all_recently_heard_members_make_a_view() {
     assert_eq!(
         rig.machine.grade(),
         Grade::Alone,
-        "n7 was heard, and has not confirmed it"
+        "n7 was heard, but has not confirmed"
     );
     rig.hear(7, message_with_promise(token(11), number));
     assert_eq!(rig.machine.grade(), Grade::View);
@@ -233,7 +229,7 @@ fn without_a_majority_all_recently_heard_members_make_a_view() {
         rig.events.iter().filter(is_told).count()
     };
     rig.pass_time(HEARTBEAT / 4 - ms(1));
-    assert_eq!(told(&rig), 0, "others may answer yet");
+    assert_eq!(told(&rig), 0, "other members may still answer");
     rig.pass_time(ms(1));
     assert_eq!(told(&rig), 1);
     // From now on n7 is silent.
@@ -276,7 +272,7 @@ fn a_member_promises_after_it_has_run_for_a_promises_length() {
     assert_eq!(
         promise(&rig),
         None,
-        "it may have promised before it was started"
+        "the node may have promised before its start"
     );
     let mut rig = member();
     assert_eq!(
@@ -314,8 +310,8 @@ fn a_member_makes_no_other_promise_until_its_promise_ends() {
 #[test]
 fn a_holder_that_hands_over_frees_its_members() {
     let next = [
-        ("its chain has gone on", 7, token(11)),
-        ("it has minted", 3, token_of(12, 3, 2)),
+        ("the chain has gone on", 7, token(11)),
+        ("the holder has minted", 3, token_of(12, 3, 2)),
     ];
     for (why, holder, next) in next {
         let mut rig = member();

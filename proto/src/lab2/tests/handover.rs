@@ -206,7 +206,7 @@ fn a_givers_heartbeat_waits_for_the_answer_to_its_first_offer() {
     rig.hear_all(7, Message::WantToken);
     rig.command(Command::WorkDone);
     let sent = rig.timeline(TAKE_TIMEOUT - ms(1));
-    assert_eq!(sent, [], "it would be outdated");
+    assert_eq!(sent, [], "the heartbeat would be outdated");
     let sent = rig.timeline(ms(1));
     let heartbeat = (ms(1), "TOKEN_IS_HERE 11-n3-1 to all".into());
     assert!(sent.contains(&heartbeat), "{sent:?}");
@@ -370,7 +370,7 @@ fn a_heartbeat_due_with_the_handover_is_the_successors() {
     let sent = rig.pass_time(TAKE_TIMEOUT);
     assert!(
         sent.contains(&"TOKEN_IS_HERE 11-n3-1 to all".to_owned()),
-        "nobody took it: {sent:?}"
+        "no member took it: {sent:?}"
     );
 }
 
@@ -410,7 +410,10 @@ fn at_most_two_offers_per_take_timeout_are_refused() {
         };
         most = most.max(rig.events.iter().filter(refused).count());
     }
-    assert_eq!(most, 2, "the last to one member, and the first to the next");
+    assert_eq!(
+        most, 2,
+        "the last offer to one member, and the first to the next"
+    );
 }
 
 #[test]
@@ -457,7 +460,7 @@ fn an_owner_that_must_yield_hands_over_despite_its_work() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     let sent = rig.command(Command::Yield(None));
-    assert_eq!(sent, [OFFER, WANT], "it goes, with work undone");
+    assert_eq!(sent, [OFFER, WANT], "the token goes on with work left");
     assert!(!rig.machine.may_use_token());
     assert_eq!(rig.command(Command::Yield(None)), [""; 0]);
     rig.hear(7, here(token(12)));

@@ -143,10 +143,14 @@ fn time_to_settle(constants: &Constants, nodes: usize) -> Duration {
 /// Checks that there is one token. All owners but the last one of its chain have offered it and wait for the answer.
 fn assert_one_owner(network: &Network) {
     let users = network.owners().filter(|node| node.may_use_token()).count();
-    assert!(users <= 1, "{users} may use it:\n{}", network.trace());
+    assert!(
+        users <= 1,
+        "{users} nodes may use the token:\n{}",
+        network.trace()
+    );
     let mut held = network.owners().filter_map(Node::token);
     let Some(first) = held.next() else {
-        panic!("nobody has it:\n{}", network.trace());
+        panic!("no node holds the token:\n{}", network.trace());
     };
     let one_chain = held.all(|token| token.same_chain(&first));
     assert!(one_chain, "several chains:\n{}", network.trace());
@@ -163,7 +167,7 @@ fn assert_recovers(scenario: &Scenario) {
     network.run_checking(ms(400), assert_one_owner);
     network.run(ms(600));
     let mut digests = network.live().map(Lab2::digest);
-    let first = digests.next().expect("somebody lives");
+    let first = digests.next().expect("a node runs");
     let equal = digests.all(|digest| digest == first);
     assert!(equal, "tables differ:\n{}", network.trace());
 }
@@ -292,5 +296,5 @@ fn a_token_weaker_than_a_members_known_one_is_replaced_before_it_arrives() {
         let replaced = held.all(|token| token.is_stronger_than(&old) && !token.same_chain(&old));
         assert!(replaced, "{}", network.trace());
     }
-    assert!(met > 0, "the seeds make no such ring");
+    assert!(met > 0, "no seed makes such a ring");
 }

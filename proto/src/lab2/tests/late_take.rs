@@ -52,7 +52,7 @@ fn no_program_relies_on_a_token_acknowledged_too_late() {
     assert_eq!(
         rig.wake(),
         ["TOKEN_IS_HERE 11-n3-1 to all"],
-        "who knows better is to say so"
+        "members must be able to object"
     );
     let late = Some(ms(1));
     assert_eq!(late_reports(&rig), [(late, None)]);
@@ -60,7 +60,7 @@ fn no_program_relies_on_a_token_acknowledged_too_late() {
     assert_eq!(
         (rig.state(), rig.token().as_str()),
         (State::Waiter, "15-n3-2"),
-        "the giver has minted it"
+        "the giver has minted the token"
     );
 }
 
@@ -74,7 +74,11 @@ fn an_unsure_owner_mints_beyond_another_nodes_token_and_stays_unsure() {
     rig.pass_time(TAKE_TIMEOUT / 2);
     let sent = rig.hear(4, was_here(token_of(15, 4, 1), 6));
     assert_eq!(sent, ["TOKEN_IS_HERE 17-n5-1 to all"]);
-    assert_eq!(rig.state(), State::Owner, "its holder has been silent");
+    assert_eq!(
+        rig.state(),
+        State::Owner,
+        "the token's holder has been silent"
+    );
     assert_eq!(rig.settles_in(), unsure_time());
 }
 
@@ -95,7 +99,7 @@ fn no_program_relies_on_a_token_that_could_not_be_announced() {
     assert_eq!(
         rig.pass_time(2 * unsure_time()),
         [""; 0],
-        "not handed on either"
+        "the token is not offered either"
     );
     assert_eq!(rig.settles_in(), unsure_time());
     rig.refuse = |_| false;
@@ -103,9 +107,9 @@ fn no_program_relies_on_a_token_that_could_not_be_announced() {
     let told = sent
         .iter()
         .find(|(_, line)| line.ends_with("11-n3-1 to all"));
-    let (told, _) = told.expect("all are told");
+    let (told, _) = told.expect("the token is announced");
     let offered = sent.iter().find(|(_, line)| line.starts_with("TAKE_TOKEN"));
-    let (offered, _) = offered.expect("it goes on");
+    let (offered, _) = offered.expect("the token goes on");
     assert_eq!(*offered, *told + TAKE_TIMEOUT, "{sent:?}");
 }
 
@@ -256,7 +260,7 @@ fn a_frame_that_replaces_the_acknowledgement_in_time_suffices() {
     assert_eq!(sent, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
     rig.stalls = TAKE_TIMEOUT;
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 12-n3-1 to n7"]);
-    assert_eq!(late_reports(&rig), [], "the giver has long been told");
+    assert_eq!(late_reports(&rig), [], "the giver was told in time");
 }
 
 /// A member that is slow each time: its announcement leaves late as well.
@@ -268,7 +272,7 @@ fn members_have_their_time_from_when_they_were_told() {
     rig.hear_all(3, Message::WantToken);
     assert_eq!(rig.wake(), ["TOKEN_IS_HERE 11-n3-1 to all"]);
     assert_eq!(rig.settles_in(), unsure_time());
-    assert_eq!(rig.wake(), [""; 0], "nobody could object yet");
+    assert_eq!(rig.wake(), [""; 0], "no member could object yet");
     rig.stalls = Duration::ZERO;
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 12-n3-1 to n3"]);
 }
@@ -390,7 +394,7 @@ fn a_successor_has_its_time_from_when_the_offer_has_left() {
     rig.stalls = ms(20);
     assert_eq!(rig.wake(), ["TAKE_TOKEN 12-n3-1 to n7"]);
     rig.stalls = Duration::ZERO;
-    assert_eq!(rig.wake(), [""; 0], "it has not had any time yet");
+    assert_eq!(rig.wake(), [""; 0], "the successor has had no time yet");
     assert_eq!(
         rig.timeline(TAKE_TIMEOUT),
         [(TAKE_TIMEOUT, "TAKE_TOKEN 12-n3-1 to n7".into())]

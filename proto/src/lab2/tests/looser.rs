@@ -67,7 +67,7 @@ fn take_token_stronger_than_known_makes_it_owner() {
     assert_eq!(sent[0], "TOKEN_IS_HERE 11-n3-1 to n3");
     assert_eq!(rig.state(), State::Owner);
     let sent = rig.pass_time(ms(9));
-    assert_eq!(sent, [""; 0], "it no longer asks nor stands");
+    assert_eq!(sent, [""; 0], "the node neither asks nor stands");
 }
 
 #[test]

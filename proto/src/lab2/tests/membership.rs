@@ -156,10 +156,18 @@ fn a_greeting_that_does_not_fit_two_replies_follows_the_next_broadcast() {
     assert_eq!(rig.hear(9, Message::WantToken).len(), 1, "no broadcast");
     let mut rig = Rig::owner();
     rig.hear_all(9, generating(token(1)));
-    assert_eq!(rig.hear_all(9, generating(token(1))).len(), 2, "no room");
+    assert_eq!(
+        rig.hear_all(9, generating(token(1))).len(),
+        2,
+        "the frame has had two answers"
+    );
     let sent = rig.hear_all(9, Message::WhereIsToken);
     assert_eq!(sent, ["TOKEN_IS_HERE 11-n3-1 to n9", "PING to n9"]);
-    assert_eq!(rig.hear_all(9, Message::WhereIsToken).len(), 1, "paid");
+    assert_eq!(
+        rig.hear_all(9, Message::WhereIsToken).len(),
+        1,
+        "the greeting was sent"
+    );
 }
 
 #[test]
@@ -236,7 +244,7 @@ fn a_node_that_sees_a_wrong_ip_for_itself_in_a_table_broadcasts_ping() {
         let mut rig = Rig::waiter();
         let sent = rig.hear(3, table(SAME, &[member(ME, wrong)]));
         assert_eq!(sent, ["PING to all"]);
-        assert_eq!(rig.ip_of(ME), Some(ip(ME)), "nobody else sets it");
+        assert_eq!(rig.ip_of(ME), Some(ip(ME)), "no other node sets it");
     }
     let mut rig = Rig::waiter();
     let sent = rig.hear(3, table(SAME, &[member(ME, ip(ME))]));

@@ -142,7 +142,11 @@ impl Network {
         let mut events = 0;
         while let Some(next) = self.next_event().filter(|&at| at <= end) {
             events += 1;
-            assert!(events < 1_000_000, "no end to it:\n{}", self.trace());
+            assert!(
+                events < 1_000_000,
+                "the events do not end:\n{}",
+                self.trace()
+            );
             self.move_to(next);
             match self.flights.peek() {
                 Some(Reverse(flight)) if flight.0 <= next => self.deliver(),
@@ -167,7 +171,7 @@ impl Network {
         while !so(self) {
             let passed = self.now.monotonic.since(start);
             assert!(passed <= limit, "not within {limit:?}:\n{}", self.trace());
-            let next = self.next_event().expect("somebody has a deadline");
+            let next = self.next_event().expect("a node has a deadline");
             self.run(next.since(self.now.monotonic));
         }
         self.now.monotonic.since(start)
@@ -186,8 +190,8 @@ impl Network {
     pub(super) fn trace(&self) -> String {
         let tell = |(at, node, note): &(Instant, u8, Note)| {
             let what = match note {
-                Note::Hears(bytes) => format!("hears {}", line(bytes)),
-                Note::Says(bytes) => format!("says {}", line(bytes)),
+                Note::Hears(bytes) => format!("receives {}", line(bytes)),
+                Note::Says(bytes) => format!("sends {}", line(bytes)),
                 Note::Tells(event) => format!("{event:?}"),
             };
             format!("{:>13} n{node} {what}\n", at.as_nanos())
@@ -333,7 +337,7 @@ impl Network {
     /// Checks the invariants at the node of the last event.
     fn check(&mut self, at: usize) {
         let node = &self.nodes[at];
-        let machine = node.machine.as_ref().expect("it just acted");
+        let machine = node.machine.as_ref().expect("the node has just acted");
         assert!(machine.members().len() <= self.constants.max_members);
         let sorted = machine.members().map(|m| m.mac).is_sorted_by(|a, b| a < b);
         assert!(sorted, "the table of n{} is out of order", at + 1);
@@ -355,7 +359,7 @@ impl Network {
         let new = self.tenures.insert(token.priority());
         assert!(
             new,
-            "n{}: {} once more:\n{}",
+            "n{}: {} a second time:\n{}",
             at + 1,
             show(token),
             self.trace()

@@ -187,7 +187,7 @@ pub(crate) fn frame(from: MacAddr, to: MacAddr, message: Message<'_>) -> Vec<u8>
 
 /// Decodes a frame.
 pub(crate) fn decode(frame: &[u8]) -> Frame<'_> {
-    Frame::decode(frame).expect("machines send valid frames")
+    Frame::decode(frame).expect("state machines send valid frames")
 }
 
 pub(crate) fn name(mac: MacAddr) -> String {
@@ -241,7 +241,7 @@ pub(crate) fn assert_stored(bytes: &[u8], durable: Durable) {
         return;
     };
     let known = durable.known.expect("a token was stored");
-    assert!(!token.is_stronger_than(&known), "{} told", show(token));
+    assert!(!token.is_stronger_than(&known), "{} is named", show(token));
     if token.author == decode(bytes).author {
         assert!(token.number <= durable.my_token_number, "number not stored");
     }

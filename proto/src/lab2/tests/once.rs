@@ -21,13 +21,12 @@ use std::time::Duration;
 fn a_run_begins_when_all_members_have_answered_and_stored_its_stamp() {
     let (mut rig, asked) = owner_asking(nightly());
     assert_eq!(agree(&mut rig, asked, &[3]), [""; 0]);
-    assert_eq!(
-        rig.machine.runs().count(),
-        0,
-        "one of them may know of a run"
-    );
+    assert_eq!(rig.machine.runs().count(), 0, "a member may know of a run");
     assert_eq!(agree(&mut rig, asked, &[7]), ["STAMPS Ask 1 to all"]);
-    let stored = rig.durable.stamp.expect("it is stored before it is told");
+    let stored = rig
+        .durable
+        .stamp
+        .expect("the stamp is stored before it is announced");
     assert_eq!((stored.stamp.runner, stored.stamp.progress), (mac(ME), 11));
     let asked = question(&rig);
     agree(&mut rig, asked, &[3]);
@@ -111,13 +110,17 @@ fn a_member_stores_the_stamps_of_a_question_before_it_agrees() {
         stamps_frame(asked, Purpose::Ask, &[wire_stamp(&known, Some(ms(1)))]),
     );
     assert_eq!(sent, ["STAMPS Agree 0 to n3"]);
-    assert_eq!(rig.durable.stamp.expect("it is stored").stamp, known);
+    assert_eq!(rig.durable.stamp.expect("the stamp is stored").stamp, known);
     assert_eq!(question(&rig), asked);
     let sent = rig.hear_all(
         3,
         stamps_frame((token(10), 5, digest ^ 1), Purpose::Ask, &[]),
     );
-    assert_eq!(sent, ["STAMPS Differ 1 to n3"], "it knows something else");
+    assert_eq!(
+        sent,
+        ["STAMPS Differ 1 to n3"],
+        "the member knows another stamp"
+    );
     assert_eq!(stamps(&rig.frames[0])[0].name, *known.name.bytes());
 }
 
@@ -213,7 +216,7 @@ fn a_run_that_has_begun_makes_other_runs_needless_but_not_itself() {
     assert_eq!(
         rig.machine.met_by(&other),
         None,
-        "it may not begin after all"
+        "the run may still be cancelled"
     );
     let mut rig = owner_running(nightly());
     assert_eq!(rig.machine.met_by(&nightly()), None);
@@ -222,7 +225,11 @@ fn a_run_that_has_begun_makes_other_runs_needless_but_not_itself() {
         retry: true,
         ..other
     };
-    assert_eq!(rig.machine.met_by(&another_try), None, "it may be lost");
+    assert_eq!(
+        rig.machine.met_by(&another_try),
+        None,
+        "the run may be lost"
+    );
     rig.command(Command::EndOnce(ID, RunEnd::Done));
     assert!(rig.machine.met_by(&another_try).is_some());
 }
@@ -238,7 +245,7 @@ fn a_run_whose_token_is_lost_stays_begun() {
     assert_eq!(
         outcome(&rig),
         RunOutcome::Begun,
-        "nobody can say how it has ended"
+        "the end of the run is unknown"
     );
 }
 
@@ -292,7 +299,7 @@ fn a_member_whose_clock_was_set_learns_the_age_of_a_run_from_others() {
     assert_eq!(
         age(&ahead),
         Duration::ZERO,
-        "the clock has gone back: it may be just now"
+        "the clock has gone back, so the run may have just begun"
     );
     ahead.hear_all(
         3,
@@ -313,7 +320,11 @@ fn a_member_whose_clock_was_set_learns_the_age_of_a_run_from_others() {
             &[wire_stamp(&known, Some(HOUR))],
         ),
     );
-    assert_eq!(age(&behind), HOUR, "it would run again too early");
+    assert_eq!(
+        age(&behind),
+        HOUR,
+        "otherwise the job would run again too early"
+    );
     behind.hear_all(
         3,
         stamps_frame(
@@ -394,11 +405,11 @@ fn a_void_run_does_not_hide_the_earlier_one() {
     );
     void.before = nanos(19 * HOUR).into();
     rig.hear(3, stamps_frame(asked, Purpose::Differ, &[void]));
-    let run = rig.machine.runs().next().expect("it is known");
-    assert!(nightly().is_met_by(&run), "the run before that counts");
+    let run = rig.machine.runs().next().expect("the run is known");
+    assert!(nightly().is_met_by(&run), "the earlier run counts");
     rig.stall(2 * HOUR);
     rig.wake();
-    let run = rig.machine.runs().next().expect("it is known");
+    let run = rig.machine.runs().next().expect("the run is known");
     assert!(!nightly().is_met_by(&run));
 }
 
@@ -441,7 +452,7 @@ fn only_an_owner_runs_a_job() {
     assert_eq!(progress(&giver), None);
     let mut rig = owner_running(nightly());
     rig.command(Command::Yield(None));
-    assert_eq!(progress(&rig), None, "it was told to end first");
+    assert_eq!(progress(&rig), None, "the request ended first");
     rig.hear(3, take(token(90)));
     assert!(rig.machine.poll_timeout().is_some());
 }
@@ -471,17 +482,17 @@ fn a_paused_node_requests_no_job() {
 fn a_run_ends_with_its_token_but_not_when_its_owner_outbids() {
     let owner_running = stamp("nightly", RunOutcome::Begun);
     let mut rig = Rig::waiter();
-    assert!(
-        !rig.machine.is_over(&owner_running),
-        "it is the token of the run"
-    );
+    assert!(!rig.machine.is_over(&owner_running), "the token of the run");
     // A token of another owner, which n3 outbids.
     rig.hear_all(7, here(token_of(1_000, 7, 1)));
     assert!(rig.machine.is_over(&owner_running));
     rig.hear_all(3, here(token_of(2_024, 3, 2)));
     assert!(!rig.machine.is_over(&owner_running));
     rig.hear_all(7, here(token_of(2_025, 3, 2)));
-    assert!(rig.machine.is_over(&owner_running), "n3 has handed it on");
+    assert!(
+        rig.machine.is_over(&owner_running),
+        "n3 has handed the token over"
+    );
     let done = stamp("nightly", RunOutcome::Done);
     assert!(!rig.machine.is_over(&done));
 }
@@ -489,7 +500,7 @@ fn a_run_ends_with_its_token_but_not_when_its_owner_outbids() {
 #[test]
 fn the_runner_knows_whether_its_run_goes_on() {
     let rig = owner_running(nightly());
-    let run = rig.machine.runs().next().expect("it is stamped").stamp;
+    let run = rig.machine.runs().next().expect("the run is stamped").stamp;
     let earlier = Stamp { progress: 1, ..run };
     assert!(!rig.machine.is_over(&run));
     assert!(rig.machine.is_over(&earlier), "of an earlier start");

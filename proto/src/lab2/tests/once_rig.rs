@@ -53,7 +53,7 @@ pub(super) type Question = (Token, u32, u64);
 
 /// Returns the last question or announcement.
 pub(super) fn question(rig: &Rig) -> Question {
-    let last = rig.frames.last().expect("it sent something");
+    let last = rig.frames.last().expect("a frame was sent");
     match decode(last).message {
         Message::Stamps {
             token,
@@ -131,7 +131,7 @@ pub(super) fn progress(rig: &Rig) -> Option<OnceStanding> {
 pub(super) fn outcome(rig: &Rig) -> RunOutcome {
     let mut runs = rig.machine.runs();
     let run = runs.find(|run| run.stamp.name == name("nightly"));
-    run.expect("it is known").stamp.outcome
+    run.expect("the run is known").stamp.outcome
 }
 
 /// Returns a WAITER that has run for long enough to agree.

@@ -295,7 +295,7 @@ fn the_clock_makes_up_for_a_lost_state_file() {
     let (before, after) = (before.expect("elected"), after.expect("elected"));
     assert!(
         after.is_stronger_than(&before),
-        "fencing numbers keep growing"
+        "fencing tokens keep growing"
     );
 }
 

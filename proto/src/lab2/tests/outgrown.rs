@@ -117,7 +117,7 @@ fn an_owner_mints_beyond_a_stronger_token_of_another_chain() {
             token: minted,
         }));
         let again = rig.hear(3, was_here(token_of(40, 7, 1), 9));
-        assert_eq!(again, [""; 0], "n3 knows no more than n7 did");
+        assert_eq!(again, [""; 0], "n3 knows the same as n7");
     }
 }
 

@@ -45,7 +45,7 @@ fn token_is_here_is_broadcast_at_once_whenever_the_data_changes() {
         Message::TokenIsHere { data: b"news", .. }
     ));
     let next = rig.timeline(HEARTBEAT);
-    assert_eq!(next.len(), 1, "the period begins anew: {next:?}");
+    assert_eq!(next.len(), 1, "the period begins again: {next:?}");
     assert_eq!(next[0].0, HEARTBEAT);
 }
 
@@ -145,7 +145,7 @@ fn no_acknowledgement_is_sent_once_the_token_has_come_round_again() {
     assert_eq!(
         sent,
         [(ms(1), "TOKEN_IS_HERE 13-n3-1 to n3".into())],
-        "one acknowledgement, of the second taking"
+        "only the second offer is acknowledged"
     );
 }
 

@@ -89,7 +89,7 @@ fn a_paused_node_refuses_offers_with_ping() {
         assert_eq!(rig.hear(3, take(token(11))), ["PING to n3"]);
         assert_eq!(pings(&rig), [true]);
         assert_eq!(rig.state(), state);
-        assert_eq!(rig.token(), "10-n3-1", "what it does not take it forgets");
+        assert_eq!(rig.token(), "10-n3-1", "a refused token is not known");
     }
 }
 
@@ -201,7 +201,7 @@ fn a_resumed_owner_may_use_the_kept_token() {
     assert!(rig.machine.may_use_token());
     rig.hear_all(3, ping(NO_IP));
     let sent = rig.pass_time(HEARTBEAT);
-    assert_eq!(offers(&sent), [""; 0], "it has work");
+    assert_eq!(offers(&sent), [""; 0], "the owner has work");
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_paused_node_that_shares_an_address_causes_no_storm_of_offers() {
     assert_eq!(
         offers(&rig.pass_time(TAKE_TIMEOUT)).len(),
         1,
-        "it has its time"
+        "the offer has its time"
     );
 }
 

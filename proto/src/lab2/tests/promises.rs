@@ -164,13 +164,13 @@ fn a_late_heartbeat_that_asks_for_less_does_not_shorten_a_promise() {
     }
     // In a larger ring promises last longer: 200 members answer every fourth heartbeat, 100 every second.
     rig.hear_bytes(&sized(3, 200), Duration::ZERO);
-    let promised = promise(&rig).expect("it is free").lasts;
+    let promised = promise(&rig).expect("the node is free to promise").lasts;
     assert_eq!(promised, nanos(WAITER_TIMEOUT + 3 * HEARTBEAT));
     rig.pass_time(ms(10));
     rig.hear_bytes(&sized(1, 100), Duration::ZERO);
     rig.stall(WAITER_TIMEOUT + 2 * HEARTBEAT);
     rig.hear_all(7, heartbeat_with_beat(token_of(20, 7, 1), 0));
-    assert_eq!(promise(&rig), None, "it has promised n3 more");
+    assert_eq!(promise(&rig), None, "the longer promise to n3 lasts");
     rig.stall(HEARTBEAT);
     rig.hear_all(7, heartbeat_with_beat(token_of(20, 7, 1), 1));
     assert!(promise(&rig).is_some());
@@ -185,14 +185,14 @@ fn a_holder_that_outbids_does_not_shorten_a_promise() {
         rig.hear_all(3, here(token(10)));
     }
     rig.hear_bytes(&sized(3, 200), Duration::ZERO);
-    let promised = promise(&rig).expect("it is free").lasts;
+    let promised = promise(&rig).expect("the node is free to promise").lasts;
     assert_eq!(promised, nanos(WAITER_TIMEOUT + 3 * HEARTBEAT));
     rig.pass_time(ms(10));
     rig.hear_bytes(&sized_of(token_of(2_000, 3, 2), 5, 100), Duration::ZERO);
     assert!(promise(&rig).is_some());
     rig.stall(WAITER_TIMEOUT + 2 * HEARTBEAT);
     rig.hear_all(7, heartbeat_with_beat(token_of(3_000, 7, 1), 0));
-    assert_eq!(promise(&rig), None, "it has promised n3 more");
+    assert_eq!(promise(&rig), None, "the longer promise to n3 lasts");
     rig.stall(HEARTBEAT);
     rig.hear_all(7, heartbeat_with_beat(token_of(3_000, 7, 1), 1));
     assert!(promise(&rig).is_some());
@@ -225,7 +225,7 @@ fn a_quorum_of_one_keeps_its_vote_when_it_loses_the_token() {
     let (mut rig, _) = Rig::start(constants, BLANK);
     rig.pass_time(2 * WAITER_TIMEOUT);
     assert_eq!(rig.machine.grade(), Grade::Quorum);
-    let until = rig.machine.grade_until().expect("it is an owner");
+    let until = rig.machine.grade_until().expect("a quorum of one");
     rig.hear_all(3, heartbeat_with_beat(token(1_000), 0));
     assert_eq!(rig.state(), State::Waiter);
     assert_eq!(promise(&rig), None);

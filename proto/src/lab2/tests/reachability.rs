@@ -144,7 +144,7 @@ fn a_heartbeat_refused_as_too_long_is_sent_without_data_and_reported() {
     assert_eq!(
         rig.machine.troubles().count(),
         1,
-        "the data gave way, and that will do"
+        "dropping the data suffices"
     );
     // There are no data left to drop.
     for _ in 0..3 {
@@ -168,7 +168,7 @@ fn an_mtu_too_small_for_a_promise_is_reported_once() {
     assert_eq!(
         with_mtu(&mut rig, 68),
         ["WHERE_IS_TOKEN to all"],
-        "that says it"
+        "the question announces the MTU"
     );
     rig.stall(WAITER_TIMEOUT);
     for beat in 0..20 {

@@ -177,7 +177,11 @@ fn a_request_is_served_when_its_member_holds_the_token() {
     rig.hear_all(7, Message::WantToken);
     rig.hear_all(7, here(token(11)));
     rig.hear(3, take(token(12)));
-    assert_eq!(rig.pass_time(IDLE_HOLD - ms(1)), [""; 0], "n7 has had it");
+    assert_eq!(
+        rig.pass_time(IDLE_HOLD - ms(1)),
+        [""; 0],
+        "n7 has had the token"
+    );
 }
 
 #[test]

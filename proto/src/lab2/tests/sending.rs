@@ -191,7 +191,7 @@ fn a_handover_fails_if_its_repetitions_cannot_be_sent() {
     assert_eq!(
         sent,
         [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"],
-        "it may have had the first"
+        "n7 may have got the first one"
     );
 }
 

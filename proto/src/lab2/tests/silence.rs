@@ -312,5 +312,5 @@ fn frames_without_a_profile_do_not_count_as_signs_of_life() {
         rig.hear(3, here(held));
         assert_eq!(rig.state(), State::Waiter, "{sent:?}");
     }
-    assert!(to_all >= 2, "it says so now and then");
+    assert!(to_all >= 2, "the node broadcasts from time to time");
 }

@@ -82,7 +82,7 @@ fn a_member_that_was_never_heard_is_silent_if_a_card_names_it() {
     assert_eq!(rig.machine.present_members(), 3);
     hear_heartbeats(&mut rig, LOOK + HEARTBEAT * 2);
     assert_eq!(reports(&mut rig), []);
-    assert_eq!(rig.machine.present_members(), 2, "it may have left");
+    assert_eq!(rig.machine.present_members(), 2, "n7 may have left");
     hear_of_silent(&mut rig, 8);
     hear_heartbeats(&mut rig, LOOK + HEARTBEAT);
     assert_eq!(reports(&mut rig), [(true, mac(8), 0)]);

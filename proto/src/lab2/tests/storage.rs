@@ -26,7 +26,7 @@ fn a_token_that_cannot_be_stored_stays_with_its_giver() {
     assert_eq!(rig.hear(3, take(token(11))), [""; 0], "no acknowledgement");
     assert_eq!(rig.state(), State::Looser);
     assert!(!rig.machine.may_use_token());
-    assert_eq!(rig.token(), "10-n3-1", "what was stored last");
+    assert_eq!(rig.token(), "10-n3-1", "the token that was stored last");
     assert_eq!(announced_pause(&mut rig), Some(true));
     // The giver repeats its offer, and is answered at once.
     assert_eq!(rig.hear(3, take(token(11))), ["PING to n3"]);

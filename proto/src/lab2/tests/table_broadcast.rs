@@ -154,7 +154,11 @@ fn a_waiter_asks_again_if_parts_are_missing() {
     assert_eq!(rig.pass_time(ms(10)), ["PING to all"]);
     let digest = rig.machine.digest();
     rig.hear_all(3, part(digest, &low_members(132..198)));
-    assert_eq!(rig.pass_time(HEARTBEAT / 2), [""; 0], "nothing is");
+    assert_eq!(
+        rig.pass_time(HEARTBEAT / 2),
+        [""; 0],
+        "no member is missing"
+    );
 }
 
 #[test]
@@ -193,7 +197,7 @@ fn a_broadcast_part_without_an_ip_is_no_dispute() {
     assert_eq!(rig.hear_all(3, part(SAME, &[member(9, NO_IP)])), [""; 0]);
     assert_eq!(rig.ip_of(9), Some(ip(9)));
     let sent = rig.hear(3, part(SAME, &[member(9, NO_IP)]));
-    assert_eq!(sent.len(), 1, "to this node alone: {sent:?}");
+    assert_eq!(sent.len(), 1, "a unicast to this node: {sent:?}");
 }
 
 #[test]

@@ -183,5 +183,8 @@ fn a_process_stalled_for_longer_than_waiter_timeout_wakes_up_as_looser() {
     assert_eq!(rig.wake(), ["WHERE_IS_TOKEN to all"]);
     let sent = rig.timeline(LOOSER_TIMEOUT / 2);
     assert_eq!(sent.len(), 1, "{sent:?}");
-    assert!(sent[0].0 > Duration::ZERO, "it waits for answers first");
+    assert!(
+        sent[0].0 > Duration::ZERO,
+        "the node waits for answers first"
+    );
 }
