@@ -34,6 +34,6 @@ pub enum Command {
     Forget(MacAddr),
     /// Shuts the node down: it hands the token over and sends LEAVING.
     ShutDown,
-    /// Ends a shutdown at once: the node sends LEAVING, even with the token.
+    /// Ends a shutdown at once: the node sends LEAVING, even with the token. Has no effect without a shutdown.
     Leave,
 }

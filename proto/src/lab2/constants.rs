@@ -84,14 +84,14 @@ pub enum ConstantError {
     /// A single failed handover takes longer than WAITER_TIMEOUT.
     #[error(
         "a failed handover of {hand_over:?} (take-attempts × take-timeout) outlasts the failure \
-         timeout of {patience:?} (waiter-intervals × heartbeat): the members would elect a second \
+         timeout of {waiter_timeout:?} (waiter-intervals × heartbeat): the members would elect a second \
          owner"
     )]
     HandOverOutlastsWaiters {
         /// TAKE_ATTEMPTS × TAKE_TIMEOUT.
         hand_over: Duration,
         /// WAITER_TIMEOUT.
-        patience: Duration,
+        waiter_timeout: Duration,
     },
     /// The EtherType is a length, or other protocols use it.
     #[error("ethertype {value:#06x} cannot work: {reason}")]
@@ -180,13 +180,13 @@ impl Constants {
     }
 
     /// Returns how long members may object to a token after its OWNER has announced it.
-    pub fn objected_within(&self) -> Duration {
+    pub fn objection_period(&self) -> Duration {
         self.heartbeat + 3 * self.take_timeout
     }
 
     /// Returns how long a giver waits after its TAKE_TOKEN of this number: TAKE_TIMEOUT, and half of it in addition
     /// after the last one.
-    pub fn answered_within(&self, attempts: u32) -> Duration {
+    pub fn answer_timeout(&self, attempts: u32) -> Duration {
         // An acknowledgement that was sent in time may still be on its way.
         let on_the_way = if attempts < self.take_attempts {
             Duration::ZERO
@@ -233,11 +233,11 @@ impl Constants {
     pub fn check(&self) -> Result<(), ConstantError> {
         self.check_periods()?;
         self.check_counts()?;
-        let (hand_over, patience) = (self.hand_over_timeout(), self.waiter_timeout());
-        if hand_over >= patience {
+        let (hand_over, waiter_timeout) = (self.hand_over_timeout(), self.waiter_timeout());
+        if hand_over >= waiter_timeout {
             return Err(ConstantError::HandOverOutlastsWaiters {
                 hand_over,
-                patience,
+                waiter_timeout,
             });
         }
         self.check_ethertype()?;

@@ -30,7 +30,7 @@ pub(super) struct Competition {
     /// The held token, and when the owner of a weaker one first announced a better backing.
     outranked: Option<(Token, Instant)>,
     /// The held token, and when a unicast frame first named a stronger one.
-    told: Option<(Token, Instant)>,
+    named_by_unicast: Option<(Token, Instant)>,
 }
 
 impl Competition {
@@ -39,14 +39,14 @@ impl Competition {
         let Self {
             continued: _,
             outranked,
-            told,
+            named_by_unicast,
         } = self;
         let since = |of: Option<(Token, Instant)>| {
             let of = of.filter(|&(of, _)| of == token);
             of.map(|(_, at)| at)
         };
         writer.age_up_to(since(*outranked), period / 2);
-        writer.age_up_to(since(*told), 2 * period);
+        writer.age_up_to(since(*named_by_unicast), 2 * period);
     }
 }
 
@@ -106,8 +106,9 @@ impl Confidence {
         // The other owner's next heartbeat announces it. If none comes in this time, its broadcasts do not reach this
         // node.
         let now = context.now();
-        let told = first_seen(&mut self.competition.told, tenure.token(), now);
-        now.since(told) < 2 * context.constants().heartbeat
+        let named_by_unicast =
+            first_seen(&mut self.competition.named_by_unicast, tenure.token(), now);
+        now.since(named_by_unicast) < 2 * context.constants().heartbeat
     }
 
     /// Returns whether this owner gives way to a weaker token whose owner is better backed.

@@ -30,7 +30,7 @@ pub(super) struct Reachability {
     /// When a heartbeat or a PING was last refused as too long, with no data to drop.
     refused: Option<Instant>,
     /// The reported MTU that is too small.
-    small: Option<Trouble>,
+    small_mtu: Option<Trouble>,
     /// Kinds of frames that were refused as too long, and when that was last reported.
     too_long: Vec<(Kind, Instant)>,
 }
@@ -54,7 +54,10 @@ impl Reachability {
         let unicast_only = unicast_only.map(|_| Trouble::BroadcastsUnheard);
         let unreached = self.unreached.iter().filter(|said| said.reported);
         let unreached = unreached.map(|said| Trouble::MemberUnreached { mac: said.mac });
-        unicast_only.into_iter().chain(unreached).chain(self.small)
+        unicast_only
+            .into_iter()
+            .chain(unreached)
+            .chain(self.small_mtu)
     }
 
     /// Ends the problems of members that were removed or have left.
@@ -202,7 +205,7 @@ impl Diagnostics {
 
     /// Compares the smallest MTU with the length of a PING with a promise.
     pub(super) fn compare_mtu(&mut self, context: &Context, members: &Members, out: &mut Output) {
-        let before = self.reachability.small;
+        let before = self.reachability.small_mtu;
         let refused = self.reachability.refused;
         let refused = refused.is_some_and(|at| is_recent(context, at));
         let (mtu, member) = if refused {
@@ -212,14 +215,14 @@ impl Diagnostics {
         };
         let needed = PROMISE_LEN;
         let is_small = context.is_up() && (refused || mtu < needed);
-        let small = is_small.then_some(Trouble::MtuTooSmall {
+        let small_mtu = is_small.then_some(Trouble::MtuTooSmall {
             mtu,
             needed,
             member,
         });
-        self.reachability.small = small;
-        match (before, small) {
-            (before, Some(trouble)) if before != small => report(out, trouble, false),
+        self.reachability.small_mtu = small_mtu;
+        match (before, small_mtu) {
+            (before, Some(trouble)) if before != small_mtu => report(out, trouble, false),
             (Some(trouble), None) => report(out, trouble, true),
             _ => {}
         }

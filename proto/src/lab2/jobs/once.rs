@@ -234,7 +234,7 @@ impl Jobs {
 
     /// Whether enough members have stored exactly the stamps that are known here: a majority for a quorum, else all
     /// members. After the time for which a silent owner is trusted, members that were not heard meanwhile do not count.
-    /// If no grade is required, no member counts after that time.
+    /// If no grade is required, no member is awaited after that time.
     fn has_enough_agreements(&self, job_context: &JobContext<'_>) -> bool {
         let Some(once) = self.once.as_ref().filter(|once| once.asked) else {
             return false;

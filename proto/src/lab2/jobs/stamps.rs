@@ -83,8 +83,8 @@ impl ReceivedStamp {
     fn entry(&self, now: Instant) -> StampEntry {
         StampEntry {
             stamp: self.stamp,
-            age: Age::told(self.age, now),
-            before: self.before.map(|before| Age::told(Some(before), now)),
+            age: Age::new(self.age, now),
+            before: self.before.map(|before| Age::new(Some(before), now)),
         }
     }
 }
@@ -100,7 +100,7 @@ pub(super) struct Age {
 }
 
 impl Age {
-    fn told(then: Option<Duration>, at: Instant) -> Self {
+    fn new(then: Option<Duration>, at: Instant) -> Self {
         Self {
             then: then.unwrap_or_default(),
             at,
@@ -247,7 +247,7 @@ impl Stamps {
     pub(super) fn compute_ages(&mut self, now: Now) {
         let age = |began| {
             let then = now.wall.checked_sub(began).map(Duration::from_nanos);
-            Age::told(then, now.monotonic)
+            Age::new(then, now.monotonic)
         };
         for stored in std::mem::take(&mut self.unaged) {
             let known = self.get(stored.stamp.name).is_some();
@@ -321,7 +321,7 @@ impl Stamps {
     pub(super) fn put(&mut self, stamp: Stamp, now: Instant) -> bool {
         let entry = StampEntry {
             stamp,
-            age: Age::told(Some(Duration::ZERO), now),
+            age: Age::new(Some(Duration::ZERO), now),
             before: None,
         };
         let Some(at) = self.place_of(stamp.name) else {

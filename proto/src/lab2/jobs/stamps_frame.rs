@@ -26,7 +26,7 @@ pub(crate) struct StampsFrame {
 
 impl StampsFrame {
     /// Creates the description of a received frame.
-    pub(crate) const fn of(token: Token, serial: u32, purpose: Purpose) -> Self {
+    pub(crate) const fn received(token: Token, serial: u32, purpose: Purpose) -> Self {
         Self {
             token,
             serial,

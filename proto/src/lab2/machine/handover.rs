@@ -172,7 +172,7 @@ impl Lab2 {
 
     /// Waits for the answer to the given number of TAKE_TOKENs.
     pub(super) fn await_answer(&mut self, attempts: u32) {
-        let within = self.context.constants().answered_within(attempts);
+        let within = self.context.constants().answer_timeout(attempts);
         self.timer_in(Timer::Take, within);
     }
 

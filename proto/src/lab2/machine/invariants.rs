@@ -22,7 +22,7 @@ impl Lab2 {
         self.context.is_up() && !self.has_left()
     }
 
-    fn offer_is(&self, holds: impl Fn(Offer) -> bool) -> bool {
+    fn offer_satisfies(&self, holds: impl Fn(Offer) -> bool) -> bool {
         self.role.offer().is_none_or(holds)
     }
 }
@@ -43,16 +43,16 @@ const INVARIANTS: &[Invariant<Lab2>] = &[
     }),
     ("an offer is the held token with more progress", |it| {
         let held = it.token();
-        it.offer_is(|offer| {
+        it.offer_satisfies(|offer| {
             let (token, held) = (offer.token(), held.unwrap_or(offer.token()));
             token.same_chain(&held) && token.is_stronger_than(&held)
         })
     }),
     ("an offered token is known", |it| {
-        it.offer_is(|offer| !it.known.is_outdone_by(&offer.token()))
+        it.offer_satisfies(|offer| !it.known.is_outdone_by(&offer.token()))
     }),
     ("a node does not offer the token to itself", |it| {
-        it.offer_is(|offer| !it.is_own(offer.to()))
+        it.offer_satisfies(|offer| !it.is_own(offer.to()))
     }),
     ("only an OWNER has a lease", |it| {
         !it.is_active() || it.out.is_set(Timer::Lease) == it.is(State::Owner)
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a LOOSER asks again")]
-    fn an_input_that_leaves_one_broken_panics() {
+    fn an_input_that_breaks_an_invariant_panics() {
         let mut rig = Rig::looser();
         rig.machine.out.stop(Timer::Ask);
         rig.command(Command::WorkDone);

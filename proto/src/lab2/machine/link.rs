@@ -100,7 +100,7 @@ impl Lab2 {
                     if self.is_finished() {
                         return;
                     }
-                    self.take_address(mac);
+                    self.adopt_address(mac);
                 }
                 self.on_link_up(mac, ip, mtu);
             }
@@ -173,7 +173,7 @@ impl Lab2 {
     }
 
     /// Takes a new address, and leaves the ring under the old one.
-    fn take_address(&mut self, mac: MacAddr) {
+    fn adopt_address(&mut self, mac: MacAddr) {
         if let Some(old) = self.context.mac() {
             self.members.leave_address(&self.context, old);
             // Otherwise the others would wait for a member that no longer exists.
@@ -186,7 +186,7 @@ impl Lab2 {
         if self.members.forget_profile(mac) {
             self.review_constants();
         }
-        if self.members.take_address(mac) {
+        if self.members.adopt_address(mac) {
             let members = self.members.len();
             self.event(Event::MemberAdded { mac, members });
         }

@@ -238,8 +238,8 @@ impl Machine for Lab2 {
             return;
         }
         match command {
-            Command::WantToken => self.want_token(),
-            Command::WorkDone => self.work_done(),
+            Command::WantToken => self.on_work_wanted(),
+            Command::WorkDone => self.on_work_done(),
             Command::SetData(data) => self.set_data(&data),
             Command::Confirm => self.ask_to_confirm(),
             Command::Once(request) => self.handle_job_input(JobInput::Begin(request)),

@@ -46,7 +46,7 @@ pub(crate) enum Content {
     /// LEAVING under an earlier address of this node.
     LeavingOld(MacAddr),
     Stamps(StampsFrame),
-    /// FORGET of the members that [are listed](crate::lab2::members::silence::Silence::named) when it is encoded.
+    /// FORGET of the members that [are listed](crate::lab2::members::Members::forget_list) when it is encoded.
     Forget,
 }
 

@@ -14,7 +14,7 @@ use crate::time::Instant;
 
 impl Lab2 {
     /// Accepts a TAKE_TOKEN, unless this node is shutting down or must own nothing.
-    pub(super) fn take(&mut self, envelope: Envelope, token: Token, data: &[u8]) {
+    pub(super) fn accept_offer(&mut self, envelope: Envelope, token: Token, data: &[u8]) {
         if self.is_shutting_down() {
             // It would have to hand the token over again, perhaps to the same giver without end. The giver stays OWNER
             // meanwhile.
@@ -140,7 +140,7 @@ impl Lab2 {
             Role::Owner(_) => self.send_token_is_here(owed.to()),
             Role::Waiter(_) => {
                 self.send_token_was_here(owed.to());
-                let late = owed.late(self.context.now());
+                let late = owed.lateness(self.context.now());
                 if !late.is_zero() {
                     self.note_taken_late(Some(late), Some(self.known.holder()));
                 }
@@ -228,7 +228,7 @@ impl Lab2 {
         match tenure.on_flushed(&self.context) {
             FlushEffect::Nothing => {}
             FlushEffect::Late(late) => self.on_unsure(Some(late)),
-            FlushEffect::AnnouncementLeft => self.on_all_announced_to(),
+            FlushEffect::AnnouncementLeft => self.on_announcement_left(),
         }
         let tenure = self.role.tenure_mut();
         if let Some(attempts) = tenure.and_then(Tenure::take_flushed_offer) {
@@ -255,7 +255,7 @@ impl Lab2 {
     }
 
     /// Goes on with the token after all members were told that this node, which is unsure of it, holds it.
-    fn on_all_announced_to(&mut self) {
+    fn on_announcement_left(&mut self) {
         let Some(tenure) = self.role.tenure_mut() else {
             return;
         };

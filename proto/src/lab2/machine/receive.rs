@@ -67,7 +67,7 @@ impl Lab2 {
     fn note_frame(&mut self, envelope: Envelope, frame: &Frame<'_>) -> bool {
         let (from, message) = (envelope.from, &frame.message);
         let says_deaf = frame.profile.is_some_and(|said| said.is_deaf());
-        let ignored = self.members.ignores(from, message, says_deaf);
+        let ignored = self.members.is_ignored(from, message, says_deaf);
         self.event(if ignored {
             let reason = DropReason::AuthorDeaf;
             Event::Dropped { reason }
@@ -176,7 +176,7 @@ impl Lab2 {
             } => self.handle_job_input(JobInput::Received {
                 from,
                 broadcast: envelope.broadcast,
-                frame: StampsFrame::of(token, serial, purpose),
+                frame: StampsFrame::received(token, serial, purpose),
                 digest,
                 stamps,
             }),

@@ -5,7 +5,7 @@ use super::timer::Timer;
 use crate::lab2::Lab2;
 
 impl Lab2 {
-    pub(super) fn want_token(&mut self) {
+    pub(super) fn on_work_wanted(&mut self) {
         if self.is_shutting_down() {
             return;
         }
@@ -22,7 +22,7 @@ impl Lab2 {
     }
 
     /// Ends the work. The token goes on at once only if a member wants it or IDLE_HOLD is over.
-    pub(super) fn work_done(&mut self) {
+    pub(super) fn on_work_done(&mut self) {
         // A program that locks again soon would otherwise wait for a whole rotation each time.
         let was_at_work = self.local_work.end();
         self.out.stop(Timer::JobAction);

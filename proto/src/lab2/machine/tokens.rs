@@ -120,7 +120,7 @@ impl Lab2 {
             Role::Waiter(_) | Role::Looser(_) | Role::Generating(_)
                 if self.known.is_outdone_by(&token) =>
             {
-                self.take(envelope, token, data);
+                self.accept_offer(envelope, token, data);
             }
             Role::Waiter(_) => self.send_token_was_here(envelope.from),
             Role::Looser(_) | Role::Generating(_) => {}
@@ -146,7 +146,7 @@ impl Lab2 {
             Some(offered) if token.is_stronger_than(&offered) => {
                 self.note_rival(offered, token);
                 self.on_handover_complete(token, self.me());
-                self.take(envelope, token, data);
+                self.accept_offer(envelope, token, data);
             }
             Some(offered) if token.is_stronger_than(&held) => {
                 self.note_rival(token, offered);
@@ -157,7 +157,7 @@ impl Lab2 {
             }
             None if token.is_stronger_than(&held) => {
                 self.become_waiter(Reason::StrongerToken, token);
-                self.take(envelope, token, data);
+                self.accept_offer(envelope, token, data);
             }
             _ => {
                 self.note_rival(token, held);

@@ -73,7 +73,7 @@ impl Members {
     }
 
     /// Whether a frame is ignored because its author is deaf.
-    pub(crate) fn ignores(&self, from: MacAddr, message: &Message<'_>, says_deaf: bool) -> bool {
+    pub(crate) fn is_ignored(&self, from: MacAddr, message: &Message<'_>, says_deaf: bool) -> bool {
         // Its author knows nothing of other owners and candidates, and hears no answer to its offers.
         match message {
             Message::TakeToken { .. } => self.peer(from).is_some_and(|peer| peer.deaf),

@@ -39,11 +39,17 @@ impl Members {
 
     /// Whether this node is one of the members that follow a member in ring order. Silent members do not count.
     pub(crate) fn is_follower(&mut self, context: &Context, mac: MacAddr) -> bool {
-        // A table may name hundreds of dead members. If they counted, nobody might answer.
-        let (me, now) = (context.me(), context.now());
+        let now = context.now();
         let since = now.before(self.silent_after(context));
-        let told = now.before(context.waiter_timeout() * HEARSAY_TIMEOUTS);
-        self.table
-            .is_follower(mac, me, FOLLOWERS_MAX, (since, told))
+        // A table may name hundreds of dead members. If they counted for long, nobody might answer.
+        let named_since = now.before(context.waiter_timeout() * HEARSAY_TIMEOUTS);
+        let table = &mut self.table;
+        let places = table.places_between(mac, context.me());
+        let is_there = |&place: &usize| {
+            let peer = &table.peers[place % table.len()];
+            let latest = if peer.heard { since } else { named_since };
+            !peer.left && peer.silent_since() >= latest
+        };
+        places.filter(is_there).take(FOLLOWERS_MAX).count() < FOLLOWERS_MAX
     }
 }

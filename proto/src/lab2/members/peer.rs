@@ -75,9 +75,14 @@ impl Peer {
         Instant::from_nanos(self.seen)
     }
 
+    /// Whether it can own the token, as far as it has announced.
+    pub(super) const fn may_own(&self) -> bool {
+        !self.paused && !self.deaf
+    }
+
     /// Whether it may be offered the token now. It must have been heard at `since` or later.
     pub(crate) fn is_eligible(&self, since: Instant) -> bool {
-        !self.paused && !self.deaf && self.penalty.turns() == 0 && self.was_heard_since(since)
+        self.may_own() && self.penalty.turns() == 0 && self.was_heard_since(since)
     }
 
     /// Whether it has left, or was not heard at `alive` or later.
@@ -95,17 +100,17 @@ impl Peer {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Notes {
     /// PINGs to it, because its digest differs.
-    pub(super) pinged: Throttle,
+    pub(super) pings: Throttle,
     /// RING_MEMBERS in answer to its PING.
-    pub(super) answered: Throttle,
+    pub(super) answers: Throttle,
     /// RING_MEMBERS in answer to its RING_MEMBERS.
-    pub(super) returned: Throttle,
+    pub(super) returns: Throttle,
     /// Since when another table has had another IP address for it.
     pub(super) disputed_since: Option<Instant>,
     /// RING_MEMBERS to it, because its IP address is disputed.
-    pub(super) disputed: Throttle,
+    pub(super) disputes: Throttle,
     /// Offers to it that failed because it is paused.
-    pub(super) refused: Throttle,
+    pub(super) refusals: Throttle,
     /// Place in the table where the next RING_MEMBERS to it begins.
     pub(super) cursor: usize,
 }

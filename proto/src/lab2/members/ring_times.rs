@@ -24,7 +24,7 @@ pub(super) struct RingTimes {
 impl RingTimes {
     /// Computes the medians of (WAITER_TIMEOUT, TAKE_TIMEOUT) pairs, one per member. Of an even number the middle value
     /// that is nearer to the default counts, so that all members find the same.
-    fn of(times: &mut [(u64, u64)]) -> Self {
+    fn median_of(times: &mut [(u64, u64)]) -> Self {
         let usual = Constants::default();
         times.sort_unstable_by_key(|&(waiter_timeout, _)| waiter_timeout);
         let waiter_timeout = median(times.iter().map(|&(it, _)| it), usual.waiter_timeout());
@@ -109,7 +109,7 @@ impl Members {
                 .map(|(_, said)| (said.patience, said.take));
             let same = std::iter::repeat_n((own.patience, own.take), agree);
             let mut times: Vec<_> = same.chain(others).collect();
-            RingTimes::of(&mut times)
+            RingTimes::median_of(&mut times)
         });
     }
 
@@ -134,13 +134,13 @@ impl Members {
 mod tests {
     use super::*;
 
-    fn says(heartbeat: u64) -> Profile {
+    fn profile_with(heartbeat: u64) -> Profile {
         let heartbeat = Duration::from_millis(heartbeat);
         Context::new(Constants::for_heartbeat(heartbeat)).profile()
     }
 
     #[test]
-    fn the_middle_counts_and_of_two_in_the_middle_the_one_that_is_nearer_to_the_default() {
+    fn the_median_counts_and_of_two_the_one_nearer_to_the_default() {
         for (heartbeats, ring_times) in [
             (&[100][..], 100),
             (&[1, 100], 100),
@@ -153,17 +153,17 @@ mod tests {
             (&[1, 1, 1, 100, 10_000], 1),
         ] {
             let times = |&millis: &u64| {
-                let said = says(millis);
+                let said = profile_with(millis);
                 (said.patience, said.take)
             };
             let mut one: Vec<_> = heartbeats.iter().map(times).collect();
             let mut other: Vec<_> = heartbeats.iter().rev().map(times).collect();
-            let found = RingTimes::of(&mut one);
-            assert_eq!(found, RingTimes::of(&mut other));
+            let found = RingTimes::median_of(&mut one);
+            assert_eq!(found, RingTimes::median_of(&mut other));
             for &millis in heartbeats {
                 let far = millis.max(ring_times) > 10 * millis.min(ring_times);
                 assert_eq!(
-                    found.is_apart(&says(millis)),
+                    found.is_apart(&profile_with(millis)),
                     far,
                     "{millis} of {heartbeats:?}"
                 );

@@ -32,7 +32,7 @@ pub(super) struct Silence {
     /// Members that the waiting FORGET names.
     forget_list: Vec<MacAddr>,
     /// Announcements of an MTU that is too small for PING.
-    said_mtu: Throttle,
+    mtu_announcements: Throttle,
 }
 
 impl Silence {
@@ -48,13 +48,13 @@ impl Silence {
             doubted_since,
             last_sweep,
             forget_list,
-            said_mtu,
+            mtu_announcements,
         } = self;
         writer.age_up_to(*last_broadcast, silence);
         forget_list.hash(writer);
         writer.within(*doubted_since, silence);
         writer.within(*last_sweep, silence);
-        writer.within(said_mtu.last(), silence);
+        writer.within(mtu_announcements.last(), silence);
     }
 }
 
@@ -172,12 +172,14 @@ impl Members {
 
     fn is_mtu_due(&self, context: &Context) -> bool {
         let period = context.waiter_timeout();
-        self.silence.said_mtu.is_open(context.now(), period)
+        self.silence
+            .mtu_announcements
+            .is_open(context.now(), period)
     }
 
     pub(crate) fn announce_mtu(&mut self, context: &Context, out: &mut Output) {
         if context.is_up() && Self::is_mtu_too_small_for_ping(context) && self.is_mtu_due(context) {
-            self.silence.said_mtu.note(context.now());
+            self.silence.mtu_announcements.note(context.now());
             out.broadcast(Content::WhereIsToken);
         }
     }

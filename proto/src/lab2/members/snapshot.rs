@@ -136,16 +136,16 @@ fn write_peer(
 
 fn write_notes(writer: &mut Writer, notes: &Notes, heartbeat: Duration, waiter_timeout: Duration) {
     let Notes {
-        pinged,
-        answered,
-        returned,
+        pings,
+        answers,
+        returns,
         disputed_since,
-        disputed,
-        refused,
+        disputes,
+        refusals,
         cursor,
     } = notes;
     cursor.hash(writer);
-    for allow_once_a_period in [pinged, answered, returned, disputed, refused] {
+    for allow_once_a_period in [pings, answers, returns, disputes, refusals] {
         writer.within(allow_once_a_period.last(), heartbeat);
     }
     writer.age_up_to(*disputed_since, waiter_timeout);
@@ -158,13 +158,13 @@ fn write_table_broadcast(
 ) {
     let TableBroadcast {
         digest,
-        end,
-        by,
+        last_member,
+        sender,
         parts,
         periods,
         questions,
     } = table_broadcast;
-    (digest.size, digest.hash, end, by, parts).hash(writer);
+    (digest.size, digest.hash, last_member, sender, parts).hash(writer);
     writer.within(periods.last(), heartbeat);
     writer.within(questions.last(), heartbeat);
 }

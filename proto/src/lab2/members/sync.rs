@@ -102,7 +102,7 @@ impl Members {
             if self.is_large() {
                 self.broadcast_parts(context, out);
             } else {
-                self.send_table(context, out, envelope.from, |notes| &mut notes.answered);
+                self.send_table(context, out, envelope.from, |notes| &mut notes.answers);
             }
         }
     }
@@ -135,7 +135,7 @@ impl Members {
     pub(crate) fn send_ping(&mut self, context: &Context, out: &mut Output, to: MacAddr) {
         self.note_greeted(to);
         if let Some(notes) = self.table.notes_mut(to) {
-            notes.pinged.note(context.now());
+            notes.pings.note(context.now());
         }
         out.send(to, Content::Ping);
     }
@@ -170,7 +170,7 @@ impl Members {
         let more_to_come =
             members.len() == MAX_MEMBERS_PER_FRAME && self.table.size() < digest.size;
         if !more_to_come && self.table.differs(digest) {
-            self.send_table(context, out, envelope.from, |notes| &mut notes.returned);
+            self.send_table(context, out, envelope.from, |notes| &mut notes.returns);
         }
     }
 
@@ -270,7 +270,7 @@ impl Members {
         let Some(first) = self.table.find(mac) else {
             return;
         };
-        if out.may_reply() && self.allow_once_a_period(context, mac, |notes| &mut notes.disputed) {
+        if out.may_reply() && self.allow_once_a_period(context, mac, |notes| &mut notes.disputes) {
             out.send(mac, Content::RingMembers { first });
             if envelope.broadcast && out.may_reply() {
                 // Perhaps the member does not decide, and this node is not one of the eight that answer the author.
@@ -309,7 +309,7 @@ impl Members {
     }
 
     /// Adds this node under its address. Returns whether the address is new.
-    pub(crate) fn take_address(&mut self, mac: MacAddr) -> bool {
+    pub(crate) fn adopt_address(&mut self, mac: MacAddr) -> bool {
         if let Insertion::New(_) = self.table.insert_own(mac) {
             return true;
         }
@@ -376,11 +376,11 @@ impl Members {
 
     /// Returns whether a member may be sent PING because its table differs, once a period. If so, it counts as sent.
     pub(crate) fn allow_ping(&mut self, context: &Context, mac: MacAddr) -> bool {
-        self.allow_once_a_period(context, mac, |notes| &mut notes.pinged)
+        self.allow_once_a_period(context, mac, |notes| &mut notes.pings)
     }
 
     /// Returns whether an offer to a paused member may fail, once a period. If so, it counts as failed.
     pub(crate) fn allow_paused_failure(&mut self, context: &Context, mac: MacAddr) -> bool {
-        self.allow_once_a_period(context, mac, |notes| &mut notes.refused)
+        self.allow_once_a_period(context, mac, |notes| &mut notes.refusals)
     }
 }

@@ -287,7 +287,7 @@ impl Table {
         changed
     }
 
-    /// Adds a member at the place that [`place`](Self::place) returned, if the table has room.
+    /// Adds a member at the place that [`find_place`](Self::find_place) returned, if the table has room.
     pub(super) fn insert_at(&mut self, at: usize, member: Member) -> Insertion {
         if self.members.len() >= self.max {
             return Insertion::Full;

@@ -16,8 +16,8 @@ pub(super) struct TableBroadcast {
     /// Digest of the latest table that was broadcast or named with the token.
     pub(super) digest: Digest,
     /// The last member of the latest part, and the holder that has sent it.
-    pub(super) end: MacAddr,
-    pub(super) by: MacAddr,
+    pub(super) last_member: MacAddr,
+    pub(super) sender: MacAddr,
     /// How many parts were sent in this period.
     pub(super) parts: usize,
     pub(super) periods: Throttle,
@@ -29,8 +29,8 @@ impl TableBroadcast {
     pub(super) fn new() -> Self {
         Self {
             digest: Digest { size: 0, hash: 0 },
-            end: MacAddr([0; 6]),
-            by: MacAddr([0; 6]),
+            last_member: MacAddr([0; 6]),
+            sender: MacAddr([0; 6]),
             parts: 0,
             periods: Throttle::default(),
             questions: Throttle::default(),
@@ -84,11 +84,17 @@ impl Members {
             if self.table_broadcast.parts > self.table.len().div_ceil(part) {
                 return;
             }
-            let end = self.table_broadcast.end;
-            let after = self.table.members().partition_point(|it| it.mac <= end);
+            let last_member = self.table_broadcast.last_member;
+            let after = self
+                .table
+                .members()
+                .partition_point(|it| it.mac <= last_member);
             let first = if after < self.table.len() { after } else { 0 };
             if let Some(last) = self.table_part(context, first).last() {
-                (self.table_broadcast.end, self.table_broadcast.by) = (last.mac, context.me());
+                (
+                    self.table_broadcast.last_member,
+                    self.table_broadcast.sender,
+                ) = (last.mac, context.me());
             }
             out.broadcast(Content::RingMembers { first });
         }
@@ -109,8 +115,8 @@ impl Members {
         };
         let me = context.me();
         // The parts of one holder follow each other without gaps, and begin again after the last one.
-        let begin = self.table_broadcast.end;
-        let has_come_by = if self.table_broadcast.by != envelope.from {
+        let begin = self.table_broadcast.last_member;
+        let has_come_by = if self.table_broadcast.sender != envelope.from {
             first.mac < me && me < last.mac
         } else if begin < last.mac {
             begin < me && me < last.mac
@@ -123,7 +129,10 @@ impl Members {
         }
         self.count_part(context);
         self.table_broadcast.digest = digest;
-        (self.table_broadcast.end, self.table_broadcast.by) = (last.mac, envelope.from);
+        (
+            self.table_broadcast.last_member,
+            self.table_broadcast.sender,
+        ) = (last.mac, envelope.from);
         out.stop(Timer::Compare);
         if state == State::Waiter && self.is_large() && self.table.differs(digest) {
             // More parts may be on their way.

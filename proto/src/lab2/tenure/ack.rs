@@ -69,7 +69,7 @@ impl PendingAck {
     }
 
     /// Returns by how much it is late.
-    pub(crate) fn late(&self, now: Instant) -> Duration {
+    pub(crate) fn lateness(&self, now: Instant) -> Duration {
         self.by.map_or(Duration::ZERO, |by| now.since(by))
     }
 }
@@ -78,7 +78,7 @@ impl Ack {
     /// Returns the state after the token was replaced by a minted one, which no member has heard of. The giver of the
     /// old token still waits.
     pub(super) fn after_minting(self, context: &Context) -> Self {
-        let objected = context.constants().objected_within();
+        let objected = context.constants().objection_period();
         match self {
             Self::Unsure(Announcement::Left(left)) if left + objected <= context.now() => {
                 Self::Settled
@@ -160,7 +160,7 @@ impl Tenure {
     /// Extends the hold of the token for work that waits here: IDLE_HOLD counts from the end of the unsure time.
     pub(crate) fn extend_hold_for_work(&mut self, context: &Context) {
         let constants = context.constants();
-        let sure_at = context.now() + constants.objected_within();
+        let sure_at = context.now() + constants.objection_period();
         self.hold_until = self.hold_until.max(sure_at + constants.idle_hold);
     }
 
@@ -187,7 +187,7 @@ impl Tenure {
             Ack::Unsure(Announcement::Left(left)) => left,
             Ack::Due(_) | Ack::Sent(_) | Ack::Unsure(_) => context.now(),
         };
-        Some(since + context.constants().objected_within())
+        Some(since + context.constants().objection_period())
     }
 
     /// Whether the stronger token was minted by the giver in place of this one. Then it is the right one.

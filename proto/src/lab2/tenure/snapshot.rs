@@ -40,7 +40,7 @@ impl Tenure {
             is_used,
         } = self;
         let (now, constants) = (writer.now, context.constants());
-        let (take_timeout, objected) = (constants.take_timeout, constants.objected_within());
+        let (take_timeout, objected) = (constants.take_timeout, constants.objection_period());
         (token, known_before, next_progress, offer.is_some()).hash(writer);
         (unacknowledged, is_used).hash(writer);
         let (step, at) = match *ack {

@@ -115,13 +115,6 @@ fn take_token_not_stronger_than_known_is_not_answered() {
 }
 
 #[test]
-fn where_is_token_is_not_answered() {
-    let mut rig = Rig::candidate();
-    assert_eq!(rig.hear_all(3, Message::WhereIsToken), [""; 0]);
-    assert_eq!(rig.state(), State::Generating);
-}
-
-#[test]
 fn an_elected_owner_passes_after_idle_hold() {
     let mut rig = Rig::candidate();
     rig.pass_time(ANSWER_TIMEOUT);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use ring_codec::lab2::Message;
 
 use super::rig::{
-    HEARTBEAT, IDLE_HOLD, Rig, SAME, TAKE_TIMEOUT, constants, decode, generating, here, ms, take,
-    token, token_of,
+    HEARTBEAT, IDLE_HOLD, Rig, SAME, TAKE_TIMEOUT, constants, decode, here, ms, take, token,
+    token_of,
 };
 use crate::lab2::{Command, Constants, Event, Reason, State};
 
@@ -61,13 +61,6 @@ fn data_are_refused_if_they_are_too_long_or_the_node_is_no_free_owner() {
         let refused = |event: &Event| matches!(event, Event::DataRefused { may_use: false, .. });
         assert!(rig.events.iter().any(refused));
     }
-}
-
-#[test]
-fn an_owner_by_take_token_acknowledges_to_the_previous_holder_by_unicast() {
-    let mut rig = Rig::waiter();
-    let sent = rig.hear(3, take(token(11)));
-    assert_eq!(sent, ["TOKEN_IS_HERE 11-n3-1 to n3"]);
 }
 
 #[test]
@@ -170,14 +163,6 @@ fn an_owner_with_work_acknowledges_at_once_whatever_the_idle_hold() {
 }
 
 #[test]
-fn a_duplicate_of_the_accepted_take_token_is_answered_with_token_is_here() {
-    let mut rig = Rig::owner();
-    let sent = rig.hear(3, take(token(11)));
-    assert_eq!(sent, ["TOKEN_IS_HERE 11-n3-1 to n3"]);
-    assert_eq!(rig.state(), State::Owner);
-}
-
-#[test]
 fn another_nodes_stronger_token_destroys_this_one() {
     for all in [false, true] {
         let mut rig = owner_with_work();
@@ -196,22 +181,6 @@ fn another_nodes_stronger_token_destroys_this_one() {
             reason: Reason::StrongerToken,
             token: Some(token_of(12, 7, 1)),
         }));
-    }
-}
-
-#[test]
-fn another_nodes_weaker_token_is_answered_to_it_and_to_all() {
-    for weaker in [token(10), token_of(11, 4, 1)] {
-        let mut rig = Rig::owner();
-        let sent = rig.hear_all(7, here(weaker));
-        assert_eq!(
-            sent,
-            [
-                "TOKEN_IS_HERE 11-n3-1 to n7",
-                "TOKEN_IS_HERE 11-n3-1 to all"
-            ]
-        );
-        assert_eq!(rig.state(), State::Owner);
     }
 }
 
@@ -249,38 +218,6 @@ fn an_overtaken_heartbeat_of_the_own_chain_is_not_answered() {
 }
 
 #[test]
-fn where_is_token_is_answered_with_token_is_here_to_the_sender() {
-    let mut rig = Rig::owner();
-    let sent = rig.hear_all(7, Message::WhereIsToken);
-    assert_eq!(sent, ["TOKEN_IS_HERE 11-n3-1 to n7"]);
-}
-
-#[test]
-fn generating_token_is_answered_with_token_is_here_to_the_sender_and_to_all() {
-    for candidate in [token(1), token(99)] {
-        let mut rig = Rig::owner();
-        let sent = rig.hear_all(7, generating(candidate));
-        assert_eq!(
-            sent,
-            [
-                "TOKEN_IS_HERE 11-n3-1 to n7",
-                "TOKEN_IS_HERE 11-n3-1 to all"
-            ]
-        );
-        assert_eq!(rig.state(), State::Owner);
-    }
-}
-
-#[test]
-fn a_stronger_take_token_is_accepted() {
-    let mut rig = owner_with_work();
-    let sent = rig.hear(7, take(token_of(20, 7, 4)));
-    assert_eq!(sent, ["TOKEN_IS_HERE 20-n7-4 to n7"]);
-    assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.token(), "20-n7-4");
-}
-
-#[test]
 fn a_take_token_that_is_not_stronger_is_answered_with_token_is_here() {
     for offer in [token(10), token_of(11, 4, 1)] {
         let mut rig = Rig::owner();
@@ -288,14 +225,6 @@ fn a_take_token_that_is_not_stronger_is_answered_with_token_is_here() {
         assert_eq!(sent, ["TOKEN_IS_HERE 11-n3-1 to n7"]);
         assert_eq!(rig.token(), "11-n3-1");
     }
-}
-
-#[test]
-fn token_was_here_recently_of_the_own_chain_has_no_effect_outside_a_handover() {
-    let mut rig = owner_with_work();
-    assert_eq!(rig.hear(7, super::rig::was_here(token(20), 7)), [""; 0]);
-    assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.token(), "11-n3-1");
 }
 
 #[test]
