@@ -1,5 +1,7 @@
 //! Reports of two machines that share one MAC address (`docs/protocol.md`, "Membership").
 
+use std::collections::BTreeMap;
+
 use ring_codec::MacAddr;
 
 use super::{Diagnostics, is_recent, report};
@@ -19,7 +21,7 @@ pub(super) struct DuplicateMacs {
     /// When the last frame of another machine with this node's address came.
     own_at: Option<Instant>,
     /// Changes of the members' IP addresses, sorted by MAC.
-    changes: Vec<(MacAddr, IpChanges)>,
+    changes: BTreeMap<MacAddr, IpChanges>,
 }
 
 /// The latest changes of a member's IP address.
@@ -36,7 +38,7 @@ struct IpChanges {
 impl DuplicateMacs {
     /// Forgets the changes of removed members.
     pub(super) fn forget(&mut self, removed: &[MacAddr]) {
-        self.changes.retain(|(mac, _)| !removed.contains(mac));
+        self.changes.retain(|mac, _| !removed.contains(mac));
     }
 }
 
@@ -51,9 +53,7 @@ impl Diagnostics {
     ) {
         let at = context.now();
         let apart = context.waiter_timeout().saturating_mul(UNRELATED_AFTER);
-        let all = &mut self.duplicate_macs.changes;
-        let place = all.binary_search_by_key(&mac, |&(mac, _)| mac);
-        let last = place.ok().map(|place| all[place].1);
+        let last = self.duplicate_macs.changes.get(&mac).copied();
         let last = last.filter(|last| at.since(last.at) < apart);
         let returns = last.map_or(0, |last| {
             last.returns.saturating_add(u8::from(last.before == ip))
@@ -63,10 +63,7 @@ impl Diagnostics {
             before,
             returns,
         };
-        match place {
-            Ok(place) => all[place].1 = changes,
-            Err(place) => all.insert(place, (mac, changes)),
-        }
+        self.duplicate_macs.changes.insert(mac, changes);
         if returns < SHARED_RETURNS_MIN {
             out.event(Event::MemberMoved { mac, ip });
         } else if last.is_none_or(|last| last.returns < SHARED_RETURNS_MIN) {
@@ -107,7 +104,7 @@ impl Diagnostics {
             .duplicate_macs
             .changes
             .iter()
-            .filter_map(|&(mac, changes)| {
+            .filter_map(|(&mac, changes)| {
                 let ips = Some((changes.before, members.ip_of(mac)?));
                 let is_shared =
                     is_recent(context, changes.at) && changes.returns >= SHARED_RETURNS_MIN;

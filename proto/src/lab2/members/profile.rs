@@ -32,7 +32,7 @@ impl Members {
     /// Returns the profiles that differ from this node's, of members that take part. A member with a longer heartbeat
     /// may be silent for longer.
     fn current_profiles(&self, context: &Context) -> impl Iterator<Item = (MacAddr, Profile)> {
-        let said = self.table.profiles().iter().copied();
+        let said = self.table.profiles.iter().map(|(&mac, &said)| (mac, said));
         said.filter(|(mac, said)| {
             !self.is_profile_expired(context, *mac, said) || !self.knows_silent_members(context)
         })
@@ -50,7 +50,7 @@ impl Members {
             .saturating_mul(APART_FACTOR);
         // A fast member that is apart uses the ring's timeouts, so it sends less often than its profile says.
         let least = nanos(Constants::default().waiter_timeout());
-        let said = self.table.profiles().iter().copied();
+        let said = self.table.profiles.iter().map(|(&mac, &said)| (mac, said));
         said.filter(move |&(mac, said)| {
             let theirs = Duration::from_nanos(said.patience.max(least)).min(most);
             let heartbeat = theirs / context.constants().waiter_intervals;
@@ -151,7 +151,7 @@ impl Members {
 
     /// Whether all members have the same profile as this node.
     pub(crate) fn is_uniform(&self) -> bool {
-        self.table.profiles().is_empty()
+        self.table.profiles.is_empty()
     }
 
     /// Returns the difference between a member's options and this node's, of those that must agree; `None` if there is
@@ -201,8 +201,8 @@ impl Members {
     pub(crate) fn longest_waiter_timeout(&self, context: &Context) -> Duration {
         let own = context.waiter_timeout();
         // Silent members count too: one may be dead while its application still runs.
-        let others = self.table.profiles().iter();
-        let longest = others.map(|(_, said)| said.patience).max();
+        let others = self.table.profiles.values();
+        let longest = others.map(|said| said.patience).max();
         longest.map_or(own, |longest| {
             let most = own.saturating_mul(APART_FACTOR);
             own.max(Duration::from_nanos(longest).min(most))

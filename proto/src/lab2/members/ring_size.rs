@@ -24,8 +24,8 @@ impl Members {
     pub(crate) fn expected(&self, context: &Context) -> Option<usize> {
         // Silent members count too: they may be on the other side of a split.
         let own = context.constants();
-        let others = self.table.profiles().iter();
-        let others = others.filter_map(|(_, said)| {
+        let others = self.table.profiles.values();
+        let others = others.filter_map(|said| {
             let expect = usize::try_from(said.expect).ok()?;
             (expect > 0).then_some(expect.min(own.max_members))
         });

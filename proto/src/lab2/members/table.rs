@@ -1,5 +1,7 @@
 //! The member table: a vector sorted by MAC, and the data that this node keeps about each member.
 
+use std::collections::BTreeMap;
+
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Member, NO_IP, Profile, Version};
 use xxhash_rust::xxh3::xxh3_64;
@@ -25,11 +27,11 @@ pub(super) struct Table {
     /// `peers[i]` belongs to `members[i]`.
     pub(super) peers: Vec<Peer>,
     /// Notes of the peers that have some, by MAC.
-    pub(super) notes: Vec<(MacAddr, Notes)>,
+    pub(super) notes: BTreeMap<MacAddr, Notes>,
     /// Profiles that differ from this node's, by MAC.
-    pub(super) profiles: Vec<(MacAddr, Profile)>,
+    pub(super) profiles: BTreeMap<MacAddr, Profile>,
     /// Versions that differ from this node's, by MAC.
-    pub(super) versions: Vec<(MacAddr, Version)>,
+    pub(super) versions: BTreeMap<MacAddr, Version>,
     /// ringMembersHash; `None` after a change, until it is needed.
     pub(super) hash: Option<u64>,
     pub(super) max: usize,
@@ -60,9 +62,9 @@ impl Table {
             members: Vec::new(),
             sorted_len: 0,
             peers: Vec::new(),
-            notes: Vec::new(),
-            profiles: Vec::new(),
-            versions: Vec::new(),
+            notes: BTreeMap::new(),
+            profiles: BTreeMap::new(),
+            versions: BTreeMap::new(),
             hash: None,
             max,
             latest: 0,
@@ -182,53 +184,30 @@ impl Table {
     pub(super) fn notes_mut(&mut self, mac: MacAddr) -> Option<&mut Notes> {
         let peer = self.find(mac).map(|at| &mut self.peers[at])?;
         peer.has_notes = true;
-        let place = self.notes.binary_search_by_key(&mac, |&(mac, _)| mac);
-        let at = place.unwrap_or_else(|at| {
-            self.notes.insert(at, (mac, Notes::default()));
-            at
-        });
-        Some(&mut self.notes[at].1)
-    }
-
-    pub(super) fn profiles(&self) -> &[(MacAddr, Profile)] {
-        &self.profiles
+        Some(self.notes.entry(mac).or_default())
     }
 
     /// Returns a member's profile, if it differs from this node's.
     pub(super) fn profile_of(&self, mac: MacAddr) -> Option<Profile> {
-        let place = self.profiles.binary_search_by_key(&mac, |&(mac, _)| mac);
-        place.ok().map(|at| self.profiles[at].1)
+        self.profiles.get(&mac).copied()
     }
 
     /// Stores a member's profile; `None` stands for one that is unknown or equals this node's. Returns whether it has
     /// changed.
     pub(super) fn set_profile(&mut self, mac: MacAddr, said: Option<Profile>) -> bool {
-        if self.profiles.is_empty() && said.is_none() {
-            return false;
-        }
-        let place = self.profiles.binary_search_by_key(&mac, |&(mac, _)| mac);
-        match (place, said) {
-            (Ok(at), None) => {
-                self.profiles.remove(at);
-            }
-            (Ok(at), Some(said)) => {
-                let before = std::mem::replace(&mut self.profiles[at].1, said);
-                return before != said;
-            }
-            (Err(at), Some(said)) if self.find(mac).is_some() => {
-                self.profiles.insert(at, (mac, said));
-            }
-            (Err(_), _) => return false,
-        }
-        true
+        let before = match said {
+            Some(_) if self.find(mac).is_none() => return false,
+            Some(said) => self.profiles.insert(mac, said),
+            None => self.profiles.remove(&mac),
+        };
+        before != said
     }
 
     /// Returns the version that a member has announced; `None` if it has announced none. `own` is this node's.
     pub(super) fn version_of(&self, mac: MacAddr, own: Option<Version>) -> Option<Version> {
         let at = self.find(mac).filter(|&at| self.peers[at].told_version)?;
-        let mac = self.members[at].mac;
-        let place = self.versions.binary_search_by_key(&mac, |&(mac, _)| mac);
-        place.map_or(own, |at| Some(self.versions[at].1))
+        let other = self.versions.get(&self.members[at].mac);
+        other.copied().or(own)
     }
 
     /// Notes the version that a member has announced; `None` stands for this node's version.
@@ -237,17 +216,9 @@ impl Table {
             return;
         };
         peer.told_version = true;
-        if self.versions.is_empty() && other.is_none() {
-            return;
-        }
-        let place = self.versions.binary_search_by_key(&mac, |&(mac, _)| mac);
-        match (place, other) {
-            (Ok(at), Some(other)) => self.versions[at].1 = other,
-            (Ok(at), None) => {
-                self.versions.remove(at);
-            }
-            (Err(at), Some(other)) => self.versions.insert(at, (mac, other)),
-            (Err(_), None) => {}
+        match other {
+            Some(other) => _ = self.versions.insert(mac, other),
+            None => _ = self.versions.remove(&mac),
         }
     }
 
@@ -424,9 +395,9 @@ impl Table {
         self.members.truncate(kept);
         self.peers.truncate(kept);
         self.sorted_len = kept;
-        self.notes.retain(|(mac, _)| !goes(mac));
-        self.profiles.retain(|(mac, _)| !goes(mac));
-        self.versions.retain(|(mac, _)| !goes(mac));
+        self.notes.retain(|mac, _| !goes(mac));
+        self.profiles.retain(|mac, _| !goes(mac));
+        self.versions.retain(|mac, _| !goes(mac));
         self.hash = None;
     }
 

@@ -213,22 +213,18 @@ fn a_givers_heartbeat_waits_for_the_answer_to_its_first_offer() {
 }
 
 #[test]
-fn token_is_here_at_least_as_strong_as_the_offer_completes_the_handover() {
-    for (from, heard) in [(7, token(12)), (9, token(13)), (9, token_of(99, 9, 1))] {
+fn an_answer_at_least_as_strong_as_the_offer_completes_the_handover() {
+    for (from, answer, owner) in [
+        (7, here(token(12)), 7),
+        (9, here(token(13)), 9),
+        (9, here(token_of(99, 9, 1)), 9),
+        (7, was_here(token(12), 9), 9),
+        (7, was_here(token(13), 9), 9),
+    ] {
         let mut rig = Rig::giver();
-        rig.hear(from, here(heard));
-        assert_eq!(rig.state(), State::Waiter, "{heard:?}");
-        assert_eq!(rig.machine.owner(), Some(mac(from)));
-    }
-}
-
-#[test]
-fn token_was_here_recently_at_least_as_strong_completes_the_handover() {
-    for heard in [token(12), token(13)] {
-        let mut rig = Rig::giver();
-        rig.hear(7, was_here(heard, 9));
-        assert_eq!(rig.state(), State::Waiter);
-        assert_eq!(rig.machine.owner(), Some(mac(9)));
+        rig.hear(from, answer);
+        assert_eq!(rig.state(), State::Waiter, "{answer:?}");
+        assert_eq!(rig.machine.owner(), Some(mac(owner)));
     }
 }
 
@@ -242,14 +238,6 @@ fn a_take_token_stronger_than_the_offer_completes_the_handover_and_is_accepted()
     let handed_over =
         |event: &Event| matches!(event, Event::HandedOver { to, .. } if *to == mac(7));
     assert!(rig.events.iter().any(handed_over));
-}
-
-#[test]
-fn a_take_token_equal_to_the_offer_completes_the_handover_and_is_not_accepted() {
-    let mut rig = Rig::giver();
-    let sent = rig.hear(7, take(token(12)));
-    assert_eq!(rig.state(), State::Waiter);
-    assert!(sent.iter().all(|line| !line.starts_with("TOKEN_IS_HERE")));
 }
 
 #[test]
@@ -286,29 +274,6 @@ fn a_claim_between_the_held_and_the_offered_token_destroys_the_held_one() {
     let mut rig = Rig::giver();
     let sent = rig.hear(9, here(token_of(12, 9, 1)));
     assert!(sent.contains(&"PING to n9".into()));
-    assert_eq!(rig.state(), State::Waiter);
-}
-
-#[test]
-fn a_giver_answers_with_the_held_token() {
-    let mut rig = Rig::giver();
-    let sent = rig.hear_all(9, Message::WhereIsToken);
-    assert_eq!(sent[0], "TOKEN_IS_HERE 11-n3-1 to n9");
-    let sent = rig.hear_all(9, super::rig::generating(token(5)));
-    assert_eq!(
-        sent,
-        [
-            "TOKEN_IS_HERE 11-n3-1 to n9",
-            "TOKEN_IS_HERE 11-n3-1 to all"
-        ]
-    );
-}
-
-#[test]
-fn a_waiter_after_a_handover_waits_for_a_whole_waiter_timeout() {
-    let mut rig = Rig::giver();
-    rig.hear(7, here(token(12)));
-    assert_eq!(rig.pass_time(WAITER_TIMEOUT - ms(1)), [""; 0]);
     assert_eq!(rig.state(), State::Waiter);
 }
 
@@ -443,16 +408,6 @@ fn a_token_that_stays_brings_a_heartbeat_that_is_due_soon() {
         let sent = rig.hear(3, take(token(11)));
         assert_eq!(sent.len(), speaks, "after {heard} ms: {sent:?}");
     }
-}
-
-/// Found by the simulator: two tokens crossed in a ring of two without end, because each giver took the other's.
-#[test]
-fn a_giver_refuses_a_token_weaker_than_its_offer() {
-    let mut rig = Rig::giver();
-    let sent = rig.hear(3, take(token_of(12, 7, 1)));
-    assert_eq!(sent, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
-    assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.token(), "11-n3-1");
 }
 
 #[test]

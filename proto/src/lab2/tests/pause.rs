@@ -54,7 +54,8 @@ fn offers(sent: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn a_paused_owner_hands_over_at_once_despite_its_work() {
+fn a_paused_owner_hands_over_at_once_idle_or_not() {
+    assert_eq!(Rig::owner().command(PAUSE), [PING, OFFER]);
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     assert_eq!(rig.command(PAUSE), [PING, OFFER]);
@@ -63,11 +64,6 @@ fn a_paused_owner_hands_over_at_once_despite_its_work() {
     rig.hear(7, here(token(12)));
     assert_eq!(rig.state(), State::Waiter);
     assert!(rig.machine.is_paused());
-}
-
-#[test]
-fn a_paused_idle_owner_does_not_wait_for_idle_hold() {
-    assert_eq!(Rig::owner().command(PAUSE), [PING, OFFER]);
 }
 
 #[test]

@@ -16,6 +16,16 @@ fn nothing(_: &str) -> bool {
     false
 }
 
+/// Returns an OWNER whose first offer was just refused by the link, which now accepts frames.
+fn owner_with_unsent_offer() -> Rig {
+    let mut rig = Rig::owner();
+    rig.refuse = everything;
+    rig.pass_time(IDLE_HOLD);
+    assert!(rig.machine.may_use_token(), "nothing was offered");
+    rig.refuse = nothing;
+    rig
+}
+
 #[test]
 fn a_failed_send_is_counted_under_its_kind() {
     let mut rig = Rig::candidate();
@@ -123,11 +133,7 @@ fn an_unsent_heartbeat_is_repeated_after_take_timeout() {
 
 #[test]
 fn an_unsent_offer_is_repeated_after_take_timeout() {
-    let mut rig = Rig::owner();
-    rig.refuse = everything;
-    rig.pass_time(IDLE_HOLD);
-    assert!(rig.machine.may_use_token(), "nothing was offered");
-    rig.refuse = nothing;
+    let mut rig = owner_with_unsent_offer();
     let sent = rig.timeline(TAKE_TIMEOUT);
     assert_eq!(sent, [(TAKE_TIMEOUT, "TAKE_TOKEN 12-n3-1 to n7".into())]);
     assert!(!rig.machine.may_use_token());
@@ -135,10 +141,7 @@ fn an_unsent_offer_is_repeated_after_take_timeout() {
 
 #[test]
 fn an_unsent_offer_may_go_to_another_member() {
-    let mut rig = Rig::owner();
-    rig.refuse = everything;
-    rig.pass_time(IDLE_HOLD);
-    rig.refuse = nothing;
+    let mut rig = owner_with_unsent_offer();
     rig.hear_all(7, Message::Leaving);
     let sent = rig.pass_time(TAKE_TIMEOUT);
     assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n3"]);
@@ -146,10 +149,7 @@ fn an_unsent_offer_may_go_to_another_member() {
 
 #[test]
 fn an_unsent_offer_does_not_wait_for_idle_hold() {
-    let mut rig = Rig::owner();
-    rig.refuse = everything;
-    rig.pass_time(IDLE_HOLD);
-    rig.refuse = nothing;
+    let mut rig = owner_with_unsent_offer();
     rig.command(Command::WantToken);
     rig.pass_time(TAKE_TIMEOUT);
     let sent = rig.command(Command::WorkDone);
@@ -233,10 +233,7 @@ fn an_owner_that_can_send_no_unicast_keeps_its_lease_until_it_lets_go() {
 
 #[test]
 fn an_unsent_offer_is_no_handover() {
-    let mut rig = Rig::owner();
-    rig.refuse = everything;
-    rig.pass_time(IDLE_HOLD);
-    rig.refuse = nothing;
+    let mut rig = owner_with_unsent_offer();
     rig.hear(7, here(token(11)));
     assert_eq!(rig.state(), State::Owner);
 }

@@ -19,19 +19,16 @@ fn leaving_owner() -> Rig {
 }
 
 #[test]
-fn an_owner_hands_the_token_over_at_once_and_then_says_leaving() {
-    let mut rig = leaving_owner();
-    assert!(!rig.machine.is_finished());
-    assert_eq!(rig.hear(7, here(token(12))), [LEAVING]);
-    assert!(rig.machine.is_finished());
-}
-
-#[test]
-fn an_owner_with_work_hands_the_token_over() {
-    let mut rig = Rig::owner();
-    rig.command(Command::WantToken);
-    assert_eq!(rig.command(Command::ShutDown), [OFFER]);
-    assert_eq!(rig.hear(7, here(token(12))), [LEAVING]);
+fn an_owner_hands_the_token_over_once_and_then_sends_leaving() {
+    for prior in [Command::WorkDone, Command::WantToken] {
+        let mut rig = Rig::owner();
+        rig.command(prior);
+        assert_eq!(rig.command(Command::ShutDown), [OFFER]);
+        assert_eq!(rig.command(Command::ShutDown), [""; 0]);
+        assert!(!rig.machine.is_finished());
+        assert_eq!(rig.hear(7, here(token(12))), [LEAVING]);
+        assert!(rig.machine.is_finished());
+    }
 }
 
 #[test]
@@ -60,21 +57,14 @@ fn without_a_successor_the_node_leaves() {
 
 #[test]
 fn a_lone_owner_leaves_at_once() {
-    let mut rig = Rig::looser();
-    rig.pass_time(2 * ANSWER_TIMEOUT);
-    assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.command(Command::ShutDown), [LEAVING]);
-    assert!(rig.machine.is_finished());
-}
-
-#[test]
-fn a_lone_paused_owner_leaves_at_once() {
-    let mut rig = Rig::looser();
-    rig.pass_time(2 * ANSWER_TIMEOUT);
-    rig.command(Command::Pause(true));
-    assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.command(Command::ShutDown), [LEAVING]);
-    assert!(rig.machine.is_finished());
+    for paused in [false, true] {
+        let mut rig = Rig::looser();
+        rig.pass_time(2 * ANSWER_TIMEOUT);
+        rig.command(Command::Pause(paused));
+        assert_eq!(rig.state(), State::Owner);
+        assert_eq!(rig.command(Command::ShutDown), [LEAVING]);
+        assert!(rig.machine.is_finished());
+    }
 }
 
 #[test]
@@ -150,21 +140,6 @@ fn an_unsent_offer_is_repeated_during_a_shutdown() {
 }
 
 #[test]
-fn a_shutdown_is_asked_for_once() {
-    let mut rig = leaving_owner();
-    assert_eq!(rig.command(Command::ShutDown), [""; 0]);
-    assert_eq!(rig.hear(7, here(token(12))), [LEAVING]);
-}
-
-#[test]
-fn a_giver_that_must_leave_sends_leaving() {
-    let mut rig = leaving_owner();
-    assert_eq!(rig.command(Command::Leave), [LEAVING]);
-    assert!(rig.machine.is_finished());
-    assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
-}
-
-#[test]
 fn no_heartbeat_follows_leaving() {
     let mut rig = Rig::owner_with(Constants::default());
     rig.pass_time(HEARTBEAT - TAKE_TIMEOUT);
@@ -206,6 +181,7 @@ fn a_member_that_leaves_is_passed_over_from_then_on_and_eligible_when_it_is_hear
 fn no_command_causes_a_frame_after_leaving() {
     let mut rig = leaving_owner();
     assert_eq!(rig.command(Command::Leave), [LEAVING]);
+    assert!(rig.machine.is_finished());
     assert!(!rig.machine.may_use_token());
     assert_eq!(rig.command(Command::SetData(b"late".to_vec())), [""; 0]);
     assert_eq!(rig.command(Command::WantToken), [""; 0]);
