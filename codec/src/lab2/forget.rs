@@ -9,7 +9,7 @@
 //!   15      1  reserved          = 0
 //!   16      6  messageAuthorMAC  the Ethernet source
 //!   22      2  count             u16, at most 64
-//!   24 6 each  members           mac[6], the address of a single station, count times
+//!   24 6 each  members           mac[6], a unicast address, count times
 //! ```
 //!
 //! # Example

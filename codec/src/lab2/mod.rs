@@ -18,7 +18,7 @@
 //! | `progress` | `TooLarge` | 2^63 or more |
 //! | `dataLen` | `TooLarge` | above [`MAX_DATA_LEN`] |
 //! | `count` | `TooLarge` | above [`MAX_MEMBERS_PER_FRAME`], or [`MAX_FORGOTTEN_PER_FRAME`] in FORGET |
-//! | `mac` | `NotAStation` | a member's address is not one of a single station |
+//! | `mac` | `NotAStation` | a member's address is zero or a group address |
 //! | `purpose` | `Illegal` | above 4 |
 //! | `stampCount` | `TooLarge` | above [`MAX_STAMPS_PER_FRAME`] |
 //! | `name` | `Illegal` | no name of a job |

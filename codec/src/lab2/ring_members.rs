@@ -3,7 +3,7 @@
 //! The digest is that of the whole table. A table of more than 66 members is sent in several frames. A node that does
 //! not know this kind may ignore it.
 //!
-//! A member is 22 bytes: `mac[6]`, the address of a single station, and `ip[16]` as in PING.
+//! A member is 22 bytes: `mac[6]`, a unicast address, and `ip[16]` as in PING.
 //!
 //! ```text
 //!   at  bytes  field

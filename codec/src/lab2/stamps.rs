@@ -23,7 +23,7 @@
 //!    0     32  name              1 to 32 printable ASCII characters without blanks, then zeros
 //!   32      8  progress          u64, below 2^63: of the token under which the run began
 //!   40      4  run               u32, tells the runs with one progress apart
-//!   44      6  runnerMAC         the address of a single station: who ran it
+//!   44      6  runnerMAC         the unicast address of the member that ran it
 //!   50      1  outcome           0 begun, 1 done, 2 failed, 3 void
 //!   51      8  period            u64, nanoseconds
 //!   59      8  age               u64, nanoseconds since the run began; 2^64 - 1: not known

@@ -8,7 +8,7 @@
 //! | `election` | the strongest known token, its rivals, and the search of a LOOSER |
 //! | `members` | the table, profiles, silence, and the choice of the successor |
 //! | `confidence` | grades: promises to this node, and its own to others |
-//! | `jobs` | jobs that run once in a period, a state machine of their own |
+//! | `jobs` | the state machine of jobs that run once in a period |
 //! | `diagnostics` | reports for people; no rule reads them |
 //!
 //! No part uses another part's fields. The files next to the folders define types that all parts share.

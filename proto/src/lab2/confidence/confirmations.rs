@@ -1,7 +1,7 @@
 //! The members that confirm a tenure, and its grade.
 //!
 //! All of it belongs to one token, and a new token begins with none. It begins with the first heartbeat, which a
-//! candidate sends before it is OWNER. The vectors keep their room, so that a new tenure allocates nothing.
+//! candidate sends before it is OWNER. The vectors keep their capacity, so that a new tenure allocates nothing.
 
 use std::hash::Hash;
 use std::time::Duration;

@@ -12,8 +12,9 @@ impl Diagnostics {
         report(out, Trouble::Apart { mac: None }, !apart);
     }
 
-    /// Reports the members that are newly apart, and those that no longer are. `far` lists all that are, in order.
-    pub(crate) fn note_apart(&mut self, out: &mut Output, far: Vec<MacAddr>) {
+    /// Reports the members that are newly apart, and those that no longer are. `apart_members` lists all that are, in
+    /// order.
+    pub(crate) fn note_apart(&mut self, out: &mut Output, apart_members: Vec<MacAddr>) {
         let mut tell_those = |in_one: &[MacAddr], not_in: &[MacAddr], over| {
             for &mac in in_one {
                 if not_in.binary_search(&mac).is_err() {
@@ -21,9 +22,9 @@ impl Diagnostics {
                 }
             }
         };
-        tell_those(&far, &self.apart, false);
-        tell_those(&self.apart, &far, true);
-        self.apart = far;
+        tell_those(&apart_members, &self.apart, false);
+        tell_those(&self.apart, &apart_members, true);
+        self.apart = apart_members;
     }
 
     pub(super) fn apart_problems(&self, own: bool) -> impl Iterator<Item = Trouble> {

@@ -81,7 +81,7 @@ impl Diagnostics {
         }
     }
 
-    /// Forgets frames with this node's old address: they no longer disturb it.
+    /// Forgets frames with this node's old address, since they do not disturb it now.
     pub(crate) fn note_new_address(&mut self) {
         self.duplicate_macs.own_at = None;
     }

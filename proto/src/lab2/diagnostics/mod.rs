@@ -80,7 +80,7 @@ fn note_statement(
     is_so: bool,
     (now, lasts): (Instant, Duration),
 ) -> bool {
-    let place = all.iter().position(|said| said.mac == mac);
+    let place = all.iter().position(|statement| statement.mac == mac);
     if !is_so {
         return place.is_some_and(|at| all.swap_remove(at).reported);
     }
@@ -99,9 +99,9 @@ fn note_statement(
 
 /// Deletes the statements of members that are gone. Returns those members, in order, whose statements were reported.
 fn end_statements(all: &mut Vec<Statement>, gone: &[MacAddr]) -> Vec<MacAddr> {
-    let ended = all.extract_if(.., |said| gone.contains(&said.mac));
+    let ended = all.extract_if(.., |statement| gone.contains(&statement.mac));
     ended
-        .filter(|said| said.reported)
-        .map(|said| said.mac)
+        .filter(|statement| statement.reported)
+        .map(|statement| statement.mac)
         .collect()
 }

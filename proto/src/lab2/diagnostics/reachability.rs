@@ -52,8 +52,8 @@ impl Reachability {
             .unicast_only
             .filter(|unicast_only| unicast_only.reported);
         let unicast_only = unicast_only.map(|_| Trouble::BroadcastsUnheard);
-        let unreached = self.unreached.iter().filter(|said| said.reported);
-        let unreached = unreached.map(|said| Trouble::MemberUnreached { mac: said.mac });
+        let unreached = self.unreached.iter().filter(|statement| statement.reported);
+        let unreached = unreached.map(|statement| Trouble::MemberUnreached { mac: statement.mac });
         unicast_only
             .into_iter()
             .chain(unreached)
@@ -134,7 +134,7 @@ impl Diagnostics {
         }
     }
 
-    /// Forgets the unicast frames after so long a silence that it shows nothing about broadcasts.
+    /// Forgets the unicast frames after a long silence, which shows nothing about broadcasts.
     pub(super) fn forget_reach(&mut self, context: &Context, members: &Members, out: &mut Output) {
         let (now, silence) = (context.now(), members.silent_after(context));
         let unicast_only = self.reachability.unicast_only;

@@ -41,7 +41,7 @@ pub(crate) struct BestToken {
 }
 
 impl BestToken {
-    /// Creates the state from what an earlier run has stored. Holder and data are not stored.
+    /// Creates the state from the stored one. Holder and data are not stored.
     pub(crate) fn new(stored: &Durable) -> Self {
         Self {
             token: stored.known,

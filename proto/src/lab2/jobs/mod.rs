@@ -1,4 +1,4 @@
-//! Jobs that run once in a period (`docs/once.md`): a state machine of its own. [`Jobs::handle`] takes inputs, and
+//! The state machine of jobs that run once in a period (`docs/once.md`). [`Jobs::handle`] takes inputs, and
 //! [`Jobs::poll`] returns the actions that follow. It never decides about the token. Start with `once`.
 
 pub(super) mod job;

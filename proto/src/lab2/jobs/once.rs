@@ -1,5 +1,5 @@
-//! The holder's side of a job that runs once in a period: it asks the members for the last run, stamps a new one, and
-//! has the members store the stamp before the run begins.
+//! The holder's side of a job that runs once in a period. It asks the members for the last run, stamps a new one, and
+//! has them store the stamp before the run begins.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Purpose, RunOutcome, Token};

@@ -317,7 +317,7 @@ impl Stamps {
         merged
     }
 
-    /// Adds a run that begins now, in place of an older one of its name. Returns whether there was room.
+    /// Adds a run that begins now, or replaces an older one of its name. Returns whether it was added.
     pub(super) fn put(&mut self, stamp: Stamp, now: Instant) -> bool {
         let entry = StampEntry {
             stamp,
@@ -342,7 +342,7 @@ impl Stamps {
         true
     }
 
-    /// Whether there is room for a new name. A run that no longer counts makes room.
+    /// Whether a new name can be added: the table is not full, or one of its runs no longer counts.
     pub(super) fn has_room(&self, now: Instant) -> bool {
         let over = |entry: &StampEntry| entry.time_left(now).is_zero();
         self.len() < MAX_STAMPS || self.entries.iter().any(over)

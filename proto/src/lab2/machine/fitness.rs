@@ -10,7 +10,7 @@ impl Lab2 {
         self.fitness.may_own()
     }
 
-    /// Pauses or resumes this node, and tells all members.
+    /// Pauses or resumes this node, and announces that.
     pub(super) fn set_paused(&mut self, paused: bool) {
         if !paused {
             self.recover();
@@ -68,7 +68,7 @@ impl Lab2 {
         }
     }
 
-    /// Retries a failed write, and tells all members once whether this node may own the token.
+    /// Retries a failed write, and announces once whether this node may own the token.
     pub(super) fn on_store_due(&mut self) {
         if self.fitness.is_unstored() {
             self.known.store_again();
@@ -121,7 +121,7 @@ impl Lab2 {
         }
     }
 
-    /// Ends the state of being unfit, and tells all members.
+    /// Ends the state of being unfit, and announces that.
     fn recover(&mut self) {
         if self.fitness.recover() {
             self.out.stop(Timer::Probe);

@@ -25,13 +25,14 @@ impl Lab2 {
         // that was alone could take the holder's majority ("Differences" in docs/protocol.md).
         let is_bound = known.is_some_and(|known| !known.same_chain(&token))
             && self.confidence.is_bound_to(context, token, envelope.from);
-        let heard = self.role.state() == State::Waiter && (known == Some(token) || is_bound);
-        if !envelope.broadcast || !heard || !out.may_reply() {
+        let may_confirm = self.role.state() == State::Waiter && (known == Some(token) || is_bound);
+        if !envelope.broadcast || !may_confirm || !out.may_reply() {
             return false;
         }
-        let (heartbeat, told) = ((envelope, token, beat), (digest, self.fitness.is_apart()));
+        let heartbeat = (envelope, token, beat);
+        let limits = (digest, self.fitness.is_apart());
         self.confidence
-            .answer_heartbeat(context, &mut self.members, out, heartbeat, told)
+            .answer_heartbeat(context, &mut self.members, out, heartbeat, limits)
     }
 
     pub(super) fn on_promise(&mut self, from: MacAddr, promise: &lab2::Promise) {

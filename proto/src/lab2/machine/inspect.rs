@@ -70,11 +70,11 @@ impl Subject for Lab2 {
     }
 
     fn lasting_troubles(&self) -> Vec<Trouble> {
-        let lasts = |it: &Trouble| {
+        let is_lasting = |it: &Trouble| {
             use Trouble::{Apart, CannotSend, MemberDeaf};
             matches!(it, MemberDeaf { .. } | CannotSend | Apart { .. })
         };
-        self.troubles().filter(lasts).collect()
+        self.troubles().filter(is_lasting).collect()
     }
 
     fn digest(&self) -> Digest {

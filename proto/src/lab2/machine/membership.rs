@@ -80,7 +80,7 @@ impl Lab2 {
         self.review_constants();
     }
 
-    /// Removes a silent member at the operator's request, and tells all members.
+    /// Removes a silent member at the operator's request, on all nodes.
     pub(super) fn forget(&mut self, mac: MacAddr) {
         let silence = self.members.silent_after(&self.context);
         if self.members.is_gone(&self.context, mac, silence) {
@@ -100,7 +100,8 @@ impl Lab2 {
         self.members.announce_mtu(&self.context, &mut self.out);
     }
 
-    /// Handles FORGET: removes the members that are named. A node that is named itself tells all that it is there.
+    /// Handles FORGET: removes the members that are named. A node that is named itself broadcasts PING, to show that it
+    /// exists.
     pub(super) fn on_forget(&mut self, members: &[MacAddr]) {
         let gone = self.members.select_gone(&self.context, members);
         self.remove(&gone, false);
@@ -152,14 +153,14 @@ impl Lab2 {
     }
 
     /// Handles a profile, and adapts the data and the deadlines to it.
-    pub(super) fn on_profile(&mut self, envelope: Envelope, said: Profile) {
-        let said = (envelope.from, said);
-        let said = (self.members).learn_profile(&self.context, &mut self.out, said);
+    pub(super) fn on_profile(&mut self, envelope: Envelope, profile: Profile) {
+        let profile = (envelope.from, profile);
+        let change = (self.members).learn_profile(&self.context, &mut self.out, profile);
         // An equal profile can still change something: it binds again if its member was silent.
-        if said == ProfileChange::Same {
+        if change == ProfileChange::Same {
             return;
         }
-        if said == ProfileChange::Changed {
+        if change == ProfileChange::Changed {
             self.review_constants();
         }
         self.fit_data();
@@ -172,14 +173,14 @@ impl Lab2 {
             return;
         }
         let context = &self.context;
-        let said = self.known.last_heartbeat().unwrap_or(heard);
+        let last_heartbeat = self.known.last_heartbeat().unwrap_or(heard);
         let waiter_timeout = self.members.shortest_waiter_timeout(context);
         let period = self.members.heartbeat_period(context);
         let deadlines = [
             // The lease counts no earlier than from the frame that named the shorter timeout: until then the member
             // waited for longer.
-            (Timer::Lease, said.max(heard) + waiter_timeout),
-            (Timer::Heartbeat, said + period),
+            (Timer::Lease, last_heartbeat.max(heard) + waiter_timeout),
+            (Timer::Heartbeat, last_heartbeat + period),
         ];
         for (timer, at) in deadlines {
             if self.out.due(timer).is_some_and(|due| at < due) {
@@ -201,8 +202,8 @@ impl Lab2 {
             Diagnostics::note_own_apart(&mut self.out, apart);
             self.on_apart_changed(apart);
         }
-        let far = self.members.apart_members(&self.context);
-        self.diagnostics.note_apart(&mut self.out, far);
+        let apart_members = self.members.apart_members(&self.context);
+        self.diagnostics.note_apart(&mut self.out, apart_members);
     }
 
     /// Whether a program here works under a quorum. It may finish its work before this node is apart.

@@ -16,7 +16,7 @@
 //! | `jobs` | the state machine around the jobs of `once` |
 //! | `transmit`, `output`, `outbox`, `timer` | frames to send, events and timers |
 //! | `view`, `inspect` | read access for status, tests and simulator |
-//! | `snapshot`, `invariants` | the state as bytes, and what must always hold |
+//! | `snapshot`, `invariants` | the state as bytes, and the invariants |
 
 mod context;
 mod data;

@@ -118,7 +118,7 @@ impl Output {
             timers,
             outbox,
             events,
-            replies_left: _, // set anew by every input
+            replies_left: _, // every input sets it again
         } = self;
         events.len().hash(writer);
         for &timer in Timer::ALL {

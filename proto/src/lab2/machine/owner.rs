@@ -27,8 +27,9 @@ impl Lab2 {
         self.learn(token, self.me(), None);
         self.known.set_data(data);
         self.members.set_wants(envelope.from, false);
-        let lasts = self.members.offer_valid_for(&self.context, envelope.from);
-        let tenure = Tenure::from_offer(token, known_before, envelope.from, envelope.at + lasts);
+        let valid_for = self.members.offer_valid_for(&self.context, envelope.from);
+        let tenure =
+            Tenure::from_offer(token, known_before, envelope.from, envelope.at + valid_for);
         self.begin_tenure(tenure, Reason::TokenTaken);
         self.fit_data();
         self.schedule_acknowledgement();
@@ -125,8 +126,8 @@ impl Lab2 {
         }
     }
 
-    /// Acknowledges the token to the previous holder: with the token, or with what this node knows if the token has
-    /// gone on.
+    /// Acknowledges the token to the previous holder: with the held token, or with the known one if the token has gone
+    /// on.
     pub(super) fn acknowledge(&mut self) {
         self.out.stop(Timer::Acknowledge);
         let Some(owed) = self.role.take_unacknowledged() else {
@@ -291,7 +292,7 @@ impl Lab2 {
         }
     }
 
-    /// The question waits for the next timeout: frames that wait in the socket may tell who owns the token.
+    /// The question waits for the next timeout, because frames that wait in the socket may name the owner.
     pub(super) fn on_lease_expired(&mut self) {
         if self.role.tenure().is_some() {
             self.enter_looser(Reason::LeaseExpired, self.token());

@@ -26,7 +26,7 @@ impl Lab2 {
             from: frame.author,
             broadcast: frame.destination == MacAddr::BROADCAST,
             at: self.context.now().before(age),
-            backing: frame.profile.and_then(|said| said.backing()),
+            backing: frame.profile.and_then(|profile| profile.backing()),
         };
         if self.note_frame(envelope, &frame) {
             self.dispatch(envelope, &frame.message);
@@ -66,7 +66,7 @@ impl Lab2 {
     /// author that hears nobody does not.
     fn note_frame(&mut self, envelope: Envelope, frame: &Frame<'_>) -> bool {
         let (from, message) = (envelope.from, &frame.message);
-        let says_deaf = frame.profile.is_some_and(|said| said.is_deaf());
+        let says_deaf = frame.profile.is_some_and(|profile| profile.is_deaf());
         let ignored = self.members.is_ignored(from, message, says_deaf);
         self.event(if ignored {
             let reason = DropReason::AuthorDeaf;
@@ -160,10 +160,10 @@ impl Lab2 {
             Message::WhereIsToken => self.on_where_is_token(envelope),
             Message::GeneratingToken { token } => self.on_generating_token(envelope, token),
             Message::RingMembers { digest, members } => {
-                let (context, out, told) = (&self.context, &mut self.out, (digest, members));
+                let (context, out, table) = (&self.context, &mut self.out, (digest, members));
                 let state = self.role.state();
                 self.members
-                    .on_ring_members(context, out, state, envelope, told);
+                    .on_ring_members(context, out, state, envelope, table);
             }
             Message::WantToken => self.on_want_token(envelope),
             Message::Leaving => self.on_leaving(envelope),

@@ -32,7 +32,7 @@ impl Lab2 {
             out,
         } = self;
         let mut writer = Writer {
-            now: context.now(), // the wall clock is told anew with every input
+            now: context.now(), // every input sets the wall clock again
             bytes: Vec::with_capacity(512),
         };
         context.link.snapshot(&mut writer);

@@ -22,12 +22,12 @@ impl Lab2 {
             self.send_ping(envelope.from);
         }
         let (context, out) = (&self.context, &mut self.out);
-        let (state, told) = (self.role.state(), (envelope, digest));
+        let (state, claim) = (self.role.state(), (envelope, digest));
         let answered = gave_way || answered;
         self.members
-            .compare_with_holder(context, out, state, told, answered);
+            .compare_with_holder(context, out, state, claim, answered);
         self.diagnostics
-            .note_holder(context, &mut self.members, out, told);
+            .note_holder(context, &mut self.members, out, claim);
     }
 
     /// Applies another node's claim to a token. Returns whether this OWNER has given way: then the other must learn

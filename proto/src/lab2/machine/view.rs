@@ -190,7 +190,7 @@ impl Lab2 {
             .silent_members(&self.context, &self.members)
     }
 
-    /// Whether this node has heard no frame for so long that it announces to be deaf.
+    /// Whether this node announces to be deaf: it has heard no frame for a certain time.
     pub fn is_deaf(&self) -> bool {
         self.members.is_deaf(&self.context)
     }

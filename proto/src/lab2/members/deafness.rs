@@ -19,7 +19,7 @@ pub(super) struct Hearing {
 }
 
 impl Members {
-    /// Whether this node has heard no frame for so long that it announces to be deaf.
+    /// Whether this node announces to be deaf: it has heard no frame for a certain time.
     pub(crate) fn is_deaf(&self, context: &Context) -> bool {
         context.is_up() && self.hearing.deaf
     }
@@ -44,7 +44,7 @@ impl Members {
         };
     }
 
-    /// Whether this node has heard frames for so long that it knows which members are silent.
+    /// Whether this node has heard frames for long enough to know which members are silent.
     pub(super) fn knows_silent_members(&self, context: &Context) -> bool {
         let since = self.hearing.since.filter(|_| !self.is_deaf(context));
         since.is_some_and(|since| context.now().since(since) >= self.silent_after(context))

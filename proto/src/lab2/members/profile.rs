@@ -32,9 +32,8 @@ impl Members {
     /// Returns the profiles that differ from this node's, of members that take part. A member with a longer heartbeat
     /// may be silent for longer.
     fn current_profiles(&self, context: &Context) -> impl Iterator<Item = (MacAddr, Profile)> {
-        let said = self.table.profiles.iter().map(|(&mac, &said)| (mac, said));
-        said.filter(|(mac, said)| {
-            !self.is_profile_expired(context, *mac, said) || !self.knows_silent_members(context)
+        self.table.profiles().filter(|(mac, profile)| {
+            !self.is_profile_expired(context, *mac, profile) || !self.knows_silent_members(context)
         })
     }
 
@@ -50,9 +49,8 @@ impl Members {
             .saturating_mul(APART_FACTOR);
         // A fast member that is apart uses the ring's timeouts, so it sends less often than its profile says.
         let least = nanos(Constants::default().waiter_timeout());
-        let said = self.table.profiles.iter().map(|(&mac, &said)| (mac, said));
-        said.filter(move |&(mac, said)| {
-            let theirs = Duration::from_nanos(said.patience.max(least)).min(most);
+        self.table.profiles().filter(move |&(mac, profile)| {
+            let theirs = Duration::from_nanos(profile.patience.max(least)).min(most);
             let heartbeat = theirs / context.constants().waiter_intervals;
             !self.is_gone(
                 context,
@@ -64,13 +62,13 @@ impl Members {
 
     /// Returns the profiles whose timeouts count. A member that is apart never owns, so its profile does not.
     fn binding_profiles(&self, context: &Context) -> impl Iterator<Item = Profile> {
-        let said = self.current_profiles(context).map(|(_, said)| said);
-        said.filter(|said| !self.is_apart(said))
+        let profiles = self.current_profiles(context).map(|(_, profile)| profile);
+        profiles.filter(|profile| !self.is_apart(profile))
     }
 
-    fn is_profile_expired(&self, context: &Context, mac: MacAddr, said: &Profile) -> bool {
+    fn is_profile_expired(&self, context: &Context, mac: MacAddr, profile: &Profile) -> bool {
         let own = context.waiter_timeout();
-        let theirs = Duration::from_nanos(said.patience).min(own.saturating_mul(APART_FACTOR));
+        let theirs = Duration::from_nanos(profile.patience).min(own.saturating_mul(APART_FACTOR));
         let heartbeat = theirs / context.constants().waiter_intervals;
         self.is_gone(
             context,
@@ -84,7 +82,8 @@ impl Members {
     pub(crate) fn own_profile(&self, context: &Context, flags: u8) -> Profile {
         let shortest = Self::shortest_with(
             context,
-            self.binding_profiles(context).map(|said| said.patience),
+            self.binding_profiles(context)
+                .map(|profile| profile.patience),
         );
         Profile {
             flags,
@@ -109,21 +108,24 @@ impl Members {
         let theirs = if to == MacAddr::BROADCAST {
             self.smallest_mtu(context).0
         } else {
-            let said = self.table.profile_of(to);
-            said.map_or(usize::MAX, |said| said.mtu.into())
+            let profile = self.table.profile_of(to);
+            profile.map_or(usize::MAX, |profile| profile.mtu.into())
         };
         context.mtu().min(theirs) >= PROMISE_LEN
     }
 
-    /// Handles a member's profile. It is stored if it differs from this node's, which in a healthy ring none does.
+    /// Handles a member's profile. It is stored only if it differs from this node's; in a healthy ring none does.
     pub(crate) fn learn_profile(
         &mut self,
         context: &Context,
         out: &mut Output,
-        (mac, said): (MacAddr, Profile),
+        (mac, profile): (MacAddr, Profile),
     ) -> ProfileChange {
-        let said = Profile { flags: 0, ..said };
-        let remembered = (said != context.profile()).then_some(said);
+        let profile = Profile {
+            flags: 0,
+            ..profile
+        };
+        let remembered = (profile != context.profile()).then_some(profile);
         if remembered.is_none() && self.is_uniform() {
             return ProfileChange::Same;
         }
@@ -159,10 +161,10 @@ impl Members {
     pub(crate) fn difference_to(&self, context: &Context, mac: MacAddr) -> Option<Difference> {
         let theirs = self.table.profile_of(mac)?;
         let own = context.profile();
-        let terms = |said: Profile| Terms {
-            patience: Duration::from_nanos(said.patience),
-            take_timeout: Duration::from_nanos(said.take),
-            expect: usize::try_from(said.expect)
+        let terms = |profile: Profile| Terms {
+            patience: Duration::from_nanos(profile.patience),
+            take_timeout: Duration::from_nanos(profile.take),
+            expect: usize::try_from(profile.expect)
                 .ok()
                 .filter(|&expect| expect > 0),
         };
@@ -181,10 +183,12 @@ impl Members {
         }
         // The member may have learned of a timeout from a third one, which is apart.
         let counts = |&shortest: &u64| !self.is_too_short(shortest);
-        let own = self.binding_profiles(context).map(|said| said.patience);
+        let own = self
+            .binding_profiles(context)
+            .map(|profile| profile.patience);
         let told = self
             .binding_profiles(context)
-            .map(|said| said.shortest)
+            .map(|profile| profile.shortest)
             .filter(counts);
         Self::shortest_with(context, own.chain(told))
     }
@@ -202,7 +206,7 @@ impl Members {
         let own = context.waiter_timeout();
         // Silent members count too: one may be dead while its application still runs.
         let others = self.table.profiles.values();
-        let longest = others.map(|said| said.patience).max();
+        let longest = others.map(|profile| profile.patience).max();
         longest.map_or(own, |longest| {
             let most = own.saturating_mul(APART_FACTOR);
             own.max(Duration::from_nanos(longest).min(most))
@@ -225,14 +229,14 @@ impl Members {
     pub(crate) fn offer_valid_for(&self, context: &Context, giver: MacAddr) -> Duration {
         let own = context.constants().take_timeout;
         let theirs = self.table.profile_of(giver);
-        theirs.map_or(own, |said| own.min(Duration::from_nanos(said.take)))
+        theirs.map_or(own, |profile| own.min(Duration::from_nanos(profile.take)))
     }
 
     /// Returns the smallest known MTU, and its member; `None` for this node.
     pub(crate) fn smallest_mtu(&self, context: &Context) -> (usize, Option<MacAddr>) {
         let others = self.current_profiles(context);
         let smallest = others
-            .map(|(mac, said)| (usize::from(said.mtu), Some(mac)))
+            .map(|(mac, profile)| (usize::from(profile.mtu), Some(mac)))
             .min();
         let own = (context.mtu(), None);
         smallest.map_or(

@@ -25,8 +25,8 @@ impl Members {
         // Silent members count too: they may be on the other side of a split.
         let own = context.constants();
         let others = self.table.profiles.values();
-        let others = others.filter_map(|said| {
-            let expect = usize::try_from(said.expect).ok()?;
+        let others = others.filter_map(|profile| {
+            let expect = usize::try_from(profile.expect).ok()?;
             (expect > 0).then_some(expect.min(own.max_members))
         });
         others.chain(own.expect).max()

@@ -37,9 +37,9 @@ impl RingTimes {
     }
 
     /// Whether a member with this profile is apart.
-    fn is_apart(&self, said: &Profile) -> bool {
-        differ_by_factor(said.patience, self.waiter_timeout)
-            || differ_by_factor(said.take, self.take_timeout)
+    fn is_apart(&self, profile: &Profile) -> bool {
+        differ_by_factor(profile.patience, self.waiter_timeout)
+            || differ_by_factor(profile.take, self.take_timeout)
     }
 
     /// Whether a WAITER_TIMEOUT is too short to be that of a member that owns.
@@ -70,9 +70,9 @@ fn median(times: impl ExactSizeIterator<Item = u64>, usual: Duration) -> u64 {
 
 impl Members {
     /// Whether a member with this profile is apart. Its timeouts bind no other member, since it never owns.
-    pub(crate) fn is_apart(&self, said: &Profile) -> bool {
+    pub(crate) fn is_apart(&self, profile: &Profile) -> bool {
         self.ring_times
-            .is_some_and(|ring_times| ring_times.is_apart(said))
+            .is_some_and(|ring_times| ring_times.is_apart(profile))
     }
 
     /// Whether a WAITER_TIMEOUT is too short to be that of a member that owns.
@@ -88,7 +88,7 @@ impl Members {
         }
         let far = self
             .present_profiles(context)
-            .filter(|(_, said)| self.is_apart(said));
+            .filter(|(_, profile)| self.is_apart(profile));
         let mut far: Vec<MacAddr> = far.map(|(mac, _)| mac).collect();
         far.sort_unstable();
         far
@@ -106,7 +106,7 @@ impl Members {
             let agree = agree.count() + 1;
             let others = self
                 .present_profiles(context)
-                .map(|(_, said)| (said.patience, said.take));
+                .map(|(_, profile)| (profile.patience, profile.take));
             let same = std::iter::repeat_n((own.patience, own.take), agree);
             let mut times: Vec<_> = same.chain(others).collect();
             RingTimes::median_of(&mut times)
@@ -153,8 +153,8 @@ mod tests {
             (&[1, 1, 1, 100, 10_000], 1),
         ] {
             let times = |&millis: &u64| {
-                let said = profile_with(millis);
-                (said.patience, said.take)
+                let profile = profile_with(millis);
+                (profile.patience, profile.take)
             };
             let mut one: Vec<_> = heartbeats.iter().map(times).collect();
             let mut other: Vec<_> = heartbeats.iter().rev().map(times).collect();

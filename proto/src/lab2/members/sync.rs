@@ -17,7 +17,7 @@ use crate::throttle::Throttle;
 const RING_MEMBERS_HEADER_LEN: usize =
     MAX_FRAME_LEN - ETHERNET_HEADER_LEN - MAX_MEMBERS_PER_FRAME * size_of::<Member>();
 
-/// For this many WAITER_TIMEOUTs a member that is heard may correct a disputed IP address of its own.
+/// For this many WAITER_TIMEOUTs a member that is heard may correct its disputed IP address.
 const DISPUTE_TIMEOUTS: u32 = 4;
 
 /// Whether the table knows a frame's author.
@@ -361,7 +361,7 @@ impl Members {
     }
 
     /// Returns whether an action for a member is allowed, once a period. If so, it counts as done. It is never allowed
-    /// for a member that the table had no room for.
+    /// for a member that is not in the table.
     fn allow_once_a_period(
         &mut self,
         context: &Context,

@@ -187,6 +187,10 @@ impl Table {
         Some(self.notes.entry(mac).or_default())
     }
 
+    pub(super) fn profiles(&self) -> impl Iterator<Item = (MacAddr, Profile)> {
+        self.profiles.iter().map(|(&mac, &profile)| (mac, profile))
+    }
+
     /// Returns a member's profile, if it differs from this node's.
     pub(super) fn profile_of(&self, mac: MacAddr) -> Option<Profile> {
         self.profiles.get(&mac).copied()
@@ -194,13 +198,13 @@ impl Table {
 
     /// Stores a member's profile; `None` stands for one that is unknown or equals this node's. Returns whether it has
     /// changed.
-    pub(super) fn set_profile(&mut self, mac: MacAddr, said: Option<Profile>) -> bool {
-        let before = match said {
+    pub(super) fn set_profile(&mut self, mac: MacAddr, profile: Option<Profile>) -> bool {
+        let before = match profile {
             Some(_) if self.find(mac).is_none() => return false,
-            Some(said) => self.profiles.insert(mac, said),
+            Some(profile) => self.profiles.insert(mac, profile),
             None => self.profiles.remove(&mac),
         };
-        before != said
+        before != profile
     }
 
     /// Returns the version that a member has announced; `None` if it has announced none. `own` is this node's.
@@ -222,7 +226,7 @@ impl Table {
         }
     }
 
-    /// Adds a member, if it is absent and the table has room.
+    /// Adds a member, if it is absent and the table is not full.
     pub(super) fn insert(&mut self, mac: MacAddr) -> Insertion {
         match self.find_place(mac, self.latest) {
             Ok(at) => {
@@ -233,7 +237,7 @@ impl Table {
         }
     }
 
-    /// Adds this node, if it is absent. It always has room.
+    /// Adds this node if it is absent, even to a full table.
     pub(super) fn insert_own(&mut self, mac: MacAddr) -> Insertion {
         let max = std::mem::replace(&mut self.max, usize::MAX);
         let inserted = self.insert(mac);
@@ -258,7 +262,7 @@ impl Table {
         changed
     }
 
-    /// Adds a member at the place that [`find_place`](Self::find_place) returned, if the table has room.
+    /// Adds a member at the place that [`find_place`](Self::find_place) returned, if the table is not full.
     pub(super) fn insert_at(&mut self, at: usize, member: Member) -> Insertion {
         if self.members.len() >= self.max {
             return Insertion::Full;

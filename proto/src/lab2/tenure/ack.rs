@@ -1,7 +1,7 @@
 //! Acknowledgement of a taken token, and tokens that were acknowledged too late.
 //!
 //! A giver that hears of the acknowledgement too late may have given this node up and minted. So the owner is unsure:
-//! it tells all members that it holds the token, and a member that knows a stronger token objects.
+//! it broadcasts that it holds the token, and a member that knows a stronger token objects.
 
 use std::time::Duration;
 
@@ -190,7 +190,7 @@ impl Tenure {
         Some(since + context.constants().objection_period())
     }
 
-    /// Whether the stronger token was minted by the giver in place of this one. Then it is the right one.
+    /// Whether the giver minted the stronger token to replace this one. Then it is the right one.
     pub(crate) fn is_replaced_by(&self, context: &Context, other: Token) -> bool {
         // Any other token that a member objects with has not been heard of for a while.
         let is_unsure = self.is_unsure() && self.unsettled_until(context) > Some(context.now());

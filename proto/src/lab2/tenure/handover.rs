@@ -263,8 +263,8 @@ impl Tenure {
         self.refusals = None;
     }
 
-    /// Whether it is doubtful that any member takes the token from this node. Members that ask for it have not taken
-    /// it, for so long that all other members are offered it too, whatever work there is here.
+    /// Whether it is doubtful that any member takes the token from this node: members that ask for it have failed to
+    /// take it for a whole WAITER_TIMEOUT. Then all other members are offered it too, even if a program here works.
     pub(crate) fn is_in_doubt(&self, now: Instant, waiter_timeout: Duration) -> bool {
         self.refusals.is_some_and(|refusals| {
             now.since(refusals.since) >= waiter_timeout

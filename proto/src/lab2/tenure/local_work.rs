@@ -38,8 +38,8 @@ impl LocalWork {
         }
     }
 
-    /// Notes a request. Returns whether the holder must get it by unicast too, because the token has not come for so
-    /// long.
+    /// Notes a request. Returns whether it has lasted for `waiter_timeout`, so that the holder must get it by unicast
+    /// too.
     pub(crate) fn note_request(&mut self, now: Instant, waiter_timeout: Duration) -> bool {
         match self {
             Self::Work { asked } => now.since(*asked.get_or_insert(now)) >= waiter_timeout,

@@ -65,7 +65,7 @@ fn confirmed_owner(members: usize) -> Rig {
     rig
 }
 
-/// Returns an elected OWNER without work, which has been alone for long.
+/// Returns an elected OWNER without work, which has been the only member for long.
 fn elected_owner() -> Rig {
     let constants = Constants {
         idle_hold: FOREVER,

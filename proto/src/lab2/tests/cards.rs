@@ -63,11 +63,11 @@ fn members_know_the_program_that_the_owner_announces() {
     assert_eq!(held, Duration::from_secs(1));
     hear_owner(&mut rig, card(OWN, None));
     assert_eq!(rig.machine.work(), None);
-    // The card does not fit a heartbeat any longer.
+    // The card no longer fits a heartbeat.
     hear_owner(&mut rig, card(OWN, Some("backup")));
     hear_owner(&mut rig, None);
     assert_eq!(rig.machine.work(), None);
-    // This node does not know an owner any longer.
+    // This node no longer knows an owner.
     hear_owner(&mut rig, card(OWN, Some("backup")));
     rig.pass_time(constants().waiter_timeout() * 2);
     assert_eq!(rig.machine.work(), None);

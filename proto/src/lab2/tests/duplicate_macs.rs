@@ -9,7 +9,7 @@ use super::rig::*;
 use crate::LinkState;
 use crate::lab2::{Event, Trouble};
 
-/// After this time an observation is no problem any longer.
+/// After this time an observation is no longer a problem.
 const LONG: Duration = Duration::from_millis(128 * 400);
 
 fn about(rig: &Rig) -> (usize, usize) {

@@ -1,4 +1,4 @@
-//! Section 2: the order of tokens, their identity, minting, and what survives a restart.
+//! Section 2: the order of tokens, their identity, minting, and the state that survives a restart.
 
 use ring_codec::lab2::Message;
 

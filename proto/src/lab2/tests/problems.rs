@@ -194,7 +194,7 @@ fn several_owners_that_only_others_hear_are_one_problem() {
     assert_eq!(troubles(&rig), []);
 }
 
-/// Of two owners that are not heard, one is gone and not named any longer.
+/// Of two owners that are not heard, one is gone and no longer named.
 #[test]
 fn owners_that_are_no_longer_named_are_no_problem() {
     let mut rig = Rig::waiter();

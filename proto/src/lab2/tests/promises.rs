@@ -251,7 +251,7 @@ fn a_quorum_of_one_lasts_from_its_last_heartbeat() {
     }
 }
 
-/// n7 has taken 11 from n3, has offered 12 without success, and has handed a chain of its own to n8.
+/// n7 has taken 11 from n3, has offered 12 without success, has minted and has handed the new chain to n8.
 #[test]
 fn a_promise_ends_when_a_failed_offer_of_its_chain_is_broadcast() {
     for (told, from, is_free) in [
