@@ -52,6 +52,7 @@ impl Competition {
 
 /// Returns since when something holds in the tenure of this token: from now on, if it did not before.
 fn first_seen(of: &mut Option<(Token, Instant)>, token: Token, now: Instant) -> Instant {
+    // A new tenure starts without a history.
     let before = of.filter(|&(of, _)| of == token);
     of.insert(before.unwrap_or((token, now))).1
 }
@@ -100,6 +101,7 @@ impl Confidence {
         (envelope, stronger): (Envelope, Token),
     ) -> bool {
         let is_confirmed = self.backing(context, tenure) >= Some(Backing::Confirmed);
+        // A broadcast heartbeat would have announced the backing.
         if envelope.broadcast || !is_confirmed || stronger.same_chain(&tenure.token()) {
             return false;
         }

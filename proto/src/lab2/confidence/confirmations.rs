@@ -76,6 +76,7 @@ impl Confirmations {
             self.token = Some(token);
             self.beats = [None; BEATS_KEPT];
             self.next_beat = 0;
+            // Promises name their token, so old ones do not count for a new tenure.
             self.votes.clear();
             self.grade = Grade::Alone;
             (self.reported, self.view_since) = (Grade::Alone, None);

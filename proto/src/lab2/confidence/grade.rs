@@ -86,6 +86,7 @@ impl Confidence {
         if promise.token != token || !members.has(from) {
             return false;
         }
+        // Only answers to recent heartbeats count: a slow answer may carry a promise that has ended.
         let Some(sent_at) = self.confirmations.sent_at(token, promise.beat) else {
             return false;
         };
@@ -140,6 +141,7 @@ impl Confidence {
         let now = context.now();
         let ring_size = members.ring_size(context);
         let own = usize::from(self.may_ask(context, members, token));
+        // Two majorities of one ring share a member, which promises to only one holder.
         let majority = ring_size / 2 + 1;
         // A node that knows no other member, and expects no number, cannot know that it is the only one.
         let known = ring_size > 1 || members.expected(context).is_some();

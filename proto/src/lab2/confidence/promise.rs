@@ -76,6 +76,7 @@ impl Confidence {
     ) -> bool {
         let size = assumed_ring_size(context, members, digest);
         let number = beat.unwrap_or(0).wrapping_add(members.own_rank(context));
+        // Otherwise each heartbeat of a large ring would cost one answer per member.
         if !number.is_multiple_of(answer_stride(size)) {
             return false;
         }
@@ -97,6 +98,7 @@ impl Confidence {
                 let lasts = nanos(lasts);
                 out.send(to, Content::Promise(lab2::Promise { token, beat, lasts }));
             }
+            // Bound by another promise, the member still shows that it is alive.
             Some(_) => out.send(to, Content::Ping),
             None if members.allow_ping(context, holder) => out.send(to, Content::Ping),
             None => return false,

@@ -96,6 +96,7 @@ impl Diagnostics {
             }
             return;
         };
+        // Only other versions are stored: in most rings none differs.
         let differs = self.cards.version != Some(card.version);
         members.set_version(envelope.from, differs.then_some(card.version));
         self.note_one_way(context, members, envelope.from, card.unheard);

@@ -17,6 +17,7 @@ impl Diagnostics {
     pub(crate) fn review_clock_lead(&mut self, context: &Context, out: &mut Output, token: Token) {
         let by = ahead_of_clock(context, token);
         let is_ahead = nanos(by) > REPORTED_LEAD_MIN;
+        // One report per change, not one per token.
         if std::mem::replace(&mut self.token_ahead, is_ahead) != is_ahead {
             report(out, Trouble::TokenAhead { token, by }, !is_ahead);
         }

@@ -158,6 +158,7 @@ impl Diagnostics {
     ) {
         let deaf = members.is_deaf(context);
         if std::mem::replace(&mut self.problems.reported_own_deafness, deaf) != deaf {
+            // A node that never heard a member may be the only one, and healthy.
             let heard_before = members.count_heard() > 1;
             out.event(Event::HearingChanged { deaf, heard_before });
         }
@@ -179,6 +180,7 @@ impl Diagnostics {
             reported: false,
         });
         send_failures.count += 1;
+        // A single refusal proves nothing.
         let lasts = send_failures.count >= SEND_FAILURES_MIN
             && now.since(send_failures.since) >= context.waiter_timeout();
         if lasts && !std::mem::replace(&mut send_failures.reported, true) {
@@ -259,6 +261,7 @@ impl Diagnostics {
         }
         let now = context.now();
         let since = *self.problems.named_since.get_or_insert(now);
+        // Right after an election its first heartbeat may just be on its way.
         if now.since(since) < context.waiter_timeout() * UNHEARD_TIMEOUTS {
             return;
         }

@@ -163,6 +163,7 @@ impl Diagnostics {
         if unicast_only.reported {
             return;
         }
+        // While this node is OWNER, it sends the heartbeats itself and hears none.
         let others_own = if self.reachability.owns {
             Duration::ZERO
         } else {

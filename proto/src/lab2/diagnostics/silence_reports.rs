@@ -114,6 +114,7 @@ impl Diagnostics {
         let gap = silence_reports.last.map(|last| now.since(last));
         silence_reports.last = Some(now);
         silence_reports.next = Some(now + silence / SEARCHES_PER_SILENCE);
+        // A stalled process has not heard the members, and must not report them.
         if gap.is_none_or(|gap| gap >= silence / STALL_DIVISOR) {
             silence_reports.running_since = Some(now);
         }

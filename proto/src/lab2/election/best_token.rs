@@ -115,6 +115,7 @@ impl BestToken {
         data: Option<&[u8]>,
     ) -> bool {
         let stronger = self.is_outdone_by(&token);
+        // The holder of an equal token may have changed the data.
         if stronger || self.token == Some(token) {
             self.token = Some(token);
             self.holder = holder;
@@ -123,6 +124,7 @@ impl BestToken {
             }
         }
         if stronger {
+            // Frames may name it soon, and a restart must not forget it.
             self.unstored = true;
             self.last_alive = Some(now);
         }
@@ -187,6 +189,7 @@ impl BestToken {
     /// Returns the lowest progress that the wall clock asks for, and by how much the clock is too far ahead.
     fn clock_floor(&self, wall: u64) -> (u64, Option<Duration>) {
         let known = self.token.map_or(0, |known| known.progress);
+        // Without a known time there is no way to see that the clock is wrong.
         let most = if known < CLOCK_PROGRESS_MIN {
             CLOCK_PROGRESS_MAX
         } else {
@@ -249,6 +252,7 @@ impl BestToken {
         let (token, _) = self.stored;
         if self.token != token {
             self.token = token;
+            // The holder was not stored. The author is the best guess.
             self.holder = author_of(token);
         }
     }

@@ -32,6 +32,7 @@ impl Rivals {
         // other by then. If one gets ahead, all members that have heard of it refuse the other. Only one may, so the
         // name decides.
         let name = |token: Token| (token.author, token.number);
+        // A rival that is far behind is refused without a lead.
         let close = mine.progress.abs_diff(theirs.progress) < RIVAL_LEAD;
         if close && name(mine) < name(theirs) {
             self.ahead_of_rival = Some((now, mine));
@@ -42,6 +43,7 @@ impl Rivals {
     /// heard of less than `lately` ago.
     pub(crate) fn take_step(&mut self, now: Instant, token: Token, lately: Duration) -> u64 {
         let has_rival = |(at, mine): (_, Token)| mine.same_chain(&token) && now.since(at) < lately;
+        // One jump suffices for one rival, so the note is used up.
         if self.ahead_of_rival.take().is_some_and(has_rival) {
             RIVAL_LEAD
         } else {

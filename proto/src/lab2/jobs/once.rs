@@ -88,6 +88,7 @@ impl Jobs {
         let outcome = match end {
             RunEnd::Done => RunOutcome::Done,
             RunEnd::Failed => RunOutcome::Failed,
+            // The stamp was announced, but its run never began: the next caller may run the job.
             RunEnd::Unknown | RunEnd::NotRun => RunOutcome::Void,
         };
         if self.stamps.end(&stamp, outcome) {
@@ -121,6 +122,7 @@ impl Jobs {
             return;
         };
         let asked = last.wrapping_sub(once.first);
+        // Serial numbers may wrap.
         let is_answer = last.wrapping_sub(frame.serial) <= asked && asked <= u32::MAX / 2;
         if frame.token == once.token && is_answer && job_context.members.has(from) {
             match once.agreements.binary_search_by_key(&from, |&(mac, _)| mac) {
@@ -135,6 +137,7 @@ impl Jobs {
         if let Some(once) = &mut self.once {
             once.agreements.clear();
             once.asked = false;
+            // Earlier agreements were about other stamps.
             once.first = self.serial.wrapping_add(1);
         }
         if self.is_asking() {
@@ -158,6 +161,7 @@ impl Jobs {
         };
         let usable = job_context.usable.filter(|&(usable, _)| usable == token);
         let grade = usable.map(|(_, grade)| grade);
+        // A run that has begun is ended by its lock, not here.
         if grade.is_none_or(|grade| self.is_asking() && grade < request.require) {
             return self.end(job_context, None, RunEnd::Unknown);
         }

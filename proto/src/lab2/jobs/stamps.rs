@@ -124,6 +124,7 @@ impl Age {
     /// Returns the younger one of two ages, if they differ by more than the margin. A guess never wins.
     fn younger_of(self, other: Self, now: Instant, margin: Duration) -> Self {
         let is_better = match (self.is_guess, other.is_guess) {
+            // A guess only says that the run is not older than this node's start.
             (_, true) => false,
             (true, false) => true,
             (false, false) => other.now(now) + margin < self.now(now),
@@ -159,6 +160,7 @@ impl StampEntry {
     /// Merges two entries of one job: the newer run stays, with the age of the youngest run that it replaces.
     fn merged_with(self, other: Self, now: Instant, margin: Duration) -> Self {
         let is_same = is_same_run(&self.stamp, &other.stamp);
+        // Clocks decide nothing: they may be years off.
         let is_newer = order_key(&other.stamp) > order_key(&self.stamp);
         let (mut next, displaced) = if is_newer {
             (other, self)
@@ -258,6 +260,7 @@ impl Stamps {
                     age: age(stored.began),
                     before: stored.before.map(age),
                 });
+                // The file has gaps, so the entry has moved and must be stored in its new place.
                 if usize::from(stored.place) != self.len() - 1 {
                     self.unstored.extend(u8::try_from(self.len() - 1));
                 }
@@ -283,6 +286,7 @@ impl Stamps {
     pub(super) fn on_stored(&mut self, stored: Stored) {
         let place = self.storing.take();
         if let Some(place) = place.filter(|_| stored == Stored::Failed) {
+            // The next attempt stores it again.
             self.unstored.push(place);
         }
     }

@@ -79,6 +79,7 @@ impl Jobs {
     /// Broadcasts all stamps.
     pub(super) fn broadcast_stamps(&mut self, job_context: &JobContext<'_>, purpose: Purpose) {
         let each = job_context.stamps_per_frame();
+        // A frame names a token, and must carry at least one stamp.
         let Some(token) = job_context.known.filter(|_| each > 0) else {
             return;
         };
@@ -163,6 +164,7 @@ impl Jobs {
         } = job_context;
         let rank = members.own_rank(context);
         let stride = answer_stride(members.ring_size(context));
+        // As with heartbeats, only some members of a large ring answer each question.
         if !frame.serial.wrapping_add(rank).is_multiple_of(stride) {
             return;
         }
@@ -176,6 +178,7 @@ impl Jobs {
             JobAction::Send(to, answer)
         };
         if agrees {
+            // Agreeing promises that the stamps survive a restart.
             let may_agree = job_context.is_settled() && job_context.is_stored;
             if is_asked && may_agree && self.may_reply(job_context) {
                 self.push_action(answer(Purpose::Agree, 0));

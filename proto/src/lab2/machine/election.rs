@@ -28,8 +28,10 @@ impl Lab2 {
     /// Broadcasts WHERE_IS_TOKEN. [`on_question_sent`](Self::on_question_sent) continues when the link has accepted it.
     pub(super) fn ask_for_token(&mut self) {
         if let Some(search) = self.role.search_mut() {
+            // Candidates of an earlier election may be dead by now.
             search.forget_rival();
             self.timer_in(Timer::Ask, self.context.constants().take_timeout);
+            // Answers to this broadcast would look like answers to the unicast probe.
             self.fitness.forget_question();
             self.broadcast(Content::WhereIsToken);
         }
@@ -58,6 +60,7 @@ impl Lab2 {
         let about_to_ask = self.out.due(Timer::Ask).is_some_and(|at| at <= soon);
         if envelope.broadcast
             && about_to_ask
+            // A node that has just asked waits for its own answers.
             && !self.out.is_set(Timer::Answer)
             && !self.speaking_delay().is_zero()
         {
@@ -107,6 +110,7 @@ impl Lab2 {
         if self.out.due(Timer::Ask).is_some_and(|at| at <= until) {
             self.schedule_question();
         }
+        // A node that must own nothing asks, but leaves the election to the others.
         if !self.may_own() {
             return self.skip_election();
         }
@@ -116,6 +120,7 @@ impl Lab2 {
         let candidate = self.known.candidate(&self.context);
         let search = self.role.search_mut();
         if let Some(rival) = search.and_then(Search::take_opponent) {
+            // The broadcast may not reach the rival, so it also gets a unicast.
             self.broadcast(Content::Candidacy(candidate, Reason::WeakerCandidate));
             self.send(rival, Content::GeneratingToken(candidate));
         } else {
@@ -165,7 +170,9 @@ impl Lab2 {
         // With data that do not fit all MTUs the first heartbeat would fail, and this node would be elected again and
         // again.
         self.drop_long_data();
+        // The token must be stored before its first heartbeat leaves.
         self.learn(token, self.me(), None);
+        // If the link refuses the heartbeat, it is repeated after TAKE_TIMEOUT.
         self.timer_in(Timer::Answer, self.context.constants().take_timeout);
         self.broadcast(Content::FirstHeartbeat(token));
     }

@@ -51,6 +51,7 @@ impl Lab2 {
         }
         if changes {
             self.event(Event::StorageChanged { failed: fails });
+            // The announcement must not be a third answer to the current frame.
             self.out.set(Timer::Store, self.context.now());
         }
     }
@@ -85,6 +86,7 @@ impl Lab2 {
         // Unicast frames from or to this node are lost. If it kept the token, the locks of all others would time out.
         self.fitness.mark_unfit();
         self.event(Event::FitnessChanged { unfit: true });
+        // The token is not handed over: no member takes it. The others elect an owner after WAITER_TIMEOUT.
         self.enter_looser(Reason::NobodyTakes, self.token());
         self.schedule_question();
         self.schedule_probe();

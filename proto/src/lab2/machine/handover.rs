@@ -15,6 +15,7 @@ use crate::lab2::{Event, Lab2, Reason};
 impl Lab2 {
     /// Whether the token could go on: there is another member, and no work here.
     pub(super) fn can_hand_over(&self) -> bool {
+        // A deaf node would not hear the acknowledgement, and would mint without need.
         self.role.unoffered().is_some()
             && self.members.len() > 1
             && !self.is_deaf()
@@ -59,6 +60,7 @@ impl Lab2 {
             None => {
                 self.offer_to_next(self.me(), false);
             }
+            // An unknown address would never answer, and the token would be minted again for nothing.
             Some(to) if to == self.me() || !self.members.has(to) => {}
             Some(to) => {
                 self.offer_to(to);
@@ -75,6 +77,7 @@ impl Lab2 {
         let Some(tenure) = self.role.tenure_mut() else {
             return false;
         };
+        // From here on `Timer::Take` drives the handover.
         self.out.stop(Timer::Handover);
         let (rivals, context) = (&mut self.rivals, &self.context);
         let step = |held| rivals.take_step(context.now(), held, context.waiter_timeout());
@@ -82,6 +85,7 @@ impl Lab2 {
             self.event(Event::ProgressExhausted);
             return false;
         };
+        // The progress must be stored before the frame leaves, or a restart could offer it a second time.
         self.learn(token, self.me(), None);
         self.send(to, Content::TakeToken(token));
         true
@@ -119,6 +123,7 @@ impl Lab2 {
         if minted {
             self.send_token_is_here(MacAddr::BROADCAST);
         }
+        // There is no successor, and a shutdown must end.
         if self.is_shutting_down() {
             return self.leave();
         }
@@ -129,6 +134,7 @@ impl Lab2 {
             self.round_pause()
         };
         if let Some(tenure) = self.role.tenure_mut() {
+            // Otherwise each piece of work here would start another round at once.
             tenure.set_hold_until(self.context.now() + pause);
         }
         self.timer_in(Timer::Handover, pause);
@@ -233,6 +239,7 @@ impl Lab2 {
         if let Some(tenure) = self.role.tenure_mut()
             && let Some(since) = tenure.note_failure(offer.since())
         {
+            // After a mass failure, a round must not spend a handover on each dead member.
             self.members.set_doubt(since);
         }
         self.event(Event::HandOverFailed {
@@ -240,6 +247,7 @@ impl Lab2 {
             in_a_row,
             minted,
         });
+        // If no member can take the token from here, keeping it would stop all others.
         if self.note_refusal(offer) {
             self.become_unfit();
             return false;
@@ -279,7 +287,9 @@ impl Lab2 {
         }
         let old = tenure.token();
         let minted = self.mint(other.progress.saturating_add(RIVAL_LEAD));
+        // The members' promises are for this node, so they hold for the new token too.
         self.confidence.continue_tenure(&self.context, old, minted);
+        // The run goes on: its program still works under a lock of this tenure.
         self.jobs.on_token_renamed(old, minted);
         self.continue_tenure(tenure, minted);
         self.on_heartbeat_due();
@@ -312,6 +322,7 @@ impl Lab2 {
             let latency = self.context.now().since(offer.since());
             self.event(Event::HandedOver { to, latency });
         }
+        // The token is alive at the successor, so WAITER_TIMEOUT begins now.
         self.known.note_heard(self.context.now());
         // The new owner may have missed the WANT_TOKEN that was sent during the handover.
         self.out.stop(Timer::JobAction);
@@ -325,6 +336,7 @@ impl Lab2 {
         self.members.set_paused(envelope.from, false);
         self.members.set_wants(envelope.from, true);
         if let Some(tenure) = self.role.tenure_mut() {
+            // An owner lets go only if members really want the token.
             tenure.note_asked();
         }
         if self.can_hand_over() && self.is_handover_urgent() {

@@ -116,6 +116,7 @@ impl Lab2 {
             mac,
             ip,
             mtu,
+            // A change of the IP address or MTU does not interrupt the link.
             since: before.map_or(self.context.now(), |before| before.since),
         });
         let moved = self.members.set_own_ip(&self.context);
@@ -143,6 +144,7 @@ impl Lab2 {
         if self.fitness.is_unfit() {
             self.timer_in(Timer::Probe, self.context.waiter_timeout());
         }
+        // Heartbeats from before the link went down say nothing about the present owner.
         self.known.forget_heartbeat();
         self.ask_for_token();
         self.request_token();
@@ -166,6 +168,7 @@ impl Lab2 {
             self.enter_looser(Reason::LinkLost, self.token());
         }
         self.review_jobs();
+        // Nothing can be sent or heard, so no deadline has a meaning.
         self.out.stop_all();
         if self.is_shutting_down() {
             self.finish();

@@ -33,6 +33,7 @@ impl Lab2 {
         let Some(tenure) = tenure.filter(|tenure| tenure.is_refused()) else {
             return;
         };
+        // A member that is here answers a heartbeat within this time.
         let while_away = promise_duration(&self.context, self.members.len());
         let since = self.context.now().before(while_away);
         let peer = self.members.peer(author);
@@ -49,6 +50,7 @@ impl Lab2 {
     }
 
     fn make_room(&mut self) -> bool {
+        // If each node chose for itself, tables would differ.
         if self.state() != State::Owner {
             return false;
         }
@@ -71,6 +73,7 @@ impl Lab2 {
         for &mac in macs {
             self.event(Event::MemberForgotten { mac, members });
         }
+        // The median changes with the members that take part.
         self.review_constants();
     }
 
@@ -193,6 +196,7 @@ impl Lab2 {
     /// timeouts.
     pub(super) fn review_constants(&mut self) {
         self.members.update_ring_times(&self.context);
+        // A lock with a quorum must not end because other members were restarted with a longer heartbeat.
         let apart = self.members.is_apart(&self.context.profile()) && !self.has_work_under_quorum();
         let was_apart = self.fitness.set_apart(apart);
         if apart || was_apart {
@@ -222,6 +226,7 @@ impl Lab2 {
         }
         self.context.set_constants(constants);
         match self.state() {
+            // The running timers were set with the old constants.
             State::Waiter => self.restart_waiter_timeout(),
             // Nothing is asked while the link is down.
             State::Looser if self.context.is_up() => self.schedule_question(),

@@ -23,14 +23,17 @@ impl Lab2 {
         if !self.may_own() {
             return self.send_ping(envelope.from);
         }
+        // Heartbeats of tokens between this one and the offered one were overtaken on their way.
         let known_before = self.known.token();
         self.learn(token, self.me(), None);
         self.known.set_data(data);
+        // A member that hands the token over has had its turn.
         self.members.set_wants(envelope.from, false);
         let valid_for = self.members.offer_valid_for(&self.context, envelope.from);
         let tenure =
             Tenure::from_offer(token, known_before, envelope.from, envelope.at + valid_for);
         self.begin_tenure(tenure, Reason::TokenTaken);
+        // The giver may not know a smaller MTU that this node knows.
         self.fit_data();
         self.schedule_acknowledgement();
         if self.is_heartbeat_due() || self.may_send_heartbeat_early() {
@@ -50,6 +53,7 @@ impl Lab2 {
         if is_over || self.context.constants().idle_hold.is_zero() || self.is_handover_urgent() {
             self.hand_over();
         } else if self.can_hand_over() {
+            // A hop at another time than the heartbeat would wake all members once more.
             let at = self.heartbeat_close_to(hold_until).unwrap_or(hold_until);
             self.out.set(Timer::Handover, at);
         }
@@ -67,6 +71,7 @@ impl Lab2 {
     pub fn is_turn_over(&self, now: Instant) -> bool {
         let tenure = self.role.unoffered();
         let is_over = tenure.is_some_and(|tenure| tenure.is_hold_over(&self.context, now));
+        // A lone or deaf owner has no successor, so it keeps the token.
         is_over && self.members.len() > 1 && !self.is_deaf()
     }
 
@@ -118,6 +123,7 @@ impl Lab2 {
         let take_timeout = constants.take_timeout;
         let goes_on_soon = !self.local_work.has_work()
             && (self.is_handover_urgent() || constants.idle_hold <= take_timeout / 4);
+        // With a short IDLE_HOLD, or a member that wants the token, it leaves before the giver would repeat its offer.
         if goes_on_soon {
             // It is due within a quarter; the rest is for the delay of the wake-up.
             self.timer_in(Timer::Acknowledge, take_timeout / 5);
@@ -142,6 +148,8 @@ impl Lab2 {
             Role::Waiter(_) => {
                 self.send_token_was_here(owed.to());
                 let late = owed.lateness(self.context.now());
+                // The token has gone on, so this node cannot be unsure of it. People should still learn that
+                // TAKE_TIMEOUT is too short.
                 if !late.is_zero() {
                     self.note_taken_late(Some(late), Some(self.known.holder()));
                 }
@@ -208,6 +216,7 @@ impl Lab2 {
             // A ring of one waits for no answer.
             self.review_grade();
         }
+        // A lone node would announce its stamps to no member.
         if self.members.len() > 1 {
             self.announce_stamps();
         }
@@ -243,6 +252,7 @@ impl Lab2 {
         // Members object to a heartbeat of a weaker token, and another owner has heartbeats of its own. So the
         // heartbeat leaves at once, and no program relies on the token until all had time to object.
         let offered_to = self.role.offer().map(|offer| offer.to());
+        // During an offer the heartbeat waits anyway: it would be the successor's.
         if offered_to.is_none() {
             self.out.set(Timer::Heartbeat, self.context.now());
         }

@@ -26,6 +26,7 @@ impl Lab2 {
             from: frame.author,
             broadcast: frame.destination == MacAddr::BROADCAST,
             at: self.context.now().before(age),
+            // Only the profile of a broadcast heartbeat announces it.
             backing: frame.profile.and_then(|profile| profile.backing()),
         };
         if self.note_frame(envelope, &frame) {
@@ -47,10 +48,12 @@ impl Lab2 {
         if frame.author == me {
             return Err(DropReason::OwnFrame);
         }
+        // The link may be in promiscuous mode.
         if frame.destination != me && !broadcast {
             return Err(DropReason::NotForUs);
         }
         if let Message::TakeToken { .. } = frame.message {
+            // Several members would accept it, and own one token.
             if broadcast {
                 return Err(DropReason::BroadcastTakeToken);
             }
@@ -103,6 +106,7 @@ impl Lab2 {
             self.diagnostics
                 .note_deafness(context, out, from, says_deaf);
         }
+        // A deaf owner has offered the token to no member, and no timer is set.
         if was_deaf {
             self.schedule_idle_handover();
         }
@@ -114,6 +118,7 @@ impl Lab2 {
             self.diagnostics
                 .note_late_answer(&self.context, &mut self.out, envelope, message);
             if self.fitness.note_answer(from) {
+                // The node may own at the next wake-up: announcing it now could be a third answer to this frame.
                 self.out.set(Timer::Probe, self.context.now());
             }
         }

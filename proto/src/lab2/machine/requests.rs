@@ -6,6 +6,7 @@ use crate::lab2::Lab2;
 
 impl Lab2 {
     pub(super) fn on_work_wanted(&mut self) {
+        // The token would only have to be handed over again.
         if self.is_shutting_down() {
             return;
         }
@@ -15,6 +16,7 @@ impl Lab2 {
             tenure.mark_used();
             // Before the work begins, as when the token comes with an offer.
             self.acknowledge();
+            // Work keeps the token here.
             self.out.stop(Timer::Handover);
         } else {
             self.request_token();
@@ -69,6 +71,7 @@ impl Lab2 {
         // gets a unicast every WAITER_TIMEOUT.
         let is_late = self.local_work.note_request(now, waiter_timeout);
         let holder = self.known.owner();
+        // A giver still counts as the holder itself.
         let holder = holder.filter(|&owner| !self.context.is_own(owner));
         if let Some(holder) = holder
             && is_late

@@ -69,6 +69,7 @@ impl Lab2 {
                 self.acknowledge();
             }
             self.shutdown = Shutdown::Leaving;
+            // A timer could send a frame after LEAVING, and the members would take the node for alive.
             self.out.stop_all();
             self.send(MacAddr::BROADCAST, Content::Leaving);
         }

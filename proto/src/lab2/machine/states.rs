@@ -13,6 +13,8 @@ impl Lab2 {
     pub(super) fn change_role(&mut self, role: Role, reason: Reason, token: Option<Token>) {
         let from = self.state();
         if let Some(tenure) = self.role.unoffered() {
+            // A program here may continue until its grade ends. Until then this node must not help another owner to a
+            // quorum.
             self.confidence.keep_own_vote(&self.context, tenure.token());
         }
         self.role = role;
@@ -23,6 +25,7 @@ impl Lab2 {
             self.out.enter(to);
         }
         if to != State::Owner {
+            // Requests that came after a failure count in the next tenure.
             self.members.end_tenure();
         }
         self.event(Event::StateChanged {

@@ -18,6 +18,7 @@ impl Lab2 {
     ) {
         let gave_way = self.on_token_claimed(envelope, token, data);
         let answered = self.answer_heartbeat(envelope, (token, beat), digest);
+        // The other owner should know that this node is there, and now follows it.
         if gave_way && !answered {
             self.send_ping(envelope.from);
         }
@@ -37,9 +38,11 @@ impl Lab2 {
         if envelope.broadcast {
             self.known.note_heartbeat(envelope.at);
         }
+        // A holder has what it asked for.
         self.members.set_wants(envelope.from, false);
         let gives_way = match self.role {
             Role::Owner(tenure) => {
+                // During a handover the offered token counts, because the successor may hold it already.
                 let offer = tenure.offer().map(|offer| offer.token());
                 if offer.is_some_and(|offered| !offered.is_stronger_than(&token)) {
                     self.on_handover_complete(token, envelope.from);
@@ -56,6 +59,7 @@ impl Lab2 {
             }
             Role::Waiter(_) => false,
         };
+        // The holder's data belong to its token: they replace the ones that are known for an older one.
         self.learn(token, envelope.from, Some(data));
         self.known.note_heard(envelope.at);
         self.restart_waiter_timeout();
@@ -97,6 +101,7 @@ impl Lab2 {
             return true;
         }
         let (confidence, context) = (&mut self.confidence, &self.context);
+        // This node's answers do not reach the better backed owner, which would have outbid it by now.
         if confidence.must_give_way(context, tenure, rival) {
             self.become_waiter(Reason::Outranked, token);
             return true;
@@ -139,6 +144,7 @@ impl Lab2 {
         // end.
         let held = tenure.token();
         match tenure.offer().map(|offer| offer.token()) {
+            // The offer itself came back, as a copy or a forgery. Accepting it would make two equal tokens.
             Some(offered) if offered == token => {
                 self.on_handover_complete(token, envelope.from);
                 self.send_token_was_here(envelope.from);
@@ -180,6 +186,7 @@ impl Lab2 {
                     self.become_waiter(Reason::StrongerToken, token);
                     self.set_owner(Some(holder));
                 }
+                // The holder of the stronger token has been silent, or it would have objected itself.
                 None => self.mint_beyond(&tenure, token),
             },
             Role::Looser(_) => {
@@ -187,6 +194,7 @@ impl Lab2 {
                 self.diagnostics
                     .note_owner_unheard(&self.context, &mut self.out, holder);
             }
+            // A token exists, so a new one would be a rival.
             Role::Generating(_) => self.stand_down(Reason::TokenWasHere, token),
             Role::Waiter(_) => {}
         }
@@ -200,6 +208,7 @@ impl Lab2 {
             // The asker believes that this node is OWNER. It was, not long ago, and its answer shows that unicast
             // frames arrive.
             Role::Waiter(_) => self.send_token_was_here(envelope.from),
+            // A LOOSER knows no owner, so it has no answer.
             Role::Looser(_) => self.on_question_overheard(envelope),
             Role::Generating(_) => {}
         }

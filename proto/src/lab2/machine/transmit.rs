@@ -13,8 +13,10 @@ impl Lab2 {
     pub(super) fn next_frame(&mut self, buf: &mut [u8]) -> Option<Transmit> {
         loop {
             let outgoing = self.out.outbox.pop()?;
+            // The digest is in many frames, so it is computed at most once per change.
             self.members.update_hash();
             let author = match outgoing.content {
+                // Members know the old address only as this author.
                 Content::LeavingOld(old) => old,
                 _ => self.me(),
             };
@@ -39,6 +41,7 @@ impl Lab2 {
                     ticket,
                 });
             }
+            // Losing the frame is better than losing the daemon.
             debug_assert!(false, "a frame that cannot be encoded: {outgoing:?}");
         }
     }
@@ -203,6 +206,7 @@ impl Lab2 {
             }
             Content::WhereIsToken if accepted => self.on_question_sent(),
             Content::Stamps(stamps) if accepted => self.handle_job_input(JobInput::Sent(stamps)),
+            // The node ends even if the frame could not be sent: the members notice its silence.
             Content::Leaving => self.finish(),
             Content::Forget => self.members.on_forget_sent(),
             _ => {}

@@ -21,6 +21,7 @@ pub(super) struct Hearing {
 impl Members {
     /// Whether this node announces to be deaf: it has heard no frame for a certain time.
     pub(crate) fn is_deaf(&self, context: &Context) -> bool {
+        // Without a link there is nothing to announce.
         context.is_up() && self.hearing.deaf
     }
 

@@ -33,6 +33,7 @@ impl Members {
         let behind = self.table.rank(context.me()).saturating_sub(FOLLOWERS_MAX);
         let members = u32::try_from(self.len()).unwrap_or(u32::MAX);
         let behind = u32::try_from(behind).unwrap_or(u32::MAX);
+        // All members must have had their turn within a quarter of HEART_BEAT_PERIOD.
         let slot = Self::speaking_delay_max(context) / members.max(1);
         slot.min(context.constants().heartbeat / 100) * behind
     }

@@ -14,6 +14,7 @@ impl Members {
             Some(expected) if context.constants().expect.is_none() => {
                 expected.max(known - self.table.count_left())
             }
+            // Members that this node has heard itself do exist, whatever the option says. Tables may name dead ones.
             Some(expected) if known > expected => expected.max(self.count_heard()),
             Some(expected) => expected,
             None => known,
@@ -27,6 +28,7 @@ impl Members {
         let others = self.table.profiles.values();
         let others = others.filter_map(|profile| {
             let expect = usize::try_from(profile.expect).ok()?;
+            // A profile may announce any number, but a table never holds more than this.
             (expect > 0).then_some(expect.min(own.max_members))
         });
         others.chain(own.expect).max()

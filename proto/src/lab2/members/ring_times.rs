@@ -99,6 +99,7 @@ impl Members {
         self.ring_times = (!self.is_uniform()).then(|| {
             let own = context.profile();
             let silence = self.silent_after_for(context.configured().heartbeat);
+            // Members without a stored profile agree with this node.
             let agree = self.others(context).filter(|&(mac, _)| {
                 let differs = self.table.profile_of(mac).is_some();
                 !differs && !self.is_gone(context, mac, silence)

@@ -86,6 +86,7 @@ impl Members {
     }
 
     fn sign_of_life_period_for(&self, heartbeat: Duration) -> Duration {
+        // In a large ring, one broadcast per period in all keeps the load constant.
         let periods = self.count_heard().max(SIGN_OF_LIFE_PERIODS);
         let periods = u32::try_from(periods).unwrap_or(u32::MAX);
         heartbeat.saturating_mul(periods)
@@ -93,6 +94,7 @@ impl Members {
 
     /// Returns after how long a member with this heartbeat counts as silent.
     pub(crate) fn silent_after_for(&self, heartbeat: Duration) -> Duration {
+        // One broadcast may be lost.
         self.sign_of_life_period_for(heartbeat).saturating_mul(2)
     }
 
@@ -219,6 +221,7 @@ impl Members {
         let others = self.others(context);
         let silent = others.filter(|(_, peer)| now.since(peer.silent_since()) >= after);
         let macs: Vec<MacAddr> = silent.map(|(mac, _)| mac).take(most).collect();
+        // If more are left, the next heartbeat continues.
         if macs.len() < most {
             self.silence.last_sweep = Some(now);
         }
@@ -227,6 +230,7 @@ impl Members {
 
     /// Broadcasts FORGET of removed members that others may still list.
     pub(crate) fn broadcast_forget(&mut self, context: &Context, out: &mut Output) {
+        // The waiting FORGET reads the list when it is encoded.
         if !self.silence.forget_list.is_empty() || !context.is_up() {
             return;
         }
@@ -268,6 +272,7 @@ impl Members {
         let members = self.table.members().iter().zip(self.table.peers());
         let silent = members.filter(|(_, peer)| peer.told_silent && !peer.left);
         let count = silent.clone().count();
+        // The time selects the member, so no position has to be stored.
         let period = context.constants().heartbeat.as_nanos().max(1);
         let turn = u128::from(context.now().as_nanos()) / period;
         let place = usize::try_from(turn.checked_rem(count as u128)?).ok()?;

@@ -71,6 +71,7 @@ impl Members {
         for place in table.places_between(last, context.me()) {
             let at = place % table.len();
             let peer = &mut table.peers[at];
+            // `pass_over` counts down the penalty, so it must come last.
             if peer.may_own() && peer.was_heard_since(since) && !peer.penalty.pass_over() {
                 return Some(table.members[at].mac);
             }

@@ -36,6 +36,7 @@ impl Members {
         let (at, author) = match self.table.insert(envelope.from) {
             Insertion::Known(at) => (at, AuthorStatus::Known),
             Insertion::New(at) => {
+                // A unicast comes from a node that knows this one already.
                 self.table.peer_at(at).owed_ping = envelope.broadcast && !self.is_large();
                 (at, AuthorStatus::New)
             }
@@ -70,6 +71,7 @@ impl Members {
     /// Takes a member's IP address from its PING. Returns the previous one if it differs.
     pub(crate) fn learn_ip(&mut self, mac: MacAddr, ip: [u8; 16]) -> Option<[u8; 16]> {
         let at = self.table.find(mac)?;
+        // Then another member's table must not fill it in.
         self.table.peer_at(at).has_no_ip = ip == NO_IP;
         let before = self.table.members()[at].ip;
         self.table.set_ip(at, ip).then_some(before)
@@ -95,6 +97,7 @@ impl Members {
         state: State,
         (envelope, digest): (Envelope, Digest),
     ) {
+        // The author of a frame that did not fit the table has no notes, and so no limit on answers.
         if !self.has(envelope.from) {
         } else if state != State::Owner {
             self.on_ping_overheard(out, envelope, digest);
@@ -197,12 +200,14 @@ impl Members {
                         disputed = disputed.or(is_disputed.then_some(held.mac));
                     }
                 }
+                // Without tombstones a forgotten member would wander from table to table without end.
                 Err(at) if !self.table.removed.block_return(offered.mac, now) => {
                     next = at + 1;
                     let mac = offered.mac;
                     let event = match self.table.insert_at(at, *offered) {
                         Insertion::Full => Event::TableFull { author: mac },
                         Insertion::New(at) | Insertion::Known(at) => {
+                            // Its time until it is forgotten counts from here on.
                             self.table.peer_at(at).seen = now.as_nanos();
                             Event::MemberAdded {
                                 mac,
@@ -266,6 +271,7 @@ impl Members {
         mac: MacAddr,
         envelope: Envelope,
     ) {
+        // A part begins at a place, and places change when the table is sorted.
         self.table.sort();
         let Some(first) = self.table.find(mac) else {
             return;
@@ -303,6 +309,7 @@ impl Members {
         if let Some(at) = self.table.find(old) {
             self.table.set_left(at, true);
             let peer = self.table.peer_at(at);
+            // The address will not answer, so no offer must go there.
             peer.penalty.leave();
             peer.seen = context.now().as_nanos();
         }

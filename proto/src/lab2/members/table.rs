@@ -239,6 +239,7 @@ impl Table {
 
     /// Adds this node if it is absent, even to a full table.
     pub(super) fn insert_own(&mut self, mac: MacAddr) -> Insertion {
+        // A node that is not in its own table would have no place in ring order.
         let max = std::mem::replace(&mut self.max, usize::MAX);
         let inserted = self.insert(mac);
         self.max = max;
@@ -314,6 +315,7 @@ impl Table {
             _ => return,
         }
         self.peers[at].wants = wants;
+        // Overdue counts from this request on.
         self.peers[at].overdue = false;
     }
 
@@ -321,6 +323,7 @@ impl Table {
     /// not taken.
     pub(super) fn note_heard(&mut self, at: usize, arrived: Instant, only_wants: bool) {
         let peer = &mut self.peers[at];
+        // A delayed frame must not make the member look silent again.
         peer.seen = if peer.heard {
             peer.seen.max(arrived.as_nanos())
         } else {

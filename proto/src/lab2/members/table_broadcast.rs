@@ -57,6 +57,7 @@ impl Members {
     /// members.
     pub(crate) fn ask_for_table(&mut self, context: &Context, out: &mut Output) {
         if self.table.differs(self.table_broadcast.digest) {
+            // This PING corrects a wrong entry as well, so no other one is needed in this period.
             self.corrections.note(context.now());
             out.broadcast(Content::Ping);
         }
@@ -81,6 +82,7 @@ impl Members {
         self.table.sort();
         for _ in 0..out.replies_left() {
             self.count_part(context);
+            // More would repeat members within one period.
             if self.table_broadcast.parts > self.table.len().div_ceil(part) {
                 return;
             }

@@ -63,6 +63,7 @@ impl Tombstones {
         let entry = found.ok().map(|at| &mut self.entries[at]);
         let entry = entry.filter(|entry| entry.until > now);
         entry.is_some_and(|entry| {
+            // The sender of the table has missed FORGET.
             entry.is_unannounced = true;
             true
         })

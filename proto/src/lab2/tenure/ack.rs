@@ -83,6 +83,7 @@ impl Ack {
             Self::Unsure(Announcement::Left(left)) if left + objected <= context.now() => {
                 Self::Settled
             }
+            // The members know only the old token, so the minted one must be announced as well.
             Self::Unsure(_) => Self::Unsure(Announcement::Pending),
             Self::Settled | Self::Due(_) | Self::Sent(_) => self,
         }
@@ -110,6 +111,7 @@ impl Tenure {
         let Ack::Due(by) = self.ack else {
             return false;
         };
+        // A broadcast TOKEN_IS_HERE tells the giver as well.
         let is_giver = self.giver == Some(to);
         if accepted && (is_giver || to == MacAddr::BROADCAST) {
             self.ack = Ack::Sent(by);
@@ -129,6 +131,7 @@ impl Tenure {
     pub(crate) fn on_flushed(&mut self, context: &Context) -> FlushEffect {
         let now = context.now();
         match self.ack {
+            // The giver waits for TAKE_TIMEOUT, and may have minted after that.
             Ack::Due(by) | Ack::Sent(by) if by < now => {
                 self.ack = Ack::Unsure(Announcement::Pending);
                 FlushEffect::Late(now.since(by))
@@ -172,6 +175,7 @@ impl Tenure {
             Ack::Unsure(_) => return ObjectionPeriod::NotStarted,
             Ack::Settled | Ack::Due(_) | Ack::Sent(_) => return ObjectionPeriod::Over,
         };
+        // An objection needs one way there and back.
         let answered = left + context.constants().take_timeout;
         if answered <= context.now() {
             ObjectionPeriod::Over
@@ -192,7 +196,8 @@ impl Tenure {
 
     /// Whether the giver minted the stronger token to replace this one. Then it is the right one.
     pub(crate) fn is_replaced_by(&self, context: &Context, other: Token) -> bool {
-        // Any other token that a member objects with has not been heard of for a while.
+        // The giver minted because this node was too late, so its chain is the right one. Any other token that a member
+        // objects with has not been heard of for a while.
         let is_unsure = self.is_unsure() && self.unsettled_until(context) > Some(context.now());
         let is_the_givers = self.giver == Some(other.author);
         is_unsure

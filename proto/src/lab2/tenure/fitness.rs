@@ -37,6 +37,7 @@ enum Probe {
 
 impl Fitness {
     pub(crate) const fn may_own(&self) -> bool {
+        // The reasons are independent: ending one must not end another.
         !(self.paused || self.unstored || self.apart || self.probe.is_some())
     }
 
@@ -95,6 +96,7 @@ impl Fitness {
     /// Notes an answer to this node. Returns whether it comes from the member that was asked. Later frames of that
     /// member do not count.
     pub(crate) fn note_answer(&mut self, from: MacAddr) -> bool {
+        // Only a unicast answer to a unicast question proves that both directions work.
         let is_answer = self.probe == Some(Probe::Asked(from));
         if is_answer {
             self.probe = Some(Probe::Answered);

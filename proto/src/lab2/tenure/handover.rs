@@ -98,11 +98,13 @@ impl Tenure {
     /// decided only once, so that a repeated offer is the same.
     pub(crate) fn prepare_offer(&mut self, step: impl FnOnce(Token) -> u64) -> Option<Token> {
         let Token { progress, .. } = self.token;
+        // A handover needs a larger progress, and there is none. Only a forged frame can lead here.
         if progress >= MAX_PROGRESS {
             return None;
         }
         let next = self.next_progress;
         let next = next.unwrap_or_else(|| (progress + step(self.token)).min(MAX_PROGRESS));
+        // A stored progress must not change, or two offers of one chain would differ.
         self.next_progress = Some(next);
         Some(Token {
             progress: next,
@@ -138,7 +140,9 @@ impl Tenure {
                 OfferOutcome::Repeated
             }
             None if has_failed => {
+                // The next member has its own attempts.
                 self.refused_offer = None;
+                // The event reports the time since the first attempt.
                 let took = constants.take_timeout * constants.take_attempts;
                 OfferOutcome::NotOffered(Offer {
                     to,
@@ -178,6 +182,7 @@ impl Tenure {
     /// Whether the token has been here for IDLE_HOLD.
     pub(crate) fn is_hold_over(&self, context: &Context, now: Instant) -> bool {
         let refused_offer = self.refused_offer(context).map(|(_, again)| again);
+        // A refused offer is repeated even if IDLE_HOLD is longer.
         now >= refused_offer.unwrap_or(self.hold_until)
     }
 
@@ -228,6 +233,7 @@ impl Tenure {
             since: before.map_or(since, |before| before.since),
             count: before.map_or(0, |before| before.count) + 1,
         };
+        // The streak begins again, so that doubt is not raised for each further failure.
         if failure_streak.count >= DOUBT_FAILURES {
             return Some(failure_streak.since);
         }

@@ -87,6 +87,7 @@ impl Tenure {
             giver: Some(giver),
             ack: Ack::Due(answered_by),
             unacknowledged: Some(giver),
+            // An earlier holder's program may have worked under it.
             is_used: true,
             ..Self::from_minted(token)
         }
@@ -107,6 +108,7 @@ impl Tenure {
             giver: self.giver,
             ack: self.ack.after_minting(context),
             unacknowledged: self.unacknowledged,
+            // A minted token does not get another IDLE_HOLD: members wait for it.
             hold_until: self.hold_until,
             is_used: self.is_used,
             failure_streak: self.failure_streak,
