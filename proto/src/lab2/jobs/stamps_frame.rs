@@ -55,7 +55,8 @@ impl JobContext<'_> {
         stamps_per_frame(self.context, self.members)
     }
 
-    /// Whether this node may agree. Under an earlier address it may just have agreed, and must not count twice.
+    /// Whether this node may agree. A restarted node, or one with a new address, may have agreed before, and must not
+    /// count twice.
     fn is_settled(&self) -> bool {
         let ring = self.members.ring_size(self.context);
         self.context
