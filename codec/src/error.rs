@@ -1,17 +1,17 @@
-//! The one error type of all four formats.
+//! Errors of decoding and encoding, shared by all four formats.
 
 use core::fmt;
 
 use crate::Field;
 
-/// Why bytes are not a message: which field, where, and what is wrong with it.
+/// The reason for which bytes are not a message: a field, its offset, and the problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeError {
     /// The field.
     pub field: Field,
-    /// Where the field begins, in bytes from the start of the input.
+    /// The offset of the field in the input, in bytes.
     pub offset: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: Problem,
 }
 
@@ -24,24 +24,24 @@ impl DecodeError {
         }
     }
 
-    /// Whether nothing is wrong but that the input ends too soon.
+    /// Whether the only problem is that the input ends too early.
     pub const fn is_truncated(&self) -> bool {
         matches!(self.problem, Problem::Truncated { .. })
     }
 }
 
-/// What can be wrong with a field.
+/// A problem with a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
     /// The input ends before the field does.
     Truncated {
-        /// Bytes that the field takes.
+        /// Length of the field, in bytes.
         need: usize,
         /// Bytes that are left at its offset.
         have: usize,
     },
-    /// The value is none of those that the format defines.
+    /// The value is not one that the format defines.
     Unknown {
         /// The value found.
         value: u64,
@@ -51,43 +51,43 @@ pub enum Problem {
         /// The value found.
         value: u64,
     },
-    /// The value is above what the format allows.
+    /// The value is larger than the format allows.
     TooLarge {
         /// The value found.
         value: u64,
-        /// The largest that is allowed.
+        /// The largest allowed value.
         max: u64,
     },
-    /// The value is within the field's type, but not one that the format allows.
+    /// The value fits the field's type, but the format does not allow it.
     Illegal {
         /// The value found.
         value: i64,
     },
     /// An integer of variable length needs more bits than the field has.
     DoesNotFit {
-        /// The field's width, sign included.
+        /// Width of the field in bits, with the sign.
         bits: u32,
     },
-    /// A length or count is not the one that the message's other fields call for.
+    /// A length or count contradicts other fields of the message.
     WrongLength {
         /// The value found.
         value: u64,
-        /// The value called for.
+        /// The value that follows from the other fields.
         expected: u64,
     },
-    /// The kind exists, but does not travel over this transport.
+    /// The kind exists, but this transport does not carry it.
     OtherTransport {
         /// The kind found.
         value: u64,
     },
-    /// A datagram goes on after its message.
+    /// Bytes follow the message in a datagram.
     Trailing {
-        /// Bytes too many.
+        /// Number of these bytes.
         extra: usize,
     },
-    /// A station's address is all zero, a group address or the broadcast address.
+    /// The address is not that of a single machine: it is all zero, a group address or the broadcast address.
     NotAStation,
-    /// The message's author is not the station that the frame came from.
+    /// The message's author is not the sender of the frame.
     NotTheSource,
 }
 
@@ -116,27 +116,27 @@ impl fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// Why a message was not written: the caller's buffer is too small, or the message is not legal.
+/// The reason for which a message was not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// The buffer does not hold the message.
     BufferTooSmall {
-        /// Bytes that the message takes.
+        /// Length of the message, in bytes.
         need: usize,
-        /// Bytes that the buffer has.
+        /// Length of the buffer, in bytes.
         have: usize,
     },
     /// A variable-length field is longer than the format allows.
     TooLong {
         /// The field.
         field: Field,
-        /// Its length, in the field's own unit.
+        /// Its length, in the field's unit.
         len: usize,
-        /// The longest that is allowed.
+        /// The largest allowed length.
         max: usize,
     },
-    /// A field's value is none that the format allows.
+    /// The format does not allow a field's value.
     Illegal {
         /// The field.
         field: Field,

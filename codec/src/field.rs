@@ -1,10 +1,10 @@
-//! The fields of all four formats.
+//! The names of all fields of the four formats, for error messages.
 
 use core::fmt;
 
 macro_rules! fields {
     ($($field:ident $name:literal)*) => {
-        /// A field of a message, by the name that the format's document has for it.
+        /// A field of a message, with its name in the format's document.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Field {

@@ -1,5 +1,5 @@
-//! Fixed layouts that know the names of their fields, so that an error can say which one is
-//! missing while the way through valid bytes is a single length check.
+//! Fixed layouts with the names of their fields. An error can name the missing field, and valid bytes need only one
+//! length check.
 
 use zerocopy::byteorder::network_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -14,7 +14,7 @@ pub(crate) struct LayoutField {
 }
 
 impl LayoutField {
-    /// A field of type `T` that the format's document calls `name`.
+    /// Creates the field of type `T` with this name in the format's document.
     pub(crate) const fn of<T: Layout>(name: Field) -> Self {
         Self {
             name,
@@ -24,11 +24,11 @@ impl LayoutField {
     }
 }
 
-/// A type that lies on the wire exactly as it lies in memory.
+/// A type whose layout in memory is its wire format.
 pub(crate) trait Layout:
     FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned
 {
-    /// The fields in wire order; empty for what has no parts with names.
+    /// The fields in wire order; empty for a type without named parts.
     const FIELDS: &'static [LayoutField];
 }
 
@@ -42,21 +42,20 @@ impl<const N: usize> Layout for [u8; N] {
     const FIELDS: &'static [LayoutField] = &[];
 }
 
-/// Where a layout breaks off: the first of its fields that is not there in full.
+/// The first field of a layout that the input does not hold in full.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
     /// The field's name.
     pub(crate) field: Field,
-    /// Bytes from the start of the layout to the field.
+    /// Offset of the field in the layout, in bytes.
     pub(crate) offset: usize,
-    /// Bytes that the field takes.
+    /// Length of the field, in bytes.
     pub(crate) need: usize,
-    /// Bytes of it that are there.
+    /// Bytes of it that are present.
     pub(crate) have: usize,
 }
 
-/// The first of `fields` that `have` bytes do not hold. If they hold them all, the gap is what
-/// would come next and is empty.
+/// Returns the first of `fields` that `have` bytes do not hold; if they hold all, an empty gap after the last field.
 pub(crate) fn first_gap(fields: &[LayoutField], have: usize) -> Gap {
     let mut offset = 0;
     for field in fields {
@@ -86,7 +85,7 @@ pub(crate) fn first_gap(fields: &[LayoutField], have: usize) -> Gap {
     }
 }
 
-/// Defines a fixed layout: `field: Type = Name`, in wire order, with the [`Field`] that it is.
+/// Defines a fixed layout from rows of `field: Type = Name` in wire order, where `Name` is a [`Field`].
 macro_rules! layout {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
         $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $ty:ty = $wire:ident,)*

@@ -1,16 +1,16 @@
 //! Zero-copy wire formats of the token-ring protocols that `ringd` speaks.
 //!
-//! # What it promises
-//! - Whatever the bytes are, decoding ends with a message or with a [`DecodeError`] that names the
-//!   field and its offset. It never panics and never reads past the end of its input.
-//! - Decoding borrows the input and allocates nothing; the work is proportional to the input's
-//!   length, and a count is checked against its limit before anything is done for it.
-//! - Encoding writes into the caller's buffer: either the whole message, in exactly the predicted
-//!   number of bytes, or nothing and an [`EncodeError`]. What it writes decodes to the same message.
+//! # Guarantees
+//! - Decoding any bytes ends with a message, or with a [`DecodeError`] that names the field and its offset. It never
+//!   panics and never reads past the end of its input.
+//! - Decoding borrows the input and allocates nothing. Its work is proportional to the length of the input, because
+//!   counts are checked against their limits first.
+//! - Encoding writes the whole message into the caller's buffer, in exactly the predicted number of bytes. Otherwise it
+//!   writes nothing and returns an [`EncodeError`]. Encoded bytes decode to the same message.
 //!
-//! # What it does not promise
-//! It knows no state: a message that decodes is well-formed, not welcome. Who may say what, and
-//! when, is the protocol machines' business.
+//! # Limits
+//! This crate has no state. A message that decodes is well-formed, but the state machines in `ring-proto` decide
+//! whether it is valid now. Start reading with [`lab2`].
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -37,5 +37,5 @@ pub use field::Field;
 pub use list::List;
 pub use mac::MacAddr;
 pub use stream::{StreamState, Streamed};
-/// A big-endian 32-bit integer in place, as [`andrews::Election::RingBased`] lists them.
+/// A big-endian 32-bit integer in a borrowed list, such as that of [`andrews::Election::RingBased`].
 pub use zerocopy::byteorder::network_endian::U32;

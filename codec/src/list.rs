@@ -1,4 +1,4 @@
-//! Lists whose entries vary in length: borrowed from the wire, or from the caller.
+//! Lists whose entries vary in length. Their bytes belong to a decoded message, or to the caller.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -7,10 +7,10 @@ use crate::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
 
-/// What a [`List`] can hold. Its methods take types that no path leads to from outside, so only this
-/// crate implements it.
+/// An entry of a [`List`]. Only this crate can implement it, since its methods take types that other crates cannot
+/// name.
 pub trait Item<'a>: Copy {
-    /// The fewest bytes that an entry takes, at least 1.
+    /// The least length of an entry in bytes, at least 1.
     #[doc(hidden)]
     const MIN_LEN: usize;
 
@@ -23,10 +23,9 @@ pub trait Item<'a>: Copy {
     fn write(&self, writer: &mut Writer<'_>);
 }
 
-/// Entries of varying length, as bytes of a decoded message or as a slice to be encoded.
+/// Entries of variable length: bytes of a decoded message, or a slice to encode.
 ///
-/// Decoding has checked every entry, so going through them cannot fail. Two lists are equal if
-/// their entries are, wherever these lie.
+/// Decoding has checked every entry, so iterating cannot fail. Two lists are equal if their entries are equal.
 #[derive(Clone, Copy)]
 pub struct List<'a, T> {
     source: Source<'a, T>,
@@ -34,34 +33,33 @@ pub struct List<'a, T> {
 
 #[derive(Clone, Copy)]
 enum Source<'a, T> {
-    Given(&'a [T]),
+    Slice(&'a [T]),
     Wire { count: usize, bytes: &'a [u8] },
 }
 
 impl<T> List<'_, T> {
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub const fn len(&self) -> usize {
         match self.source {
-            Source::Given(entries) => entries.len(),
+            Source::Slice(entries) => entries.len(),
             Source::Wire { count, .. } => count,
         }
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 impl<'a, T: Item<'a>> List<'a, T> {
-    /// Goes through the entries in order.
+    /// Iterates over the entries in order.
     pub fn iter(&self) -> Iter<'a, T> {
         Iter {
             source: self.source,
         }
     }
 
-    /// Reads `count` entries and checks each.
     pub(crate) fn read(reader: &mut Reader<'a>, count: usize) -> Result<Self, DecodeError> {
         let before = reader.rest();
         let first = reader.offset();
@@ -72,14 +70,13 @@ impl<'a, T: Item<'a>> List<'a, T> {
                 return Err(error);
             }
         }
-        // All of it was read, so the slice is there.
+        // The slice exists, because all of it was read.
         let bytes = before.get(..reader.offset() - first).unwrap_or_default();
         Ok(Self {
             source: Source::Wire { count, bytes },
         })
     }
 
-    /// Writes the entries, without their number.
     pub(crate) fn write(&self, writer: &mut Writer<'_>) {
         for entry in self {
             entry.write(writer);
@@ -96,7 +93,7 @@ impl<T> Default for List<'_, T> {
 impl<'a, T> From<&'a [T]> for List<'a, T> {
     fn from(entries: &'a [T]) -> Self {
         Self {
-            source: Source::Given(entries),
+            source: Source::Slice(entries),
         }
     }
 }
@@ -139,7 +136,7 @@ impl<'a, T: Item<'a>> IntoIterator for &List<'a, T> {
     }
 }
 
-/// The entries of a [`List`], in order.
+/// An iterator over the entries of a [`List`], in order.
 #[derive(Clone)]
 pub struct Iter<'a, T> {
     source: Source<'a, T>,
@@ -150,7 +147,7 @@ impl<'a, T: Item<'a>> Iterator for Iter<'a, T> {
 
     fn next(&mut self) -> Option<T> {
         match &mut self.source {
-            Source::Given(entries) => {
+            Source::Slice(entries) => {
                 let (first, rest) = entries.split_first()?;
                 *entries = rest;
                 Some(*first)
@@ -158,7 +155,7 @@ impl<'a, T: Item<'a>> Iterator for Iter<'a, T> {
             Source::Wire { count, bytes } => {
                 *count = count.checked_sub(1)?;
                 let mut reader = Reader::new(bytes);
-                // Decoding has read this entry before: the error cannot come.
+                // Decoding has read this entry without an error before.
                 let entry = T::read(&mut reader).ok();
                 *bytes = reader.rest();
                 entry
@@ -168,7 +165,7 @@ impl<'a, T: Item<'a>> Iterator for Iter<'a, T> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = match self.source {
-            Source::Given(entries) => entries.len(),
+            Source::Slice(entries) => entries.len(),
             Source::Wire { count, .. } => count,
         };
         (left, Some(left))

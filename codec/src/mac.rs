@@ -1,10 +1,10 @@
-//! The 48-bit address of a station.
+//! MAC addresses.
 
 use core::cmp::Ordering;
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// A MAC address, ordered as its six bytes are.
+/// A MAC address. It is ordered as its six bytes are.
 #[derive(
     Clone,
     Copy,
@@ -25,18 +25,17 @@ impl MacAddr {
     /// `ff:ff:ff:ff:ff:ff`.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// Whether this is the address of one station: neither all zero nor a group address
-    /// (broadcast included).
+    /// Whether this is the address of a single machine: neither all zero nor a group address, which includes broadcast.
     #[inline]
     pub const fn is_station(self) -> bool {
         // The lowest bit of the first byte marks a group.
         self.number() != 0 && self.0[0] & 1 == 0
     }
 
-    /// The six bytes as one number, because six comparisons of a byte are the dearest part of
-    /// reading a frame, and of finding a member in a table.
+    /// Returns the six bytes as one number.
     #[inline]
     const fn number(self) -> u64 {
+        // Comparing six single bytes was the most expensive part of reading a frame and of finding a member.
         let [vendor @ .., x, y, z] = self.0;
         u64::from_be_bytes([0, 0, vendor[0], vendor[1], vendor[2], x, y, z])
     }

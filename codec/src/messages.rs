@@ -1,11 +1,11 @@
-//! One table a format: it makes the enum of kinds, the enum of messages, and the dispatch between
-//! them and the files that know one message each.
+//! The macro that defines a format from one table: the enum of kinds, the enum of messages, and the dispatch to one
+//! module per message.
 
-/// Defines `Kind` and `Message` of a format from rows of
-/// `number "DOCUMENT_NAME" Variant { fields } in module`; a message of its kind only has no fields and no module.
+/// Defines the enums of kinds and messages of a format from rows of `number "DOCUMENT_NAME" Variant { fields } in
+/// module`. A message without fields has no module.
 ///
-/// Each module has `read(&mut Reader) -> Result<fields, DecodeError>` for what follows the kind, with a tuple of several
-/// fields, and `write(&mut Writer, fields…)`, its inverse.
+/// Each module has `read(&mut Reader) -> Result<fields, DecodeError>` for the bytes after the kind, where several
+/// fields are a tuple, and its inverse `write(&mut Writer, fields…)`.
 macro_rules! messages {
     (
         $(#[$kind_meta:meta])* kind $kind:ident;
@@ -24,10 +24,10 @@ macro_rules! messages {
         }
 
         impl $kind {
-            /// Every kind, in the order of its number on the wire.
+            /// All kinds, in the order of their numbers on the wire.
             pub const ALL: [Self; [$($number),*].len()] = [$(Self::$variant),*];
 
-            /// The kind with this number on the wire.
+            /// Returns the kind with this number on the wire.
             #[inline]
             pub const fn from_wire(kind: u8) -> Option<Self> {
                 match kind {
@@ -36,7 +36,7 @@ macro_rules! messages {
                 }
             }
 
-            /// The name as the format's document spells it.
+            /// Returns the name, as the format's document spells it.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -51,8 +51,8 @@ macro_rules! messages {
         }
 
         $(#[$message_meta])*
-        // Without a fixed representation the compiler keeps small fields beside the tag, and a decoded
-        // message is then copied in pieces that stall the processor's store forwarding.
+        // Without a fixed representation the compiler places small fields next to the tag. A decoded message is then
+        // copied in pieces that stall the processor's store forwarding.
         #[repr(u8)]
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $message<'a> {
@@ -60,7 +60,7 @@ macro_rules! messages {
         }
 
         impl<'a> $message<'a> {
-            /// The message's kind.
+            /// Returns the message's kind.
             #[inline]
             pub const fn kind(&self) -> $kind {
                 match self {
@@ -68,7 +68,7 @@ macro_rules! messages {
                 }
             }
 
-            /// Reads what follows the kind.
+            /// Reads the fields after the kind.
             #[inline]
             #[allow(unused_parens, reason = "of one field there is no tuple")]
             pub(crate) fn read(
@@ -83,7 +83,7 @@ macro_rules! messages {
                 }
             }
 
-            /// Writes what follows the kind.
+            /// Writes the fields after the kind.
             #[inline]
             pub(crate) fn write(&self, writer: &mut $crate::writer::Writer<'_>) {
                 match *self {

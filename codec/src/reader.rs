@@ -1,7 +1,7 @@
-//! The one reader of all four formats: a position in borrowed bytes.
+//! The reader of all four formats: a position in borrowed bytes.
 //!
-//! No call panics, copies what it can borrow, or reads past the end. A call that finds too few
-//! bytes returns [`Problem::Truncated`] with the field's name and offset and takes nothing.
+//! No call panics, copies bytes that it can borrow, or reads past the end. If too few bytes are left, a call returns
+//! [`Problem::Truncated`] with the field's name and offset, and consumes nothing.
 
 use byteorder::{BigEndian, ByteOrder};
 use zerocopy::FromBytes;
@@ -9,17 +9,17 @@ use zerocopy::FromBytes;
 use crate::layout::{Layout, LayoutField, first_gap};
 use crate::{DecodeError, Field, Problem};
 
-/// Reads fields off the front of a byte slice. Public for [`Item`](crate::list::Item)'s sake alone:
-/// no path leads to it from outside.
+/// Reads fields from the front of a byte slice. It is public only because of [`Item`](crate::list::Item); other crates
+/// cannot name it.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     rest: &'a [u8],
     offset: usize,
-    /// The least length of the whole input that is known to be needed.
+    /// The known least length of the whole input.
     needed: usize,
     /// The most entries that a count may announce.
     max_count: u32,
-    /// Where the message says that it ends.
+    /// The end of the message, as the message itself declares it.
     declared_end: usize,
 }
 
@@ -35,52 +35,51 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bounds what [`count`](Self::count) accepts.
+    /// Limits the values that [`count`](Self::count) accepts.
     pub(crate) const fn limit_counts(&mut self, max: u32) {
         self.max_count = max;
     }
 
-    /// Bytes read so far, which is the offset of the next field.
+    /// Returns the number of bytes read, which is the offset of the next field.
     #[inline]
     pub(crate) const fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Notes that the message says of itself to end `len` bytes from here.
+    /// Notes that the message declares to end `len` bytes from here.
     pub(crate) fn declare_end(&mut self, len: usize) {
         self.declared_end = self.offset.saturating_add(len);
     }
 
-    /// Where the message says that it ends, as an offset.
+    /// Returns the declared end of the message, as an offset.
     pub(crate) const fn declared_end(&self) -> usize {
         self.declared_end
     }
 
-    /// The bytes not read yet.
+    /// Returns the bytes that were not read yet.
     #[inline]
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Notes that the message takes at least `len` bytes from here on. Changes no result but
-    /// [`missing`](Self::missing).
+    /// Notes that at least `len` more bytes are needed. This affects only [`missing`](Self::missing).
     #[inline]
     pub(crate) fn expect_at_least(&mut self, len: usize) {
         self.needed = self.needed.max(self.offset.saturating_add(len));
     }
 
-    /// Notes that what is known to be needed is followed by at least `len` bytes more.
+    /// Notes that at least `len` bytes follow the needed ones.
     pub(crate) fn expect_beyond(&mut self, len: usize) {
         self.needed = self.needed.saturating_add(len);
     }
 
-    /// How many bytes the input is known to lack at least.
+    /// Returns how many bytes the input lacks, at least.
     pub(crate) fn missing(&self) -> usize {
         self.needed
             .saturating_sub(self.offset.saturating_add(self.rest.len()))
     }
 
-    /// A fixed layout.
+    /// Reads a fixed layout.
     #[inline]
     pub(crate) fn view<T: Layout>(&mut self) -> Result<&'a T, DecodeError> {
         match T::ref_from_prefix(self.rest) {
@@ -89,22 +88,25 @@ impl<'a> Reader<'a> {
                 self.offset += size_of::<T>();
                 Ok(view)
             }
-            Err(_) => Err(self.cut_layout::<T>()),
+            Err(_) => Err(self.layout_truncation::<T>()),
         }
     }
 
-    /// A fixed layout at the end of a message, if it is there and one; anything else is padding.
+    /// Reads a fixed layout at the end of a message, if the bytes there are one. Otherwise they are padding.
     #[inline]
-    pub(crate) fn trailer<T: Layout>(&mut self, is_one: impl FnOnce(&T) -> bool) -> Option<&'a T> {
+    pub(crate) fn trailer<T: Layout>(
+        &mut self,
+        is_valid: impl FnOnce(&T) -> bool,
+    ) -> Option<&'a T> {
         let (view, rest) = T::ref_from_prefix(self.rest).ok()?;
-        is_one(view).then(|| {
+        is_valid(view).then(|| {
             self.rest = rest;
             self.offset += size_of::<T>();
             view
         })
     }
 
-    /// `count` fixed layouts in a row, which `field` names together.
+    /// Reads `count` fixed layouts in a row. An error names them `field`.
     #[inline]
     pub(crate) fn views<T: Layout>(
         &mut self,
@@ -117,11 +119,11 @@ impl<'a> Reader<'a> {
                 self.offset += size_of_val::<[T]>(views);
                 Ok(views)
             }
-            Err(_) => Err(self.cut(field, count.saturating_mul(size_of::<T>()))),
+            Err(_) => Err(self.truncation(field, count.saturating_mul(size_of::<T>()))),
         }
     }
 
-    /// `len` bytes.
+    /// Reads `len` bytes.
     #[inline]
     pub(crate) fn bytes(&mut self, field: Field, len: usize) -> Result<&'a [u8], DecodeError> {
         match self.rest.split_at_checked(len) {
@@ -130,7 +132,7 @@ impl<'a> Reader<'a> {
                 self.offset += len;
                 Ok(bytes)
             }
-            None => Err(self.cut(field, len)),
+            None => Err(self.truncation(field, len)),
         }
     }
 
@@ -144,7 +146,7 @@ impl<'a> Reader<'a> {
         self.bytes(field, size_of::<u32>()).map(BigEndian::read_u32)
     }
 
-    /// The number of entries of a list, which must be within the limit.
+    /// Reads the number of entries of a list, which must be within the limit.
     pub(crate) fn count(&mut self, field: Field) -> Result<u32, DecodeError> {
         let offset = self.offset;
         let count = self.u32(field)?;
@@ -156,7 +158,6 @@ impl<'a> Reader<'a> {
         Ok(count)
     }
 
-    /// Refuses bytes after a datagram's message.
     pub(crate) fn end_of_datagram(&self) -> Result<(), DecodeError> {
         match self.rest.len() {
             0 => Ok(()),
@@ -168,27 +169,27 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Says that a message without a length of its own may go on: it lacks a byte, or the end.
+    /// Returns the error of a message without a declared length that may go on: it lacks a byte, or the end.
     pub(crate) fn wait_for_end(&mut self) -> DecodeError {
-        self.cut(Field::Data, self.rest.len().saturating_add(1))
+        self.truncation(Field::Data, self.rest.len().saturating_add(1))
     }
 
-    /// The error for `need` bytes that are not there.
+    /// Returns the error for `need` missing bytes.
     #[inline]
-    fn cut(&mut self, field: Field, need: usize) -> DecodeError {
+    fn truncation(&mut self, field: Field, need: usize) -> DecodeError {
         self.expect_at_least(need);
         truncated(field, self.offset, need, self.rest.len())
     }
 
-    /// The error for a layout that is not there in full.
+    /// Returns the error for an incomplete layout.
     #[inline]
-    fn cut_layout<T: Layout>(&mut self) -> DecodeError {
+    fn layout_truncation<T: Layout>(&mut self) -> DecodeError {
         self.expect_at_least(size_of::<T>());
         truncated_layout(T::FIELDS, self.offset, self.rest.len())
     }
 }
 
-// Out of line, and by value: a reader whose address is passed on could not live in registers.
+// Out of line, and by value: a reader whose address is passed on cannot stay in registers.
 
 #[cold]
 fn truncated(field: Field, offset: usize, need: usize, have: usize) -> DecodeError {

@@ -1,38 +1,36 @@
-//! What decoding a byte stream has to say that decoding a datagram does not: how many bytes a
-//! message took, and that there are not enough of them yet.
+//! Decoding from byte streams: the number of bytes that a message took, or how many more are needed.
 
 use crate::DecodeError;
 use crate::reader::Reader;
 
-/// Whether a stream may still bring bytes after those at hand.
+/// Whether a stream may bring more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamState {
     /// More bytes may come.
     Open,
-    /// The sender has closed its side: these bytes are the last.
+    /// The sender has closed its side, so no bytes follow.
     Ended,
 }
 
-/// What stands at the front of a stream.
+/// The result of decoding the front of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streamed<M> {
-    /// A whole message; the next one begins `consumed` bytes on.
+    /// A whole message. The next one begins after `consumed` bytes.
     Message {
         /// The message.
         message: M,
-        /// Bytes that it took.
+        /// The length of the message, in bytes.
         consumed: usize,
     },
-    /// The beginning of a message, with nothing wrong so far. It is worth trying again when the
-    /// stream has brought `more` bytes, or has ended; a caller who waits for that does work
-    /// proportional to the bytes received, however few come at a time.
+    /// The valid beginning of a message. Decode again when the stream has brought `more` bytes, or has ended. A caller
+    /// that waits for this does work proportional to the received bytes, however few come at a time.
     Incomplete {
-        /// Bytes that are missing at least, never 0.
+        /// The least number of missing bytes, never 0.
         more: usize,
     },
 }
 
-/// Reads one message off the front of `bytes`.
+/// Reads one message from the front of `bytes`.
 pub(crate) fn decode<'a, M>(
     bytes: &'a [u8],
     state: StreamState,

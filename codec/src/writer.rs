@@ -1,15 +1,14 @@
-//! The one writer of all four formats.
+//! The writer of all four formats.
 //!
-//! A message is written twice by the same code: first into nothing, which measures it and finds
-//! what is not legal about it, then into the caller's buffer. So the predicted length cannot
-//! differ from the written one, and a refused message has written nothing.
+//! The same code writes a message twice: first without a buffer, to measure and check it, then into the caller's
+//! buffer. So the predicted length equals the written one, and a refused message writes nothing.
 
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::{EncodeError, Field};
 
-/// Writes fields one after the other; counts on past the end of its buffer without writing. Public
-/// for [`Item`](crate::list::Item)'s sake alone: no path leads to it from outside.
+/// Writes fields in order. Past the end of its buffer it only counts. It is public only because of
+/// [`Item`](crate::list::Item); other crates cannot name it.
 #[derive(Debug)]
 pub struct Writer<'b> {
     buf: &'b mut [u8],
@@ -35,19 +34,19 @@ impl Writer<'_> {
         self.len = end;
     }
 
-    /// A fixed layout, or a row of them.
+    /// Writes a fixed layout, or several in a row.
     #[inline]
     pub(crate) fn layout<T: IntoBytes + Immutable + ?Sized>(&mut self, value: &T) {
         self.bytes(value.as_bytes());
     }
 
-    /// Marks the message as not legal; the first reason is the one that counts.
+    /// Marks the message as illegal. The first reason counts.
     #[inline]
     pub(crate) fn refuse(&mut self, reason: EncodeError) {
         self.refused.get_or_insert(reason);
     }
 
-    /// Refuses a value that the format does not allow.
+    /// Marks the message as illegal if the format does not allow a value.
     #[inline]
     pub(crate) fn require(&mut self, legal: bool, field: Field) {
         if !legal {
@@ -55,7 +54,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Refuses a variable-length field that is longer than `max`.
+    /// Marks the message as illegal if a field is longer than `max`.
     #[inline]
     pub(crate) fn require_len(&mut self, field: Field, len: usize, max: usize) {
         if len > max {
@@ -64,7 +63,7 @@ impl Writer<'_> {
     }
 }
 
-/// How many bytes `write` writes.
+/// Returns how many bytes `write` writes.
 #[inline]
 pub(crate) fn measure(write: impl FnOnce(&mut Writer<'_>)) -> usize {
     let mut writer = Writer::new(&mut []);
@@ -72,7 +71,7 @@ pub(crate) fn measure(write: impl FnOnce(&mut Writer<'_>)) -> usize {
     writer.len
 }
 
-/// Runs `write` on the start of `buf` if everything it writes is legal and fits.
+/// Writes to the start of `buf`, if everything is legal and fits.
 #[inline]
 pub(crate) fn encode(
     buf: &mut [u8],

@@ -1,4 +1,4 @@
-//! The card: what the author of a frame tells people about itself.
+//! The card: information about the author of a frame, for people.
 //!
 //! It may follow a [`profile`](super::profile). A receiver that does not know it takes it for padding. For one that does,
 //! bytes that are no card are padding.
@@ -52,11 +52,10 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{Field, MacAddr};
 
-/// The first bytes of a card.
 const MARK: [u8; 4] = *b"RGD3";
 /// The longest name of a program, in bytes.
 pub const MAX_PROGRAM_LEN: usize = 64;
-/// The time for which a token is held that no program holds.
+/// The value of `held` if no program holds the token.
 const NOT_HELD: u64 = u64::MAX;
 
 layout! {
@@ -72,26 +71,25 @@ layout! {
     }
 }
 
-/// What the author tells people (`docs/protocol.md`, "Cards").
+/// Information about the author, for people (`docs/protocol.md`, "Cards").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Card<'a> {
     /// The author's version.
     pub version: Version,
-    /// A member that the author knows and has not heard for long. If there are several, the author names one after the
-    /// other.
+    /// A member that the author knows and has not heard for long. If there are several, each card names another one.
     pub unheard: Option<MacAddr>,
-    /// The work under the author's token; `None`: it has no token, or no program of it holds the token.
+    /// The work under the author's token; `None` if it has no token, or no program holds the token.
     pub work: Option<Work<'a>>,
 }
 
 /// The version of a member's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// Changes with what no older program understands.
+    /// Changes if older programs do not understand the new version.
     pub major: u16,
-    /// Changes with what is new.
+    /// Changes with new functions.
     pub minor: u16,
-    /// Changes with what was mended.
+    /// Changes with fixes.
     pub patch: u16,
 }
 
@@ -104,13 +102,13 @@ impl fmt::Display for Version {
 /// A program that holds a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Work<'a> {
-    /// For how long it has held the token, in nanoseconds, below 2^64 - 1.
+    /// How long it has held the token, in nanoseconds, less than 2^64 - 1.
     pub held: u64,
-    /// What it calls itself, at most [`MAX_PROGRAM_LEN`] bytes.
+    /// Its name for itself, at most [`MAX_PROGRAM_LEN`] bytes.
     pub program: &'a str,
 }
 
-/// Returns as much of a program's name as a card carries.
+/// Returns the part of a program's name that fits a card.
 pub fn shortened(program: &str) -> &str {
     let mut len = program.len().min(MAX_PROGRAM_LEN);
     while !program.is_char_boundary(len) {

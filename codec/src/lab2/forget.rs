@@ -1,7 +1,7 @@
 //! FORGET, kind 11: members that the author has removed from its table.
 //!
-//! Who has not heard them for long removes them too. A node that does not know this kind may ignore
-//! it.
+//! A receiver that has not heard these members for long removes them too. A node that does not know this kind may
+//! ignore it.
 //!
 //! ```text
 //!   at  bytes  field
@@ -9,7 +9,7 @@
 //!   15      1  reserved          = 0
 //!   16      6  messageAuthorMAC  the Ethernet source
 //!   22      2  count             u16, at most 64
-//!   24 6 each  members           mac[6], the address of a single station, count times
+//!   24 6 each  members           mac[6], a unicast address, count times
 //! ```
 //!
 //! # Example
@@ -43,7 +43,7 @@ use crate::writer::Writer;
 use crate::{DecodeError, Field, MacAddr, Problem};
 
 layout! {
-    /// What FORGET has before the members, 2 bytes.
+    /// The part of FORGET before the members, 2 bytes.
     struct ForgetLayout {
         count: U16 = Count,
     }

@@ -1,4 +1,4 @@
-//! Whole frames: Ethernet header, message header, message.
+//! Whole frames: Ethernet header, message header and message.
 
 use super::parts::{EthernetHeader, HeaderLayout, PreludeLayout};
 use super::{Card, ETHERNET_HEADER_LEN, Kind, Message, Profile};
@@ -6,25 +6,25 @@ use crate::reader::Reader;
 use crate::writer::{self, Writer};
 use crate::{DecodeError, EncodeError, Field, MacAddr, Problem};
 
-/// A message with the addresses of the frame that carries it.
+/// A message with the addresses of its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// A member's address or [`MacAddr::BROADCAST`].
     pub destination: MacAddr,
     /// The Ethernet source address, which is the message's author.
     pub author: MacAddr,
-    /// What the author says.
+    /// The message.
     pub message: Message<'a>,
-    /// What the author says of itself.
+    /// The author's profile.
     pub profile: Option<Profile>,
-    /// What the author tells people; only with a profile.
+    /// The author's card, which exists only with a profile.
     pub card: Option<Card<'a>>,
 }
 
 impl PreludeLayout {
-    /// The kind of the message, if the frame's head is legal.
+    /// Returns the kind of the message, or the first error in the headers.
     #[inline]
-    fn legal(&self) -> Result<Kind, DecodeError> {
+    fn validate(&self) -> Result<Kind, DecodeError> {
         let HeaderLayout {
             kind,
             reserved,
@@ -51,17 +51,16 @@ impl PreludeLayout {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads a whole Ethernet frame; bytes after the message's own length are padding.
-    /// The EtherType is not looked at: the socket's filter has done that.
+    /// Reads a whole Ethernet frame. Bytes after the message's own length are padding.
+    /// The EtherType is not checked, because the socket's filter has done that.
     ///
     /// # Errors
-    /// Names the first field that breaks the [format](super#what-is-refused), and its offset in
-    /// the frame.
+    /// Names the first field that breaks the [format](super#what-is-refused), and its offset in the frame.
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let prelude: &PreludeLayout = reader.view()?;
-        let kind = prelude.legal()?;
+        let kind = prelude.validate()?;
         let message = Message::read(kind, &mut reader)?;
         let profile = Profile::read(kind, &mut reader);
         Ok(Self {
@@ -73,7 +72,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// How many bytes [`encode`](Self::encode) writes.
+    /// Returns how many bytes [`encode`](Self::encode) writes.
     pub fn encoded_len(&self) -> usize {
         writer::measure(|w| self.write(0, w))
     }

@@ -1,6 +1,6 @@
 //! GENERATING_TOKEN, kind 6: a candidate for the next token.
 //!
-//! `token` is the author's candidate: it owns it if nobody objects in time.
+//! `token` is the author's candidate. The author owns it if no node objects in time.
 //!
 //! ```text
 //!   at  bytes  field
@@ -42,7 +42,7 @@ use crate::writer::Writer;
 #[inline]
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Token, DecodeError> {
     let offset = reader.offset();
-    let token = reader.view::<TokenLayout>()?.legal(offset)?;
+    let token = reader.view::<TokenLayout>()?.validate(offset)?;
     Ok(token)
 }
 

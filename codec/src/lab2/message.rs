@@ -1,4 +1,4 @@
-//! The eleven messages as values.
+//! The eleven messages.
 
 use super::{
     Digest, Member, Promise, Purpose, Stamp, Token, forget, generating_token, ping, ring_members,
@@ -8,54 +8,54 @@ use crate::MacAddr;
 use crate::messages::messages;
 
 messages! {
-    /// A message's kind: the first byte after the Ethernet header.
+    /// The kind of a message: the first byte after the Ethernet header.
     kind Kind;
-    /// One message, its variable parts borrowed from the frame.
+    /// A message. Its variable parts are borrowed from the frame.
     message Message;
 
-    /// The holder offers the token to a member.
+    /// Offers the token to a member.
     1 "TAKE_TOKEN" TakeToken {
-        /// The token offered.
+        /// The offered token.
         token: Token,
-        /// The author's table.
+        /// Digest of the author's table.
         digest: Digest,
         /// The application's data, at most [`MAX_DATA_LEN`](super::MAX_DATA_LEN) bytes.
         data: &'a [u8],
     } in take_token;
 
-    /// Heartbeat, and acknowledgement of TAKE_TOKEN.
+    /// A heartbeat, or an acknowledgement of TAKE_TOKEN.
     2 "TOKEN_IS_HERE" TokenIsHere {
-        /// The token held.
+        /// The held token.
         token: Token,
-        /// The author's table.
+        /// Digest of the author's table.
         digest: Digest,
         /// The application's data, at most [`MAX_DATA_LEN`](super::MAX_DATA_LEN) bytes.
         data: &'a [u8],
-        /// The heartbeat's number in the tenure; `None` in what is no heartbeat.
+        /// The heartbeat's number in the tenure; `None` in other frames.
         beat: Option<u32>,
     } in token_is_here;
 
     /// Introduces the author and its table's digest.
     3 "PING" Ping {
-        /// The author's table.
+        /// Digest of the author's table.
         digest: Digest,
-        /// The author's own ip.
+        /// The author's IP address.
         ip: [u8; 16],
         /// The author's promise to the destination.
         promise: Option<Promise>,
-        /// The author takes part, but owns nothing.
+        /// Whether the author takes part, but owns nothing.
         paused: bool,
     } in ping;
 
-    /// A waiter's answer: the token was heard of not long ago.
+    /// An answer of a WAITER: the token was heard of recently.
     4 "TOKEN_WAS_HERE_RECENTLY" TokenWasHereRecently {
         /// The strongest token that the author knows.
         token: Token,
-        /// Who held it.
+        /// The node that held it.
         holder: MacAddr,
     } in token_was_here_recently;
 
-    /// A looser's question.
+    /// A question of a LOOSER.
     5 "WHERE_IS_TOKEN" WhereIsToken;
 
     /// A candidate for the next token.
@@ -66,10 +66,9 @@ messages! {
 
     /// A part of the author's member table.
     7 "RING_MEMBERS" RingMembers {
-        /// The author's whole table.
+        /// Digest of the author's whole table.
         digest: Digest,
-        /// The part of it in this frame, at most
-        /// [`MAX_MEMBERS_PER_FRAME`](super::MAX_MEMBERS_PER_FRAME).
+        /// The members in this frame, at most [`MAX_MEMBERS_PER_FRAME`](super::MAX_MEMBERS_PER_FRAME).
         members: &'a [Member],
     } in ring_members;
 
@@ -79,18 +78,17 @@ messages! {
     /// The author is shutting down.
     9 "LEAVING" Leaving;
 
-    /// What is known of the jobs that run once in a period.
+    /// The author's stamps of jobs that run once in a period.
     10 "STAMPS" Stamps {
-        /// The token of the one who tells or asks; in an answer, that of the asker.
+        /// The token of the node that announces or asks; in an answer, that of the asker.
         token: Token,
-        /// Which telling or question this is, or answers.
+        /// The number of the announcement or question, which an answer repeats.
         serial: u32,
-        /// What it is for.
+        /// The purpose of the frame.
         purpose: Purpose,
         /// The sum of the hashes of the author's whole table.
         digest: u64,
-        /// The part of it in this frame, at most
-        /// [`MAX_STAMPS_PER_FRAME`](super::MAX_STAMPS_PER_FRAME).
+        /// The stamps in this frame, at most [`MAX_STAMPS_PER_FRAME`](super::MAX_STAMPS_PER_FRAME).
         stamps: &'a [Stamp],
     } in stamps;
 

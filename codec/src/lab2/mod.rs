@@ -1,13 +1,12 @@
 //! Lab2: token and heartbeat messages in raw Ethernet frames (`docs/wire-formats.md`, "Lab2").
 //!
-//! A frame is an Ethernet II header, the 8 bytes of the message's head, and what its kind adds.
-//! Integers are big-endian. Ethernet pads short payloads, so bytes after the message's own length
-//! are ignored. Each kind has a module with its layout and a worked example; a [`profile`] and a [`card`] may
-//! follow those that are mostly broadcast.
+//! A frame consists of an Ethernet II header, the 8 bytes of the message's header, and the fields of its kind. Integers
+//! are big-endian. Ethernet pads short payloads, so bytes after the message's own length are ignored. Each kind has a
+//! module with its layout and a worked example. A [`profile`] and a [`card`] may follow the kinds that are mostly
+//! broadcast.
 //!
 //! # What is refused
-//! The checks are made in this order, and the first that fails is reported. Field and problem
-//! together tell the reasons apart:
+//! The checks run in this order, and the first that fails is reported. Field and problem together give the reason:
 //!
 //! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
 //! |---|---|---|
@@ -19,7 +18,7 @@
 //! | `progress` | `TooLarge` | 2^63 or more |
 //! | `dataLen` | `TooLarge` | above [`MAX_DATA_LEN`] |
 //! | `count` | `TooLarge` | above [`MAX_MEMBERS_PER_FRAME`], or [`MAX_FORGOTTEN_PER_FRAME`] in FORGET |
-//! | `mac` | `NotAStation` | a member's address is not one of a single station |
+//! | `mac` | `NotAStation` | a member's address is zero or a group address |
 //! | `purpose` | `Illegal` | above 4 |
 //! | `stampCount` | `TooLarge` | above [`MAX_STAMPS_PER_FRAME`] |
 //! | `name` | `Illegal` | no name of a job |
@@ -59,25 +58,25 @@ pub use token::{Digest, Token};
 
 /// The default EtherType: IEEE 802 local experimental 1.
 pub const ETHERTYPE: u16 = 0x88b5;
-/// Bytes of an Ethernet II header: destination, source, EtherType.
+/// Length of an Ethernet II header (destination, source, EtherType) in bytes.
 pub const ETHERNET_HEADER_LEN: usize = 14;
 /// The longest data that a token carries, in bytes.
 pub const MAX_DATA_LEN: usize = 1024;
-/// The most members that one RING_MEMBERS frame carries: what fits an MTU of 1500.
+/// The most members of one RING_MEMBERS frame, so that it fits an MTU of 1500.
 pub const MAX_MEMBERS_PER_FRAME: usize = 66;
-/// The most stamps that one STAMPS frame carries: what fits an MTU of 1500.
+/// The most stamps of one STAMPS frame, so that it fits an MTU of 1500.
 pub const MAX_STAMPS_PER_FRAME: usize = 19;
-/// The most members that one FORGET frame carries.
+/// The most members of one FORGET frame.
 pub const MAX_FORGOTTEN_PER_FRAME: usize = 64;
-/// The largest legal progress: values of 2^63 and more are refused.
+/// The largest legal progress. Larger values are refused.
 pub const MAX_PROGRESS: u64 = (1 << 63) - 1;
-/// Payload bytes of the longest heartbeat beside its data, trailer and profile included.
+/// Length of the payload of the longest heartbeat without its data, in bytes. Trailer and profile are included.
 pub const HEARTBEAT_LEN: usize = token_is_here::LEN_BESIDE_DATA + Profile::LEN;
-/// Payload bytes of a PING without trailer and profile.
+/// Length of the payload of a PING without trailer and profile, in bytes.
 pub const PING_LEN: usize = ping::LEN;
-/// Payload bytes of a PING that promises something, or says that its author is paused, without its profile.
+/// Length of the payload of a PING with a trailer and without a profile, in bytes.
 pub const PROMISE_LEN: usize = ping::LEN_WITH_TRAILER;
-/// The longest frame of this protocol, Ethernet header included, in bytes.
+/// Length of the longest frame of this protocol with its Ethernet header, in bytes.
 pub const MAX_FRAME_LEN: usize = ETHERNET_HEADER_LEN + 8 + 12 + 2 + 22 * MAX_MEMBERS_PER_FRAME;
-/// The ip of a member that has none: `::`.
+/// The IP address of a member that has none: `::`.
 pub const NO_IP: [u8; 16] = [0; 16];

@@ -1,4 +1,4 @@
-//! The parts that several messages share, as they lie on the wire.
+//! Layouts that several messages share.
 
 use zerocopy::byteorder::network_endian::{U16, U32, U64};
 
@@ -7,23 +7,23 @@ use crate::layout::layout;
 use crate::writer::Writer;
 use crate::{DecodeError, Field, MacAddr, Problem};
 
-/// What the trailers begin with: padding is mostly zero.
+/// The first bytes of a trailer. Padding is mostly zero, so it differs.
 pub(super) const MARK: [u8; 4] = *b"RGD1";
 
 layout! {
     /// An Ethernet II header, 14 bytes.
     pub struct EthernetHeader {
-        /// Where the frame goes.
+        /// The receiver of the frame.
         pub destination: MacAddr = Destination,
-        /// The station that sent it.
+        /// The sender of the frame.
         pub source: MacAddr = Source,
-        /// What it carries.
+        /// The type of its payload.
         pub ethertype: U16 = Ethertype,
     }
 }
 
 layout! {
-    /// The head of every message, 8 bytes.
+    /// The header of every message, 8 bytes.
     pub(super) struct HeaderLayout {
         pub(super) kind: u8 = Kind,
         pub(super) reserved: u8 = Reserved,
@@ -32,7 +32,7 @@ layout! {
 }
 
 layout! {
-    /// What every frame begins with, 22 bytes.
+    /// The first 22 bytes of every frame.
     pub(super) struct PreludeLayout {
         pub(super) ethernet: EthernetHeader = Ethernet,
         pub(super) header: HeaderLayout = Header,
@@ -49,9 +49,9 @@ layout! {
 }
 
 impl TokenLayout {
-    /// The token, whose layout began at `offset`.
+    /// Returns the token, or an error if it is not legal. `offset` is where the layout begins.
     #[inline]
-    pub(super) fn legal(&self, offset: usize) -> Result<Token, DecodeError> {
+    pub(super) fn validate(&self, offset: usize) -> Result<Token, DecodeError> {
         let progress = self.progress.get();
         if progress > MAX_PROGRESS {
             let problem = Problem::TooLarge {
@@ -67,7 +67,7 @@ impl TokenLayout {
         })
     }
 
-    /// The layout of `token`, which must be legal for `writer` to accept the message.
+    /// Returns the layout of `token`. An illegal token makes `writer` refuse the message.
     #[inline]
     pub(super) fn checked(token: Token, writer: &mut Writer<'_>) -> Self {
         writer.require(token.progress <= MAX_PROGRESS, Field::Progress);

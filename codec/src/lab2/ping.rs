@@ -1,8 +1,8 @@
 //! PING, kind 3: introduces the author and its table's digest.
 //!
-//! `ip` is the author's own: an IPv6 address, an IPv4 address mapped as `::ffff:a.b.c.d`, or `::` for
-//! none ([`NO_IP`](super::NO_IP)). A trailer follows where there is something to put into it. Who does
-//! not know it takes it for padding; for who does, bytes that are none are padding.
+//! `ip` is the author's address: an IPv6 address, an IPv4 address mapped as `::ffff:a.b.c.d`, or `::` for none
+//! ([`NO_IP`](super::NO_IP)). A trailer follows only if it has a content. A receiver that does not know trailers takes
+//! it for padding. For one that does, bytes that are no trailer are padding.
 //!
 //! ```text
 //!   at  bytes  field
@@ -89,7 +89,7 @@ layout! {
 }
 
 layout! {
-    /// What may follow the body, 35 bytes.
+    /// The optional trailer, 35 bytes.
     struct Trailer {
         mark: [u8; 4] = Mark,
         flags: u8 = Flags,
@@ -99,20 +99,20 @@ layout! {
     }
 }
 
-/// Bytes of a PING, from the kind on.
+/// Length of a PING from its kind on, in bytes.
 pub(super) const LEN: usize = size_of::<HeaderLayout>() + size_of::<PingLayout>();
-/// The same with its trailer.
+/// Length of a PING with its trailer, in bytes.
 pub(super) const LEN_WITH_TRAILER: usize = LEN + size_of::<Trailer>();
 /// Flag: the trailer has a promise.
 const PROMISE: u8 = 1;
 /// Flag: the author is paused.
 const PAUSED: u8 = 2;
-/// Where the trailer's token begins.
+/// Offset of the token in the trailer, in bytes.
 const TOKEN_AT: usize = 5;
 
 impl Trailer {
-    /// Whether it is a trailer, and not padding.
-    fn is_one(&self) -> bool {
+    /// Whether these bytes are a trailer, and not padding.
+    fn is_trailer(&self) -> bool {
         let nothing = [0; size_of::<Self>() - TOKEN_AT];
         let empty = zerocopy::IntoBytes::as_bytes(self)[TOKEN_AT..] == nothing;
         self.mark == MARK
@@ -121,14 +121,14 @@ impl Trailer {
     }
 }
 
-/// A member's word that until then it helps no other holder (`docs/protocol.md`, "Grades").
+/// A member's promise to confirm no other tenure for a time (`docs/protocol.md`, "Grades").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Promise {
-    /// The tenure that it is for.
+    /// The token of the promised tenure.
     pub token: Token,
-    /// The number of the TOKEN_IS_HERE that it answers.
+    /// The number of the answered TOKEN_IS_HERE.
     pub beat: u32,
-    /// For how long after its author has read that it holds, in nanoseconds of the author's clock.
+    /// How long it lasts after its author has read that frame, in nanoseconds of the author's clock.
     pub lasts: u64,
 }
 
@@ -140,11 +140,11 @@ pub(super) fn read(
     let at = reader.offset() + TOKEN_AT;
     let mut promise = None;
     let mut paused = false;
-    if let Some(trailer) = reader.trailer(Trailer::is_one) {
+    if let Some(trailer) = reader.trailer(Trailer::is_trailer) {
         paused = trailer.flags & PAUSED != 0;
         if trailer.flags & PROMISE != 0 {
             promise = Some(Promise {
-                token: trailer.token.legal(at)?,
+                token: trailer.token.validate(at)?,
                 beat: trailer.beat.get(),
                 lasts: trailer.lasts.get(),
             });

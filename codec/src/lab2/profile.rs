@@ -1,20 +1,20 @@
-//! The profile: what the author of a frame says of itself.
+//! The profile: properties of the author of a frame that other members must know.
 //!
-//! It may follow TOKEN_IS_HERE, PING, WHERE_IS_TOKEN, GENERATING_TOKEN and WANT_TOKEN, after the trailer
-//! that begins with `RGD1`, if there is one. Who does not know it takes it for padding; for who does,
-//! bytes that are none are padding. Flags that a receiver does not know mean nothing to it.
+//! It may follow TOKEN_IS_HERE, PING, WHERE_IS_TOKEN, GENERATING_TOKEN and WANT_TOKEN, after the trailer that begins
+//! with `RGD1`, if there is one. A receiver that does not know profiles takes it for padding. For one that does, bytes
+//! that are no profile are padding. Unknown flags have no meaning.
 //!
 //! ```text
 //!   at  bytes  field
 //!    0      4  mark       "RGD2"
-//!    4      1  flags      1: the author is deaf; 2: what goes to all does not reach it;
-//!                         32, 64, 128: a number of 3 bits, how its tenure is backed
-//!    5      2  mtu        u16, the longest payload that it sends and receives, in bytes
+//!    4      1  flags      1: the author is deaf; 2: broadcasts do not reach it;
+//!                         32, 64, 128: a number of 3 bits, the backing of its tenure
+//!    5      2  mtu        u16, the MTU of its interface, in bytes
 //!    7      8  constants  u64, a digest of its constants
 //!   15      8  patience   u64, nanoseconds: its WAITER_TIMEOUT
-//!   23      8  shortest   u64, nanoseconds: the shortest patience of all that it has heard itself
+//!   23      8  shortest   u64, nanoseconds: the shortest WAITER_TIMEOUT that it has heard
 //!   31      8  take       u64, nanoseconds: its TAKE_TIMEOUT
-//!   39      4  expect     u32, how many members it is told of; 0: it is not
+//!   39      4  expect     u32, the number of members that it expects, or 0
 //! ```
 //!
 //! # Example
@@ -56,11 +56,10 @@ use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
 
-/// What the profile begins with.
 const MARK: [u8; 4] = *b"RGD2";
 
 layout! {
-    /// What may follow a message and its trailer, 43 bytes.
+    /// The layout of a profile, 43 bytes.
     struct ProfileLayout {
         mark: [u8; 4] = Mark,
         flags: u8 = Flags,
@@ -73,31 +72,30 @@ layout! {
     }
 }
 
-/// What a member says of itself (`docs/protocol.md`, "Profiles").
+/// Properties of a member (`docs/protocol.md`, "Profiles").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Profile {
-    /// [`DEAF`](Self::DEAF), [`UNREACHED`](Self::UNREACHED), [`BACKING`](Self::BACKING), and those that later
-    /// versions may add.
+    /// [`DEAF`](Self::DEAF), [`UNREACHED`](Self::UNREACHED), [`BACKING`](Self::BACKING). Later versions may add others.
     pub flags: u8,
-    /// The longest payload of a frame that it sends and receives, in bytes.
+    /// The MTU of its interface, in bytes.
     pub mtu: u16,
-    /// A digest of its constants: members with equal ones agree on them.
+    /// A digest of its constants. Members with equal digests agree on them.
     pub constants: u64,
-    /// Its WAITER_TIMEOUT in nanoseconds: for how long it trusts in a token that is silent.
+    /// Its WAITER_TIMEOUT, in nanoseconds.
     pub patience: u64,
-    /// The shortest patience of the author and of all members that have told it theirs.
+    /// The shortest WAITER_TIMEOUT of the author and of all members that have announced theirs to it, in nanoseconds.
     pub shortest: u64,
-    /// Its TAKE_TIMEOUT in nanoseconds: for how long it stands by an offer.
+    /// Its TAKE_TIMEOUT, in nanoseconds.
     pub take: u64,
-    /// How many members it is told that the ring has; 0: it is not told.
+    /// The number of members that it expects; 0 if it expects none.
     pub expect: u32,
 }
 
-/// How well the tenure of an owner is backed, as it says with TOKEN_IS_HERE to all.
+/// The backing of an owner's tenure, as announced in broadcast TOKEN_IS_HERE frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Backing {
-    /// No other member confirms it, and no program has wanted the token since it was elected.
+    /// No other member confirms it, and no program has wanted the token since its election.
     Unused = 1,
     /// No other member confirms it.
     Used = 2,
@@ -108,26 +106,27 @@ pub enum Backing {
 }
 
 impl Profile {
-    /// Flag: the author has heard nobody for WAITER_TIMEOUT.
+    /// Flag: the author has heard no frame for WAITER_TIMEOUT.
     pub const DEAF: u8 = 1;
-    /// Flag: of all frames only those to the author alone have reached it for long.
+    /// Flag: for long, only unicast frames have reached the author.
     pub const UNREACHED: u8 = 2;
-    /// Flags: the number of the [`Backing`]; 0: the author tells none.
+    /// Flags: the number of the [`Backing`]; 0 if the author announces none.
     pub const BACKING: u8 = 0b1110_0000;
-    /// Bytes that a profile takes.
+    /// Length of a profile, in bytes.
     pub const LEN: usize = size_of::<ProfileLayout>();
 
-    /// Whether the author has heard nobody for WAITER_TIMEOUT.
+    /// Whether the author has heard no frame for WAITER_TIMEOUT.
     pub const fn is_deaf(&self) -> bool {
         self.flags & Self::DEAF != 0
     }
 
-    /// Whether of all frames only those to the author alone have reached it for long.
+    /// Whether, for long, only unicast frames have reached the author.
     pub const fn is_unreached(&self) -> bool {
         self.flags & Self::UNREACHED != 0
     }
 
-    /// How the author's tenure is backed; `None`: it is no owner, offers its token, or does not know this.
+    /// Returns the backing of the author's tenure; `None` if it is no owner, offers its token, or does not know
+    /// backing.
     pub const fn backing(&self) -> Option<Backing> {
         match (self.flags & Self::BACKING) >> Self::BACKING.trailing_zeros() {
             1 => Some(Backing::Unused),
@@ -138,7 +137,7 @@ impl Profile {
         }
     }
 
-    /// The flags with the backing of the author's tenure.
+    /// Returns the flags with the backing of the author's tenure.
     pub const fn with_backing(flags: u8, backing: Backing) -> u8 {
         flags & !Self::BACKING | (backing as u8) << Self::BACKING.trailing_zeros()
     }

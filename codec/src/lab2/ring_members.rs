@@ -1,9 +1,9 @@
 //! RING_MEMBERS, kind 7: a part of the author's member table.
 //!
-//! The digest is the whole table's. A table of more than 66 members goes in several frames. A node that
-//! does not know this kind may ignore it.
+//! The digest is that of the whole table. A table of more than 66 members is sent in several frames. A node that does
+//! not know this kind may ignore it.
 //!
-//! A member is 22 bytes: `mac[6]`, the address of a single station, and `ip[16]` as in PING.
+//! A member is 22 bytes: `mac[6]`, a unicast address, and `ip[16]` as in PING.
 //!
 //! ```text
 //!   at  bytes  field
@@ -57,15 +57,15 @@ use crate::{DecodeError, Field, MacAddr, Problem};
 layout! {
     /// One entry of the member table, 22 bytes.
     pub struct Member {
-        /// The member's address on the segment.
+        /// The member's MAC address.
         pub mac: MacAddr = Mac,
-        /// IPv6, IPv4 mapped as `::ffff:a.b.c.d`, or [`NO_IP`](super::NO_IP).
+        /// The member's IP address: IPv6, IPv4 mapped as `::ffff:a.b.c.d`, or [`NO_IP`](super::NO_IP).
         pub ip: [u8; 16] = Ip,
     }
 }
 
 layout! {
-    /// What RING_MEMBERS has before the members, 14 bytes.
+    /// The part of RING_MEMBERS before the members, 14 bytes.
     struct MembersLayout {
         digest: DigestLayout = Digest,
         count: U16 = Count,

@@ -1,8 +1,8 @@
-//! STAMPS, kind 10: what is known of the jobs that run once in a period (`docs/once.md`).
+//! STAMPS, kind 10: stamps of jobs that run once in a period (`docs/once.md`).
 //!
-//! A table of more stamps than fit a frame goes in several; all but the last say that more follows.
-//! The digest is the whole table's: the sum, in 64 bits that wrap, of the XXH3-64 (seed 0) of each
-//! stamp's bytes up to its age. A node that does not know this kind may ignore it.
+//! A table of more stamps than fit a frame is sent in several. All but the last announce that more follow. The digest
+//! is that of the whole table: the wrapping 64-bit sum of the XXH3-64 (seed 0) of each stamp's bytes up to its age. A
+//! node that does not know this kind may ignore it.
 //!
 //! ```text
 //!   at  bytes  field
@@ -23,12 +23,12 @@
 //!    0     32  name              1 to 32 printable ASCII characters without blanks, then zeros
 //!   32      8  progress          u64, below 2^63: of the token under which the run began
 //!   40      4  run               u32, tells the runs with one progress apart
-//!   44      6  runnerMAC         the address of a single station: who ran it
+//!   44      6  runnerMAC         the unicast address of the member that ran it
 //!   50      1  outcome           0 begun, 1 done, 2 failed, 3 void
 //!   51      8  period            u64, nanoseconds
 //!   59      8  age               u64, nanoseconds since the run began; 2^64 - 1: not known
-//!   67      8  before            u64, the same of the youngest run that this one has taken the
-//!                                place of; 2^64 - 1: there is none, or it is not known
+//!   67      8  before            u64, the age of the youngest run that this one has replaced;
+//!                                2^64 - 1 if there is none or it is not known
 //! ```
 //!
 //! # Example
@@ -75,35 +75,35 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field, MacAddr, Problem};
 
-/// The longest name of a stamp, in bytes.
+/// Length of the longest name of a job, in bytes.
 pub const MAX_NAME_LEN: usize = 32;
-/// An age that is not known.
+/// The value of an unknown age.
 pub const NO_AGE: u64 = u64::MAX;
 
 layout! {
-    /// What is known of the last run of one job, 75 bytes.
+    /// The last run of one job, 75 bytes.
     pub struct Stamp {
         /// The job's name: printable ASCII without blanks, then zeros.
         pub name: [u8; MAX_NAME_LEN] = Name,
-        /// The progress of the token under which the run began.
+        /// Progress of the token under which the run began.
         pub progress: U64 = Progress,
-        /// Tells runs with one progress apart.
+        /// Distinguishes runs of equal progress.
         pub run: U32 = Run,
-        /// Who ran it.
+        /// The member that ran it.
         pub runner: MacAddr = RunnerMAC,
         /// How it ended, as a [`RunOutcome`].
         pub outcome: u8 = Outcome,
-        /// For how long the run counts, in nanoseconds.
+        /// How long the run counts, in nanoseconds.
         pub period: U64 = Period,
-        /// How long ago it began, in nanoseconds; [`NO_AGE`]: not known.
+        /// How long ago it began, in nanoseconds, or [`NO_AGE`].
         pub age: U64 = Age,
-        /// The same of the youngest run that this one has taken the place of; [`NO_AGE`]: none is known.
+        /// How long ago the youngest earlier run began that this one has replaced, or [`NO_AGE`] if none is known.
         pub before: U64 = Before,
     }
 }
 
 layout! {
-    /// What STAMPS has before the stamps, 33 bytes.
+    /// The part of STAMPS before the stamps, 33 bytes.
     struct StampsLayout {
         token: TokenLayout = Token,
         serial: U32 = Serial,
@@ -113,22 +113,22 @@ layout! {
     }
 }
 
-/// How a run has ended.
+/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum RunOutcome {
-    /// It has begun, and nobody has said that it has ended.
+    /// It has begun, and its end was not reported.
     Begun,
-    /// It has succeeded.
+    /// It succeeded.
     Done,
-    /// It has failed.
+    /// It failed.
     Failed,
-    /// It never began, though it was about to.
+    /// It never began, although it was announced.
     Void,
 }
 
 impl RunOutcome {
-    /// The outcome with this number on the wire.
+    /// Returns the outcome with this number on the wire.
     pub const fn from_wire(outcome: u8) -> Option<Self> {
         match outcome {
             0 => Some(Self::Begun),
@@ -140,19 +140,19 @@ impl RunOutcome {
     }
 }
 
-/// What a STAMPS frame is for.
+/// The purpose of a STAMPS frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Purpose {
-    /// A part of the author's table; another frame follows.
+    /// A part of the author's table. Another frame follows.
     More,
-    /// The end of the table, for whoever knows less.
+    /// The end of the author's table, as an announcement to members that know less.
     Tell,
-    /// The same, and everybody is to answer.
+    /// The end of the author's table, as a question to all members.
     Ask,
-    /// The author has stored just what it was asked with, and knows no more.
+    /// The author has stored exactly the stamps of the question, and knows no others.
     Agree,
-    /// The author knows something else: here it is.
+    /// The author knows other stamps, which this frame contains.
     Differ,
 }
 
@@ -170,13 +170,13 @@ impl Purpose {
 }
 
 impl Stamp {
-    /// How the run has ended; `None` only of a stamp that no frame carries.
+    /// Returns how the run ended; `None` only for a stamp that was not decoded from a frame.
     pub const fn outcome(&self) -> Option<RunOutcome> {
         RunOutcome::from_wire(self.outcome)
     }
 
-    /// What keeps this from being a stamp: the field, where it begins, and the problem.
-    fn flaw(&self) -> Option<(Field, usize, Problem)> {
+    /// Returns the field that makes the stamp invalid, with its offset and the problem.
+    fn find_problem(&self) -> Option<(Field, usize, Problem)> {
         if !is_name(&self.name) {
             let value = self.name[0].into();
             return Some((Field::Name, 0, Problem::Illegal { value }));
@@ -197,8 +197,7 @@ impl Stamp {
     }
 }
 
-/// Whether these bytes name a job: one graphic ASCII character at least, and nothing but zeros after
-/// the last.
+/// Whether these bytes are a job's name: graphic ASCII characters, at least one, followed only by zeros.
 pub fn is_name(name: &[u8; MAX_NAME_LEN]) -> bool {
     let len = name.iter().take_while(|byte| byte.is_ascii_graphic());
     let len = len.count();
@@ -211,7 +210,7 @@ pub(super) fn read<'a>(
 ) -> Result<(Token, u32, Purpose, u64, &'a [Stamp]), DecodeError> {
     let offset = reader.offset();
     let head: &StampsLayout = reader.view()?;
-    let token = head.token.legal(offset)?;
+    let token = head.token.validate(offset)?;
     let first = reader.offset();
     let Some(purpose) = Purpose::from_wire(head.purpose) else {
         let value = head.purpose.into();
@@ -231,7 +230,7 @@ pub(super) fn read<'a>(
     }
     let stamps: &[Stamp] = reader.views(Field::Stamps, count)?;
     for (at, stamp) in stamps.iter().enumerate() {
-        if let Some((field, within, problem)) = stamp.flaw() {
+        if let Some((field, within, problem)) = stamp.find_problem() {
             let offset = first + at * size_of::<Stamp>() + within;
             return Err(DecodeError::new(field, offset, problem));
         }
@@ -249,7 +248,7 @@ pub(super) fn write(
     stamps: &[Stamp],
 ) {
     writer.require_len(Field::Stamps, stamps.len(), MAX_STAMPS_PER_FRAME);
-    for (field, ..) in stamps.iter().filter_map(Stamp::flaw) {
+    for (field, ..) in stamps.iter().filter_map(Stamp::find_problem) {
         writer.require(false, field);
     }
     let token = TokenLayout::checked(token, writer);

@@ -1,6 +1,6 @@
 //! TAKE_TOKEN, kind 1: the holder offers the token to a member.
 //!
-//! `progress` is the holder's own plus one. The data is the application's and goes with the token.
+//! `progress` is that of the held token, plus one or more. The data belong to the application, and go with the token.
 //!
 //! ```text
 //!   at  bytes  field
@@ -55,23 +55,23 @@ use crate::writer::Writer;
 use crate::{DecodeError, Field, Problem};
 
 layout! {
-    /// What TAKE_TOKEN and TOKEN_IS_HERE have before their data, 32 bytes.
-    struct BatonLayout {
+    /// The part of TAKE_TOKEN and TOKEN_IS_HERE before the data, 32 bytes.
+    struct TokenBodyLayout {
         token: TokenLayout = Token,
         digest: DigestLayout = Digest,
         data_len: U16 = DataLen,
     }
 }
 
-/// Bytes of the body beside the data.
-pub(super) const LEN_BESIDE_DATA: usize = size_of::<BatonLayout>();
+/// Length of the body without the data, in bytes.
+pub(super) const LEN_BESIDE_DATA: usize = size_of::<TokenBodyLayout>();
 
-/// Reads a token that carries the application's data, as TOKEN_IS_HERE does too.
+/// Reads a token with the application's data. TOKEN_IS_HERE uses it too.
 #[inline]
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(Token, Digest, &'a [u8]), DecodeError> {
     let offset = reader.offset();
-    let head: &BatonLayout = reader.view()?;
-    let token = head.token.legal(offset)?;
+    let head: &TokenBodyLayout = reader.view()?;
+    let token = head.token.validate(offset)?;
     let len = usize::from(head.data_len.get());
     if len > MAX_DATA_LEN {
         let offset = reader.offset() - size_of::<U16>();
@@ -87,7 +87,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(Token, Digest, &'a [u
 pub(super) fn write(writer: &mut Writer<'_>, token: Token, digest: Digest, data: &[u8]) {
     writer.require_len(Field::Data, data.len(), MAX_DATA_LEN);
     let token = TokenLayout::checked(token, writer);
-    writer.layout(&BatonLayout {
+    writer.layout(&TokenBodyLayout {
         token,
         digest: digest.into(),
         data_len: u16::try_from(data.len()).unwrap_or(u16::MAX).into(),

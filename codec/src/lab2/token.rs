@@ -1,23 +1,23 @@
-//! The token's identity and order, and the digest of a member table.
+//! Identity and order of tokens, and the digest of a member table.
 
 use core::cmp::Ordering;
 use core::fmt;
 
 use crate::MacAddr;
 
-/// One tenure of the token: `(progress, authorMAC, authorTokenNum)` (`docs/protocol.md`).
+/// A token, which names one tenure: `(progress, authorMAC, authorTokenNum)` (`docs/protocol.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token {
-    /// Grows by one with every hand-over; at most [`MAX_PROGRESS`](super::MAX_PROGRESS).
+    /// Grows with every handover, at most to [`MAX_PROGRESS`](super::MAX_PROGRESS).
     pub progress: u64,
-    /// The station that generated or minted the chain.
+    /// The node that created or minted the chain.
     pub author: MacAddr,
-    /// The author's own number for the chain.
+    /// The author's number for the chain.
     pub number: u32,
 }
 
 impl Token {
-    /// `[~progress, authorMAC, authorTokenNum]`: the smaller, the stronger.
+    /// Returns `[~progress, authorMAC, authorTokenNum]`. The smaller value is the stronger token.
     pub const fn priority(&self) -> [u8; 18] {
         let [p0, p1, p2, p3, p4, p5, p6, p7] = (!self.progress).to_be_bytes();
         let [a0, a1, a2, a3, a4, a5] = self.author.0;
@@ -27,7 +27,7 @@ impl Token {
         ]
     }
 
-    /// Whether this token wins against `other`.
+    /// Whether this token is stronger than `other`.
     pub fn is_stronger_than(&self, other: &Self) -> bool {
         self.strength(other) == Ordering::Greater
     }
@@ -45,13 +45,13 @@ impl Token {
         !first.is_stronger_than(self) && !self.is_stronger_than(last)
     }
 
-    /// Whether both belong to one chain: the same author and number.
+    /// Whether both have the same chain: the same author and number.
     pub fn same_chain(&self, other: &Self) -> bool {
         self.author == other.author && self.number == other.number
     }
 }
 
-/// `progress-author-number`, as in `1795-02:00:00:00:00:01-7`: the one spelling of a token for people and programs.
+/// Writes `progress-author-number`, as in `1795-02:00:00:00:00:01-7`. This is the only spelling of a token.
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -66,8 +66,8 @@ impl fmt::Display for Token {
 /// Size and hash of a member table (`docs/protocol.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest {
-    /// How many members the table has.
+    /// Number of members in the table.
     pub size: u32,
-    /// XXH3-64 (seed 0) of the members' 22-byte encodings in order of their MAC.
+    /// XXH3-64 (seed 0) of the members' 22-byte encodings, in the order of their MAC addresses.
     pub hash: u64,
 }

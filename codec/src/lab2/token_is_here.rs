@@ -1,8 +1,8 @@
 //! TOKEN_IS_HERE, kind 2: the owner's heartbeat, and the acknowledgement of TAKE_TOKEN.
 //!
-//! The same body as TAKE_TOKEN, with the token that the author holds. A heartbeat has a trailer, its
-//! number in the tenure, by which the answers to it are told from those to others. Who does not know
-//! it takes it for padding.
+//! The body is that of TAKE_TOKEN, with the held token. A heartbeat has a trailer with its number in the tenure, by
+//! which answers to different heartbeats are distinguished. A receiver that does not know trailers takes it for
+//! padding.
 //!
 //! ```text
 //!   at  bytes  field
@@ -80,18 +80,18 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 
 layout! {
-    /// What may follow the body, 8 bytes.
+    /// The optional trailer, 8 bytes.
     struct Trailer {
         mark: [u8; 4] = Mark,
         beat: U32 = Beat,
     }
 }
 
-/// Payload bytes beside the data, with the trailer.
+/// Length of the payload with the trailer and without the data, in bytes.
 pub(super) const LEN_BESIDE_DATA: usize =
     size_of::<HeaderLayout>() + take_token::LEN_BESIDE_DATA + size_of::<Trailer>();
 
-/// The fields: those of TAKE_TOKEN, and the beat.
+/// Returns the fields of TAKE_TOKEN, and the beat.
 type Heartbeat<'a> = (Token, Digest, &'a [u8], Option<u32>);
 
 #[inline]

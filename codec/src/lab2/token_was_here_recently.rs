@@ -1,6 +1,6 @@
-//! TOKEN_WAS_HERE_RECENTLY, kind 4: a waiter's answer to a looser.
+//! TOKEN_WAS_HERE_RECENTLY, kind 4: the author knows a token. It answers a question or an offer, or objects to a token.
 //!
-//! `token` is the strongest token that the author knows, `holder` the station that held it.
+//! `token` is the strongest token that the author knows, and `holder` the node that held it.
 //!
 //! ```text
 //!   at  bytes  field
@@ -59,7 +59,7 @@ layout! {
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<(Token, MacAddr), DecodeError> {
     let offset = reader.offset();
     let body: &RecentLayout = reader.view()?;
-    Ok((body.token.legal(offset)?, body.holder))
+    Ok((body.token.validate(offset)?, body.holder))
 }
 
 #[inline]

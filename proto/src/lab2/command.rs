@@ -1,40 +1,39 @@
-//! What an application or the operator asks of the machine.
+//! Commands of applications and operators.
 
 use ring_codec::MacAddr;
 
 use super::{OnceRequest, RunEnd, Work};
 
-/// A request to the machine.
+/// A command to the state machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// There is work for the token: get it, and keep it until [`Command::WorkDone`].
+    /// Requests the token for work, and keeps it until [`Command::WorkDone`].
     WantToken,
-    /// The work is done, or given up: the token may go on.
+    /// Ends the work: the token may go on.
     WorkDone,
-    /// Ask the members to confirm the tenure at once; nothing if the node is no OWNER, passes the token
-    /// on already, has asked within TAKE_TIMEOUT, or may not ask because it still owes somebody its
-    /// help.
+    /// Asks the members to confirm the tenure at once. Has no effect if the node is not OWNER, offers the token, has
+    /// asked within TAKE_TIMEOUT, or is still bound by a promise.
     Confirm,
-    /// Changes the token's data; only an OWNER that may use the token can. At most 1,024 bytes.
+    /// Changes the token's data, at most 1,024 bytes. Only an OWNER that may use the token can do this.
     SetData(Vec<u8>),
-    /// Find out whether a job has run in its period and, if it has not, stamp a run; only an OWNER that may
-    /// use the token can. [`Lab2::once`](super::Lab2::once) says how far that is. One that was asked for
-    /// before and has not ended counts as not run.
+    /// Finds out whether a job has run in its period and, if not, stamps a run. Only an OWNER that may use the token
+    /// can do this. [`Lab2::once`](super::Lab2::once) returns the progress. An earlier request that has not ended
+    /// counts as not run.
     Once(OnceRequest),
-    /// The job that was asked for by this number has ended.
+    /// Reports how the requested job with this number ended.
     EndOnce(u64, RunEnd),
-    /// Take part, but own nothing: pass the token on, accept none and stand for no election; or end
-    /// that.
+    /// Pauses the node, or resumes it. A paused node takes part, but hands the token over, accepts none and stands for
+    /// no election.
     Pause(bool),
-    /// Hand the token over now, whatever the work: to this member, or to the next. Nothing if the
-    /// node is no OWNER, passes the token on already, or does not know the member.
+    /// Hands the token over at once, even if a program works: to this member, or to the next. Has no effect if the node
+    /// is not OWNER, offers the token already, or does not know the member.
     Yield(Option<MacAddr>),
-    /// Tell the members which program of this node holds the token; `None`: none does any longer.
+    /// Tells the members which program of this node holds the token; `None` if none does.
     Announce(Option<Work>),
-    /// Remove a member that is silent or has left, here and everywhere. Nothing if it is heard.
+    /// Removes a member that is silent or has left, on all nodes. Has no effect if it is heard.
     Forget(MacAddr),
-    /// Hand the token over, say LEAVING, then be finished.
+    /// Shuts the node down: it hands the token over and sends LEAVING.
     ShutDown,
-    /// Wait no longer for what [`Command::ShutDown`] waits for: say LEAVING, then be finished.
+    /// Ends a shutdown at once: the node sends LEAVING, even with the token. Has no effect without a shutdown.
     Leave,
 }

@@ -1,4 +1,4 @@
-//! The protocol's constants, and which combinations of them can work.
+//! The protocol's constants, and a check of their combinations.
 
 use std::time::Duration;
 
@@ -8,72 +8,72 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::time::nanos;
 
-/// The constants of one ring (`docs/protocol.md`, sections 1 and 4). All members must agree on them.
+/// The constants of one ring (`docs/protocol.md`, sections 1 and 4). All members should have the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Constants {
-    /// HEART_BEAT_PERIOD: how often an OWNER broadcasts TOKEN_IS_HERE.
+    /// HEART_BEAT_PERIOD: the period of an OWNER's TOKEN_IS_HERE broadcasts.
     pub heartbeat: Duration,
     /// WAITER_SLEEP_INTERVALS, in heartbeat periods.
     pub waiter_intervals: u32,
     /// LOOSER_ANSWER_INTERVALS, in heartbeat periods.
     pub answer_intervals: u32,
-    /// TAKE_TIMEOUT: how long one TAKE_TOKEN waits for its acknowledgement.
+    /// TAKE_TIMEOUT: how long a giver waits for the acknowledgement of a TAKE_TOKEN.
     pub take_timeout: Duration,
     /// TAKE_ATTEMPTS: how often TAKE_TOKEN is sent to one member.
     pub take_attempts: u32,
-    /// IDLE_HOLD: how long an OWNER without work keeps the token; [`FOREVER`] as long as it can.
+    /// IDLE_HOLD: how long an OWNER without work keeps the token; with [`FOREVER`] until another member wants it.
     pub idle_hold: Duration,
     /// The frames' EtherType.
     pub ethertype: u16,
-    /// The most members that the table holds, the node itself included.
+    /// The most members of the table, including this node.
     pub max_members: usize,
-    /// How many members the ring is to have; `None`: those that are known. A quorum is more than half
-    /// of them.
+    /// The number of members that the ring should have; `None` to count the known ones. A quorum is more than half of
+    /// it.
     pub expect: Option<usize>,
-    /// For how long a silent member stays in the table; `None`: for good.
+    /// How long a silent member stays in the table; `None` for always.
     pub forget: Option<Duration>,
 }
 
-/// Why a combination of constants cannot work.
+/// The reason for which constants cannot work.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConstantError {
-    /// A period, a count or a time-out of 0.
+    /// A period, count or timeout is 0.
     #[error("{name} must be more than 0")]
     Zero {
         /// The option's name.
         name: &'static str,
     },
-    /// So long that a time-out does not fit 64 bits of nanoseconds.
-    #[error("{name} of {value:?} is too long: at most {max:?} can be kept")]
+    /// A duration does not fit 64 bits of nanoseconds.
+    #[error("{name} of {value:?} is too long: give at most {max:?}")]
     TooLong {
         /// The option's name.
         name: &'static str,
         /// Its value.
         value: Duration,
-        /// The longest that works.
+        /// The longest that is allowed.
         max: Duration,
     },
-    /// More intervals or attempts than can be kept track of.
+    /// A number of intervals or attempts is too large.
     #[error("{name} of {value} is too many: give at most {max}")]
     TooMany {
         /// The option's name.
         name: &'static str,
         /// Its value.
         value: u32,
-        /// The most that works.
+        /// The largest that is allowed.
         max: u32,
     },
-    /// LOOSER_TIMEOUT would be 0.
+    /// LOOSER_TIMEOUT is 0.
     #[error(
-        "waiter-intervals of {0} cannot work: a LOOSER sleeps half as many periods, which must be \
-         at least 1; give 2 or more"
+        "waiter-intervals of {0} cannot work: a LOOSER asks after half as many periods, which must \
+         be at least 1; give 2 or more"
     )]
     WaiterIntervals(u32),
-    /// A LOOSER would ask again before it has waited for an answer.
+    /// A LOOSER asks again before its wait for answers has ended.
     #[error(
-        "answer-intervals of {answer} cannot work: a LOOSER asks again every {looser} periods \
-         (half of waiter-intervals) and must have waited for the answers by then"
+        "answer-intervals of {answer} cannot work: a LOOSER asks again after {looser} periods (half \
+         of waiter-intervals), and its wait for answers must end before"
     )]
     AnswerIntervals {
         /// LOOSER_ANSWER_INTERVALS.
@@ -81,65 +81,64 @@ pub enum ConstantError {
         /// LOOSER_SLEEP_INTERVALS.
         looser: u32,
     },
-    /// A single failed hand-over outlasts the waiters' patience.
+    /// A single failed handover takes longer than WAITER_TIMEOUT.
     #[error(
-        "a single failed hand-over takes {hand_over:?} (take-attempts × take-timeout), which \
-         outlasts the waiters' patience of {patience:?} (waiter-intervals × heartbeat): they \
-         would elect a second owner"
+        "a failed handover of {hand_over:?} (take-attempts × take-timeout) outlasts the failure \
+         timeout of {waiter_timeout:?} (waiter-intervals × heartbeat): the members would elect a second \
+         owner"
     )]
     HandOverOutlastsWaiters {
         /// TAKE_ATTEMPTS × TAKE_TIMEOUT.
         hand_over: Duration,
         /// WAITER_TIMEOUT.
-        patience: Duration,
+        waiter_timeout: Duration,
     },
-    /// An EtherType that is a length, or one that the kernel or other hosts use.
+    /// The EtherType is a length, or other protocols use it.
     #[error("ethertype {value:#06x} cannot work: {reason}")]
     Ethertype {
         /// The EtherType.
         value: u16,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
-    /// A table that cannot hold a ring.
+    /// The table is too small or too large.
     #[error("max-members of {value} cannot work: give 2 to {max}")]
     MaxMembers {
-        /// The bound given.
+        /// The given size.
         value: usize,
-        /// The largest that works.
+        /// The largest that is allowed.
         max: usize,
     },
-    /// A ring of nobody, or of more members than the table holds.
+    /// No member is expected, or more than the table holds.
     #[error("expect of {value} cannot work: give 1 to {max} (max-members)")]
     Expect {
-        /// How many are expected.
+        /// The expected number.
         value: usize,
-        /// The most that the table holds.
+        /// The size of the table.
         max: usize,
     },
 }
 
 /// The longest heartbeat, take-timeout or idle-hold.
 pub const LONGEST_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
-/// The shortest heartbeat that members live by: no owner speaks more often.
+/// The shortest heartbeat: no OWNER sends heartbeats more often.
 pub const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(1);
-/// The shortest take-timeout that members live by: an offer and its answer wake two processes, and no machine does
-/// that in less.
+/// The shortest take-timeout. An offer and its answer wake two processes, and no machine is faster.
 pub const SHORTEST_TAKE_TIMEOUT: Duration = Duration::from_micros(20);
 /// The idle-hold of an OWNER that keeps the token until another member wants it.
 pub const FOREVER: Duration = Duration::MAX;
-/// For how long a silent member is remembered.
-const FORGET: Duration = Duration::from_secs(24 * 60 * 60);
-/// The longest that one can be: ten years, so that times stay within 64 bits of nanoseconds.
-const MAX_FORGET: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
-/// The largest bound of the member table: 22 bytes and some bookkeeping each.
-const MAX_MAX_MEMBERS: usize = 1 << 20;
-/// The most intervals and attempts: with [`LONGEST_PERIOD`] they still fit 64 bits of nanoseconds.
-const MAX_COUNT: u32 = 10_000;
+/// The default time for which a silent member is remembered.
+const FORGET_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest time for which a silent member is remembered: ten years, so that times fit 64 bits of nanoseconds.
+const FORGET_AFTER_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+/// The largest size of the member table, at 22 bytes and some bookkeeping for each member.
+const TABLE_SIZE_MAX: usize = 1 << 20;
+/// The most intervals and attempts. Multiplied by [`LONGEST_PERIOD`] they still fit 64 bits of nanoseconds.
+const COUNT_MAX: u32 = 10_000;
 
 impl Constants {
-    /// The defaults that follow from a heartbeat period: TAKE_TIMEOUT a twentieth of it,
-    /// IDLE_HOLD the same as it, all else as section 4 of `docs/protocol.md` has it.
+    /// Returns the defaults for a heartbeat period: TAKE_TIMEOUT is a twentieth of it, IDLE_HOLD equals it, and the
+    /// rest is as in section 4 of `docs/protocol.md`.
     pub fn for_heartbeat(heartbeat: Duration) -> Self {
         Self {
             heartbeat,
@@ -151,43 +150,44 @@ impl Constants {
             ethertype: ETHERTYPE,
             max_members: 4096,
             expect: None,
-            forget: Some(FORGET),
+            forget: Some(FORGET_AFTER),
         }
     }
 
-    /// WAITER_TIMEOUT: how long a WAITER trusts that a token is about.
+    /// Returns WAITER_TIMEOUT: how long a WAITER trusts that the token exists.
     pub fn waiter_timeout(&self) -> Duration {
         self.heartbeat * self.waiter_intervals
     }
 
-    /// LOOSER_SLEEP_INTERVALS: half of WAITER_SLEEP_INTERVALS, rounded down.
+    /// Returns LOOSER_SLEEP_INTERVALS: half of WAITER_SLEEP_INTERVALS, rounded down.
     pub fn looser_intervals(&self) -> u32 {
         self.waiter_intervals / 2
     }
 
-    /// LOOSER_TIMEOUT: how often a LOOSER asks.
+    /// Returns LOOSER_TIMEOUT: the period of a LOOSER's questions.
     pub fn looser_timeout(&self) -> Duration {
         self.heartbeat * self.looser_intervals()
     }
 
-    /// LOOSER_ANSWER_TIMEOUT: how long an answer is waited for.
+    /// Returns LOOSER_ANSWER_TIMEOUT: how long a LOOSER or candidate waits for answers.
     pub fn looser_answer_timeout(&self) -> Duration {
         self.heartbeat * self.answer_intervals
     }
 
-    /// How long a giver waits for one member in all: TAKE_ATTEMPTS × TAKE_TIMEOUT and the half of one more.
+    /// Returns how long a giver waits for one member in all: TAKE_ATTEMPTS × TAKE_TIMEOUT, and half of one more.
     pub fn hand_over_timeout(&self) -> Duration {
         self.take_timeout * self.take_attempts + self.take_timeout / 2
     }
 
-    /// How long after an OWNER has told all of its token nobody objects to it any longer.
-    pub fn objected_within(&self) -> Duration {
+    /// Returns how long members may object to a token after its OWNER has announced it.
+    pub fn objection_period(&self) -> Duration {
         self.heartbeat + 3 * self.take_timeout
     }
 
-    /// How long a giver waits after so many TAKE_TOKEN: TAKE_TIMEOUT, and after the last for the half of it
-    /// besides. An acknowledgement that left in time arrives within.
-    pub fn answered_within(&self, attempts: u32) -> Duration {
+    /// Returns how long a giver waits after its TAKE_TOKEN of this number: TAKE_TIMEOUT, and half of it in addition
+    /// after the last one.
+    pub fn answer_timeout(&self, attempts: u32) -> Duration {
+        // An acknowledgement that was sent in time may still be on its way.
         let on_the_way = if attempts < self.take_attempts {
             Duration::ZERO
         } else {
@@ -196,15 +196,14 @@ impl Constants {
         self.take_timeout + on_the_way
     }
 
-    /// How long a token that nobody works with may take to who asks for it, be one frame of each kind
-    /// lost: WANT_TOKEN is said again after HEART_BEAT_PERIOD, TAKE_TOKEN after TAKE_TIMEOUT.
+    /// Returns how long an idle token may take to reach a member that asks for it, if one frame of each kind is lost.
     pub fn request_timeout(&self) -> Duration {
+        // WANT_TOKEN is repeated after HEART_BEAT_PERIOD, TAKE_TOKEN after TAKE_TIMEOUT.
         self.heartbeat + self.hand_over_timeout()
     }
 
-    /// A digest of what all members must agree on: the times that one member's rules build on another's.
-    /// How long a token rests, how many members a table holds and how many are expected is not among
-    /// them.
+    /// Returns a digest of the constants that all members must share: the times of one member on which another's rules
+    /// depend.
     pub fn digest(&self) -> u64 {
         let Self {
             heartbeat,
@@ -227,23 +226,23 @@ impl Constants {
         xxh3_64(&bytes)
     }
 
-    /// Checks that the combination can work.
+    /// Checks that the constants can work together.
     ///
     /// # Errors
-    /// Names the first constant that cannot, and why.
+    /// Returns the first constant that cannot work, and the reason.
     pub fn check(&self) -> Result<(), ConstantError> {
         self.check_periods()?;
         self.check_counts()?;
-        let (hand_over, patience) = (self.hand_over_timeout(), self.waiter_timeout());
-        if hand_over >= patience {
+        let (hand_over, waiter_timeout) = (self.hand_over_timeout(), self.waiter_timeout());
+        if hand_over >= waiter_timeout {
             return Err(ConstantError::HandOverOutlastsWaiters {
                 hand_over,
-                patience,
+                waiter_timeout,
             });
         }
         self.check_ethertype()?;
-        if !(2..=MAX_MAX_MEMBERS).contains(&self.max_members) {
-            let (value, max) = (self.max_members, MAX_MAX_MEMBERS);
+        if !(2..=TABLE_SIZE_MAX).contains(&self.max_members) {
+            let (value, max) = (self.max_members, TABLE_SIZE_MAX);
             return Err(ConstantError::MaxMembers { value, max });
         }
         let max = self.max_members;
@@ -278,10 +277,10 @@ impl Constants {
             Some(Duration::ZERO) => Err(ConstantError::Zero {
                 name: "forget-after",
             }),
-            Some(value) if value > MAX_FORGET => Err(ConstantError::TooLong {
+            Some(value) if value > FORGET_AFTER_MAX => Err(ConstantError::TooLong {
                 name: "forget-after",
                 value,
-                max: MAX_FORGET,
+                max: FORGET_AFTER_MAX,
             }),
             _ => Ok(()),
         }
@@ -297,11 +296,11 @@ impl Constants {
             if value == 0 {
                 return Err(ConstantError::Zero { name });
             }
-            if value > MAX_COUNT {
+            if value > COUNT_MAX {
                 return Err(ConstantError::TooMany {
                     name,
                     value,
-                    max: MAX_COUNT,
+                    max: COUNT_MAX,
                 });
             }
         }
@@ -318,9 +317,9 @@ impl Constants {
 
     fn check_ethertype(&self) -> Result<(), ConstantError> {
         let reason = match self.ethertype {
-            0..0x0600 => "below 0x0600 the field is a length, not a type",
-            0x0800 | 0x0806 | 0x86dd => "it belongs to IP, whose every packet would wake the ring",
-            0x8100 | 0x88a8 => "it marks a VLAN tag, which the kernel takes off",
+            0..0x0600 => "values below 0x0600 are lengths, not types",
+            0x0800 | 0x0806 | 0x86dd => "IP uses it, and each IP packet would wake the daemon",
+            0x8100 | 0x88a8 => "it marks a VLAN tag, which the kernel removes",
             _ => return Ok(()),
         };
         Err(ConstantError::Ethertype {

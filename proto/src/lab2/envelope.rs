@@ -1,17 +1,17 @@
-//! A received frame's outside.
+//! Addresses and times of a received frame.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Backing;
 
 use crate::time::Instant;
 
-/// A valid frame's addresses and time.
+/// Addresses and times of a valid frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Envelope {
     pub(super) from: MacAddr,
     pub(super) broadcast: bool,
-    /// When it arrived, which is before now if it had to wait.
+    /// When it arrived, which may be earlier than now.
     pub(super) at: Instant,
-    /// How its author's tenure is backed, if it tells.
+    /// The announced backing of its author's tenure.
     pub(super) backing: Option<Backing>,
 }

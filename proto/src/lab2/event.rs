@@ -1,4 +1,4 @@
-//! What the machine tells its observers, and what it asks to be stored.
+//! Events of the state machine, and the state that it asks to be stored.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use ring_codec::lab2::{Kind, Token};
 
 use super::{SilentMembers, Stamp, StoredStamp};
 
-/// The states of section 4.
+/// The four states of section 4 of `docs/protocol.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
-    /// Holds the token.
+    /// The node holds the token.
     Owner,
-    /// Has heard of the token not long ago.
+    /// The node has heard of the token recently.
     Waiter,
-    /// Has not, and asks for it.
+    /// The node has not heard of the token, and asks for it.
     Looser,
-    /// Stands for election with a candidate.
+    /// The node stands for election with a candidate.
     Generating,
 }
 
@@ -24,7 +24,7 @@ impl State {
     /// Every state.
     pub const ALL: [Self; 4] = [Self::Owner, Self::Waiter, Self::Looser, Self::Generating];
 
-    /// The name as the protocol's document spells it.
+    /// Returns the name, as the specification spells it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Owner => "OWNER",
@@ -35,19 +35,19 @@ impl State {
     }
 }
 
-/// How safe it is to rely on being the only one who holds the token, from the least to the most.
+/// How safe it is to rely on being the only holder of the token, from the least to the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grade {
-    /// Nobody is known to have confirmed the tenure.
+    /// No member has confirmed the tenure.
     Alone,
-    /// All members that were heard lately have.
+    /// All members that were heard recently have confirmed it.
     View,
-    /// A majority of the ring has: there is no other quorum until their promises end.
+    /// A majority of the ring has confirmed it. No other quorum exists until their promises end.
     Quorum,
 }
 
 impl Grade {
-    /// The name that users see.
+    /// Returns the name that users see.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Alone => "alone",
@@ -57,31 +57,30 @@ impl Grade {
     }
 }
 
-/// Why the state changed.
+/// The reason for a change of the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// A TAKE_TOKEN was accepted.
     TokenTaken,
-    /// The member that the token was offered to has it.
+    /// The member that was offered the token has it.
     TokenHandedOver,
     /// A TOKEN_IS_HERE was heard.
     TokenHeard,
-    /// An OWNER met a stronger token and destroyed its own, or heard of a stronger one and minted
-    /// in its place.
+    /// An OWNER met a stronger token and destroyed its own, or heard of a stronger one and minted.
     StrongerToken,
-    /// An OWNER has given way to one whose token is weaker, and whom members confirm.
+    /// An OWNER has given way to an owner of a weaker token, which members confirm.
     Outranked,
     /// WAITER_TIMEOUT has passed since the token was heard of.
     WaiterTimeout,
-    /// Nobody answered WHERE_IS_TOKEN in LOOSER_ANSWER_TIMEOUT.
+    /// WHERE_IS_TOKEN was not answered within LOOSER_ANSWER_TIMEOUT.
     NoAnswer,
-    /// A GENERATING_TOKEN weaker than the own candidate was heard.
+    /// A GENERATING_TOKEN weaker than this node's candidate was heard.
     WeakerCandidate,
-    /// A GENERATING_TOKEN stronger than the own candidate was heard.
+    /// A GENERATING_TOKEN stronger than this node's candidate was heard.
     StrongerCandidate,
     /// A TOKEN_WAS_HERE_RECENTLY was heard while GENERATING.
     TokenWasHere,
-    /// Nobody objected to the candidate in LOOSER_ANSWER_TIMEOUT.
+    /// No member objected to the candidate within LOOSER_ANSWER_TIMEOUT.
     Elected,
     /// An OWNER could send no heartbeat for WAITER_TIMEOUT: the others may have elected another.
     LeaseExpired,
@@ -89,151 +88,149 @@ pub enum Reason {
     LinkLost,
     /// A candidate was paused.
     Paused,
-    /// What the state depends on could not be stored.
+    /// The state that must survive a restart could not be stored.
     NotStored,
-    /// An OWNER from which nobody takes the token, though others ask for it, has let go of it.
+    /// An OWNER has let go of the token, because no member takes it although members ask for it.
     NobodyTakes,
-    /// An OWNER or a candidate has found out that its constants are too far from the ring's.
+    /// The timeouts of an OWNER or candidate are too far from the ring's.
     Apart,
 }
 
-/// What a member lives by that others have to know.
+/// The options of a member that other members must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
     /// WAITER_TIMEOUT.
     pub patience: Duration,
     /// TAKE_TIMEOUT.
     pub take_timeout: Duration,
-    /// How many members it expects.
+    /// The number of members that it expects.
     pub expect: Option<usize>,
 }
 
-/// In what a member differs from this node although all members must agree: in these terms, or in other
-/// constants.
+/// A difference between the options of a member and of this node, which should agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Difference {
-    /// What the member lives by.
+    /// The member's options.
     pub theirs: Terms,
-    /// What this node lives by.
+    /// This node's options.
     pub ours: Terms,
 }
 
-/// How many bytes of data a token may carry just now, and why no more.
+/// The number of bytes of data that a token may carry at present, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DataLimit {
-    /// So many.
+    /// The number of bytes.
     pub len: usize,
-    /// The smallest MTU that is known of.
+    /// The smallest known MTU.
     pub mtu: usize,
-    /// The member that has it; `None`: this node.
+    /// The member with this MTU; `None` for this node.
     pub member: Option<MacAddr>,
 }
 
-/// An assumption that does not hold.
+/// A problem: an assumption that does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Trouble {
-    /// The member says that it hears nobody, though it is heard, and goes on to.
+    /// The member announces that it hears no member, although it is heard.
     MemberDeaf {
-        /// Who says so.
+        /// The member.
         mac: MacAddr,
     },
-    /// The member took the token when it had been given up: TAKE_TIMEOUT is too short for this segment.
+    /// The member took the token after the offer had failed: TAKE_TIMEOUT is too short for this network.
     AnswerLate {
-        /// Who took it.
+        /// The member.
         mac: MacAddr,
-        /// How long after the first offer.
+        /// The time since the first offer.
         after: Duration,
     },
-    /// This node acknowledged the token when its giver may have given it up, and is not sure of it for a while.
+    /// This node acknowledged the token so late that its giver may have minted. It is unsure of the token for a while.
     TakenLate {
-        /// How much too late; `None`: the acknowledgement could not be sent.
+        /// The delay of the acknowledgement; `None` if it could not be sent.
         late: Option<Duration>,
-        /// Who was offered the token before that was known, and is sure of it.
+        /// The member that was offered the token before the delay was known, and so is sure of it.
         offered_to: Option<MacAddr>,
     },
-    /// Others hear an owner that this node does not hear.
+    /// Other members hear an owner that this node does not hear.
     OwnerUnheard {
-        /// Who it is, as they say.
+        /// The owner that they name.
         owner: MacAddr,
     },
-    /// This node's table has not become equal to the owner's.
+    /// This node's table does not become equal to the owner's.
     TablesDiffer {
-        /// Whose table was the last to differ.
+        /// The last owner whose table differed.
         owner: MacAddr,
     },
-    /// The interface has refused every frame for WAITER_TIMEOUT, though it is up.
+    /// The interface has refused all frames for WAITER_TIMEOUT, although it is up.
     CannotSend,
-    /// Two stations have one address.
+    /// Two machines have the same MAC address.
     AddressShared {
-        /// The address, perhaps this node's own.
+        /// The address, which may be this node's.
         mac: MacAddr,
-        /// The ips that its stations say; `None`: a frame came that has this node's own address.
+        /// The IP addresses of the two; `None` if a frame came that has this node's address.
         ips: Option<([u8; 16], [u8; 16])>,
     },
-    /// The times of a member are so far from the ring's that it neither elects nor owns.
+    /// The timeouts of a member are so far from the ring's that it neither elects nor owns.
     Apart {
-        /// The member; `None`: this node.
+        /// The member; `None` for this node.
         mac: Option<MacAddr>,
     },
     /// So many members are silent that no majority of the ring can confirm a tenure.
     NoQuorum {
-        /// How many members are there, this node included.
+        /// The number of present members, including this node.
         present: usize,
-        /// How many the ring has.
+        /// The number of members of the ring.
         ring: usize,
-        /// How many are expected.
+        /// The expected number.
         expected: usize,
-        /// Who is silent.
+        /// The silent members.
         silent: SilentMembers,
     },
     /// A token is more than an hour ahead of this node's wall clock.
     TokenAhead {
         /// The token.
         token: Token,
-        /// By how much.
+        /// The lead.
         by: Duration,
     },
-    /// This node's wall clock is so far ahead of what is known that a token which it generates does not follow
-    /// it.
+    /// This node's wall clock is so far ahead of the known token that a token created here does not follow it.
     ClockAhead {
-        /// By how much.
+        /// The lead of the clock.
         by: Duration,
     },
-    /// Of all frames only those to this node alone have reached it for long.
+    /// For long, only unicast frames have reached this node.
     BroadcastsUnheard,
-    /// The member says that of itself.
+    /// The member announces that only unicast frames reach it.
     MemberUnreached {
-        /// Who says so.
+        /// The member.
         mac: MacAddr,
     },
-    /// Members say that they do not hear this node, though it hears them.
+    /// Members announce that they do not hear this node, although it hears them.
     Unheard {
-        /// Who says so.
+        /// These members.
         by: SilentMembers,
     },
-    /// An interface carries less than a promise needs, or has refused a heartbeat or a PING as too long: this
-    /// node, or the member, helps nobody to a grade, or nobody helps it.
+    /// An MTU is too small for a PING with a promise, or the interface has refused a heartbeat or a PING as too long.
+    /// So this node, or the member, confirms no tenure, or is not confirmed.
     MtuTooSmall {
-        /// What the interface is said to carry, in bytes.
+        /// The MTU, in bytes.
         mtu: usize,
-        /// What a promise needs.
+        /// The MTU that a promise needs.
         needed: usize,
-        /// The member that has it; `None`: this node.
+        /// The member with this MTU; `None` for this node.
         member: Option<MacAddr>,
     },
-    /// The application's data were dropped, because they no longer reach every member: else the token
-    /// would not either.
+    /// The application's data were dropped, because they no longer fit the MTU of every member. Otherwise the token
+    /// would not reach them either.
     DataDropped {
         /// Their length in bytes.
         len: usize,
-        /// How many bytes there may be.
+        /// The limit.
         limit: DataLimit,
     },
 }
 
 impl Trouble {
-    /// Returns whether this is lateness of less than a quarter of `failure_timeout` (WAITER_TIMEOUT). The protocol
-    /// recovers from it, and people have nothing to do.
+    /// Returns whether this is a lateness of less than a quarter of `failure_timeout` (WAITER_TIMEOUT). The protocol
+    /// recovers from it by itself.
     pub fn is_slight(&self, failure_timeout: Duration) -> bool {
         match *self {
             Self::AnswerLate { after: late, .. }
@@ -245,53 +242,52 @@ impl Trouble {
     }
 }
 
-/// Why a received frame was dropped without any effect.
+/// The reason for which a received frame was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DropReason {
-    /// Shorter than its kind needs.
+    /// It is shorter than its kind needs.
     Truncated,
-    /// The kind is none of 1 to 11.
+    /// Its kind is none of 1 to 11.
     UnknownKind,
     /// The reserved byte is not 0.
     Reserved,
-    /// A progress of 2^63 or more.
+    /// It has a progress of 2^63 or more.
     ProgressTooLarge,
-    /// The author is a group address or all zero.
+    /// Its author is a group address or all zero.
     AuthorNotAStation,
-    /// The author is not the Ethernet source.
+    /// Its author is not the Ethernet source.
     AuthorNotSource,
-    /// More data than a token carries.
+    /// It has more data than a token carries.
     DataTooLong,
-    /// More members than a frame carries.
+    /// It has more members than a frame carries.
     TooManyMembers,
-    /// A table entry that is no single station's address.
+    /// It lists a member whose address is a group address or all zero.
     MemberNotAStation,
-    /// A frame of our own, or of a station with our address.
+    /// It is a frame of this node, or of another machine with its address.
     OwnFrame,
-    /// A stamp, or a purpose of stamps, that cannot be.
+    /// It has a stamp or a purpose of stamps that is not valid.
     NotAStamp,
-    /// Addressed to neither this node nor broadcast.
+    /// It is addressed to neither this node nor broadcast.
     NotForUs,
-    /// A TAKE_TOKEN to the broadcast address: it would make several owners of one token.
+    /// It is a TAKE_TOKEN to the broadcast address, which would make several owners of one token.
     BroadcastTakeToken,
-    /// A TAKE_TOKEN older than TAKE_TIMEOUT: its giver has repeated it or given up.
+    /// It is a TAKE_TOKEN older than TAKE_TIMEOUT: its giver has repeated the offer or given it up.
     StaleOffer,
     /// The link is down, or the node is shut down.
     NotListening,
-    /// Its author hears nobody.
+    /// Its author hears no member.
     AuthorDeaf,
 }
 
-/// Something that happened. Everything that people see (log lines, counters, status) is made
-/// from these.
+/// An event. Everything that people see (log lines, counters, status) is made from these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// A valid frame came in.
+    /// A valid frame was received.
     Received {
         /// Its kind.
         kind: Kind,
     },
-    /// A frame was accepted for sending.
+    /// The link accepted a frame.
     Transmitted {
         /// Its kind.
         kind: Kind,
@@ -301,97 +297,95 @@ pub enum Event {
         /// Its kind.
         kind: Kind,
     },
-    /// A received frame had no effect.
+    /// A received frame was dropped.
     Dropped {
-        /// Why.
+        /// The reason.
         reason: DropReason,
     },
     /// The state changed.
     StateChanged {
-        /// The state that was left.
+        /// The old state.
         from: State,
-        /// The state that was entered.
+        /// The new state.
         to: State,
-        /// Why.
+        /// The reason.
         reason: Reason,
-        /// The token that it is about: held, handed over, heard of or stood for.
+        /// The token concerned: held, handed over, heard of or stood for.
         token: Option<Token>,
     },
-    /// The holder that this node hears of has changed, or there is none.
+    /// The holder that this node hears of has changed.
     OwnerChanged {
-        /// Its holder.
+        /// The new holder; `None` if there is none.
         owner: Option<MacAddr>,
-        /// The strongest token known.
+        /// The strongest known token.
         token: Option<Token>,
     },
-    /// An OWNER's token is safer than before, or less safe.
+    /// The grade of an OWNER's tenure has changed.
     GradeChanged {
-        /// How safe it is now.
+        /// The new grade.
         grade: Grade,
         /// The token.
         token: Token,
     },
-    /// A hand-over is complete.
+    /// A handover is complete.
     HandedOver {
-        /// Who has the token now.
+        /// The member that has the token now.
         to: MacAddr,
-        /// From the first TAKE_TOKEN to the acknowledgement.
+        /// The time from the first TAKE_TOKEN to the acknowledgement.
         latency: Duration,
     },
     /// A member did not take the token.
     HandOverFailed {
-        /// Who did not take it.
+        /// The member.
         to: MacAddr,
-        /// How many hand-overs to it have failed in a row.
+        /// The number of failed handovers to it in a row.
         in_a_row: u32,
-        /// The token that this node goes on with in place of the one that it has offered; `None`: no
-        /// offer could be sent, so the token is the same.
+        /// The token that this node has minted; `None` if no offer could be sent, so that the token is the same.
         minted: Option<Token>,
     },
-    /// The progress of 2^63 - 1 is reached: the token can no longer be handed over.
+    /// The token has reached the progress of 2^63 - 1, and can no longer be handed over.
     ProgressExhausted,
-    /// The application's data was not taken.
+    /// The application's data were refused.
     DataRefused {
         /// Its length in bytes.
         len: usize,
-        /// Whether this node may change the data: it is OWNER and not passing the token on.
+        /// Whether this node may change the data: it is OWNER and does not offer the token.
         may_use: bool,
-        /// How many bytes there may be.
+        /// The limit.
         limit: DataLimit,
     },
-    /// What must survive a restart can no longer be stored, and the node owns nothing; or it can again.
+    /// The state that must survive a restart can no longer be stored, and the node owns nothing; or it can be again.
     StorageChanged {
-        /// It cannot.
+        /// Whether it cannot be stored.
         failed: bool,
     },
-    /// This node hears nobody; or it does again.
+    /// This node has become deaf, or hears again.
     HearingChanged {
-        /// It does not.
+        /// Whether it is deaf.
         deaf: bool,
-        /// It has before. One that never has is alone perhaps, and in order.
+        /// Whether it has heard a member since its start. One that never has may be the only member, and healthy.
         heard_before: bool,
     },
-    /// An assumption does not hold, or holds again. Said once, not again while it goes on.
+    /// A problem has begun or ended. It is reported once, not again while it lasts.
     Trouble {
-        /// What.
+        /// The problem.
         trouble: Trouble,
-        /// It is over.
+        /// Whether it has ended.
         over: bool,
     },
-    /// Nobody takes the token from this node, though others are heard and ask for it, and it owns nothing; or
-    /// it may own again.
+    /// No member takes the token from this node although members ask for it, and it owns nothing; or it may own again.
     FitnessChanged {
-        /// Nobody does.
+        /// Whether no member takes it.
         unfit: bool,
     },
-    /// A frame was refused because it is longer than the interface carries. Said once in a while of each kind.
+    /// The interface refused a frame as too long. Reported once in a while for each kind.
     TooLong {
         /// Its kind.
         kind: Kind,
-        /// The longest payload that the interface is said to carry, in bytes.
+        /// The interface's MTU, in bytes.
         mtu: usize,
     },
-    /// This node is about to run a job: the members are told of it.
+    /// This node is about to run a job, and has told the members.
     RunStamped {
         /// The run.
         stamp: Stamp,
@@ -400,71 +394,71 @@ pub enum Event {
     MemberAdded {
         /// The member.
         mac: MacAddr,
-        /// How many members the table has now.
+        /// The number of members in the table now.
         members: usize,
     },
-    /// A member's ip is now another one.
+    /// A member's IP address has changed.
     MemberMoved {
         /// The member.
         mac: MacAddr,
-        /// Its ip.
+        /// Its new IP address.
         ip: [u8; 16],
     },
-    /// A member said that it is shutting down.
+    /// A member has sent LEAVING.
     MemberLeft {
         /// The member.
         mac: MacAddr,
     },
-    /// A member has other constants than this node, or expects another number of members. Said once, and
-    /// again when the difference has changed.
+    /// A member has other constants than this node, or expects another number of members. Reported once, and again when
+    /// the difference has changed.
     MemberDiffers {
         /// The member.
         mac: MacAddr,
-        /// In what it differs.
+        /// The difference.
         difference: Difference,
     },
-    /// A member that differed agrees with this node now.
+    /// A member that differed now agrees with this node.
     MemberAgrees {
         /// The member.
         mac: MacAddr,
     },
-    /// A member has become silent. The event is not repeated before the member is heard again.
+    /// A member has become silent. Not repeated before the member is heard again.
     MemberSilent {
         /// The member.
         mac: MacAddr,
-        /// For how long nothing of it has come.
+        /// The time since its last frame.
         quiet: Duration,
-        /// So many others besides, which are not named.
+        /// The number of other such members, which are not named.
         others: usize,
     },
     /// A member that was silent is heard again.
     MemberAlive {
         /// The member.
         mac: MacAddr,
-        /// So many others besides, which are not named.
+        /// The number of other such members, which are not named.
         others: usize,
     },
-    /// A member was removed from the table: it has been silent for long, or the operator said so.
+    /// A member was removed from the table: it was silent for too long, or the operator has removed it.
     MemberForgotten {
         /// The member.
         mac: MacAddr,
-        /// How many members the table has now.
+        /// The number of members in the table now.
         members: usize,
     },
-    /// The table is full; this author was not added.
+    /// The table is full, so this author was not added.
     TableFull {
         /// The author.
         author: MacAddr,
     },
 }
 
-/// What survives a restart (`docs/protocol.md`, section 2).
+/// The state that survives a restart (`docs/protocol.md`, section 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Durable {
-    /// currentMyTokenNumber: the number of the last chain that this node made.
+    /// currentMyTokenNumber: the number of the last chain that this node has minted.
     pub my_token_number: u32,
     /// The strongest token seen.
     pub known: Option<Token>,
-    /// A stamp that is new, or another than before, in its place; those in the other places stay.
+    /// A new or changed stamp, for its place in the file. The stamps in other places stay.
     pub stamp: Option<StoredStamp>,
 }

@@ -1,16 +1,17 @@
-//! The Lab2 machine: OWNER, WAITER, LOOSER, GENERATING (`docs/protocol.md`).
+//! The Lab2 state machine: OWNER, WAITER, LOOSER, GENERATING (`docs/protocol.md`). It does no input or output. Start
+//! with `machine`.
 //!
 //! | folder | holds |
 //! |---|---|
-//! | `machine` | the machine: it owns the parts below, tells each what happens, and does what follows; time, constants, interface; frames and timers |
-//! | `tenure` | the four states, what an OWNER remembers of its token, and for which reasons a node owns none |
-//! | `election` | the strongest token known, tokens beside it, and how a LOOSER looks for one |
-//! | `members` | the table: who is there, what they say of themselves, and whose turn it is |
-//! | `confidence` | how safe a tenure is: promises to this node, and its own to others |
-//! | `jobs` | jobs that run once in a period, as a machine of its own |
-//! | `diagnostics` | what people are told; it decides nothing |
+//! | `machine` | the state machine: it owns the parts below, passes them the inputs and applies the consequences |
+//! | `tenure` | the four states, an OWNER's data, and the reasons for which a node must not own |
+//! | `election` | the strongest known token, its rivals, and the search of a LOOSER |
+//! | `members` | the table, profiles, silence, and the choice of the successor |
+//! | `confidence` | grades: promises to this node, and its own to others |
+//! | `jobs` | the state machine of jobs that run once in a period |
+//! | `diagnostics` | reports for people; no rule reads them |
 //!
-//! No part uses another part. The files next to the folders define types that all parts share: constants, commands, events.
+//! No part uses another part's fields. The files next to the folders define types that all parts share.
 
 mod command;
 mod confidence;

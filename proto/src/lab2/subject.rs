@@ -1,4 +1,4 @@
-//! What simulator and model checker must know of a machine to judge it.
+//! The interface through which simulator and model checker judge a state machine.
 
 use std::convert::Infallible;
 
@@ -10,8 +10,7 @@ use super::{
 use crate::time::Instant;
 use crate::{LinkState, Machine};
 
-/// A Lab2 machine as simulator and model checker see it: the one that ships, or one that was spoilt on purpose to
-/// prove that they find out.
+/// A Lab2 state machine under test: the real one, or a broken one that proves that the tests find its flaw.
 pub trait Subject:
     Machine<
         Peer = (),
@@ -22,46 +21,47 @@ pub trait Subject:
         Job = Infallible,
     > + Sized
 {
-    /// A machine whose link is down, with what an earlier run has stored.
+    /// Creates a state machine whose link is down, from the state that an earlier run has stored.
     fn start(constants: Constants, durable: Durable) -> Self;
-    /// The same machine with the stamps that an earlier run has stored.
+    /// Adds the stamps that an earlier run has stored.
     fn recall(self, _stamps: Vec<StoredStamp>) -> Self {
         self
     }
-    /// How far the job has come that was asked for last, by its number.
+    /// Returns the number and progress of the latest requested job.
     fn once(&self) -> Option<(u64, OnceStanding)> {
         None
     }
-    /// The last run of a job that is known here.
+    /// Returns the last known run of a job.
     fn run_of(&self, _job: JobName) -> Option<RunView> {
         None
     }
-    /// The state.
+    /// Returns the state.
     fn state(&self) -> State;
-    /// The token that it believes to hold; `None` unless it is OWNER.
+    /// Returns the token that it believes to hold; `None` unless it is OWNER.
     fn held(&self) -> Option<Token>;
-    /// Whether it believes that it may use the token: it is OWNER and does not pass it on.
+    /// Whether it believes that it may use the token: it is OWNER and does not offer the token.
     fn may_use(&self) -> bool;
-    /// Until when it tells an application at `now` that it may rely on the token; `None`: it may not.
+    /// Returns until when an application that asks at `now` may rely on the token; `None` if it may not.
     fn lease_until(&self, now: Instant) -> Option<Instant>;
-    /// Whether an application that was told to rely on this token may go on.
+    /// Whether an application that was granted this token may continue.
     fn carries(&self, token: Token) -> bool;
-    /// Whether this is the token that it holds, be it offered, or one that it took the place of in the same tenure.
+    /// Whether this is the token held, or one that it has replaced in the same tenure. It may be offered to a
+    /// successor.
     fn has_held(&self, token: Token) -> bool;
-    /// Until when it tells its application that it has a quorum; `None`: it has none.
+    /// Returns until when it has a quorum; `None` if it has none.
     fn quorum_until(&self) -> Option<Instant>;
-    /// How many members make a quorum, itself included.
+    /// Returns how many members make a quorum, including itself.
     fn quorum_size(&self) -> usize;
-    /// Whether it owns nothing because nobody took the token from it.
+    /// Whether it owns nothing because no member took the token from it.
     fn is_unfit(&self) -> bool;
-    /// What it tells of that lasts, and is over as soon as nothing is wrong.
+    /// Returns the reported problems that last, and that end as soon as nothing is wrong.
     fn lasting_troubles(&self) -> Vec<Trouble> {
         Vec::new()
     }
-    /// Size and hash of its member table.
+    /// Returns the size and hash of its member table.
     fn digest(&self) -> Digest;
-    /// How many members its table holds, if they are in order and each is there once.
+    /// Returns the number of members in its table; `None` if they are not sorted or one is listed twice.
     fn members_in_order(&self) -> Option<usize>;
-    /// Whether it was shut down and has nothing left to say.
+    /// Whether its shutdown is complete.
     fn is_finished(&self) -> bool;
 }

@@ -5,8 +5,8 @@ use crate::time::Instant;
 /// A program that holds the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
-    /// What the program calls itself.
+    /// The program's name for itself.
     pub program: String,
-    /// Since when it has held the token, by this node's clock.
+    /// When it got the token, by this node's clock.
     pub since: Instant,
 }

@@ -1,47 +1,48 @@
-//! How far one may rely on a tenure: who has promised to help no other holder, and what this node has promised itself
-//! (`docs/protocol.md`, "Grades" and "Backing").
+//! Grades of tenures (`docs/protocol.md`, "Grades" and "Backing"): the promises of members to this node, and this
+//! node's own promise to another one. Only the backing decides about ownership, when two owners meet. Start with
+//! `grade`.
 
 mod backing;
+mod confirmations;
 mod grade;
 mod promise;
-mod support;
 
 use std::hash::Hash;
 
 pub use grade::Votes;
-pub(crate) use promise::{promise_lasts, quiet, stride};
+pub(crate) use promise::{answer_stride, promise_delay, promise_duration};
 
 use super::machine::{Context, Writer};
 use super::members::Members;
 use super::tenure::Tenure;
-use backing::Contest;
+use backing::Competition;
+use confirmations::Confirmations;
 use promise::Promise;
-use support::Support;
 
-/// So many members answer a heartbeat at the most.
-const LISTENERS: usize = 64;
+/// The most members that answer one heartbeat.
+const ANSWERS_PER_HEARTBEAT_MAX: usize = 64;
 
-/// What holds of the tenures of this node, and of the one that it has promised to help.
+/// Grade and promises of one node.
 #[derive(Debug, Clone)]
 pub(crate) struct Confidence {
-    /// Who confirms the own tenure.
-    support: Support,
-    /// Whose tenure this node has confirmed last.
+    /// The members that confirm this node's tenure.
+    confirmations: Confirmations,
+    /// The last promise of this node.
     promise: Option<Promise>,
-    /// What this owner remembers of other owners.
-    contest: Contest,
+    /// Competing owners of this OWNER.
+    competition: Competition,
 }
 
 impl Confidence {
     pub(crate) fn new() -> Self {
         Self {
-            support: Support::new(),
+            confirmations: Confirmations::new(),
             promise: None,
-            contest: Contest::default(),
+            competition: Competition::default(),
         }
     }
 
-    /// What the future depends on, of a node with this tenure.
+    /// Writes the parts that the future depends on, for a node with this tenure.
     pub(crate) fn snapshot(
         &self,
         writer: &mut Writer,
@@ -49,16 +50,24 @@ impl Confidence {
         tenure: Option<&Tenure>,
     ) {
         let Self {
-            support,
+            confirmations,
             promise,
-            contest,
+            competition,
         } = self;
-        let roster = members.roster(context);
-        writer.age_up_to(context.started(), quiet(context, members, roster));
+        let ring_size = members.ring_size(context);
+        writer.age_up_to(
+            context.started(),
+            promise_delay(context, members, ring_size),
+        );
         if let Some(tenure) = tenure {
-            let promised = promise_lasts(context, roster);
-            support.snapshot(writer, tenure.token(), promised, grade::settles(context));
-            contest.snapshot(writer, tenure.token(), context.constants().heartbeat);
+            let promised = promise_duration(context, ring_size);
+            confirmations.snapshot(
+                writer,
+                tenure.token(),
+                promised,
+                grade::view_settle_time(context),
+            );
+            competition.snapshot(writer, tenure.token(), context.constants().heartbeat);
         }
         let promise = promise.filter(|promise| promise.until > writer.now);
         promise

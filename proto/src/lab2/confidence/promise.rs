@@ -1,20 +1,20 @@
-//! A member's side of a holder's grade: whom it has promised its help, and when it is free again.
+//! A member's promise to confirm no other tenure, and when it is free again.
 
 use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{self, Digest, Token};
 
-use super::{Confidence, LISTENERS};
+use super::{ANSWERS_PER_HEARTBEAT_MAX, Confidence};
 use crate::lab2::envelope::Envelope;
 use crate::lab2::machine::{Content, Context, Output};
-use crate::lab2::members::{APART, Members};
+use crate::lab2::members::{APART_FACTOR, Members};
 use crate::time::{Instant, nanos};
 
-/// So many members any ring may turn out to have a quarter of.
-const FEW: usize = 256;
+/// A ring may have four times as many members as this node knows, or four times this number.
+const KNOWN_SIZE_MIN: usize = 256;
 
-/// A promise to help nobody but this holder until then.
+/// A promise to confirm only this holder's tenure until a given time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Promise {
     pub(super) token: Token,
@@ -23,47 +23,49 @@ pub(super) struct Promise {
 }
 
 impl Promise {
-    /// Whether the holder has let go, or goes on under another token: its chain has gone on, or it asks for help with
-    /// that one, which it does not do while its application may still work under this one in another tenure.
+    /// Whether the promised tenure is over, or goes on under this token.
     fn is_released_by(&self, token: Token, holder: MacAddr) -> bool {
+        // The chain has moved on, or its holder asks for confirmations of a later token. A holder does that only when
+        // no application of its works under the earlier token in another tenure.
         let gone_on = token.same_chain(&self.token) || holder == self.holder;
         gone_on && token.is_stronger_than(&self.token)
     }
 }
 
-/// Of how many heartbeats a member of a ring of `members` answers one.
-pub(crate) fn stride(members: usize) -> u32 {
-    u32::try_from(members.div_ceil(LISTENERS).max(1)).unwrap_or(u32::MAX)
+/// Returns the interval of heartbeats that a member answers, in a ring of `members`: each one, or every second, third …
+pub(crate) fn answer_stride(members: usize) -> u32 {
+    u32::try_from(members.div_ceil(ANSWERS_PER_HEARTBEAT_MAX).max(1)).unwrap_or(u32::MAX)
 }
 
-/// For how long a member of a ring of `members` promises to help no other holder: as long as it
-/// trusts in the token, from the last heartbeat that it answers.
-pub(crate) fn promise_lasts(context: &Context, members: usize) -> Duration {
-    let skipped = stride(members) - 1;
+/// Returns how long a promise holds in a ring of `members`.
+pub(crate) fn promise_duration(context: &Context, members: usize) -> Duration {
+    // As long as a member trusts in the token, from the last heartbeat that it answers.
+    let skipped = answer_stride(members) - 1;
     let waiting = context.constants().heartbeat.saturating_mul(skipped);
     context.waiter_timeout().saturating_add(waiting)
 }
 
-/// How long a node that was started promises nothing in a ring of so many: as long as what it may have promised before
-/// lasts, even with other constants, as others still have.
-pub(crate) fn quiet(context: &Context, members: &Members, ring: usize) -> Duration {
-    promise_lasts(context, ring).max(members.longest_patience(context))
+/// Returns how long a node makes no promise after its start, in a ring of `ring` members.
+pub(crate) fn promise_delay(context: &Context, members: &Members, ring: usize) -> Duration {
+    // Before the restart it may have promised for that long, perhaps with other constants, which other members still
+    // have.
+    promise_duration(context, ring).max(members.longest_waiter_timeout(context))
 }
 
-/// How many members a heartbeat's ring has, as far as promises go: those that are expected, which
-/// a restart does not change, or as many as it says. One that says far more than this node knows of
-/// does not bind it for as long as so many would.
-fn believed_size(context: &Context, members: &Members, digest: Digest) -> usize {
+/// Returns the number of members on which the length of a promise depends.
+fn assumed_ring_size(context: &Context, members: &Members, digest: Digest) -> usize {
+    // A restart does not change the expected number. Without one, a forged digest must not bind this node for much
+    // longer.
     if let Some(expected) = members.expected(context) {
         return expected;
     }
-    let roster = members.roster(context);
-    let bound = FEW.max(roster).saturating_mul(4);
-    roster.max((digest.size as usize).min(bound))
+    let ring_size = members.ring_size(context);
+    let bound = KNOWN_SIZE_MIN.max(ring_size).saturating_mul(4);
+    ring_size.max((digest.size as usize).min(bound))
 }
 
 impl Confidence {
-    /// Answers a heartbeat with PING: with a promise if there is none to another holder. Returns whether it did.
+    /// Answers a heartbeat with PING, with a promise if this node is free to confirm. Returns whether it did.
     pub(crate) fn answer_heartbeat(
         &mut self,
         context: &Context,
@@ -72,38 +74,43 @@ impl Confidence {
         (envelope, token, beat): (Envelope, Token, Option<u32>),
         (digest, is_apart): (Digest, bool),
     ) -> bool {
-        let size = believed_size(context, members, digest);
+        let size = assumed_ring_size(context, members, digest);
         let number = beat.unwrap_or(0).wrapping_add(members.own_rank(context));
-        if !number.is_multiple_of(stride(size)) {
+        // Otherwise each heartbeat of a large ring would cost one answer per member.
+        if !number.is_multiple_of(answer_stride(size)) {
             return false;
         }
         let holder = envelope.from;
-        let to = members.audience(context, holder);
-        let promises = members.may_promise_to(context, to)
+        let to = members.ping_receiver(context, holder);
+        let promises = members.does_promise_fit(context, to)
             && self.may_vote_for(context, members, (token, holder), size);
         match beat {
             Some(beat) if promises => {
-                // A node that is apart promises nothing for longer than it would be quiet for if it were started
-                // anew and were not apart then.
-                let most = context.configured().waiter_timeout().saturating_mul(APART);
-                let lasts = promise_lasts(context, size);
+                // This node may be restarted, and may not be apart then. It would wait for only this long before it
+                // promises again.
+                let most = context
+                    .configured()
+                    .waiter_timeout()
+                    .saturating_mul(APART_FACTOR);
+                let lasts = promise_duration(context, size);
                 let lasts = if is_apart { lasts.min(most) } else { lasts };
-                self.promise(token, holder, context.now() + lasts);
+                self.make_promise(token, holder, context.now() + lasts);
                 let lasts = nanos(lasts);
                 out.send(to, Content::Promise(lab2::Promise { token, beat, lasts }));
             }
+            // Bound by another promise, the member still shows that it is alive.
             Some(_) => out.send(to, Content::Ping),
-            None if members.may_ping(context, holder) => out.send(to, Content::Ping),
+            None if members.allow_ping(context, holder) => out.send(to, Content::Ping),
             None => return false,
         }
         members.note_greeted(holder);
-        members.say_mtu_in_time(context, out);
+        members.schedule_mtu_announcement(context, out);
         true
     }
 
-    /// A promise is kept for as long as any of those to the same holder lasts.
-    fn promise(&mut self, token: Token, holder: MacAddr, until: Instant) {
-        // It may be the same tenure, under a token that outbids another owner's.
+    /// Makes a promise. It lasts as long as the longest one to the same holder.
+    fn make_promise(&mut self, token: Token, holder: MacAddr, until: Instant) {
+        // It may be the same tenure, under a minted token.
         let same = |it: &Promise| it.holder == holder;
         let before = self.promise.filter(same).map(|promise| promise.until);
         let until = before.map_or(until, |before| before.max(until));
@@ -114,8 +121,7 @@ impl Confidence {
         });
     }
 
-    /// Whether this node may help the holder of a token in a ring of so many: it has promised
-    /// nothing else. A node that was started not long ago may have, before.
+    /// Whether this node may confirm the tenure of a token, in a ring of this size.
     pub(super) fn may_vote_for(
         &self,
         context: &Context,
@@ -123,7 +129,8 @@ impl Confidence {
         (token, holder): (Token, MacAddr),
         ring: usize,
     ) -> bool {
-        let settled = context.has_run_for(quiet(context, members, ring));
+        // A node that was started recently may have promised something before.
+        let settled = context.has_run_for(promise_delay(context, members, ring));
         settled && self.is_free_for(context, token, holder)
     }
 
@@ -135,7 +142,7 @@ impl Confidence {
         })
     }
 
-    /// Whether this node has promised its help to that tenure, and the promise has not ended.
+    /// Whether this node's promise is for this tenure and has not ended.
     pub(crate) fn is_bound_to(&self, context: &Context, token: Token, holder: MacAddr) -> bool {
         self.promise.is_some_and(|promise| {
             let is_this = promise.token == token && promise.holder == holder;
@@ -143,10 +150,9 @@ impl Confidence {
         })
     }
 
-    /// All tenures of a chain before this token are over: whoever had one has offered the token to another since. A
-    /// promise to the holder of such a tenure ends. This node's own vote does not: its application may go on for as
-    /// long as it was told.
-    pub(crate) fn release(&mut self, context: &Context, token: Token) {
+    /// Ends the promise for an earlier tenure of this token's chain: its holder has offered the token since.
+    pub(crate) fn release_promise(&mut self, context: &Context, token: Token) {
+        // This node's own vote stays: its application may continue for as long as it was told.
         let me = context.me();
         self.promise.take_if(|promise| {
             promise.holder != me
@@ -155,16 +161,16 @@ impl Confidence {
         });
     }
 
-    /// An OWNER that loses this token without having handed it over keeps its own vote: its
-    /// application may go on for as long as it was told.
+    /// Keeps this node's own vote after it has lost this token without a handover.
     pub(crate) fn keep_own_vote(&mut self, context: &Context, token: Token) {
+        // Its application may continue for as long as it was told.
         let me = context.me();
         if !self.is_free_for(context, token, me) {
             return;
         }
-        let end = self.support.ends(token);
+        let end = self.confirmations.last_end(token);
         if let Some(until) = end.filter(|&end| end > context.now()) {
-            self.promise(token, me, until);
+            self.make_promise(token, me, until);
         }
     }
 }

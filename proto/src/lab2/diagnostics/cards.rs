@@ -1,4 +1,4 @@
-//! What members tell people about themselves (`docs/protocol.md`, "Cards"). No rule depends on it.
+//! Cards: information for people, which members attach to their frames (`docs/protocol.md`, "Cards"). No rule reads it.
 
 use std::time::Duration;
 
@@ -13,40 +13,40 @@ use crate::lab2::machine::Context;
 use crate::lab2::members::Members;
 use crate::time::nanos;
 
-/// What this node tells, and what it has heard.
+/// This node's card, and the cards that it has received.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cards {
-    /// This node's version; `None`: it sends no cards.
+    /// This node's version; `None` if it sends no cards.
     version: Option<Version>,
-    /// The program of this node that holds the token.
+    /// The program on this node that holds the token.
     own: Option<Work>,
-    /// What the owner that was heard last said about the program that holds its token.
+    /// The last owner whose heartbeat named a program, with that program.
     heard: Option<(MacAddr, Work)>,
 }
 
 impl Diagnostics {
-    /// Tells the members this version.
+    /// Sets the version that this node announces.
     pub(crate) fn set_version(&mut self, version: Version) {
         self.cards.version = Some(version);
     }
 
-    /// A program of this node holds the token, or none does any longer.
+    /// Sets the program on this node that holds the token; `None` if none does.
     pub(crate) fn announce(&mut self, work: Option<Work>) {
         self.cards.own = work;
     }
 
-    /// The program of this node that holds the token.
+    /// Returns the program on this node that holds the token.
     pub(crate) fn own_work(&self) -> Option<&Work> {
         self.cards.own.as_ref()
     }
 
-    /// The program that holds the token, as far as this owner has told.
+    /// Returns the program that this owner has announced.
     pub(crate) fn work_of(&self, owner: Option<MacAddr>) -> Option<&Work> {
         let (mac, work) = self.cards.heard.as_ref()?;
         (owner == Some(*mac)).then_some(work)
     }
 
-    /// The version that a member has told; `None`: it has told none.
+    /// Returns the version that a member has announced; `None` if it has announced none.
     pub(crate) fn version_of(
         &self,
         context: &Context,
@@ -60,7 +60,7 @@ impl Diagnostics {
         members.version_of(mac, own)
     }
 
-    /// This node's card for a frame of this kind; `None`: it sends none.
+    /// Returns this node's card for a frame of this kind; `None` if it sends none.
     pub(crate) fn card(
         &self,
         context: &Context,
@@ -71,7 +71,7 @@ impl Diagnostics {
         let own = own.filter(|_| kind == Kind::TokenIsHere);
         Some(Card {
             version: self.cards.version?,
-            unheard: members.next_silent(context),
+            unheard: members.next_silent_member(context),
             work: own.map(|work| card::Work {
                 held: nanos(context.now().since(work.since)),
                 program: card::shortened(&work.program),
@@ -79,7 +79,7 @@ impl Diagnostics {
         })
     }
 
-    /// A frame has come, with a card or without.
+    /// Handles the card of a received frame, or its absence.
     pub(crate) fn note_card(
         &mut self,
         context: &Context,
@@ -90,15 +90,16 @@ impl Diagnostics {
         let kind = frame.message.kind();
         let is_heartbeat = kind == Kind::TokenIsHere && envelope.broadcast;
         let Some(card) = &frame.card else {
-            // A card that does not fit cannot withdraw the owner's program.
+            // Without a profile, the card may only have been too long. That does not withdraw the owner's program.
             if is_heartbeat && frame.profile.is_some() {
                 self.cards.heard.take_if(|(mac, _)| *mac == envelope.from);
             }
             return;
         };
+        // Only other versions are stored: in most rings none differs.
         let differs = self.cards.version != Some(card.version);
         members.set_version(envelope.from, differs.then_some(card.version));
-        self.note_unheard_by(context, members, envelope.from, card.unheard);
+        self.note_one_way(context, members, envelope.from, card.unheard);
         if let Some(mac) = card.unheard {
             self.note_reported(members, mac);
         }

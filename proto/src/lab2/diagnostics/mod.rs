@@ -1,15 +1,15 @@
-//! What people are told: assumptions of `docs/guarantees.md` that do not hold, as far as a node can tell, and what
-//! members say of themselves. The machine feeds it. Nothing is decided here.
+//! Reports for people: assumptions of `docs/guarantees.md` that do not hold, and the members' cards. The state machine
+//! feeds it, and no rule reads it. Start with `Diagnostics::problems` in `problems`.
 
-mod apart;
+mod apart_members;
 mod cards;
 mod clock;
-mod missing;
-mod reach;
-mod shared;
+mod duplicate_macs;
+mod one_way;
+mod problems;
+mod reachability;
+mod silence_reports;
 pub(super) mod silent_members;
-mod trouble;
-mod unheard;
 
 use std::time::Duration;
 
@@ -19,86 +19,89 @@ use super::machine::{Context, Output};
 use super::{Event, Trouble};
 use crate::time::Instant;
 use cards::Cards;
-use missing::Missing;
-use reach::Reach;
-use shared::Shared;
-use trouble::Troubles;
-use unheard::Unheard;
+use duplicate_macs::DuplicateMacs;
+use one_way::OneWayReports;
+use problems::ProblemLog;
+use reachability::Reachability;
+use silence_reports::SilenceReports;
 
-/// For so many WAITER_TIMEOUTs what was noticed once is a trouble, and the same is not told again.
-const RECENT: u32 = 128;
+/// For this many WAITER_TIMEOUTs a single event counts as a present problem, and is not reported again.
+const RECENT_TIMEOUTS: u32 = 128;
 
-/// What was noticed, and told.
+/// Observations, and which of them were reported.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Diagnostics {
-    troubles: Troubles,
-    /// What gets through between this node and others.
-    reach: Reach,
-    /// Members that are silent.
-    missing: Missing,
+    problems: ProblemLog,
+    /// Frames that do not get through between this node and others.
+    reachability: Reachability,
+    /// Silent members.
+    silence_reports: SilenceReports,
     /// Members that do not hear this node.
-    unheard: Unheard,
-    /// Addresses that two stations have.
-    shared: Shared,
-    /// Members whose times are too far from the ring's, in order.
+    one_way: OneWayReports,
+    /// Addresses that two machines share.
+    duplicate_macs: DuplicateMacs,
+    /// Members that are apart, in order.
     apart: Vec<MacAddr>,
-    /// The strongest token is so far ahead of the wall clock that it was said.
+    /// Whether it was reported that the strongest token is far ahead of the wall clock.
     token_ahead: bool,
     cards: Cards,
 }
 
-/// Tells people of a trouble, or that it is over.
-fn tell(out: &mut Output, trouble: Trouble, over: bool) {
+/// Reports a problem, or its end.
+fn report(out: &mut Output, trouble: Trouble, over: bool) {
     out.event(Event::Trouble { trouble, over });
 }
 
-/// Tells people of a trouble that has begun or ended.
-fn tell_change(out: &mut Output, before: Option<Trouble>, trouble: Option<Trouble>) {
+/// Reports a problem that has begun or ended.
+fn report_change(out: &mut Output, before: Option<Trouble>, trouble: Option<Trouble>) {
     match (before, trouble) {
-        (None, Some(trouble)) => tell(out, trouble, false),
-        (Some(trouble), None) => tell(out, trouble, true),
+        (None, Some(trouble)) => report(out, trouble, false),
+        (Some(trouble), None) => report(out, trouble, true),
         _ => {}
     }
 }
 
 fn is_recent(context: &Context, at: Instant) -> bool {
-    context.now().since(at) < context.waiter_timeout() * RECENT
+    context.now().since(at) < context.waiter_timeout() * RECENT_TIMEOUTS
 }
 
-/// Something that a member says of itself.
+/// A statement of a member about itself.
 #[derive(Debug, Clone, Copy)]
-struct Said {
+struct Statement {
     mac: MacAddr,
     since: Instant,
-    told: bool,
+    reported: bool,
 }
 
-/// A member says of itself that something is so, or that it is not. Returns whether people are to be told, once it has
-/// said so for so long.
-fn note_said(
-    all: &mut Vec<Said>,
+/// Notes whether a member states something about itself. Returns whether to report it: it must have lasted for `lasts`.
+fn note_statement(
+    all: &mut Vec<Statement>,
     mac: MacAddr,
     is_so: bool,
     (now, lasts): (Instant, Duration),
 ) -> bool {
-    let place = all.iter().position(|said| said.mac == mac);
+    let place = all.iter().position(|statement| statement.mac == mac);
     if !is_so {
-        return place.is_some_and(|at| all.swap_remove(at).told);
+        return place.is_some_and(|at| all.swap_remove(at).reported);
     }
     let at = place.unwrap_or_else(|| {
-        let (since, told) = (now, false);
-        all.push(Said { mac, since, told });
+        let (since, reported) = (now, false);
+        all.push(Statement {
+            mac,
+            since,
+            reported,
+        });
         all.len() - 1
     });
     let goes_on = now.since(all[at].since) >= lasts;
-    goes_on && !std::mem::replace(&mut all[at].told, goes_on)
+    goes_on && !std::mem::replace(&mut all[at].reported, goes_on)
 }
 
-/// Members are gone. Returns those of which people were told that they said so, in order.
-fn end_said(all: &mut Vec<Said>, gone: &[MacAddr]) -> Vec<MacAddr> {
-    let ended = all.extract_if(.., |said| gone.contains(&said.mac));
+/// Deletes the statements of members that are gone. Returns those members, in order, whose statements were reported.
+fn end_statements(all: &mut Vec<Statement>, gone: &[MacAddr]) -> Vec<MacAddr> {
+    let ended = all.extract_if(.., |statement| gone.contains(&statement.mac));
     ended
-        .filter(|said| said.told)
-        .map(|said| said.mac)
+        .filter(|statement| statement.reported)
+        .map(|statement| statement.mac)
         .collect()
 }

@@ -1,14 +1,14 @@
-//! The members that are silent, as people are told of them.
+//! A short list of silent members, for reports.
 
 use ring_codec::MacAddr;
 
-/// So many of them are named.
-const NAMED: usize = 4;
+/// How many members are named.
+const NAMED_MAX: usize = 4;
 
-/// Members that are silent: the first four by their addresses, and how many others there are.
+/// Silent members: the first four by address, and the number of the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SilentMembers {
-    named: [Option<MacAddr>; NAMED],
+    named: [Option<MacAddr>; NAMED_MAX],
     others: usize,
 }
 
@@ -25,17 +25,17 @@ impl FromIterator<MacAddr> for SilentMembers {
 }
 
 impl SilentMembers {
-    /// Those to name.
+    /// Returns the named members.
     pub fn named(&self) -> impl Iterator<Item = MacAddr> {
         self.named.iter().flatten().copied()
     }
 
-    /// How many go without a name.
+    /// Returns how many members are not named.
     pub const fn others(&self) -> usize {
         self.others
     }
 
-    /// How many there are.
+    /// Returns the number of all members.
     pub fn count(&self) -> usize {
         self.named().count() + self.others
     }

@@ -1,9 +1,9 @@
-//! What a node knows of the token, and what it needs to find it or to make one.
+//! The strongest known token, its rivals, and the search of a LOOSER for a token. Start with `best_token`.
 
-mod known;
+mod best_token;
 mod rivals;
 mod search;
 
-pub(crate) use known::Known;
-pub(crate) use rivals::{LEAD, Rivals};
+pub(crate) use best_token::BestToken;
+pub(crate) use rivals::{RIVAL_LEAD, Rivals};
 pub(crate) use search::Search;

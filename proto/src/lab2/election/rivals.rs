@@ -1,5 +1,5 @@
-//! Tokens beside the one that counts, and how often somebody speaks of them. It outlasts a tenure: a rival
-//! that goes round as fast is answered by the next owner too.
+//! Tokens that compete with the held one, and limits on answers about them. They outlast a tenure: a rival that goes
+//! round as fast as the token is answered by the next owner too.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::lab2::tenure::Tenure;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// By how much a token gets ahead of a rival: more hops than what is heard of a token is old.
-pub(crate) const LEAD: u64 = 1 << 10;
+/// By how much a token gets ahead of a rival. It is more hops than news of a token are old.
+pub(crate) const RIVAL_LEAD: u64 = 1 << 10;
 
-/// What is remembered of them.
+/// The latest rival, and throttles of answers and objections.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rivals {
-    /// The token that is to get ahead when a rival of it was last heard of, and when that was.
-    outrun: Option<(Instant, Token)>,
+    /// The token that must get ahead of a rival, and when the rival was last heard of.
+    ahead_of_rival: Option<(Instant, Token)>,
     /// An OWNER's answers to weaker claims.
     answers: Throttle,
     /// A WAITER's objections to tokens that are weaker than the known one.
@@ -26,33 +26,41 @@ pub(crate) struct Rivals {
 }
 
 impl Rivals {
-    /// Two tokens that go round equally fast may never meet: what is heard of each is some hops
-    /// old, and weaker than the other by then. One of the two, by name, is to get ahead: then
-    /// everybody who has heard of it refuses the other.
-    pub(crate) fn note(&mut self, now: Instant, theirs: Token, mine: Token) {
+    /// Notes a rival, and decides whether this node's token must get ahead of it.
+    pub(crate) fn note_rival(&mut self, now: Instant, theirs: Token, mine: Token) {
+        // Two tokens that go round equally fast may never meet: news of each is some hops old, and weaker than the
+        // other by then. If one gets ahead, all members that have heard of it refuse the other. Only one may, so the
+        // name decides.
         let name = |token: Token| (token.author, token.number);
-        let close = mine.progress.abs_diff(theirs.progress) < LEAD;
+        // A rival that is far behind is refused without a lead.
+        let close = mine.progress.abs_diff(theirs.progress) < RIVAL_LEAD;
         if close && name(mine) < name(theirs) {
-            self.outrun = Some((now, mine));
+            self.ahead_of_rival = Some((now, mine));
         }
     }
 
-    /// By how much the progress of `token`, the one held, grows when it is handed over: by more if a
-    /// rival was heard of less than `lately` ago.
+    /// Returns by how much the progress of `token`, the held one, grows at the next handover. It is more if a rival was
+    /// heard of less than `lately` ago.
     pub(crate) fn take_step(&mut self, now: Instant, token: Token, lately: Duration) -> u64 {
-        let is_rivalled =
-            |(at, mine): (_, Token)| mine.same_chain(&token) && now.since(at) < lately;
-        if self.outrun.take().is_some_and(is_rivalled) {
-            LEAD
+        let has_rival = |(at, mine): (_, Token)| mine.same_chain(&token) && now.since(at) < lately;
+        // One jump suffices for one rival, so the note is used up.
+        if self.ahead_of_rival.take().is_some_and(has_rival) {
+            RIVAL_LEAD
         } else {
             1
         }
     }
 
-    /// Whether a claim to a weaker token needs no answer: an earlier tenure of the own chain that the token has
-    /// overtaken on its way, or a claim soon after one that was answered, to all. The answers may
-    /// be overtaken in their turn, and be answered by the next OWNER: they would double every time.
-    pub(crate) fn is_echo(&mut self, context: &Context, theirs: Token, tenure: &Tenure) -> bool {
+    /// Returns whether a claim to a weaker token needs no answer: it is an earlier tenure of this chain, or it follows
+    /// soon after an answered claim.
+    pub(crate) fn is_answered_claim(
+        &mut self,
+        context: &Context,
+        theirs: Token,
+        tenure: &Tenure,
+    ) -> bool {
+        // Answers may be overtaken by the token and be answered by the next OWNER. Unlimited, they would double every
+        // time.
         let own_chain = theirs.same_chain(&tenure.token());
         let overtaken = |before| theirs.is_stronger_than(&before);
         if own_chain && tenure.known_before().is_some_and(overtaken) {
@@ -67,26 +75,26 @@ impl Rivals {
         !self.answers.allow(context.now(), pause)
     }
 
-    /// Whether the holder of a weaker token may be told so, a `period` or more after the last time.
+    /// Returns whether an objection may be sent, at most one in a `period`. If so, it counts as sent.
     pub(crate) fn may_object(&mut self, now: Instant, period: Duration) -> bool {
         self.objections.allow(now, period)
     }
 
-    /// How long ago counts up to WAITER_TIMEOUT for a rival, up to the longer pause for an answer and up to a
-    /// HEART_BEAT_PERIOD for an objection.
+    /// Ages count up to WAITER_TIMEOUT for a rival, to the longer pause for an answer, and to HEART_BEAT_PERIOD for an
+    /// objection.
     pub(crate) fn snapshot(&self, writer: &mut Writer, context: &Context) {
         let Self {
-            outrun,
+            ahead_of_rival,
             answers,
             objections,
         } = self;
         let constants = context.constants();
-        let (heartbeat, patience) = (constants.heartbeat, context.waiter_timeout());
+        let (heartbeat, waiter_timeout) = (constants.heartbeat, context.waiter_timeout());
         writer.within(answers.last(), heartbeat.max(constants.take_timeout));
         let now = writer.now;
-        let outrun = outrun.filter(|(at, _)| now.since(*at) <= patience);
-        outrun.map(|(_, mine)| mine).hash(writer);
-        writer.within(outrun.map(|(at, _)| at), patience);
+        let ahead_of_rival = ahead_of_rival.filter(|(at, _)| now.since(*at) <= waiter_timeout);
+        ahead_of_rival.map(|(_, mine)| mine).hash(writer);
+        writer.within(ahead_of_rival.map(|(at, _)| at), waiter_timeout);
         writer.within(objections.last(), heartbeat);
     }
 }

@@ -1,4 +1,4 @@
-//! How a LOOSER looks for the token.
+//! A LOOSER's search for the token.
 
 use std::hash::Hash;
 
@@ -8,66 +8,66 @@ use ring_codec::lab2::Token;
 use crate::lab2::machine::{Timer, Writer};
 use crate::timers::TimerKind;
 
-/// What a LOOSER remembers of its search.
+/// State of a LOOSER's search.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Search {
-    /// The candidate that has beaten the own one since the last question.
+    /// The candidate that has beaten this node's candidate since the last question.
     rival: Option<Token>,
-    /// The candidate's holder that this node stands against when its turn has come.
-    against: Option<MacAddr>,
-    /// The timer that now only waits for this node's turn.
-    in_turn: Option<Timer>,
+    /// The weaker candidate's node, which this node stands against when its turn comes.
+    opponent: Option<MacAddr>,
+    /// The timer that only waits for this node's turn.
+    delayed_timer: Option<Timer>,
 }
 
 impl Search {
-    /// It is to ask: who has beaten it before does not count any longer.
+    /// Forgets the stronger candidate: a new question begins a new search.
     pub(crate) fn forget_rival(&mut self) {
         self.rival = None;
     }
 
-    /// The own candidate is beaten by this one until the next question.
+    /// Notes a stronger candidate, which counts until the next question.
     pub(crate) fn note_beaten(&mut self, theirs: Token) {
         self.rival = Some(theirs);
     }
 
-    /// Stands against a weaker candidate in its turn, unless it was beaten in this election: standing again against
-    /// everyone who is weaker makes an election cost n² broadcasts. Returns whether it is to see to that, which it
-    /// does not do twice.
+    /// Plans to stand against a weaker candidate, unless this node was beaten in this election. Returns whether the
+    /// caller must stand; a node that already waits for its turn need not.
     pub(crate) fn stand_against(&mut self, rival: MacAddr, mine: Token) -> bool {
+        // If each node stood again against every weaker one, an election would cost n² broadcasts.
         let is_unbeaten = self.rival.is_none_or(|it| mine.is_stronger_than(&it));
         if is_unbeaten {
-            self.against = Some(rival);
+            self.opponent = Some(rival);
         }
-        is_unbeaten && self.in_turn != Some(Timer::Answer)
+        is_unbeaten && self.delayed_timer != Some(Timer::Answer)
     }
 
-    /// The candidate's holder that this node was to stand against.
+    /// Removes and returns the node that this node was to stand against.
     pub(crate) fn take_opponent(&mut self) -> Option<MacAddr> {
-        self.against.take()
+        self.opponent.take()
     }
 
-    /// There was an answer: no election before the next question.
-    pub(crate) fn sleep(&mut self) {
-        self.against = None;
-        self.in_turn = self.in_turn.filter(|&timer| timer != Timer::Answer);
+    /// Cancels the election until the next question.
+    pub(crate) fn skip_election(&mut self) {
+        self.opponent = None;
+        self.delayed_timer = self.delayed_timer.filter(|&timer| timer != Timer::Answer);
     }
 
-    /// A timer has fired. Returns whether that is for this node's turn, which it has waited for.
-    pub(crate) fn has_waited(&mut self, timer: Timer) -> bool {
-        self.in_turn.take() == Some(timer)
+    /// Handles a timer. Returns whether it was waiting for this node's turn, which has come.
+    pub(crate) fn take_turn(&mut self, timer: Timer) -> bool {
+        self.delayed_timer.take() == Some(timer)
     }
 
-    /// What a timer is for waits for this node's turn.
-    pub(crate) fn wait(&mut self, timer: Timer) {
-        self.in_turn = Some(timer);
+    /// Delays this timer until this node's turn.
+    pub(crate) fn delay_timer(&mut self, timer: Timer) {
+        self.delayed_timer = Some(timer);
     }
 
     pub(crate) fn snapshot(&self, writer: &mut Writer) {
         let Self {
             rival,
-            against,
-            in_turn,
+            opponent,
+            delayed_timer,
         } = self;
-        (rival, against, in_turn.map(TimerKind::index)).hash(writer);
+        (rival, opponent, delayed_timer.map(TimerKind::index)).hash(writer);
     }
 }

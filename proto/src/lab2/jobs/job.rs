@@ -1,5 +1,4 @@
-//! Jobs that run once in a period, as applications name them and see what became of them
-//! (`docs/once.md`).
+//! Names, runs and requests of jobs that run once in a period (`docs/once.md`).
 
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -9,32 +8,32 @@ use ring_codec::lab2::{MAX_NAME_LEN, RunOutcome, stamps::is_name};
 
 use crate::lab2::Grade;
 
-/// The most names that a ring remembers.
+/// The most job names that a ring remembers.
 pub const MAX_STAMPS: usize = 32;
 
-/// A period may be shorter by this share of it,
-const TOLERATED_SHARE: u32 = 100;
-/// and by no more than this.
-const TOLERATED_MAX: Duration = Duration::from_secs(60);
+/// A call may come early by this fraction of the period.
+const EARLY_CALL_DIVISOR: u32 = 100;
+/// The most by which a call may come early.
+const EARLY_CALL_MAX: Duration = Duration::from_secs(60);
 
-/// The name of a job: 1 to 32 printable ASCII characters without blanks.
+/// A job's name: 1 to 32 printable ASCII characters without blanks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobName([u8; MAX_NAME_LEN]);
 
 impl JobName {
-    /// The name that is spelled so; `None`: no job can have it.
+    /// Returns the name with this spelling; `None` if it is not valid.
     pub fn new(text: &str) -> Option<Self> {
         let mut name = [0; MAX_NAME_LEN];
         name.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
         Self::from_bytes(name)
     }
 
-    /// The name that lies so in a frame or a file.
+    /// Returns the name that is encoded so in a frame or a file.
     pub fn from_bytes(name: [u8; MAX_NAME_LEN]) -> Option<Self> {
         is_name(&name).then_some(Self(name))
     }
 
-    /// As it lies in a frame or a file.
+    /// Returns the encoding of frames and files.
     pub const fn bytes(&self) -> &[u8; MAX_NAME_LEN] {
         &self.0
     }
@@ -53,116 +52,115 @@ impl fmt::Debug for JobName {
     }
 }
 
-/// The last run of a job, in what all members agree about.
+/// The last run of a job, with the properties that all members share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
-    /// The job.
+    /// The job's name.
     pub name: JobName,
-    /// The progress of the token under which the run began.
+    /// Progress of the token under which the run began.
     pub progress: u64,
-    /// Tells runs with one progress apart.
+    /// Distinguishes runs of equal progress.
     pub run: u32,
-    /// Who ran it.
+    /// The member that ran it.
     pub runner: MacAddr,
-    /// How it has ended.
+    /// How it ended.
     pub outcome: RunOutcome,
-    /// For how long the run counts.
+    /// How long the run counts.
     pub period: Duration,
 }
 
-/// A stamp as it is kept in a file, for this node alone.
+/// A stamp as this node stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StoredStamp {
-    /// Which of the [`MAX_STAMPS`] places it has, from 0 on.
+    /// Its place, less than [`MAX_STAMPS`].
     pub place: u8,
-    /// The stamp.
+    /// The run.
     pub stamp: Stamp,
-    /// When the run began by this node's wall clock, in nanoseconds since 1970.
+    /// When the run began, by this node's wall clock in nanoseconds since 1970.
     pub began: u64,
-    /// The same of the youngest run that this one has taken the place of.
+    /// When the youngest earlier run began that this one has replaced.
     pub before: Option<u64>,
 }
 
-/// A job that is to run once in a period.
+/// A request to run a job once in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OnceRequest {
-    /// Whose it is: the caller's number for it.
+    /// The caller's number of the request.
     pub id: u64,
-    /// The job.
+    /// The job's name.
     pub name: JobName,
-    /// The period: no run within this time, less the [tolerance](Self::is_met_by), after the last one began.
+    /// The period: no run begins within this time, less the [tolerance](Self::is_met_by), after the last one began.
     pub every: Duration,
-    /// A run that has failed or was lost does not count.
+    /// Whether a run does not count if it was lost or has failed.
     pub retry: bool,
-    /// How many must have stored the stamp before the run begins.
+    /// The grade of confirmations that must be reached before the run begins.
     pub require: Grade,
 }
 
 impl OnceRequest {
-    /// Whether this is a run, of its job, that makes another one needless. A scheduler does not call to the
-    /// nanosecond, and the stamp is some hops younger than its call: so a call in the last hundredth of the
-    /// period, and in its last minute, finds the run to be too old.
+    /// Whether this run makes another one needless. It does not if the rest of its period is at most a hundredth of the
+    /// period and at most a minute.
     pub fn is_met_by(&self, run: &RunView) -> bool {
-        let tolerance = (self.every / TOLERATED_SHARE).min(TOLERATED_MAX);
+        // A scheduler does not call at exact times, and the stamp is some hops younger than its call.
+        let tolerance = (self.every / EARLY_CALL_DIVISOR).min(EARLY_CALL_MAX);
         self.counted_age(run)
             .is_some_and(|age| age < self.every.saturating_sub(tolerance))
     }
 
-    /// Returns how long it is until the end of the period that a run of its job began; zero if that run does
-    /// not count.
+    /// Returns the time that is left of this run's period; zero if the run does not count.
     pub fn period_left(&self, run: &RunView) -> Duration {
         let age = self.counted_age(run).unwrap_or(self.every);
         self.every.saturating_sub(age)
     }
 
-    /// The age of the youngest run that counts. One that has taken the place of another does not make that
-    /// undone: on two sides of a cut both may have begun in the period.
+    /// Returns the age of the youngest run that counts.
     fn counted_age(&self, run: &RunView) -> Option<Duration> {
         let counts = match run.stamp.outcome {
             RunOutcome::Done => true,
             RunOutcome::Begun | RunOutcome::Failed => !self.retry,
             RunOutcome::Void => false,
         };
+        // The run that was replaced has happened too: on two sides of a split both may have begun in the period.
         let before = run.before.filter(|_| !self.retry);
         counts.then_some(run.age).into_iter().chain(before).min()
     }
 }
 
-/// A run that is known here.
+/// A known run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunView {
     /// The run.
     pub stamp: Stamp,
-    /// How long ago it began, as far as is known here.
+    /// How long ago it began, as far as this node knows.
     pub age: Duration,
-    /// The same of the youngest run that this one has taken the place of.
+    /// How long ago the youngest earlier run began that this one has replaced.
     pub before: Option<Duration>,
 }
 
-/// How far the job that was asked for last has come.
+/// Progress of the latest requested job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnceStanding {
-    /// The members are being asked, or told.
+    /// The members are being asked, or are storing the stamp.
     Asking,
-    /// All who must know of the run do: it begins.
+    /// Enough members have stored the run's stamp: it begins.
     Begun,
-    /// It has run in this period.
+    /// The job has already run in this period.
     Ran(RunView),
-    /// All names are taken by jobs whose periods are not over.
+    /// The table is full of jobs whose periods are not over.
     Full,
-    /// This interface's frames are too short for a stamp.
+    /// The MTU is too small for a stamp.
     TooSmall,
 }
 
-/// How a job that was asked for has ended.
+/// How a requested job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunEnd {
-    /// It has succeeded.
+    /// It succeeded.
     Done,
-    /// It has failed.
+    /// It failed.
     Failed,
-    /// It had begun, and nobody knows how it has ended.
+    /// It began, and its result is not known.
     Unknown,
-    /// It was not run.
+    /// It did not run.
     NotRun,
 }

@@ -1,18 +1,18 @@
-//! Jobs that run once in a period (`docs/once.md`): a machine inside the machine. It is told what happens with
-//! [`Jobs::handle`], and what it wants is fetched with [`Jobs::poll`] after that.
+//! The state machine of jobs that run once in a period (`docs/once.md`). [`Jobs::handle`] takes inputs, and
+//! [`Jobs::poll`] returns the actions that follow. It never decides about the token. Start with `once`.
 
 pub(super) mod job;
 mod once;
 mod snapshot;
 mod stamps;
-mod telling;
+mod stamps_frame;
 
 use std::collections::VecDeque;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Stamp as WireStamp, Token};
 
-pub(crate) use telling::Telling;
+pub(crate) use stamps_frame::StampsFrame;
 
 use super::machine::Context;
 use super::members::Members;
@@ -20,156 +20,155 @@ use super::{Event, Grade, OnceRequest, RunEnd, RunView, StoredStamp};
 use crate::Stored;
 use crate::throttle::Throttle;
 use crate::time::{Instant, Now};
-use once::Once;
+use once::OnceJob;
 use stamps::Stamps;
 
-/// What this node knows of jobs, and what it does about them.
+/// Known stamps, and the request of this node's application.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Jobs {
     stamps: Stamps,
-    once: Option<Once>,
-    /// The number of the last question, or telling.
+    once: Option<OnceJob>,
+    /// Serial number of the last question or announcement.
     serial: u32,
-    /// Telling all stamps to everybody, by whomever.
-    told: Throttle,
-    /// The telling whose earlier parts lack what is known here.
-    lacking: Option<(MacAddr, u32)>,
-    /// Answers to a telling.
-    answered: Throttle,
-    /// Everybody is to be told, but not in answer to the frame in hand.
-    owes: bool,
-    wants: VecDeque<Want>,
+    /// Announcements of all stamps, by any member.
+    announcements: Throttle,
+    /// The announcement whose earlier parts lack a stamp that is known here.
+    incomplete_announcement: Option<(MacAddr, u32)>,
+    /// Answers to announcements.
+    answers: Throttle,
+    /// Whether an announcement is due, which must not answer the current frame.
+    is_announcement_due: bool,
+    actions: VecDeque<JobAction>,
 }
 
-/// Something that happens to jobs.
+/// An input of the jobs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Input<'a> {
-    /// The application wants to run a job.
+pub(crate) enum JobInput<'a> {
+    /// The application requests a job.
     Begin(OnceRequest),
-    /// The job that was asked for by this number has ended.
+    /// The job with this number has ended.
     End(u64, RunEnd),
-    /// STAMPS has come: from a member, to all or not, with a digest.
-    Heard {
+    /// STAMPS was received.
+    Received {
         from: MacAddr,
         broadcast: bool,
-        telling: Telling,
+        frame: StampsFrame,
         digest: u64,
         stamps: &'a [WireStamp],
     },
-    /// STAMPS has left.
-    Sent(Telling),
-    /// A heartbeat has left.
+    /// The link has accepted STAMPS.
+    Sent(StampsFrame),
+    /// The link has accepted a heartbeat.
     HeartbeatSent,
-    /// The time that was [wanted](Want::Wake) has come.
-    Due,
-    /// The tenure or its grade has perhaps changed.
-    Changed,
+    /// The time of [`JobAction::WakeAt`] has come.
+    TimerFired,
+    /// The tenure or its grade may have changed.
+    TenureChanged,
 }
 
-/// Something that is to be done for jobs.
+/// An action that the surrounding state machine carries out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Want {
-    Send(MacAddr, Telling),
-    /// To be told of this time, and of no earlier one.
-    Wake(Instant),
-    /// To be told of no time.
-    Rest,
-    Tell(Event),
+pub(crate) enum JobAction {
+    Send(MacAddr, StampsFrame),
+    /// Replaces the timer by one at this time.
+    WakeAt(Instant),
+    /// Stops the timer.
+    StopTimer,
+    Report(Event),
 }
 
-/// What the machine around the jobs is like just now.
+/// State of the surrounding state machine.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Situation<'a> {
+pub(crate) struct JobContext<'a> {
     pub(super) context: &'a Context,
     pub(super) members: &'a Members,
-    /// The token held, or else the strongest known, unless nothing may be said of it.
+    /// The held token, or the strongest known one; `None` while no frame may name it.
     pub(super) known: Option<Token>,
-    /// The token under which a program may work, and how safe that is.
+    /// The token under which a program may work, and its grade.
     pub(super) usable: Option<(Token, Grade)>,
     pub(super) is_owner: bool,
     /// Whether stamps can be stored.
     pub(super) is_stored: bool,
-    /// How many more frames the input in hand may lead to.
+    /// How many more frames the current input may cause.
     pub(super) replies_left: usize,
 }
 
 impl Jobs {
-    /// What an earlier run has stored.
-    pub(crate) fn remember(&mut self, stored: impl IntoIterator<Item = StoredStamp>) {
-        self.stamps.remember(stored);
+    pub(crate) fn load_stored(&mut self, stored: impl IntoIterator<Item = StoredStamp>) {
+        self.stamps.load_stored(stored);
     }
 
-    /// The time is told for the first time: what was stored gets its age.
-    pub(crate) fn recall(&mut self, now: Now) {
-        self.stamps.recall(now);
+    /// Computes the ages of the stored stamps, when the time is known.
+    pub(crate) fn compute_ages(&mut self, now: Now) {
+        self.stamps.compute_ages(now);
     }
 
-    /// The next stamp that is to be stored.
+    /// Returns the next stamp to store.
     pub(crate) fn take_unstored(&mut self, now: Now) -> Option<StoredStamp> {
         self.stamps.take_unstored(now)
     }
 
-    /// Whether the stamp that was taken last could be stored.
+    /// Notes whether the last stamp could be stored.
     pub(crate) fn on_stored(&mut self, stored: Stored) {
         self.stamps.on_stored(stored);
     }
 
-    /// Whether nothing that happens to the tenure matters to jobs.
+    /// Whether no request is open, so that changes of the tenure do not matter.
     pub(crate) const fn is_idle(&self) -> bool {
         self.once.is_none()
     }
 
-    /// Whether a heartbeat may be followed by stamps.
+    /// Whether stamps may follow a heartbeat.
     pub(crate) fn follows_heartbeats(&self) -> bool {
         !self.stamps.is_empty() && !self.is_asking()
     }
 
-    pub(crate) fn handle(&mut self, situation: &Situation<'_>, input: Input<'_>) {
+    pub(crate) fn handle(&mut self, job_context: &JobContext<'_>, input: JobInput<'_>) {
         match input {
-            Input::Begin(request) => self.begin(situation, request),
-            Input::End(id, end) => {
-                self.end(situation, Some(id), end);
-                self.tell_if_owed(situation);
+            JobInput::Begin(request) => self.begin(job_context, request),
+            JobInput::End(id, end) => {
+                self.end(job_context, Some(id), end);
+                self.announce_if_due(job_context);
             }
-            Input::Heard {
+            JobInput::Received {
                 from,
                 broadcast,
-                telling,
+                frame,
                 digest,
                 stamps,
-            } => self.hear(situation, (from, broadcast), telling, (digest, stamps)),
-            Input::Sent(telling) => self.on_sent(situation, telling),
-            Input::HeartbeatSent => self.tell_in_time(situation),
-            Input::Due => self.on_due(situation),
-            Input::Changed => self.review(situation),
+            } => self.on_stamps(job_context, (from, broadcast), frame, (digest, stamps)),
+            JobInput::Sent(frame) => self.on_sent(job_context, frame),
+            JobInput::HeartbeatSent => self.on_heartbeat_sent(job_context),
+            JobInput::TimerFired => self.on_due(job_context),
+            JobInput::TenureChanged => self.review(job_context),
         }
     }
 
-    /// What is to be done next.
-    pub(crate) fn poll(&mut self) -> Option<Want> {
-        self.wants.pop_front()
+    /// Returns the next action.
+    pub(crate) fn poll(&mut self) -> Option<JobAction> {
+        self.actions.pop_front()
     }
 
-    /// The tenure goes on with another token, and with the run under it.
-    pub(crate) fn carry_on(&mut self, old: Token, minted: Token) {
+    /// Continues a run under a minted token.
+    pub(crate) fn on_token_renamed(&mut self, old: Token, minted: Token) {
         if let Some(once) = &mut self.once {
-            once.carry_on(old, minted);
+            once.on_token_renamed(old, minted);
         }
     }
 
-    /// The last run of each job that is known.
+    /// Returns the last known run of each job.
     pub(crate) fn runs(&self, now: Instant) -> impl Iterator<Item = RunView> {
         self.stamps.iter().map(move |entry| entry.view(now))
     }
 
-    fn want(&mut self, want: Want) {
-        self.wants.push_back(want);
+    fn push_action(&mut self, action: JobAction) {
+        self.actions.push_back(action);
     }
 
-    /// How many more frames the input in hand may lead to, beside those that are wanted.
-    fn may_reply(&self, situation: &Situation<'_>) -> bool {
-        let wanted = self.wants.iter();
-        let wanted = wanted.filter(|want| matches!(want, Want::Send(..)));
-        wanted.count() < situation.replies_left
+    /// Whether the current input may cause another frame, in addition to the waiting ones.
+    fn may_reply(&self, job_context: &JobContext<'_>) -> bool {
+        let pending = self.actions.iter();
+        let pending = pending.filter(|action| matches!(action, JobAction::Send(..)));
+        pending.count() < job_context.replies_left
     }
 }

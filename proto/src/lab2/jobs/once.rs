@@ -1,48 +1,46 @@
-//! Running a job once in a period: the holder asks what the members know, stamps the run, and has
-//! them store the stamp before the run begins.
+//! The holder's side of a job that runs once in a period. It asks the members for the last run, stamps a new one, and
+//! has them store the stamp before the run begins.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Purpose, RunOutcome, Token};
 
-use super::{Jobs, Situation, Telling, Want};
-use crate::lab2::confidence::promise_lasts;
+use super::{JobAction, JobContext, Jobs, StampsFrame};
+use crate::lab2::confidence::promise_duration;
 use crate::lab2::members::Members;
 use crate::lab2::{Event, Grade, JobName, OnceRequest, OnceStanding, RunEnd, RunView, Stamp};
 use crate::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Phase {
-    /// What do the others know?
+pub(super) enum OncePhase {
+    /// The members are asked for their stamps.
     Reading,
-    /// They are to store this.
+    /// The members are asked to store this stamp.
     Writing(Stamp),
-    /// It has begun.
+    /// The run has begun.
     Begun(Stamp),
     Ran,
     Full,
     TooSmall,
 }
 
-/// A job that the application wants to run.
+/// The request of this node's application.
 #[derive(Debug, Clone)]
-pub(super) struct Once {
+pub(super) struct OnceJob {
     pub(super) request: OnceRequest,
-    /// The tenure under which it is.
+    /// The token under which it runs.
     pub(super) token: Token,
-    pub(super) phase: Phase,
-    /// Since when it is in this phase.
+    pub(super) phase: OncePhase,
     pub(super) since: Instant,
-    /// A question has left since the table changed last.
+    /// Whether a question has left since the stamps last changed.
     pub(super) asked: bool,
-    /// Answers to questions from this one on count.
+    /// Serial number of the first question whose answers count.
     pub(super) first: u32,
-    /// Who agrees, in order of MAC, and since when.
-    pub(super) agreed: Vec<(MacAddr, Instant)>,
+    /// Members that agree and since when, sorted by MAC.
+    pub(super) agreements: Vec<(MacAddr, Instant)>,
 }
 
-impl Once {
-    /// The tenure goes on with another token.
-    pub(super) fn carry_on(&mut self, old: Token, minted: Token) {
+impl OnceJob {
+    pub(super) fn on_token_renamed(&mut self, old: Token, minted: Token) {
         if self.token == old {
             self.token = minted;
         }
@@ -50,127 +48,130 @@ impl Once {
 }
 
 impl Jobs {
-    pub(super) fn begin(&mut self, situation: &Situation<'_>, request: OnceRequest) {
-        self.end(situation, None, RunEnd::NotRun);
-        self.tell_if_owed(situation);
-        let Some((token, _)) = situation.usable else {
+    pub(super) fn begin(&mut self, job_context: &JobContext<'_>, request: OnceRequest) {
+        self.end(job_context, None, RunEnd::NotRun);
+        self.announce_if_due(job_context);
+        let Some((token, _)) = job_context.usable else {
             return;
         };
-        let phase = if situation.stamps_per_frame() == 0 {
-            Phase::TooSmall
+        let phase = if job_context.stamps_per_frame() == 0 {
+            OncePhase::TooSmall
         } else {
-            Phase::Reading
+            OncePhase::Reading
         };
-        self.once = Some(Once {
+        self.once = Some(OnceJob {
             request,
             token,
             phase,
-            since: situation.now(),
+            since: job_context.now(),
             asked: false,
             first: self.serial.wrapping_add(1),
-            agreed: Vec::new(),
+            agreements: Vec::new(),
         });
-        if phase == Phase::Reading {
-            self.ask(situation);
+        if phase == OncePhase::Reading {
+            self.ask_members(job_context);
         }
     }
 
-    /// The job that was asked for, by this number if one is given, has ended.
-    pub(super) fn end(&mut self, situation: &Situation<'_>, id: Option<u64>, end: RunEnd) {
-        let is_meant = |once: &mut Once| id.is_none_or(|id| id == once.request.id);
+    /// Ends the request, if it has this number or no number is given.
+    pub(super) fn end(&mut self, job_context: &JobContext<'_>, id: Option<u64>, end: RunEnd) {
+        let is_meant = |once: &mut OnceJob| id.is_none_or(|id| id == once.request.id);
         let Some(once) = self.once.take_if(is_meant) else {
             return;
         };
-        self.want(Want::Rest);
+        self.push_action(JobAction::StopTimer);
         let stamp = match once.phase {
-            Phase::Writing(stamp) => stamp,
-            Phase::Begun(stamp) if end != RunEnd::Unknown => stamp,
+            OncePhase::Writing(stamp) => stamp,
+            OncePhase::Begun(stamp) if end != RunEnd::Unknown => stamp,
             _ => return,
         };
         let outcome = match end {
             RunEnd::Done => RunOutcome::Done,
             RunEnd::Failed => RunOutcome::Failed,
+            // The stamp was announced, but its run never began: the next caller may run the job.
             RunEnd::Unknown | RunEnd::NotRun => RunOutcome::Void,
         };
         if self.stamps.end(&stamp, outcome) {
-            self.owe_telling(situation);
+            self.schedule_announcement(job_context);
         }
     }
 
-    fn ask(&mut self, situation: &Situation<'_>) {
-        self.say(situation, Purpose::Ask);
-        let soon = situation.now() + Members::longest_turn(situation.context);
-        self.want(Want::Wake(soon));
+    fn ask_members(&mut self, job_context: &JobContext<'_>) {
+        self.broadcast_stamps(job_context, Purpose::Ask);
+        let soon = job_context.now() + Members::speaking_delay_max(job_context.context);
+        self.push_action(JobAction::WakeAt(soon));
     }
 
-    /// Nobody, or not enough, have answered: asks again. Or says what it owes.
-    pub(super) fn on_due(&mut self, situation: &Situation<'_>) {
-        self.review(situation);
-        self.tell_if_owed(situation);
+    /// Handles the timer: sends an announcement that is due, or asks again because too few members have answered.
+    pub(super) fn on_due(&mut self, job_context: &JobContext<'_>) {
+        self.review(job_context);
+        self.announce_if_due(job_context);
         if self.is_asking() {
-            self.ask(situation);
+            self.ask_members(job_context);
         }
     }
 
     pub(super) fn on_agreement(
         &mut self,
-        situation: &Situation<'_>,
+        job_context: &JobContext<'_>,
         from: MacAddr,
-        telling: Telling,
+        frame: StampsFrame,
     ) {
         let last = self.serial;
         let Some(once) = &mut self.once else {
             return;
         };
         let asked = last.wrapping_sub(once.first);
-        let is_answer = last.wrapping_sub(telling.serial) <= asked && asked <= u32::MAX / 2;
-        if telling.token == once.token && is_answer && situation.members.has(from) {
-            match once.agreed.binary_search_by_key(&from, |&(mac, _)| mac) {
-                Ok(at) => once.agreed[at].1 = situation.now(),
-                Err(at) => once.agreed.insert(at, (from, situation.now())),
+        // Serial numbers may wrap.
+        let is_answer = last.wrapping_sub(frame.serial) <= asked && asked <= u32::MAX / 2;
+        if frame.token == once.token && is_answer && job_context.members.has(from) {
+            match once.agreements.binary_search_by_key(&from, |&(mac, _)| mac) {
+                Ok(at) => once.agreements[at].1 = job_context.now(),
+                Err(at) => once.agreements.insert(at, (from, job_context.now())),
             }
         }
     }
 
-    /// What was agreed about is not what is known now.
-    pub(super) fn on_stamps_changed(&mut self, situation: &Situation<'_>) {
+    /// Discards the agreements, because the stamps have changed.
+    pub(super) fn on_stamps_changed(&mut self, job_context: &JobContext<'_>) {
         if let Some(once) = &mut self.once {
-            once.agreed.clear();
+            once.agreements.clear();
             once.asked = false;
+            // Earlier agreements were about other stamps.
             once.first = self.serial.wrapping_add(1);
         }
         if self.is_asking() {
-            // Others may be about to tell more.
-            let soon = situation.now() + situation.context.constants().take_timeout;
-            self.want(Want::Wake(soon));
-        } else if situation.is_owner {
-            self.told.reset();
+            // Other members may be about to send more stamps.
+            let soon = job_context.now() + job_context.context.constants().take_timeout;
+            self.push_action(JobAction::WakeAt(soon));
+        } else if job_context.is_owner {
+            self.announcements.reset();
         }
     }
 
     pub(super) fn is_asking(&self) -> bool {
         let phase = self.once.as_ref().map(|once| once.phase);
-        matches!(phase, Some(Phase::Reading | Phase::Writing(_)))
+        matches!(phase, Some(OncePhase::Reading | OncePhase::Writing(_)))
     }
 
-    /// Goes on with the job that is asked for as far as it can, or gives it up with the tenure, or
-    /// when the tenure is no longer as safe as is required.
-    pub(super) fn review(&mut self, situation: &Situation<'_>) {
-        let Some(Once { token, request, .. }) = self.once else {
+    /// Advances the request as far as possible. It ends with the tenure, or with the loss of the required grade.
+    pub(super) fn review(&mut self, job_context: &JobContext<'_>) {
+        let Some(OnceJob { token, request, .. }) = self.once else {
             return;
         };
-        let usable = situation.usable.filter(|&(usable, _)| usable == token);
+        let usable = job_context.usable.filter(|&(usable, _)| usable == token);
         let grade = usable.map(|(_, grade)| grade);
+        // A run that has begun is ended by its lock, not here.
         if grade.is_none_or(|grade| self.is_asking() && grade < request.require) {
-            return self.end(situation, None, RunEnd::Unknown);
+            return self.end(job_context, None, RunEnd::Unknown);
         }
-        while self.is_asking() && self.have_enough_agreed(situation) {
-            self.next_phase(situation);
+        while self.is_asking() && self.has_enough_agreements(job_context) {
+            self.enter_next_phase(job_context);
         }
     }
 
-    fn next_phase(&mut self, situation: &Situation<'_>) {
-        let Some(Once {
+    fn enter_next_phase(&mut self, job_context: &JobContext<'_>) {
+        let Some(OnceJob {
             token,
             request,
             phase,
@@ -180,121 +181,119 @@ impl Jobs {
             return;
         };
         let phase = match phase {
-            Phase::Writing(stamp) => Phase::Begun(stamp),
-            _ => self.stamp_or_not(situation, &request, token),
+            OncePhase::Writing(stamp) => OncePhase::Begun(stamp),
+            _ => self.stamp_run(job_context, &request, token),
         };
         if let Some(once) = &mut self.once {
             once.phase = phase;
-            once.since = situation.now();
+            once.since = job_context.now();
         }
-        self.want(Want::Rest);
-        if let Phase::Writing(stamp) = phase {
-            self.on_stamps_changed(situation);
-            self.want(Want::Tell(Event::RunStamped { stamp }));
-            if !self.may_reply(situation) || self.stamps.len() > situation.stamps_per_frame() {
-                // That would be more than the answer in hand may be answered with.
-                self.want(Want::Wake(situation.now()));
+        self.push_action(JobAction::StopTimer);
+        if let OncePhase::Writing(stamp) = phase {
+            self.on_stamps_changed(job_context);
+            self.push_action(JobAction::Report(Event::RunStamped { stamp }));
+            if !self.may_reply(job_context) || self.stamps.len() > job_context.stamps_per_frame() {
+                // It would be too many answers to the current frame.
+                self.push_action(JobAction::WakeAt(job_context.now()));
             } else {
-                self.ask(situation);
+                self.ask_members(job_context);
             }
         }
     }
 
-    /// All that others know is known here: stamps a run, unless there was one.
-    fn stamp_or_not(
+    /// Stamps a new run, unless the last one makes it needless. All stamps of the other members are known here.
+    fn stamp_run(
         &mut self,
-        situation: &Situation<'_>,
+        job_context: &JobContext<'_>,
         request: &OnceRequest,
         token: Token,
-    ) -> Phase {
-        let now = situation.now();
+    ) -> OncePhase {
+        let now = job_context.now();
         let known = self.stamps.get(request.name);
         if known.is_some_and(|it| request.is_met_by(&it.view(now))) {
-            return Phase::Ran;
+            return OncePhase::Ran;
         }
         let (progress, run) = match known {
-            // Also if a stronger token was lost: the newest run is the one that counts.
+            // The new run must be the newest, even if a stronger token was lost.
             Some(it) if it.stamp.progress >= token.progress => {
                 (it.stamp.progress, it.stamp.run.saturating_add(1))
             }
-            None if !self.stamps.has_room(now) => return Phase::Full,
+            None if !self.stamps.has_room(now) => return OncePhase::Full,
             _ => (token.progress, 0),
         };
         let stamp = Stamp {
             name: request.name,
             progress,
             run,
-            runner: situation.context.me(),
+            runner: job_context.context.me(),
             outcome: RunOutcome::Begun,
             period: request.every,
         };
         if self.stamps.put(stamp, now) {
-            Phase::Writing(stamp)
+            OncePhase::Writing(stamp)
         } else {
-            Phase::Full
+            OncePhase::Full
         }
     }
 
-    /// Whether all have stored what is known here, and know no more, who must have: a majority for a
-    /// quorum, else all members. After the time that a silent owner would be trusted those do not count
-    /// that were not heard meanwhile, and, where nothing is required, nobody is waited for any longer.
-    fn have_enough_agreed(&self, situation: &Situation<'_>) -> bool {
+    /// Whether enough members have stored exactly the stamps that are known here: a majority for a quorum, else all
+    /// members. After the time for which a silent owner is trusted, members that were not heard meanwhile do not count.
+    /// If no grade is required, no member is awaited after that time.
+    fn has_enough_agreements(&self, job_context: &JobContext<'_>) -> bool {
         let Some(once) = self.once.as_ref().filter(|once| once.asked) else {
             return false;
         };
-        let Situation {
+        let JobContext {
             context, members, ..
-        } = situation;
-        let roster = members.roster(context);
-        let patience = promise_lasts(context, roster);
-        let now = situation.now();
-        // Clocks may differ by a hundredth each.
-        let lasts = patience / 32 * 31;
+        } = job_context;
+        let ring_size = members.ring_size(context);
+        let duration = promise_duration(context, ring_size);
+        let now = job_context.now();
+        let lasts = duration / 32 * 31;
         let is_fresh = |at: Instant| now.since(at) < lasts;
         if once.request.require == Grade::Quorum {
-            let agreed = once.agreed.iter().filter(|&&(_, at)| is_fresh(at));
-            return 1 + agreed.count() > roster / 2;
+            let agreements = once.agreements.iter().filter(|&&(_, at)| is_fresh(at));
+            return 1 + agreements.count() > ring_size / 2;
         }
         let has_agreed = |mac: MacAddr| {
-            let place = once.agreed.binary_search_by_key(&mac, |&(mac, _)| mac);
-            place.is_ok_and(|at| is_fresh(once.agreed[at].1))
+            let place = once.agreements.binary_search_by_key(&mac, |&(mac, _)| mac);
+            place.is_ok_and(|at| is_fresh(once.agreements[at].1))
         };
-        let lately = now.before(patience);
-        let is_over = now.since(once.since) >= patience;
+        let lately = now.before(duration);
+        let is_over = now.since(once.since) >= duration;
         members.others(context).all(|(mac, peer)| {
-            // By then who is there has answered a heartbeat.
+            // By then, every present member has answered a heartbeat.
             let is_silent = is_over && peer.last_seen().is_none_or(|seen| seen < lately);
             has_agreed(mac) || is_silent || is_over && once.request.require == Grade::Alone
         })
     }
 
-    /// How far the job has come that was asked for last, by its number; `None`: there is none, or the
-    /// token under which it was asked for is no longer held.
+    /// Returns the number and progress of the latest request; `None` if there is none, or its token is no longer held.
     pub(crate) fn standing(&self, now: Instant) -> Option<(u64, OnceStanding)> {
         let once = self.once.as_ref()?;
         let standing = match once.phase {
-            Phase::Reading | Phase::Writing(_) => OnceStanding::Asking,
-            Phase::Begun(_) => OnceStanding::Begun,
-            Phase::Ran => OnceStanding::Ran(self.last_run(once.request.name, now)?),
-            Phase::Full => OnceStanding::Full,
-            Phase::TooSmall => OnceStanding::TooSmall,
+            OncePhase::Reading | OncePhase::Writing(_) => OnceStanding::Asking,
+            OncePhase::Begun(_) => OnceStanding::Begun,
+            OncePhase::Ran => OnceStanding::Ran(self.last_run(once.request.name, now)?),
+            OncePhase::Full => OnceStanding::Full,
+            OncePhase::TooSmall => OnceStanding::TooSmall,
         };
         Some((once.request.id, standing))
     }
 
-    /// Whether this is the run that this node has begun.
+    /// Whether this node has begun this run.
     pub(crate) fn has_begun(&self, stamp: &Stamp) -> bool {
         let phase = self.once.as_ref().map(|once| once.phase);
-        phase == Some(Phase::Begun(*stamp))
+        phase == Some(OncePhase::Begun(*stamp))
     }
 
-    /// The run that makes another one of this job needless now, as far as is known here.
+    /// Returns the known run that makes this request needless now.
     pub(crate) fn met_by(&self, request: &OnceRequest, now: Instant) -> Option<RunView> {
         let run = self.last_run(request.name, now)?;
-        // One that is about to begin may not, and one's own is no reason against itself.
+        // A run that is about to begin may still be cancelled, and a request's own run does not count against it.
         let is_unsure = self.once.as_ref().is_some_and(|once| match once.phase {
-            Phase::Writing(_) => once.request.name == request.name,
-            Phase::Begun(_) => once.request.id == request.id,
+            OncePhase::Writing(_) => once.request.name == request.name,
+            OncePhase::Begun(_) => once.request.id == request.id,
             _ => false,
         });
         (!is_unsure && request.is_met_by(&run)).then_some(run)

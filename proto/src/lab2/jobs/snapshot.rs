@@ -1,9 +1,9 @@
-//! What the machine's future depends on of jobs.
+//! The jobs' part of a [snapshot](crate::lab2::Lab2::snapshot).
 
 use std::hash::Hash;
 
-use super::once::Once;
-use super::telling::TELLING;
+use super::once::OnceJob;
+use super::stamps_frame::ANNOUNCEMENT_PERIODS;
 use super::{Context, Jobs};
 use crate::lab2::machine::Writer;
 
@@ -13,33 +13,33 @@ impl Jobs {
             stamps,
             once,
             serial,
-            told,
-            lacking,
-            answered,
-            owes,
-            // Fetched after each input.
-            wants: _,
+            announcements,
+            incomplete_announcement,
+            answers,
+            is_announcement_due,
+            // Always empty between two inputs.
+            actions: _,
         } = self;
         let heartbeat = context.constants().heartbeat;
         stamps.snapshot(writer);
         if stamps.is_empty() && once.is_none() {
-            // Nothing is told or asked: what was is of no consequence.
+            // Without stamps and requests the other fields have no effect.
             return;
         }
-        (serial, lacking, owes).hash(writer);
-        writer.age_up_to(told.last(), heartbeat * TELLING);
-        writer.within(answered.last(), heartbeat);
-        if let Some(Once {
+        (serial, incomplete_announcement, is_announcement_due).hash(writer);
+        writer.age_up_to(announcements.last(), heartbeat * ANNOUNCEMENT_PERIODS);
+        writer.within(answers.last(), heartbeat);
+        if let Some(OnceJob {
             request,
             token,
             phase,
             since,
             asked,
             first,
-            agreed,
+            agreements,
         }) = once
         {
-            (request, token, phase, asked, first, agreed).hash(writer);
+            (request, token, phase, asked, first, agreements).hash(writer);
             writer.now.since(*since).hash(writer);
         }
     }

@@ -1,8 +1,8 @@
-//! What is known of the last run of each job that runs once in a period (`docs/once.md`).
+//! The stamps: the last known run of each job (`docs/once.md`).
 //!
-//! Of two stamps of one name the newer counts, by the token under which the run began, never by a
-//! clock: tables of all members become equal whatever order they are merged in. How long ago a run
-//! began is told as an age, and kept by the clock of each member.
+//! Of two stamps of one name the newer counts. Tokens decide which is newer, never clocks, so all members' tables
+//! become equal in whatever order they are merged. Frames contain the age of a run, which each member measures by its
+//! own clock.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::lab2::machine::Writer;
 use crate::lab2::{JobName, MAX_STAMPS, RunView, Stamp, StoredStamp};
 use crate::time::{Instant, Now, nanos};
 
-/// An age that is told is the younger one only by more than this part of the period.
-const GRAIN: u32 = 64;
-/// So many bytes of a stamp all members have in common: all but the ages.
-const COMMON: usize = size_of::<lab2::Stamp>() - 2 * size_of::<u64>();
+/// A received age counts as younger only if it is younger by more than this fraction of the period.
+const YOUNGER_DIVISOR: u32 = 64;
+/// Length of the part of a stamp that all members share: all but the ages.
+const COMMON_LEN: usize = size_of::<lab2::Stamp>() - 2 * size_of::<u64>();
 
-/// The order of runs of one job: the larger is the newer.
-const fn order(stamp: &Stamp) -> (u64, u32, MacAddr, RunOutcome, Duration) {
+/// Orders the runs of one job: the larger is the newer.
+const fn order_key(stamp: &Stamp) -> (u64, u32, MacAddr, RunOutcome, Duration) {
     let Stamp {
         name: _,
         progress,
@@ -39,7 +39,7 @@ fn is_same_run(a: &Stamp, b: &Stamp) -> bool {
     (a.progress, a.run, a.runner) == (b.progress, b.run, b.runner)
 }
 
-fn on_wire(stamp: &Stamp, age: u64, before: u64) -> lab2::Stamp {
+fn encode(stamp: &Stamp, age: u64, before: u64) -> lab2::Stamp {
     lab2::Stamp {
         name: *stamp.name.bytes(),
         progress: stamp.progress.into(),
@@ -53,10 +53,10 @@ fn on_wire(stamp: &Stamp, age: u64, before: u64) -> lab2::Stamp {
 }
 
 fn hash(stamp: &Stamp) -> u64 {
-    xxh3_64(&on_wire(stamp, 0, 0).as_bytes()[..COMMON])
+    xxh3_64(&encode(stamp, 0, 0).as_bytes()[..COMMON_LEN])
 }
 
-/// What a frame says of a run.
+/// A stamp as a frame contains it.
 struct ReceivedStamp {
     stamp: Stamp,
     age: Option<Duration>,
@@ -80,27 +80,27 @@ impl ReceivedStamp {
         })
     }
 
-    fn entry(&self, now: Instant) -> Entry {
-        Entry {
+    fn entry(&self, now: Instant) -> StampEntry {
+        StampEntry {
             stamp: self.stamp,
-            age: Age::told(self.age, now),
-            before: self.before.map(|before| Age::told(Some(before), now)),
+            age: Age::new(self.age, now),
+            before: self.before.map(|before| Age::new(Some(before), now)),
         }
     }
 }
 
-/// How long ago a run began, by this node's clock.
+/// The age of a run, by this node's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Age {
-    /// So long ago at the time [`at`](Self::at).
+    /// The age at the time [`at`](Self::at).
     then: Duration,
     at: Instant,
-    /// It counts from when this node was started: the wall clock has gone back since the run.
+    /// Whether it counts only from this node's start, because the wall clock has gone back since the run.
     is_guess: bool,
 }
 
 impl Age {
-    fn told(then: Option<Duration>, at: Instant) -> Self {
+    fn new(then: Option<Duration>, at: Instant) -> Self {
         Self {
             then: then.unwrap_or_default(),
             at,
@@ -112,8 +112,8 @@ impl Age {
         self.then.saturating_add(now.since(self.at))
     }
 
-    /// As it is told.
-    fn on_wire(&self, now: Instant) -> u64 {
+    /// Returns the encoded age.
+    fn encode(&self, now: Instant) -> u64 {
         if self.is_guess {
             NO_AGE
         } else {
@@ -121,9 +121,10 @@ impl Age {
         }
     }
 
-    /// This one, unless the other is younger by more than the margin, or this is a guess.
-    fn or_younger(self, other: Self, now: Instant, margin: Duration) -> Self {
+    /// Returns the younger one of two ages, if they differ by more than the margin. A guess never wins.
+    fn younger_of(self, other: Self, now: Instant, margin: Duration) -> Self {
         let is_better = match (self.is_guess, other.is_guess) {
+            // A guess only says that the run is not older than this node's start.
             (_, true) => false,
             (true, false) => true,
             (false, false) => other.now(now) + margin < self.now(now),
@@ -131,49 +132,48 @@ impl Age {
         if is_better { other } else { self }
     }
 
-    /// Whether it is known better here than it is told.
-    fn is_news(&self, told: Option<Duration>, now: Instant, margin: Duration) -> bool {
+    /// Whether this age is better than the received one.
+    fn is_better_than(&self, told: Option<Duration>, now: Instant, margin: Duration) -> bool {
         !self.is_guess && told.is_none_or(|told| self.now(now) + margin < told)
     }
 }
 
-/// A stamp and its ages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Entry {
+pub(super) struct StampEntry {
     pub(super) stamp: Stamp,
     age: Age,
-    /// Of the youngest run that this one has taken the place of.
+    /// Age of the youngest run that this one has replaced.
     before: Option<Age>,
 }
 
-impl Entry {
-    /// For how much longer the run counts.
-    fn left(&self, now: Instant) -> Duration {
+impl StampEntry {
+    /// Returns how much longer the run counts.
+    fn time_left(&self, now: Instant) -> Duration {
         self.stamp.period.saturating_sub(self.age.now(now))
     }
 
-    /// The age of the run, if it was one.
+    /// Returns the age of the run; `None` if it never began.
     fn age_of_run(&self) -> Option<Age> {
         (self.stamp.outcome != RunOutcome::Void).then_some(self.age)
     }
 
-    /// What is known of a job from two who know something of it: the newer run, and of those that have
-    /// to give way the youngest.
+    /// Merges two entries of one job: the newer run stays, with the age of the youngest run that it replaces.
     fn merged_with(self, other: Self, now: Instant, margin: Duration) -> Self {
         let is_same = is_same_run(&self.stamp, &other.stamp);
-        let is_newer = order(&other.stamp) > order(&self.stamp);
+        // Clocks decide nothing: they may be years off.
+        let is_newer = order_key(&other.stamp) > order_key(&self.stamp);
         let (mut next, displaced) = if is_newer {
             (other, self)
         } else {
             (self, other)
         };
         if is_same {
-            next.age = self.age.or_younger(other.age, now, margin);
+            next.age = self.age.younger_of(other.age, now, margin);
         }
         let displaced = displaced.age_of_run().filter(|_| !is_same);
         let others = [displaced, other.before].into_iter().flatten();
         next.before = others.fold(self.before, |before, other| match before {
-            Some(before) => Some(before.or_younger(other, now, margin)),
+            Some(before) => Some(before.younger_of(other, now, margin)),
             None => Some(other),
         });
         next
@@ -188,49 +188,47 @@ impl Entry {
     }
 }
 
-/// What merging has found.
+/// The result of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Merged {
-    /// The table is another one now.
+pub(super) struct MergeResult {
+    /// Whether the table has changed.
     pub(super) changed: bool,
-    /// Something is known here that the other does not know.
+    /// Whether this node knows something that the sender does not.
     pub(super) knows_more: bool,
 }
 
-/// All stamps that this node knows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stamps {
-    /// An entry stays in its place until another takes that.
-    entries: Vec<Entry>,
-    /// The places that are to be stored.
+    /// Entries keep their places until they are replaced.
+    entries: Vec<StampEntry>,
+    /// Places of the entries to store.
     unstored: Vec<u8>,
-    /// The one of them that is being stored.
+    /// The place that is being stored.
     storing: Option<u8>,
-    /// What an earlier run has stored, until this one knows what time it is.
-    recalled: Vec<StoredStamp>,
-    /// The sum of all hashes.
+    /// Stamps of an earlier run, until the time is known.
+    unaged: Vec<StoredStamp>,
+    /// The sum of the hashes of all stamps.
     digest: u64,
-    /// A part of the table as it lies on the wire, while a frame is made.
+    /// The part of the table that is being sent, encoded.
     wire: Vec<lab2::Stamp>,
 }
 
 impl Stamps {
-    /// What an earlier run has stored.
-    pub(super) fn remember(&mut self, stored: impl IntoIterator<Item = StoredStamp>) {
-        self.recalled.extend(stored);
+    /// Adds the stamps that an earlier run has stored.
+    pub(super) fn load_stored(&mut self, stored: impl IntoIterator<Item = StoredStamp>) {
+        self.unaged.extend(stored);
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &StampEntry> {
         self.entries.iter()
     }
 
-    /// The sum of all hashes.
     pub(super) const fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// The part of the table that was laid out last.
-    pub(super) fn laid_out(&self) -> &[lab2::Stamp] {
+    /// Returns the part that was encoded last.
+    pub(super) fn encoded_part(&self) -> &[lab2::Stamp] {
         &self.wire
     }
 
@@ -242,26 +240,27 @@ impl Stamps {
         self.entries.is_empty()
     }
 
-    pub(super) fn get(&self, name: JobName) -> Option<&Entry> {
+    pub(super) fn get(&self, name: JobName) -> Option<&StampEntry> {
         self.entries.iter().find(|entry| entry.stamp.name == name)
     }
 
-    /// Gives what was stored its ages. A run that began in what the wall clock calls the future counts from
-    /// now on, unless others know better.
-    pub(super) fn recall(&mut self, now: Now) {
+    /// Computes the ages of the stored stamps. If the wall clock says that a run began in the future, its age counts
+    /// from now on, until another member knows better.
+    pub(super) fn compute_ages(&mut self, now: Now) {
         let age = |began| {
             let then = now.wall.checked_sub(began).map(Duration::from_nanos);
-            Age::told(then, now.monotonic)
+            Age::new(then, now.monotonic)
         };
-        for stored in std::mem::take(&mut self.recalled) {
+        for stored in std::mem::take(&mut self.unaged) {
             let known = self.get(stored.stamp.name).is_some();
             if !known && self.len() < MAX_STAMPS {
                 self.digest = self.digest.wrapping_add(hash(&stored.stamp));
-                self.entries.push(Entry {
+                self.entries.push(StampEntry {
                     stamp: stored.stamp,
                     age: age(stored.began),
                     before: stored.before.map(age),
                 });
+                // The file has gaps, so the entry has moved and must be stored in its new place.
                 if usize::from(stored.place) != self.len() - 1 {
                     self.unstored.extend(u8::try_from(self.len() - 1));
                 }
@@ -269,7 +268,7 @@ impl Stamps {
         }
     }
 
-    /// The next stamp that is to be stored.
+    /// Returns the next stamp to store.
     pub(super) fn take_unstored(&mut self, now: Now) -> Option<StoredStamp> {
         let place = self.unstored.pop()?;
         self.storing = Some(place);
@@ -283,17 +282,23 @@ impl Stamps {
         })
     }
 
-    /// Whether what was taken last could be stored: if not it still is to be.
+    /// Notes whether the last stamp could be stored. If not, it will be stored again.
     pub(super) fn on_stored(&mut self, stored: Stored) {
         let place = self.storing.take();
         if let Some(place) = place.filter(|_| stored == Stored::Failed) {
+            // The next attempt stores it again.
             self.unstored.push(place);
         }
     }
 
-    /// Takes over what a frame tells, if it is newer.
-    pub(super) fn merge(&mut self, told: &[lab2::Stamp], now: Instant, grain: Duration) -> Merged {
-        let mut merged = Merged::default();
+    /// Merges received stamps into the table.
+    pub(super) fn merge(
+        &mut self,
+        told: &[lab2::Stamp],
+        now: Instant,
+        grain: Duration,
+    ) -> MergeResult {
+        let mut merged = MergeResult::default();
         for told in told.iter().filter_map(ReceivedStamp::read) {
             let theirs = told.entry(now);
             let Some(at) = self.place_of(told.stamp.name) else {
@@ -301,14 +306,14 @@ impl Stamps {
                 continue;
             };
             let own = self.entries[at];
-            let margin = own.stamp.period / GRAIN + grain;
+            let margin = own.stamp.period / YOUNGER_DIVISOR + grain;
             let next = own.merged_with(theirs, now, margin);
             merged.changed |= next.stamp != own.stamp;
-            merged.knows_more |= order(&told.stamp) < order(&next.stamp)
-                || next.age.is_news(told.age, now, margin)
+            merged.knows_more |= order_key(&told.stamp) < order_key(&next.stamp)
+                || next.age.is_better_than(told.age, now, margin)
                 || next
                     .before
-                    .is_some_and(|before| before.is_news(told.before, now, margin));
+                    .is_some_and(|before| before.is_better_than(told.before, now, margin));
             if next != own {
                 self.set(at, next);
             }
@@ -316,11 +321,11 @@ impl Stamps {
         merged
     }
 
-    /// Puts a run in that begins now, in place of an older one of its name.
+    /// Adds a run that begins now, or replaces an older one of its name. Returns whether it was added.
     pub(super) fn put(&mut self, stamp: Stamp, now: Instant) -> bool {
-        let entry = Entry {
+        let entry = StampEntry {
             stamp,
-            age: Age::told(Some(Duration::ZERO), now),
+            age: Age::new(Some(Duration::ZERO), now),
             before: None,
         };
         let Some(at) = self.place_of(stamp.name) else {
@@ -331,7 +336,7 @@ impl Stamps {
         true
     }
 
-    /// Says how a run has ended.
+    /// Sets a run's outcome. Returns whether the run is known.
     pub(super) fn end(&mut self, stamp: &Stamp, outcome: RunOutcome) -> bool {
         let found = self.entries.iter().position(|entry| entry.stamp == *stamp);
         let Some(at) = found else { return false };
@@ -341,22 +346,22 @@ impl Stamps {
         true
     }
 
-    /// Whether a name that is not known would find room: what counts no longer gives way.
+    /// Whether a new name can be added: the table is not full, or one of its runs no longer counts.
     pub(super) fn has_room(&self, now: Instant) -> bool {
-        let over = |entry: &Entry| entry.left(now).is_zero();
+        let over = |entry: &StampEntry| entry.time_left(now).is_zero();
         self.len() < MAX_STAMPS || self.entries.iter().any(over)
     }
 
-    /// Adds an entry. In a full table the one that counts for the shortest time gives way, if that is
-    /// not the new one.
-    fn insert(&mut self, entry: Entry, now: Instant) -> bool {
+    /// Adds an entry. In a full table it replaces the run that counts for the shortest time, if that is not the new
+    /// one.
+    fn insert(&mut self, entry: StampEntry, now: Instant) -> bool {
         if self.len() < MAX_STAMPS {
             self.digest = self.digest.wrapping_add(hash(&entry.stamp));
             self.unstored.extend(u8::try_from(self.len()));
             self.entries.push(entry);
             return true;
         }
-        let key = |entry: &Entry| (entry.left(now), entry.stamp.name);
+        let key = |entry: &StampEntry| (entry.time_left(now), entry.stamp.name);
         let places = self.entries.iter().enumerate();
         let first = places.min_by_key(|(_, entry)| key(entry));
         let Some((at, _)) = first.filter(|(_, shortest)| key(shortest) < key(&entry)) else {
@@ -366,7 +371,7 @@ impl Stamps {
         true
     }
 
-    fn set(&mut self, at: usize, entry: Entry) {
+    fn set(&mut self, at: usize, entry: StampEntry) {
         let before = hash(&self.entries[at].stamp);
         let after = hash(&entry.stamp);
         self.digest = self.digest.wrapping_sub(before).wrapping_add(after);
@@ -384,13 +389,13 @@ impl Stamps {
             .position(|entry| entry.stamp.name == name)
     }
 
-    /// Lays a part of the table out for a frame.
-    pub(super) fn lay_out(&mut self, first: usize, count: usize, now: Instant) {
+    /// Encodes a part of the table for a frame.
+    pub(super) fn encode_part(&mut self, first: usize, count: usize, now: Instant) {
         self.wire.clear();
         let part = self.entries.iter().skip(first).take(count);
         self.wire.extend(part.map(|entry| {
-            let before = entry.before.map_or(NO_AGE, |before| before.on_wire(now));
-            on_wire(&entry.stamp, entry.age.on_wire(now), before)
+            let before = entry.before.map_or(NO_AGE, |before| before.encode(now));
+            encode(&entry.stamp, entry.age.encode(now), before)
         }));
     }
 
@@ -399,13 +404,13 @@ impl Stamps {
             entries,
             unstored,
             storing,
-            recalled,
-            // The sum of what is taken down.
+            unaged,
+            // It follows from the entries.
             digest: _,
             wire: _,
         } = self;
-        (entries.len(), unstored, storing, recalled).hash(writer);
-        for Entry { stamp, age, before } in entries {
+        (entries.len(), unstored, storing, unaged).hash(writer);
+        for StampEntry { stamp, age, before } in entries {
             let Age {
                 then: _,
                 at: _,

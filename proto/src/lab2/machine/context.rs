@@ -1,4 +1,4 @@
-//! What every rule may ask for: the time, the constants and the interface. Only the machine changes them.
+//! The time, the constants and the interface, which every rule may read. Only the `machine` folder changes them.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use super::link::Link;
 use crate::lab2::Constants;
 use crate::time::{Instant, Now, nanos};
 
-/// The time, the constants and the interface of one node.
+/// Time, constants and interface of one node.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
-    /// The constants that the node was started with. It lives by them unless it is apart.
+    /// The constants that the node was started with. They are in force unless the node is apart.
     configured: Constants,
     constants: Constants,
-    /// Kept, since every frame asks for it.
+    /// Cached, since every frame needs it.
     waiter_timeout: Duration,
-    /// What a node with the configured constants says of itself, but for its MTU.
+    /// This node's profile under the configured constants, without its MTU.
     profile: Profile,
-    /// The latest time that the machine was told.
+    /// The time of the latest input.
     clock: Now,
-    /// When the machine was told the time for the first time, or got another address.
+    /// The time of the first input, or of the last change of the address.
     started: Option<Instant>,
     pub(super) link: Link,
 }
@@ -51,7 +51,7 @@ impl Context {
         }
     }
 
-    /// Moves the clock, which never goes back. Returns whether this is the first time that it is told.
+    /// Moves the clock forward; it never goes back. Returns whether this is the first input.
     pub(super) fn advance(&mut self, to: Now) -> bool {
         let monotonic = self.clock.monotonic.max(to.monotonic);
         self.clock = Now {
@@ -63,13 +63,14 @@ impl Context {
         is_first
     }
 
-    /// Counts as started just now: under an earlier address it may have promised something.
-    pub(super) fn start_anew(&mut self) {
+    /// Restarts the time since the start. The node may have promised something under its old address, so it must wait
+    /// again.
+    pub(super) fn restart_clock(&mut self) {
         self.started = Some(self.now());
     }
 
-    /// Lives by other constants from now on, and says of itself what it said before.
-    pub(super) fn live_by(&mut self, constants: Constants) {
+    /// Replaces the constants in force. The profile still announces the configured ones.
+    pub(super) fn set_constants(&mut self, constants: Constants) {
         self.waiter_timeout = constants.waiter_timeout();
         self.constants = constants;
     }
@@ -86,7 +87,7 @@ impl Context {
         self.started
     }
 
-    /// Whether the node was started so long ago.
+    /// Whether the node has run for at least this time.
     pub(crate) fn has_run_for(&self, time: Duration) -> bool {
         self.started.is_some_and(|at| self.now().since(at) >= time)
     }
@@ -103,13 +104,13 @@ impl Context {
         self.waiter_timeout
     }
 
-    /// After so long without a frame a node is deaf: members that hear only their holder hear each other by
-    /// then, when that is dead.
+    /// Returns the time without any frame after which a node is deaf.
     pub(crate) fn deaf_after(&self) -> Duration {
+        // Members that hear only their holder hear each other's questions within this time after the holder has died.
         self.waiter_timeout + self.constants.looser_answer_timeout()
     }
 
-    /// Returns what this node says of itself in a ring whose members agree.
+    /// Returns this node's profile, before the members' shorter timeouts are added.
     pub(crate) fn profile(&self) -> Profile {
         Profile {
             mtu: u16::try_from(self.mtu()).unwrap_or(u16::MAX),
@@ -117,12 +118,12 @@ impl Context {
         }
     }
 
-    /// The own address; `None`: the link was never up.
+    /// Returns this node's address; `None` if the link was never up.
     pub(crate) fn mac(&self) -> Option<MacAddr> {
         self.link.mac()
     }
 
-    /// The own address. Only asked for while the link is or was up.
+    /// Returns this node's address. Only valid once the link has been up.
     pub(crate) fn me(&self) -> MacAddr {
         self.link.mac().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The application's data, which the token carries and must not be lost for.
+//! The application's data, which the token carries. They give way where they would cost the token.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{HEARTBEAT_LEN, Kind, MAX_DATA_LEN};
@@ -7,8 +7,7 @@ use super::timer::Timer;
 use crate::lab2::{DataLimit, Event, Lab2, State, Trouble};
 
 impl Lab2 {
-    /// How many bytes of data reach every member: a heartbeat with them fits the smallest MTU that is
-    /// known of.
+    /// Returns how many bytes of data reach every member: a heartbeat with them fits the smallest known MTU.
     pub fn data_limit(&self) -> DataLimit {
         let (mtu, member) = self.members.smallest_mtu(&self.context);
         DataLimit {
@@ -18,16 +17,16 @@ impl Lab2 {
         }
     }
 
-    /// Changes the data, which all are told at once.
+    /// Changes the data and broadcasts them at once.
     pub(super) fn set_data(&mut self, data: &[u8]) {
         let may_use = self.may_use_token();
         let limit = self.data_limit();
         if may_use && data.len() <= limit.len {
             self.known.set_data(data);
             if let Some(tenure) = self.role.tenure_mut() {
-                tenure.begin_use();
+                tenure.mark_used();
             }
-            self.token_is_here(MacAddr::BROADCAST);
+            self.send_token_is_here(MacAddr::BROADCAST);
         } else {
             self.event(Event::DataRefused {
                 len: data.len(),
@@ -37,16 +36,15 @@ impl Lab2 {
         }
     }
 
-    /// The data give way before the token does: an OWNER whose data no longer reach all members
-    /// drops them, and says so. All others leave that to the OWNER, or to themselves once they are it.
+    /// Drops data that no longer reach all members, if this node is OWNER. Other members leave this to the OWNER.
     pub(super) fn fit_data(&mut self) {
         if self.state() == State::Owner && self.drop_long_data() {
-            // Not as an answer to the frame that has brought this about.
+            // Not at once: the frame that shrank the MTU may have had its two answers.
             self.out.set(Timer::Heartbeat, self.context.now());
         }
     }
 
-    /// Drops data that do not reach all members; whether there were any.
+    /// Drops data that do not reach all members. Returns whether it dropped any.
     pub(super) fn drop_long_data(&mut self) -> bool {
         let len = self.known.data().len();
         if len == 0 {
@@ -60,7 +58,7 @@ impl Lab2 {
         drops
     }
 
-    /// A frame was refused because it is too long. What the interface was said to carry is no longer so.
+    /// Handles a frame that the interface refused as too long: the MTU that the kernel reported is wrong.
     pub(super) fn on_too_long(&mut self, kind: Kind) {
         self.diagnostics
             .note_too_long(&self.context, &mut self.out, kind);
@@ -71,7 +69,7 @@ impl Lab2 {
         }
     }
 
-    /// Drops the data, if there are any: a frame that has them and the token does not leave.
+    /// Drops all data, so that the next frame with the token fits. Returns whether there were any.
     fn shorten(&mut self) -> bool {
         let limit = DataLimit {
             len: 0,
@@ -89,6 +87,6 @@ impl Lab2 {
         self.known.set_data(b"");
         let trouble = Trouble::DataDropped { len, limit };
         self.diagnostics
-            .note_once(&self.context, &mut self.out, trouble);
+            .note_event(&self.context, &mut self.out, trouble);
     }
 }

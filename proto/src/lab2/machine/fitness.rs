@@ -1,4 +1,4 @@
-//! What begins and ends a time in which this node owns nothing.
+//! Begins and ends the times in which this node must not own the token.
 
 use super::outbox::Content;
 use super::timer::Timer;
@@ -6,12 +6,11 @@ use crate::Stored;
 use crate::lab2::{Event, Lab2, Reason, State};
 
 impl Lab2 {
-    /// Whether the node takes part but owns nothing, for one reason or another.
-    pub(super) fn owns_nothing(&self) -> bool {
-        !self.fitness.may_own()
+    pub(super) fn may_own(&self) -> bool {
+        self.fitness.may_own()
     }
 
-    /// From now on this node owns nothing, or may own again. All are told.
+    /// Pauses or resumes this node, and announces that.
     pub(super) fn set_paused(&mut self, paused: bool) {
         if !paused {
             self.recover();
@@ -24,7 +23,7 @@ impl Lab2 {
             return;
         }
         if paused {
-            // Whoever hears that this node is paused would take it for its answer to the offer.
+            // The giver would take the PING for the answer to its offer, so the acknowledgement comes first.
             self.acknowledge();
         }
         self.broadcast(Content::Ping);
@@ -34,7 +33,7 @@ impl Lab2 {
         if let Some(candidate) = self.role.candidate() {
             self.stand_down(Reason::Paused, candidate);
         } else {
-            self.pass();
+            self.hand_over();
         }
     }
 
@@ -42,77 +41,81 @@ impl Lab2 {
         let fails = stored == Stored::Failed;
         let changes = self.fitness.set_unstored(fails);
         if fails {
-            self.take_back();
+            self.undo_unstored();
         } else {
             self.known.note_stored();
         }
         if changes && fails && self.out.may_reply() {
-            // Whoever hears that this node owns nothing would take it for its answer to the offer.
+            // The giver would take the PING for the answer to its offer, so the acknowledgement comes first.
             self.acknowledge();
         }
         if changes {
             self.event(Event::StorageChanged { failed: fails });
+            // The announcement must not be a third answer to the current frame.
             self.out.set(Timer::Store, self.context.now());
         }
     }
 
-    /// What could not be stored has not happened: no frame tells of it, and the node is not the OWNER of it. A
-    /// token that was offered to it stays with its giver; one that it has made, or could not offer, is lost,
-    /// as with a node that dies.
-    fn take_back(&mut self) {
+    /// Undoes everything that depends on a failed write: no frame tells of it, and an OWNER or candidate becomes
+    /// LOOSER.
+    fn undo_unstored(&mut self) {
+        // After a restart this node would accept tokens that it has handed over, and reuse numbers (section 2). An
+        // offered token stays with its giver; one that was created here is lost, as if this node had died.
         self.out.outbox.drop_all(Content::needs_storage);
         self.known.restore();
         if matches!(self.state(), State::Owner | State::Generating) {
             self.enter_looser(Reason::NotStored, self.known.token());
-            self.ask_later();
+            self.schedule_question();
         }
     }
 
-    /// Tells all whether the node owns nothing, once, and tries again to store what it could not.
+    /// Retries a failed write, and announces once whether this node may own the token.
     pub(super) fn on_store_due(&mut self) {
         if self.fitness.is_unstored() {
             self.known.store_again();
             self.timer_in(Timer::Store, self.context.constants().heartbeat);
         }
-        if self.fitness.take_news() && self.context.is_up() && !self.has_left() {
+        if self.fitness.take_change() && self.context.is_up() && !self.has_left() {
             self.broadcast(Content::Ping);
         }
     }
 
-    /// Nobody takes the token from this node, though others are heard and ask for it: what it sends to one
-    /// alone, or what is sent to it, is lost. The others elect another owner.
-    pub(super) fn let_go(&mut self) {
-        self.fitness.let_go();
+    /// Gives up the token because no member takes it, although members are heard and ask for it. They elect another
+    /// owner.
+    pub(super) fn become_unfit(&mut self) {
+        // Unicast frames from or to this node are lost. If it kept the token, the locks of all others would time out.
+        self.fitness.mark_unfit();
         self.event(Event::FitnessChanged { unfit: true });
+        // The token is not handed over: no member takes it. The others elect an owner after WAITER_TIMEOUT.
         self.enter_looser(Reason::NobodyTakes, self.token());
-        self.ask_later();
-        self.probe_later();
+        self.schedule_question();
+        self.schedule_probe();
         self.broadcast(Content::Ping);
     }
 
-    fn probe_later(&mut self) {
+    fn schedule_probe(&mut self) {
         self.timer_in(Timer::Probe, self.context.waiter_timeout() * 4);
     }
 
-    /// Asks the holder, alone, where the token is: the answer comes to this node alone as well. Where
-    /// nobody owns the token any longer this node may as well.
-    pub(super) fn probe(&mut self) {
+    /// Asks the holder by unicast where the token is: its unicast answer proves that unicast frames arrive again.
+    /// Without a holder this node may own again at once.
+    pub(super) fn on_probe_due(&mut self) {
         let holder = self.known.owner();
         let holder = holder.filter(|&owner| !self.context.is_own(owner));
         match holder.filter(|_| self.state() == State::Waiter) {
             _ if !self.fitness.is_unfit() => {}
             Some(holder) if !self.fitness.has_answer() => {
-                self.probe_later();
-                self.fitness.ask(holder);
+                self.schedule_probe();
+                self.fitness.note_question(holder);
                 self.send(holder, Content::WhereIsToken);
             }
             _ => self.recover(),
         }
     }
 
-    /// No owner is heard any longer. If that stays so for as long again this node may own: where all
-    /// have let go nobody else would.
-    pub(super) fn probe_soon(&mut self) {
+    /// Shortens the time to the next probe, since no owner is heard. If all nodes have let go, only this makes an owner
+    /// again.
+    pub(super) fn shorten_probe(&mut self) {
         let soon = self.context.now() + self.context.waiter_timeout();
         let due = self.out.due(Timer::Probe);
         if self.fitness.is_unfit() && due.is_none_or(|due| due > soon) {
@@ -120,7 +123,7 @@ impl Lab2 {
         }
     }
 
-    /// The node may own again, as far as it depends on this.
+    /// Ends the state of being unfit, and announces that.
     fn recover(&mut self) {
         if self.fitness.recover() {
             self.out.stop(Timer::Probe);
@@ -131,22 +134,22 @@ impl Lab2 {
         }
     }
 
-    /// Whether the node takes part but owns nothing.
+    /// Whether the operator has paused this node: it takes part, but owns nothing.
     pub fn is_paused(&self) -> bool {
         self.fitness.is_paused()
     }
 
-    /// Whether what must survive a restart can be stored. A node that cannot owns nothing.
+    /// Whether the state file can be written. A node that cannot write it owns nothing.
     pub fn is_stored(&self) -> bool {
         !self.fitness.is_unstored()
     }
 
-    /// Whether nobody takes the token from this node, which therefore owns nothing.
+    /// Whether this node owns nothing because no member takes the token from it.
     pub fn is_unfit(&self) -> bool {
         self.fitness.is_unfit()
     }
 
-    /// Whether this node's constants are so far from the ring's that it neither elects nor owns.
+    /// Whether this node's timeouts are so far from the ring's that it neither elects nor owns.
     pub fn is_apart(&self) -> bool {
         self.fitness.is_apart()
     }

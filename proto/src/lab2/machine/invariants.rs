@@ -1,5 +1,5 @@
-//! What must hold of a machine after each input. In builds with debug assertions it is looked at then, so that simulator,
-//! fuzzer and model checker fail at the cause.
+//! Invariants of the state machine. With debug assertions they are checked after each input, so that simulator, fuzzer
+//! and model checker fail at the cause.
 
 use super::{Lab2, Timer};
 use crate::invariants::{Invariant, check};
@@ -17,12 +17,12 @@ impl Lab2 {
         self.state() == state
     }
 
-    /// Whether the node takes part, so that it waits for what comes.
+    /// Whether the link is up and the node has not left.
     fn is_active(&self) -> bool {
         self.context.is_up() && !self.has_left()
     }
 
-    fn offer_is(&self, holds: impl Fn(Offer) -> bool) -> bool {
+    fn offer_satisfies(&self, holds: impl Fn(Offer) -> bool) -> bool {
         self.role.offer().is_none_or(holds)
     }
 }
@@ -38,30 +38,29 @@ const INVARIANTS: &[Invariant<Lab2>] = &[
     ("an OWNER is the owner that it knows", |it| {
         !it.is(State::Owner) || it.owner() == it.context.mac()
     }),
-    ("a node that looks for the token knows no owner", |it| {
+    ("a LOOSER or candidate knows no owner", |it| {
         !matches!(it.state(), State::Looser | State::Generating) || it.owner().is_none()
     }),
-    ("what is offered is the token held, further on", |it| {
+    ("an offer is the held token with more progress", |it| {
         let held = it.token();
-        it.offer_is(|offer| {
+        it.offer_satisfies(|offer| {
             let (token, held) = (offer.token(), held.unwrap_or(offer.token()));
             token.same_chain(&held) && token.is_stronger_than(&held)
         })
     }),
-    ("what is offered is known", |it| {
-        it.offer_is(|offer| !it.known.is_outdone_by(&offer.token()))
+    ("an offered token is known", |it| {
+        it.offer_satisfies(|offer| !it.known.is_outdone_by(&offer.token()))
     }),
-    ("nobody offers the token to itself", |it| {
-        it.offer_is(|offer| !it.is_own(offer.to()))
+    ("a node does not offer the token to itself", |it| {
+        it.offer_satisfies(|offer| !it.is_own(offer.to()))
     }),
-    ("an OWNER has a lease, and nobody else has", |it| {
+    ("only an OWNER has a lease", |it| {
         !it.is_active() || it.out.is_set(Timer::Lease) == it.is(State::Owner)
     }),
-    (
-        "an OWNER has a heartbeat to send, and nobody else has",
-        |it| !it.is_active() || it.out.is_set(Timer::Heartbeat) == it.is(State::Owner),
-    ),
-    ("a WAITER has a patience, and nobody else has", |it| {
+    ("only an OWNER has a heartbeat to send", |it| {
+        !it.is_active() || it.out.is_set(Timer::Heartbeat) == it.is(State::Owner)
+    }),
+    ("only a WAITER has a WAITER_TIMEOUT", |it| {
         !it.is_active() || it.out.is_set(Timer::Waiter) == it.is(State::Waiter)
     }),
     ("a LOOSER asks again", |it| {
@@ -71,10 +70,10 @@ const INVARIANTS: &[Invariant<Lab2>] = &[
         !it.is_active() || !it.is(State::Generating) || it.out.is_set(Timer::Answer)
     }),
     (
-        "a node that is to own nothing stands for no election",
+        "a node that must own nothing does not stand for election",
         |it| it.fitness.may_own() || it.is_shutting_down() || !it.is(State::Generating),
     ),
-    ("an OWNER can store, is fit, and is not apart", |it| {
+    ("an OWNER can store, is fit and is not apart", |it| {
         let owns_none = it.is_unfit() || it.is_apart() || !it.is_stored();
         !owns_none || it.is_shutting_down() || !it.is(State::Owner)
     }),
@@ -84,10 +83,10 @@ const INVARIANTS: &[Invariant<Lab2>] = &[
     ("a node that is not fit tries again", |it| {
         !it.is_active() || !it.is_unfit() || it.out.is_set(Timer::Probe)
     }),
-    ("a grade ends", |it| {
+    ("a grade has an end", |it| {
         it.grade() == Grade::Alone || it.out.is_set(Timer::Grade)
     }),
-    ("a node that is finished waits for nothing", |it| {
+    ("a finished node has no timer", |it| {
         !it.is_finished() || it.out.next().is_none()
     }),
     ("a node with an address is a member", |it| {
@@ -105,7 +104,7 @@ mod tests {
     use ring_codec::lab2::Token;
 
     use super::*;
-    use crate::lab2::election::Known;
+    use crate::lab2::election::BestToken;
     use crate::lab2::machine::link::Link;
     use crate::lab2::members::Members;
     use crate::lab2::tenure::Role;
@@ -113,12 +112,12 @@ mod tests {
     use crate::lab2::{Command, Constants};
 
     fn offer(it: &mut Lab2, to: MacAddr, token: Token) {
-        let mut tenure = Tenure::of_own(it.token().unwrap());
+        let mut tenure = Tenure::from_minted(it.token().unwrap());
         tenure.on_offer_sent(&it.context, (to, token), true);
         it.role = Role::Owner(tenure);
     }
 
-    /// An OWNER of a ring of one, which is a quorum.
+    /// Returns an OWNER of a ring of one, whose grade is quorum.
     fn alone() -> Rig {
         let constants = Constants {
             expect: Some(1),
@@ -136,10 +135,10 @@ mod tests {
         rig
     }
 
-    /// In the order of the invariants, a machine and how it is spoilt.
+    /// For each invariant, in their order: a state machine, and a change that breaks the invariant.
     const SPOILT: &[Spoilt<Rig, Lab2>] = &[
         (Rig::waiter, |it| it.context.link = Link::NeverUp),
-        (Rig::owner, |it| it.known = Known::new(&BLANK)),
+        (Rig::owner, |it| it.known = BestToken::new(&BLANK)),
         (Rig::owner, |it| _ = it.known.set_owner(None)),
         (Rig::looser, |it| _ = it.known.set_owner(Some(mac(3)))),
         (Rig::giver, |it| offer(it, mac(7), token_of(12, 7, 1))),
@@ -153,9 +152,9 @@ mod tests {
         (Rig::candidate, |it| it.fitness.set_paused(true)),
         (Rig::owner, |it| _ = it.fitness.set_apart(true)),
         (Rig::waiter, |it| _ = it.fitness.set_unstored(true)),
-        (Rig::waiter, |it| it.fitness.let_go()),
+        (Rig::waiter, |it| it.fitness.mark_unfit()),
         (alone, |it| it.out.stop(Timer::Grade)),
-        (finished, |it| it.out.set(Timer::Pass, it.context.now())),
+        (finished, |it| it.out.set(Timer::Handover, it.context.now())),
         (Rig::waiter, |it| it.members = Members::new(9)),
         (Rig::waiter, |it| it.members.spoil()),
     ];
@@ -167,7 +166,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a LOOSER asks again")]
-    fn an_input_that_leaves_one_broken_panics() {
+    fn an_input_that_breaks_an_invariant_panics() {
         let mut rig = Rig::looser();
         rig.machine.out.stop(Timer::Ask);
         rig.command(Command::WorkDone);

@@ -1,4 +1,4 @@
-//! The interface's ups and downs.
+//! Link state: the interface comes up, goes down, or changes.
 
 use std::hash::Hash;
 
@@ -15,23 +15,22 @@ use crate::lab2::tenure::Role;
 use crate::lab2::{Event, Lab2, Reason, State};
 use crate::time::Instant;
 
-/// The interface as the machine was last told.
+/// The interface, as of the last link event.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Link {
-    /// Nothing is known of it, not even the own address.
+    /// Not even this node's address is known.
     NeverUp,
-    /// Nothing can be sent. This is what it was like when it was last up.
+    /// Frames cannot be sent. Holds the properties of the last time that it was up.
     Down(Interface),
     Up(Interface),
 }
 
-/// What an interface is like that is up.
+/// Properties of an interface that is up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Interface {
     mac: MacAddr,
     ip: [u8; 16],
     mtu: usize,
-    /// Since when it is up.
     since: Instant,
 }
 
@@ -40,7 +39,7 @@ impl Link {
         matches!(self, Self::Up(_))
     }
 
-    /// What the interface is like, or was when it was last up.
+    /// Returns the interface's properties, or those of the last time that it was up.
     const fn interface(&self) -> Option<&Interface> {
         match self {
             Self::NeverUp => None,
@@ -60,19 +59,17 @@ impl Link {
         self.interface().map_or(0, |interface| interface.mtu)
     }
 
-    /// When it last came up.
     pub(super) fn up_since(&self) -> Option<Instant> {
         self.interface().map(|interface| interface.since)
     }
 
-    /// What the future depends on.
     pub(super) fn snapshot(&self, writer: &mut Writer) {
         (self.is_up(), self.interface().is_some()).hash(writer);
         if let Some(Interface {
             mac,
             ip,
             mtu,
-            // Which only people and applications are told of.
+            // Only reports and grants depend on it.
             since: _,
         }) = self.interface()
         {
@@ -80,8 +77,8 @@ impl Link {
         }
     }
 
-    /// Goes down, and says whether it was up.
-    fn fall(&mut self) -> bool {
+    /// Goes down. Returns whether it was up.
+    fn go_down(&mut self) -> bool {
         let Self::Up(interface) = *self else {
             return false;
         };
@@ -91,26 +88,26 @@ impl Link {
 }
 
 impl Lab2 {
-    pub(super) fn link_changed(&mut self, link: LinkState) {
+    pub(super) fn on_link_changed(&mut self, link: LinkState) {
         if self.is_finished() {
             return;
         }
         match link {
-            LinkState::Down => self.link_lost(),
+            LinkState::Down => self.on_link_down(),
             LinkState::Up { mac, ip, mtu } => {
                 if !self.is_own(mac) {
-                    self.link_lost();
+                    self.on_link_down();
                     if self.is_finished() {
                         return;
                     }
-                    self.take_address(mac);
+                    self.adopt_address(mac);
                 }
-                self.link_is_like(mac, ip, mtu);
+                self.on_link_up(mac, ip, mtu);
             }
         }
     }
 
-    fn link_is_like(&mut self, mac: MacAddr, ip: [u8; 16], mtu: usize) {
+    fn on_link_up(&mut self, mac: MacAddr, ip: [u8; 16], mtu: usize) {
         let before = match self.context.link {
             Link::Up(interface) => Some(interface),
             Link::NeverUp | Link::Down(_) => None,
@@ -119,11 +116,12 @@ impl Lab2 {
             mac,
             ip,
             mtu,
+            // A change of the IP address or MTU does not interrupt the link.
             since: before.map_or(self.context.now(), |before| before.since),
         });
         let moved = self.members.set_own_ip(&self.context);
         let Some(before) = before else {
-            return self.link_found();
+            return self.on_link_came_up();
         };
         if moved {
             self.event(Event::MemberMoved { mac, ip });
@@ -131,7 +129,7 @@ impl Lab2 {
         }
         if before.mtu != mtu {
             self.diagnostics.note_new_mtu();
-            self.broadcast(if Members::is_too_small_to_say(&self.context) {
+            self.broadcast(if Members::is_mtu_too_small_for_ping(&self.context) {
                 Content::WhereIsToken
             } else {
                 Content::Ping
@@ -140,26 +138,27 @@ impl Lab2 {
         }
     }
 
-    /// Frames can be sent, and could not be until now.
-    fn link_found(&mut self) {
-        self.members.begin_to_hear(self.context.up_since());
+    /// Starts over after the link has come up: the node asks for the token at once.
+    fn on_link_came_up(&mut self) {
+        self.members.on_link_up(self.context.up_since());
         if self.fitness.is_unfit() {
             self.timer_in(Timer::Probe, self.context.waiter_timeout());
         }
+        // Heartbeats from before the link went down say nothing about the present owner.
         self.known.forget_heartbeat();
-        self.ask();
-        self.say_want();
+        self.ask_for_token();
+        self.request_token();
         if self.fitness.is_unstored() || self.fitness.is_apart() {
             self.out.set(Timer::Store, self.context.now());
         }
     }
 
-    /// Nothing can be sent: an OWNER cannot keep the token alive, so it has none. The node is a
-    /// silent LOOSER until the link is back.
-    fn link_lost(&mut self) {
-        if !self.context.link.fall() {
+    /// Gives up everything that needs the link: the node is a silent LOOSER until the link is back.
+    fn on_link_down(&mut self) {
+        if !self.context.link.go_down() {
             return;
         }
+        // An OWNER cannot keep the token alive without heartbeats, so it must not keep it.
         self.out.outbox.clear();
         self.diagnostics.note_link_lost(&mut self.out);
         if self.state() == State::Looser {
@@ -169,33 +168,34 @@ impl Lab2 {
             self.enter_looser(Reason::LinkLost, self.token());
         }
         self.review_jobs();
+        // Nothing can be sent or heard, so no deadline has a meaning.
         self.out.stop_all();
         if self.is_shutting_down() {
             self.finish();
         }
     }
 
-    /// The interface has an address that it did not have before.
-    fn take_address(&mut self, mac: MacAddr) {
+    /// Takes a new address, and leaves the ring under the old one.
+    fn adopt_address(&mut self, mac: MacAddr) {
         if let Some(old) = self.context.mac() {
             self.members.leave_address(&self.context, old);
-            // Else the others wait for a member that is none any longer.
-            self.broadcast(Content::Left(old));
-            // Under its old address it may have promised something: it is not to be counted twice.
-            self.context.start_anew();
+            // Otherwise the others would wait for a member that no longer exists.
+            self.broadcast(Content::LeavingOld(old));
+            // The node may have promised something under its old address. It must not be counted twice.
+            self.context.restart_clock();
             self.diagnostics.note_new_address();
         }
-        // What a node says of itself under an address that is its own now binds nobody.
+        // This node's own old profile must not bind it as if it were another member's.
         if self.members.forget_profile(mac) {
             self.review_constants();
         }
-        if self.members.take_address(mac) {
+        if self.members.adopt_address(mac) {
             let members = self.members.len();
             self.event(Event::MemberAdded { mac, members });
         }
     }
 
-    /// Whether frames can be sent.
+    /// Whether the link is up.
     pub fn is_link_up(&self) -> bool {
         self.context.is_up()
     }

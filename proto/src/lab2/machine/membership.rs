@@ -1,39 +1,40 @@
-//! What members say of themselves and of each other, and what follows from it for the token.
+//! Members that come, leave, pause or change their profile, and the effects on the token.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Backing, Digest, Profile};
 
 use super::outbox::Content;
 use super::timer::Timer;
-use crate::lab2::confidence::promise_lasts;
+use crate::lab2::confidence::promise_duration;
 use crate::lab2::diagnostics::Diagnostics;
 use crate::lab2::envelope::Envelope;
-use crate::lab2::members::{Author, Said};
+use crate::lab2::members::{AuthorStatus, ProfileChange};
 use crate::lab2::{Event, Lab2, Reason, State};
 use crate::time::Instant;
 
 impl Lab2 {
-    /// Notes that a frame of a member came. In a full table the member that has been silent longest makes room.
+    /// Notes the author of a frame. In a full table it replaces the member that has been silent longest.
     pub(super) fn note_author(&mut self, envelope: Envelope, only_wants: bool) {
         let mac = envelope.from;
         let mut author = self.members.note_author(envelope, only_wants);
-        if author == Author::NoRoom && self.make_room() {
+        if author == AuthorStatus::NoRoom && self.make_room() {
             author = self.members.note_author(envelope, only_wants);
         }
         match author {
-            Author::Known => {}
-            Author::New => self.member_added(mac),
-            Author::NoRoom => self.event(Event::TableFull { author: mac }),
+            AuthorStatus::Known => {}
+            AuthorStatus::New => self.on_member_added(mac),
+            AuthorStatus::NoRoom => self.event(Event::TableFull { author: mac }),
         }
     }
 
-    /// A frame's author is there again after a while: that it was not is why hand-overs to it have failed.
+    /// Forgets failed handovers if the frame's author was away: its absence explains the failures.
     pub(super) fn note_return(&mut self, author: MacAddr) {
         let tenure = self.role.tenure_mut();
         let Some(tenure) = tenure.filter(|tenure| tenure.is_refused()) else {
             return;
         };
-        let while_away = promise_lasts(&self.context, self.members.len());
+        // A member that is here answers a heartbeat within this time.
+        let while_away = promise_duration(&self.context, self.members.len());
         let since = self.context.now().before(while_away);
         let peer = self.members.peer(author);
         if peer.is_some_and(|peer| !peer.was_heard_since(since)) {
@@ -41,143 +42,148 @@ impl Lab2 {
         }
     }
 
-    /// A member is new in the table. An OWNER that was alone has somebody to pass to now.
-    pub(super) fn member_added(&mut self, mac: MacAddr) {
+    /// Reports a new member. An OWNER that was the only member can hand the token over now.
+    pub(super) fn on_member_added(&mut self, mac: MacAddr) {
         let members = self.members.len();
         self.event(Event::MemberAdded { mac, members });
-        self.pass_in_a_while();
+        self.schedule_idle_handover();
     }
 
     fn make_room(&mut self) -> bool {
+        // If each node chose for itself, tables would differ.
         if self.state() != State::Owner {
             return false;
         }
-        let longest = self.members.longest_silent(&self.context);
+        let longest = self.members.longest_silent_member(&self.context);
         longest.is_some_and(|mac| {
             self.remove(&[mac], true);
             true
         })
     }
 
-    /// Removes members, whose addresses are in order.
-    fn remove(&mut self, macs: &[MacAddr], tell: bool) {
+    /// Removes members, given in the order of their addresses.
+    fn remove(&mut self, macs: &[MacAddr], announce: bool) {
         if macs.is_empty() {
             return;
         }
-        self.members.remove(&self.context, macs, tell);
+        self.members.remove(&self.context, macs, announce);
         self.diagnostics.forget(macs);
-        self.note_gone(macs);
+        self.on_members_gone(macs);
         let members = self.members.len();
         for &mac in macs {
             self.event(Event::MemberForgotten { mac, members });
         }
+        // The median changes with the members that take part.
         self.review_constants();
     }
 
-    fn note_gone(&mut self, macs: &[MacAddr]) {
+    fn on_members_gone(&mut self, macs: &[MacAddr]) {
         self.diagnostics
-            .note_gone(&self.context, &mut self.out, macs);
+            .on_members_gone(&self.context, &mut self.out, macs);
         self.review_constants();
     }
 
-    /// Removes a member that is no longer heard: the operator knows that it is gone for good. All are
-    /// told.
+    /// Removes a silent member at the operator's request, on all nodes.
     pub(super) fn forget(&mut self, mac: MacAddr) {
-        let silence = self.members.silence(&self.context);
+        let silence = self.members.silent_after(&self.context);
         if self.members.is_gone(&self.context, mac, silence) {
             self.remove(&[mac], true);
-            self.members.tell_removed(&self.context, &mut self.out);
+            self.members.broadcast_forget(&self.context, &mut self.out);
         }
     }
 
-    /// The holder removes members that have been silent for as long as they are remembered. All tell what they owe.
+    /// Removes members that have been silent for `--forget-after`, if this node is OWNER, and sends announcements that
+    /// are due.
     pub(super) fn review_members(&mut self) {
         if self.state() == State::Owner {
-            let forgotten = self.members.take_forgotten(&self.context);
+            let forgotten = self.members.take_expired(&self.context);
             self.remove(&forgotten, true);
         }
-        self.members.tell_removed(&self.context, &mut self.out);
-        self.members.say_mtu(&self.context, &mut self.out);
+        self.members.broadcast_forget(&self.context, &mut self.out);
+        self.members.announce_mtu(&self.context, &mut self.out);
     }
 
-    /// FORGET: members were removed. A member that is named itself is still there, and tells all.
+    /// Handles FORGET: removes the members that are named. A node that is named itself broadcasts PING, to show that it
+    /// exists.
     pub(super) fn on_forget(&mut self, members: &[MacAddr]) {
-        let gone = self.members.gone_of(&self.context, members);
+        let gone = self.members.select_gone(&self.context, members);
         self.remove(&gone, false);
         if members.contains(&self.me()) {
             self.members.correct_own_entry(&self.context, &mut self.out);
         }
     }
 
-    /// PING: its author's ip, and whether it has the same table.
+    /// Handles PING: takes its author's ip, and compares the tables.
     pub(super) fn on_ping(&mut self, envelope: Envelope, digest: Digest, ip: [u8; 16]) {
         let (context, out) = (&self.context, &mut self.out);
         if let Some(before) = self.members.learn_ip(envelope.from, ip) {
             self.diagnostics
-                .note_move(context, out, envelope.from, (before, ip));
+                .note_ip_change(context, out, envelope.from, (before, ip));
         }
         let state = self.role.state();
         self.members
             .compare_with_asker(context, out, state, (envelope, digest));
     }
 
-    /// LEAVING: an offer to the member has failed.
+    /// Handles LEAVING. An offer to the member fails at once: the giver need not wait for its timeouts.
     pub(super) fn on_leaving(&mut self, envelope: Envelope) {
         let mac = envelope.from;
         self.members.leave(mac);
         self.event(Event::MemberLeft { mac });
-        self.note_gone(&[mac]);
+        self.on_members_gone(&[mac]);
         self.review_constants();
         if let Some(offer) = self.role.offer()
             && offer.to() == mac
         {
-            self.hand_over_failed(offer);
+            self.on_handover_failed(offer);
         }
     }
 
-    /// PING says whether its author is paused. An offer to one that is has failed: it will not be
-    /// taken. But only once a period: where two share an address, one of which is paused and one
-    /// wants the token, offers and failures would follow each other without a pause.
+    /// Handles the paused flag of a PING: an offer to a paused member fails at once.
     pub(super) fn on_paused(&mut self, from: MacAddr, paused: bool) {
         self.members.set_paused(from, paused);
         if let Some(offer) = self.role.offer()
             && paused
             && offer.to() == from
-            && self.members.may_fail_paused(&self.context, from)
+            // Only once a period: if a paused node and one that wants the token share an address, offers and failures
+            // would follow each other without a pause.
+            && self.members.allow_paused_failure(&self.context, from)
         {
-            self.hand_over_failed(offer);
-        } else if !paused && self.may_pass() && !self.out.is_set(Timer::Pass) {
-            self.plan_pass();
+            self.on_handover_failed(offer);
+        } else if !paused && self.can_hand_over() && !self.out.is_set(Timer::Handover) {
+            self.schedule_handover();
         }
     }
 
-    /// A member says what it is. What it has said before binds again if it was silent.
-    pub(super) fn on_profile(&mut self, envelope: Envelope, said: Profile) {
-        let said = (envelope.from, said);
-        let said = (self.members).learn_profile(&self.context, &mut self.out, said);
-        if said == Said::Usual {
+    /// Handles a profile, and adapts the data and the deadlines to it.
+    pub(super) fn on_profile(&mut self, envelope: Envelope, profile: Profile) {
+        let profile = (envelope.from, profile);
+        let change = (self.members).learn_profile(&self.context, &mut self.out, profile);
+        // An equal profile can still change something: it binds again if its member was silent.
+        if change == ProfileChange::Same {
             return;
         }
-        if said == Said::News {
+        if change == ProfileChange::Changed {
             self.review_constants();
         }
         self.fit_data();
-        self.heed_patience(envelope.at);
+        self.shorten_deadlines(envelope.at);
     }
 
-    /// An OWNER that hears of a shorter patience than it has lived by so far speaks sooner, and relies on
-    /// its token for less long. Nobody loses it before it was heard itself.
-    fn heed_patience(&mut self, heard: Instant) {
+    /// Moves the next heartbeat and the lease of an OWNER forward, to match a shorter failure timeout of a member.
+    fn shorten_deadlines(&mut self, heard: Instant) {
         if self.state() != State::Owner {
             return;
         }
         let context = &self.context;
-        let said = self.known.last_heartbeat().unwrap_or(heard);
-        let patience = self.members.shortest_patience(context);
-        let period = self.members.beat_period(context);
+        let last_heartbeat = self.known.last_heartbeat().unwrap_or(heard);
+        let waiter_timeout = self.members.shortest_waiter_timeout(context);
+        let period = self.members.heartbeat_period(context);
         let deadlines = [
-            (Timer::Lease, said.max(heard) + patience),
-            (Timer::Heartbeat, said + period),
+            // The lease counts no earlier than from the frame that named the shorter timeout: until then the member
+            // waited for longer.
+            (Timer::Lease, last_heartbeat.max(heard) + waiter_timeout),
+            (Timer::Heartbeat, last_heartbeat + period),
         ];
         for (timer, at) in deadlines {
             if self.out.due(timer).is_some_and(|due| at < due) {
@@ -186,29 +192,30 @@ impl Lab2 {
         }
     }
 
-    /// Finds out anew what the ring's times are, and whether this node and others are apart from them: a node that is apart
-    /// lives by the ring's times.
+    /// Computes the ring's timeouts, and which members are apart from them. A node that is apart uses the ring's
+    /// timeouts.
     pub(super) fn review_constants(&mut self) {
-        self.members.find_middle(&self.context);
-        let apart = self.members.is_far(&self.context.profile()) && !self.works_with_a_quorum();
+        self.members.update_ring_times(&self.context);
+        // A lock with a quorum must not end because other members were restarted with a longer heartbeat.
+        let apart = self.members.is_apart(&self.context.profile()) && !self.has_work_under_quorum();
         let was_apart = self.fitness.set_apart(apart);
         if apart || was_apart {
-            self.live_by(apart);
+            self.apply_constants(apart);
         }
         if apart != was_apart {
             Diagnostics::note_own_apart(&mut self.out, apart);
-            self.now_apart(apart);
+            self.on_apart_changed(apart);
         }
-        let far = self.members.far_members(&self.context);
-        self.diagnostics.note_apart(&mut self.out, far);
+        let apart_members = self.members.apart_members(&self.context);
+        self.diagnostics.note_apart(&mut self.out, apart_members);
     }
 
-    /// Whether a program here relies on being the only one, as members have promised: it goes on until its work is done.
-    fn works_with_a_quorum(&self) -> bool {
-        self.wish.is_work() && self.backing() == Some(Backing::Quorum)
+    /// Whether a program here works under a quorum. It may finish its work before this node is apart.
+    fn has_work_under_quorum(&self) -> bool {
+        self.local_work.has_work() && self.backing() == Some(Backing::Quorum)
     }
 
-    fn live_by(&mut self, apart: bool) {
+    fn apply_constants(&mut self, apart: bool) {
         let constants = if apart {
             self.members.ring_constants(&self.context)
         } else {
@@ -217,32 +224,34 @@ impl Lab2 {
         if constants == *self.context.constants() {
             return;
         }
-        self.context.live_by(constants);
+        self.context.set_constants(constants);
         match self.state() {
-            State::Waiter => self.trust_the_token(),
-            // While the link is down nothing is asked.
-            State::Looser if self.context.is_up() => self.ask_later(),
+            // The running timers were set with the old constants.
+            State::Waiter => self.restart_waiter_timeout(),
+            // Nothing is asked while the link is down.
+            State::Looser if self.context.is_up() => self.schedule_question(),
             State::Looser | State::Owner | State::Generating => {}
         }
     }
 
-    /// A node that is apart lets go of a token, which nobody might take from it in its time.
-    fn now_apart(&mut self, apart: bool) {
+    /// Gives up the token or the candidacy of a node that is apart, and schedules the announcement.
+    fn on_apart_changed(&mut self, apart: bool) {
         if !self.context.is_up() || self.is_shutting_down() {
             return;
         }
         if apart {
-            // It has stood for election a moment ago, and has not said so yet.
-            let stands = |it| matches!(it, Content::Standing(..) | Content::Elected(_));
+            // The node may have decided to stand for election a moment ago, and its announcement waits in the outbox.
+            let stands = |it| matches!(it, Content::Candidacy(..) | Content::FirstHeartbeat(_));
             self.out.outbox.drop_all(stands);
             if matches!(self.state(), State::Owner | State::Generating) {
                 self.enter_looser(Reason::Apart, self.token());
             }
             if self.state() == State::Looser {
-                self.ask_later();
+                self.schedule_question();
             }
         }
-        // All are told with the next wake-up, which is due at once: the frame in hand has its answers.
+        // The announcement leaves at the next wake-up, which is due at once: the frame in hand may have had its two
+        // answers.
         self.out.set(Timer::Store, self.context.now());
     }
 }

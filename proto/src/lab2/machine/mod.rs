@@ -1,46 +1,47 @@
-//! The machine: it owns the parts, tells each what happens, and does what follows. Only this folder uses more than one part.
+//! The state machine: it owns the parts, passes each the inputs that concern it, and applies the consequences. Only
+//! this folder uses more than one part. Start with `Machine for Lab2` below, then read `receive` and `tokens`.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `context`, `link` | the time, the constants and the interface |
-//! | `input` | frames: which count, what each tells of its author, and which rule they go to |
-//! | `tokens` | the rules of the messages about the token, in every state |
-//! | `states` | going from one state to another |
-//! | `owning`, `passing` | OWNER |
-//! | `looking` | LOOSER and GENERATING |
-//! | `wanting`, `data` | what an application asks for |
-//! | `confirming` | grades and promises |
-//! | `membership` | what members say of themselves and of each other |
-//! | `fitness`, `shutdown` | owning nothing, and leaving |
-//! | `jobs` | the machine of jobs |
-//! | `frames`, `output`, `outbox`, `timer` | what is sent, told and waited for |
-//! | `view`, `judged` | what others see of the machine |
-//! | `snapshot`, `invariants` | what its future depends on, and what must always hold |
+//! | `receive` | received frames: which count, their common effects, the dispatch by kind |
+//! | `tokens` | messages about the token, in every state |
+//! | `states` | transitions between the states |
+//! | `owner`, `handover` | OWNER: heartbeats, lease and handover |
+//! | `election` | LOOSER and GENERATING: questions and elections |
+//! | `requests`, `data` | requests of the application |
+//! | `grades` | grades and promises |
+//! | `membership` | members that come, leave, pause or change |
+//! | `fitness`, `shutdown` | times without the right to own, and the end |
+//! | `jobs` | the state machine around the jobs of `once` |
+//! | `transmit`, `output`, `outbox`, `timer` | frames to send, events and timers |
+//! | `view`, `inspect` | read access for status, tests and simulator |
+//! | `snapshot`, `invariants` | the state as bytes, and the invariants |
 
-mod confirming;
 mod context;
 mod data;
+mod election;
 mod fitness;
-mod frames;
-mod input;
+mod grades;
+mod handover;
+mod inspect;
 #[cfg(debug_assertions)]
 mod invariants;
 mod jobs;
-mod judged;
 mod link;
-mod looking;
 mod membership;
 mod outbox;
 mod output;
-mod owning;
-mod passing;
+mod owner;
+mod receive;
+mod requests;
 mod shutdown;
 mod snapshot;
 mod states;
 mod timer;
 mod tokens;
+mod transmit;
 pub(super) mod view;
-mod wanting;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -56,25 +57,25 @@ pub(crate) use timer::Timer;
 
 use super::confidence::Confidence;
 use super::diagnostics::Diagnostics;
-use super::election::{Known, Rivals, Search};
-use super::jobs::{Input, Jobs};
+use super::election::{BestToken, Rivals, Search};
+use super::jobs::{JobInput, Jobs};
 use super::members::Members;
-use super::tenure::{Fitness, Role, Tenure, Wish};
+use super::tenure::{Fitness, LocalWork, Role, Tenure};
 use super::{Command, Constants, Durable, Event, Reason, State, StoredStamp};
 use crate::time::{Instant, Now};
 use crate::timers::TimerKind;
 use crate::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 use shutdown::Shutdown;
 
-/// The Lab2 machine of one node. See [the contract](crate#contract) of its calls.
+/// The Lab2 state machine of one node. See [the contract](crate#contract) of its calls.
 #[derive(Debug, Clone)]
 pub struct Lab2 {
     context: Context,
     role: Role,
-    known: Known,
-    /// Tokens beside the one that counts. They outlast a tenure.
+    known: BestToken,
+    /// Rivals of the held token. They outlast a tenure.
     rivals: Rivals,
-    wish: Wish,
+    local_work: LocalWork,
     fitness: Fitness,
     members: Members,
     confidence: Confidence,
@@ -85,15 +86,15 @@ pub struct Lab2 {
 }
 
 impl Lab2 {
-    /// A machine whose link is down, with what an earlier run has stored.
+    /// Creates a state machine whose link is down, from the state that an earlier run has stored.
     pub fn new(constants: Constants, durable: Durable) -> Self {
         Self {
             members: Members::new(constants.max_members),
             context: Context::new(constants),
             role: Role::Looser(Search::default()),
-            known: Known::new(&durable),
+            known: BestToken::new(&durable),
             rivals: Rivals::default(),
-            wish: Wish::default(),
+            local_work: LocalWork::default(),
             fitness: Fitness::default(),
             confidence: Confidence::new(),
             jobs: Jobs::default(),
@@ -103,19 +104,19 @@ impl Lab2 {
         }
     }
 
-    /// Gives it the stamps that an earlier run has stored, before anything else.
+    /// Adds the stamps that an earlier run has stored. Call this before any input.
     pub fn with_stamps(mut self, stored: impl IntoIterator<Item = StoredStamp>) -> Self {
-        self.jobs.remember(stored);
+        self.jobs.load_stored(stored);
         self
     }
 
-    /// Makes the machine tell its members this version.
+    /// Sets the version that this node announces to the members.
     pub fn with_version(mut self, version: Version) -> Self {
         self.diagnostics.set_version(version);
         self
     }
 
-    /// The own address. Only asked for while the link is or was up.
+    /// Returns this node's address. Only valid once the link has been up.
     fn me(&self) -> MacAddr {
         self.context.me()
     }
@@ -142,7 +143,7 @@ impl Lab2 {
 
     fn advance(&mut self, now: Now) {
         if self.context.advance(now) {
-            self.jobs.recall(self.context.clock());
+            self.jobs.compute_ages(self.context.clock());
         }
     }
 
@@ -152,60 +153,58 @@ impl Lab2 {
             Timer::Grade => self.review_grade(),
             Timer::Acknowledge => self.acknowledge(),
             Timer::Take => self.on_take_timeout(),
-            Timer::Pass => self.on_rested(),
+            Timer::Handover => self.on_handover_due(),
             Timer::Heartbeat => self.on_heartbeat_due(),
             Timer::Waiter => {
                 self.become_looser(Reason::WaiterTimeout);
-                self.probe_soon();
+                self.shorten_probe();
             }
-            Timer::Answer => self.on_no_answer(),
+            Timer::Answer => self.on_answer_timeout(),
             Timer::Ask => self.on_question_due(),
-            Timer::Compare => self.compare(),
-            Timer::Want => self.say_want(),
+            Timer::Compare => self.ask_for_table(),
+            Timer::JobAction => self.request_token(),
             Timer::Store => self.on_store_due(),
-            Timer::Stamps => self.tell_jobs(Input::Due),
-            Timer::Probe => self.probe(),
+            Timer::Stamps => self.handle_job_input(JobInput::TimerFired),
+            Timer::Probe => self.on_probe_due(),
             Timer::Members => self.review_members(),
         }
     }
 
-    /// A WAITER of a large ring whose turn has come asks for what its table lacks.
-    fn compare(&mut self) {
+    /// Asks the holder of a large ring for the members that are missing here.
+    fn ask_for_table(&mut self) {
         if self.state() == State::Waiter {
             self.members.ask_for_table(&self.context, &mut self.out);
         }
     }
 
-    /// What depends on the state that an input has led to in the end.
-    fn finish_input(&mut self) {
+    /// Applies the rules that depend on the state after an input.
+    fn review_after_input(&mut self) {
         self.diagnostics
             .review_hearing(&self.context, &self.members, &mut self.out);
-        self.look_around();
-        self.recount();
+        self.review_periodically();
+        self.review_ring_size();
         self.review_jobs();
         self.leave_if_free();
-        self.go_on_wanting();
+        self.resume_request();
     }
 
-    /// What comes after every input.
-    fn end_input(&self) {
+    fn check_after_input(&self) {
         #[cfg(debug_assertions)]
         self.check_invariants();
     }
 
-    /// Looks, now and then, for what changes though nothing happens: members that say nothing, and a clock
-    /// that is set.
-    fn look_around(&mut self) {
+    /// Looks from time to time for changes without an input: silent members, and a changed clock.
+    fn review_periodically(&mut self) {
         let (context, out) = (&self.context, &mut self.out);
-        if !(self.diagnostics).look_around(context, &mut self.members, out) {
+        if !(self.diagnostics).review_periodically(context, &mut self.members, out) {
             return;
         }
-        if !self.members.agree() {
+        if !self.members.is_uniform() {
             self.review_constants();
         }
         if let Some(token) = self.token() {
             self.diagnostics
-                .compare_with_clock(&self.context, &mut self.out, token);
+                .review_clock_lead(&self.context, &mut self.out, token);
         }
     }
 }
@@ -220,31 +219,33 @@ impl Machine for Lab2 {
 
     fn handle_message(&mut self, now: Now, (): (), frame: &[u8], age: Duration) {
         self.advance(now);
-        // What it has cost to send in answer to the frames before is this one's age, too.
+        // Sending the answers to earlier frames took time while this frame waited.
         let age = age + self.context.now().since(now.monotonic);
         self.expire_lease();
         self.expire_grade();
-        self.out.begin_replies();
+        // Section 5 allows two answers to a frame, so that no frame can start an avalanche.
+        self.out.begin_frame_input();
         self.receive(frame, age);
-        self.finish_input();
-        self.end_input();
+        self.review_after_input();
+        self.check_after_input();
     }
 
     fn handle_command(&mut self, now: Now, command: Command) {
         self.advance(now);
-        self.out.begin_freely();
+        self.out.begin_other_input();
         self.expire_lease();
         self.expire_grade();
+        // No frame may follow LEAVING.
         if self.has_left() {
             return;
         }
         match command {
-            Command::WantToken => self.want_token(),
-            Command::WorkDone => self.work_done(),
+            Command::WantToken => self.on_work_wanted(),
+            Command::WorkDone => self.on_work_done(),
             Command::SetData(data) => self.set_data(&data),
             Command::Confirm => self.ask_to_confirm(),
-            Command::Once(request) => self.tell_jobs(Input::Begin(request)),
-            Command::EndOnce(id, end) => self.tell_jobs(Input::End(id, end)),
+            Command::Once(request) => self.handle_job_input(JobInput::Begin(request)),
+            Command::EndOnce(id, end) => self.handle_job_input(JobInput::End(id, end)),
             Command::Pause(paused) => self.set_paused(paused),
             Command::Yield(to) => self.yield_to(to),
             Command::Announce(work) => self.diagnostics.announce(work),
@@ -252,47 +253,48 @@ impl Machine for Lab2 {
             Command::ShutDown => self.shut_down(),
             Command::Leave => self.leave(),
         }
-        self.finish_input();
-        self.end_input();
+        self.review_after_input();
+        self.check_after_input();
     }
 
     fn handle_link(&mut self, now: Now, link: LinkState) {
         self.advance(now);
-        self.out.begin_freely();
+        self.out.begin_other_input();
         self.expire_lease();
         self.expire_grade();
-        self.link_changed(link);
-        self.end_input();
+        self.on_link_changed(link);
+        self.check_after_input();
     }
 
     fn handle_timeout(&mut self, now: Now) {
         self.advance(now);
-        self.out.begin_freely();
-        self.members.judge_hearing(&self.context);
+        self.out.begin_other_input();
+        // At a timeout no frame waits, so silence is real.
+        self.members.update_deafness(&self.context);
         for &timer in Timer::ALL {
             if self.out.take_due(timer, self.context.now()) {
                 self.fire(timer);
             }
         }
-        self.finish_input();
-        self.end_input();
+        self.review_after_input();
+        self.check_after_input();
     }
 
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
         self.advance(now);
         self.on_sent(ticket, sent);
-        self.end_input();
+        self.check_after_input();
     }
 
     fn asks_when_left(&self) -> bool {
-        self.role.tenure().is_some_and(Tenure::awaits_departure)
+        self.role.tenure().is_some_and(Tenure::awaits_flush)
     }
 
     fn handle_left(&mut self, by: Now) {
         self.advance(by);
-        self.on_departed();
+        self.on_flushed();
         self.review_jobs();
-        self.end_input();
+        self.check_after_input();
     }
 
     fn handle_stored(&mut self, now: Now, stored: Stored) {
@@ -300,13 +302,13 @@ impl Machine for Lab2 {
         self.jobs.on_stored(stored);
         self.on_stored(stored);
         self.review_jobs();
-        self.end_input();
+        self.check_after_input();
     }
 
     fn poll_durable(&mut self) -> Option<Durable> {
         let may_try = self.known.take_unstored();
         if self.fitness.is_unstored() && !may_try {
-            // It is tried again in a while.
+            // `on_store_due` retries it.
             return None;
         }
         let stamp = self.jobs.take_unstored(self.context.clock());

@@ -1,4 +1,4 @@
-//! Frames that wait for the driver, and those whose outcome it has not reported yet.
+//! Frames that wait for the driver, and frames whose outcome it has not reported yet.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -9,44 +9,44 @@ use ring_codec::lab2::{Kind, Promise, Token};
 use super::snapshot::Writer;
 use crate::Ticket;
 use crate::lab2::Reason;
-use crate::lab2::jobs::Telling;
+use crate::lab2::jobs::StampsFrame;
 
-/// Frames that one received frame is answered with at the most (`docs/protocol.md`, section 5).
-pub(crate) const MAX_REPLIES: usize = 2;
+/// The most frames that answer one received frame (section 5 of `docs/protocol.md`).
+pub(crate) const REPLIES_MAX: usize = 2;
 
-/// A frame to send. What it carries beyond this is read from the machine when it is encoded.
+/// A frame to send. Its remaining fields are read when it is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Outgoing {
-    /// A member or [`MacAddr::BROADCAST`].
+    /// A member, or [`MacAddr::BROADCAST`].
     pub(crate) to: MacAddr,
     pub(crate) content: Content,
 }
 
-/// What a frame says.
+/// The message of a frame to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Content {
     TakeToken(Token),
     TokenIsHere(Token),
-    /// TOKEN_IS_HERE to all with which a candidate becomes OWNER.
-    Elected(Token),
+    /// The broadcast TOKEN_IS_HERE that makes a candidate OWNER.
+    FirstHeartbeat(Token),
     Ping,
-    /// PING in answer to a heartbeat.
+    /// PING with a promise, in answer to a heartbeat.
     Promise(Promise),
     TokenWasHereRecently(Token, MacAddr),
     WhereIsToken,
     GeneratingToken(Token),
-    /// GENERATING_TOKEN to all with which a LOOSER becomes GENERATING, and why it does.
-    Standing(Token, Reason),
-    /// The part of the table that begins at this place.
+    /// The broadcast GENERATING_TOKEN that makes a LOOSER GENERATING, with the reason for the event.
+    Candidacy(Token, Reason),
+    /// Part of the table, from this place on.
     RingMembers {
         first: usize,
     },
     WantToken,
     Leaving,
-    /// LEAVING of an address that this node had before.
-    Left(MacAddr),
-    Stamps(Telling),
-    /// Names the members that are [named](crate::lab2::members::silence::Silence::named) then.
+    /// LEAVING under an earlier address of this node.
+    LeavingOld(MacAddr),
+    Stamps(StampsFrame),
+    /// FORGET of the members that [are listed](crate::lab2::members::Members::forget_list) when it is encoded.
     Forget,
 }
 
@@ -54,14 +54,14 @@ impl Content {
     pub(crate) const fn kind(self) -> Kind {
         match self {
             Self::TakeToken(_) => Kind::TakeToken,
-            Self::TokenIsHere(_) | Self::Elected(_) => Kind::TokenIsHere,
+            Self::TokenIsHere(_) | Self::FirstHeartbeat(_) => Kind::TokenIsHere,
             Self::Ping | Self::Promise(_) => Kind::Ping,
             Self::TokenWasHereRecently(..) => Kind::TokenWasHereRecently,
             Self::WhereIsToken => Kind::WhereIsToken,
-            Self::GeneratingToken(_) | Self::Standing(..) => Kind::GeneratingToken,
+            Self::GeneratingToken(_) | Self::Candidacy(..) => Kind::GeneratingToken,
             Self::RingMembers { .. } => Kind::RingMembers,
             Self::WantToken => Kind::WantToken,
-            Self::Leaving | Self::Left(_) => Kind::Leaving,
+            Self::Leaving | Self::LeavingOld(_) => Kind::Leaving,
             Self::Stamps(_) => Kind::Stamps,
             Self::Forget => Kind::Forget,
         }
@@ -69,15 +69,15 @@ impl Content {
 }
 
 impl Content {
-    /// Whether it tells of a token or a stamp, which must be stored first.
+    /// Whether it names a token or a stamp, which must be stored first.
     pub(crate) const fn needs_storage(self) -> bool {
         match self {
             Self::TakeToken(_)
             | Self::TokenIsHere(_)
-            | Self::Elected(_)
+            | Self::FirstHeartbeat(_)
             | Self::TokenWasHereRecently(..)
             | Self::GeneratingToken(_)
-            | Self::Standing(..)
+            | Self::Candidacy(..)
             | Self::Stamps(_) => true,
             Self::Ping
             | Self::Promise(_)
@@ -85,16 +85,16 @@ impl Content {
             | Self::RingMembers { .. }
             | Self::WantToken
             | Self::Leaving
-            | Self::Left(_)
+            | Self::LeavingOld(_)
             | Self::Forget => false,
         }
     }
 }
 
-/// More than one input ever makes a machine say; past it the queues would allocate.
-const USUAL: usize = 8;
+/// Room for the frames of one input. Beyond it the queues would allocate.
+const QUEUE_CAPACITY: usize = 8;
 
-/// First in, first out.
+/// A queue, first in, first out.
 #[derive(Debug, Clone)]
 pub(crate) struct Outbox {
     waiting: VecDeque<Outgoing>,
@@ -105,8 +105,8 @@ pub(crate) struct Outbox {
 impl Outbox {
     pub(crate) fn new() -> Self {
         Self {
-            waiting: VecDeque::with_capacity(USUAL),
-            in_flight: VecDeque::with_capacity(USUAL),
+            waiting: VecDeque::with_capacity(QUEUE_CAPACITY),
+            in_flight: VecDeque::with_capacity(QUEUE_CAPACITY),
             next_ticket: 0,
         }
     }
@@ -119,17 +119,16 @@ impl Outbox {
         self.waiting.pop_front()
     }
 
-    /// Forgets what has not left yet and is such a frame.
+    /// Drops waiting frames that match.
     pub(crate) fn drop_all(&mut self, is_one: fn(Content) -> bool) {
         self.waiting.retain(|outgoing| !is_one(outgoing.content));
     }
 
-    /// Forgets what has not left yet.
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();
     }
 
-    /// Notes that a frame is on its way to the link.
+    /// Notes that the driver has the frame, and returns the ticket for its report.
     pub(crate) fn dispatch(&mut self, outgoing: Outgoing) -> Ticket {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -137,7 +136,6 @@ impl Outbox {
         Ticket::new(ticket)
     }
 
-    /// What the future depends on.
     pub(crate) fn snapshot(&self, writer: &mut Writer) {
         let Self {
             waiting,
@@ -146,13 +144,13 @@ impl Outbox {
         } = self;
         waiting.hash(writer);
         for (ticket, outgoing) in in_flight {
-            // Tickets are only ever compared with each other.
+            // Only differences matter: tickets are compared only with each other.
             (next_ticket - ticket, outgoing).hash(writer);
         }
         in_flight.len().hash(writer);
     }
 
-    /// The frame that a ticket belongs to.
+    /// Removes and returns the frame of a ticket.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a ticket is good for one report"

@@ -1,27 +1,27 @@
-//! What a machine has for its driver: when to call again, what to send and what has happened.
+//! Results of an input for the driver: timers, frames and events.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
 
 use ring_codec::MacAddr;
 
-use super::outbox::{Content, MAX_REPLIES, Outbox, Outgoing};
+use super::outbox::{Content, Outbox, Outgoing, REPLIES_MAX};
 use super::snapshot::Writer;
 use super::timer::{self, Timer};
 use crate::lab2::{Event, State};
 use crate::time::Instant;
 use crate::timers::{TimerKind, Timers};
 
-/// Events that one input usually makes at most; past it the queue would allocate.
-const USUAL_EVENTS: usize = 128;
+/// Room for the events of one input. Beyond it the queue would allocate.
+const EVENT_CAPACITY: usize = 128;
 
-/// It is drained after every input.
+/// Timers, frames and events. The driver drains it after every input.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     timers: Timers<{ timer::COUNT }>,
     pub(super) outbox: Outbox,
     events: VecDeque<Event>,
-    /// How many more frames the last input may lead to, if it was a frame; `usize::MAX` if not.
+    /// How many more frames the current input may cause; `usize::MAX` if it is no frame.
     replies_left: usize,
 }
 
@@ -30,32 +30,31 @@ impl Output {
         Self {
             timers: Timers::new(),
             outbox: Outbox::new(),
-            events: VecDeque::with_capacity(USUAL_EVENTS),
+            events: VecDeque::with_capacity(EVENT_CAPACITY),
             replies_left: usize::MAX,
         }
     }
 
-    /// An input begins that is a frame: it may be answered so often.
-    pub(super) fn begin_replies(&mut self) {
-        self.replies_left = MAX_REPLIES;
+    /// Begins an input that is a frame: it may cause [`REPLIES_MAX`] frames.
+    pub(super) fn begin_frame_input(&mut self) {
+        self.replies_left = REPLIES_MAX;
     }
 
-    /// An input begins that is no frame: what it leads to answers nobody.
-    pub(super) fn begin_freely(&mut self) {
+    /// Begins an input that is no frame: it may cause any number of frames.
+    pub(super) fn begin_other_input(&mut self) {
         self.replies_left = usize::MAX;
     }
 
-    /// How many more frames the input in hand may lead to.
     pub(crate) const fn replies_left(&self) -> usize {
         self.replies_left
     }
 
-    /// Whether the input in hand is a frame, which has its number of answers.
+    /// Whether the current input is a frame, whose answers are limited.
     pub(super) const fn is_replying(&self) -> bool {
-        self.replies_left <= MAX_REPLIES
+        self.replies_left <= REPLIES_MAX
     }
 
-    /// Whether the input in hand may lead to one more frame.
+    /// Whether the current input may cause another frame.
     pub(crate) const fn may_reply(&self) -> bool {
         self.replies_left > 0
     }
@@ -72,7 +71,7 @@ impl Output {
         self.timers.stop_all();
     }
 
-    /// Stops the timers that do not run on when this state is entered.
+    /// Stops the timers that do not outlive the entry into this state.
     pub(super) fn enter(&mut self, state: State) {
         self.timers
             .retain(|timer: Timer| timer.outlives_entry(state));
@@ -82,17 +81,16 @@ impl Output {
         self.timers.is_set(timer)
     }
 
-    /// When a timer is due; `None`: it is not set.
+    /// Returns when a timer is due; `None` if it is not set.
     pub(crate) fn due(&self, timer: Timer) -> Option<Instant> {
         self.timers.due(timer)
     }
 
-    /// Stops a timer and says whether it was due.
+    /// Stops a timer that is due. Returns whether it was.
     pub(super) fn take_due(&mut self, timer: Timer, now: Instant) -> bool {
         self.timers.take_due(timer, now)
     }
 
-    /// When the next timer is due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.timers.next()
     }
@@ -114,13 +112,13 @@ impl Output {
         self.events.pop_front()
     }
 
-    /// What the future depends on: of timers the time to go, and what is overdue is due.
+    /// Writes the timers as remaining times, with overdue ones as due.
     pub(super) fn snapshot(&self, writer: &mut Writer) {
         let Self {
             timers,
             outbox,
             events,
-            replies_left: _, // set anew by every input
+            replies_left: _, // every input sets it again
         } = self;
         events.len().hash(writer);
         for &timer in Timer::ALL {

@@ -1,4 +1,4 @@
-//! The node's own end.
+//! Shutdown: the node hands the token over, sends LEAVING, and is finished.
 
 use ring_codec::MacAddr;
 
@@ -6,7 +6,7 @@ use super::outbox::Content;
 use super::timer::Timer;
 use crate::lab2::{Lab2, State};
 
-/// How far a shutdown has come.
+/// Progress of a shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Shutdown {
     No,
@@ -18,7 +18,7 @@ pub(super) enum Shutdown {
 }
 
 impl Lab2 {
-    /// An OWNER hands the token over first.
+    /// Begins the shutdown. An OWNER hands the token over first.
     pub(super) fn shut_down(&mut self) {
         if self.shutdown != Shutdown::No {
             return;
@@ -26,14 +26,14 @@ impl Lab2 {
         self.shutdown = Shutdown::Wanted;
         if !self.context.is_up() {
             self.finish();
-        } else if self.may_pass() {
-            self.pass();
+        } else if self.can_hand_over() {
+            self.hand_over();
         } else if self.role.unoffered().is_some() {
             self.leave();
         }
     }
 
-    /// A node that is shutting down and no longer has a token says so and is finished.
+    /// Sends LEAVING if the node is shutting down and has no token.
     pub(super) fn leave_if_free(&mut self) {
         if self.state() != State::Owner {
             self.leave();
@@ -44,18 +44,18 @@ impl Lab2 {
         self.shutdown != Shutdown::No
     }
 
-    /// Whether LEAVING is said, or about to be: nothing may follow it.
+    /// Whether LEAVING was sent or is waiting to be sent. No frame may follow it.
     pub(super) fn has_left(&self) -> bool {
         matches!(self.shutdown, Shutdown::Leaving | Shutdown::Finished)
     }
 
-    /// Says LEAVING, the last word.
+    /// Sends LEAVING, the last frame.
     pub(super) fn leave(&mut self) {
         if self.shutdown == Shutdown::Wanted {
             if !self.out.may_reply() {
-                // The frame in hand has had its answers.
+                // The current frame has had its two answers.
                 let again = if self.state() == State::Owner {
-                    Timer::Pass
+                    Timer::Handover
                 } else {
                     Timer::Acknowledge
                 };
@@ -63,12 +63,13 @@ impl Lab2 {
             }
             if self.state() == State::Waiter && self.role.unacknowledged().is_some() {
                 if self.out.is_replying() {
-                    // It is no answer to the frame in hand.
+                    // The acknowledgement answers another frame than the current one.
                     return self.out.set(Timer::Acknowledge, self.context.now());
                 }
                 self.acknowledge();
             }
             self.shutdown = Shutdown::Leaving;
+            // A timer could send a frame after LEAVING, and the members would take the node for alive.
             self.out.stop_all();
             self.send(MacAddr::BROADCAST, Content::Leaving);
         }
@@ -79,8 +80,7 @@ impl Lab2 {
         self.out.stop_all();
     }
 
-    /// Whether a [`Command::ShutDown`](crate::lab2::Command::ShutDown) is carried out: nothing is left
-    /// to send.
+    /// Whether a [`Command::ShutDown`](crate::lab2::Command::ShutDown) is complete: no frame is left to send.
     pub fn is_finished(&self) -> bool {
         self.shutdown == Shutdown::Finished
     }

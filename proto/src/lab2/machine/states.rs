@@ -1,4 +1,4 @@
-//! How the node goes from one state to another.
+//! Transitions between the states.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
@@ -9,10 +9,12 @@ use crate::lab2::tenure::{Role, Tenure};
 use crate::lab2::{Event, Lab2, Reason, State};
 
 impl Lab2 {
-    /// Goes over to another state and says so.
-    pub(super) fn change(&mut self, role: Role, reason: Reason, token: Option<Token>) {
+    /// Changes the state, and reports it as an event.
+    pub(super) fn change_role(&mut self, role: Role, reason: Reason, token: Option<Token>) {
         let from = self.state();
         if let Some(tenure) = self.role.unoffered() {
+            // A program here may continue until its grade ends. Until then this node must not help another owner to a
+            // quorum.
             self.confidence.keep_own_vote(&self.context, tenure.token());
         }
         self.role = role;
@@ -23,6 +25,7 @@ impl Lab2 {
             self.out.enter(to);
         }
         if to != State::Owner {
+            // Requests that came after a failure count in the next tenure.
             self.members.end_tenure();
         }
         self.event(Event::StateChanged {
@@ -36,61 +39,60 @@ impl Lab2 {
     /// Enters OWNER.
     pub(super) fn begin_tenure(&mut self, tenure: Tenure, reason: Reason) {
         let now = self.context.now();
-        // The others' patience began with the last heartbeat that all could hear.
+        // The others' WAITER_TIMEOUTs began with the last heartbeat that all could hear.
         let heard = self.known.last_heartbeat();
-        let trusted_since = heard.filter(|_| !self.heartbeat_is_due()).unwrap_or(now);
-        let period = self.members.beat_period(&self.context);
-        let patience = self.members.shortest_patience(&self.context);
-        self.known.hear(now);
-        let tenure = tenure.begun(&self.context, self.wish.is_work());
-        self.wish.note_served();
-        self.change(Role::Owner(tenure), reason, Some(tenure.token()));
+        let trusted_since = heard.filter(|_| !self.is_heartbeat_due()).unwrap_or(now);
+        let period = self.members.heartbeat_period(&self.context);
+        let waiter_timeout = self.members.shortest_waiter_timeout(&self.context);
+        self.known.note_heard(now);
+        let tenure = tenure.begin(&self.context, self.local_work.has_work());
+        self.local_work.on_token_here();
+        self.change_role(Role::Owner(tenure), reason, Some(tenure.token()));
         self.out.set(Timer::Heartbeat, trusted_since + period);
-        self.out.set(Timer::Lease, trusted_since + patience);
+        self.out.set(Timer::Lease, trusted_since + waiter_timeout);
         self.set_owner(self.context.mac());
-        self.members
-            .look_after_removed(&self.context, &mut self.out);
+        self.members.schedule_forget(&self.context, &mut self.out);
     }
 
-    /// Goes on with the tenure under a token that was made here.
-    pub(super) fn renew(&mut self, tenure: &Tenure, token: Token) -> Tenure {
-        let renewed = tenure.renewed(&self.context, token);
-        self.change(Role::Owner(renewed), Reason::StrongerToken, Some(token));
+    /// Continues the tenure under a token that was minted here.
+    pub(super) fn continue_tenure(&mut self, tenure: &Tenure, token: Token) -> Tenure {
+        let renewed = tenure.with_token(&self.context, token);
+        self.change_role(Role::Owner(renewed), Reason::StrongerToken, Some(token));
         renewed
     }
 
-    /// Enters WAITER with full patience.
+    /// Enters WAITER.
     pub(super) fn become_waiter(&mut self, reason: Reason, token: Token) {
         let unacknowledged = self.role.unacknowledged();
-        self.change(Role::Waiter(unacknowledged), reason, Some(token));
-        self.trust_the_token();
+        self.change_role(Role::Waiter(unacknowledged), reason, Some(token));
+        self.restart_waiter_timeout();
     }
 
-    /// WAITER_TIMEOUT runs from heardAboutToken.
-    pub(super) fn trust_the_token(&mut self) {
+    /// Restarts WAITER_TIMEOUT from heardAboutToken on.
+    pub(super) fn restart_waiter_timeout(&mut self) {
         let heard = self.known.heard().unwrap_or(self.context.now());
         self.out
             .set(Timer::Waiter, heard + self.context.waiter_timeout());
     }
 
-    /// Enters LOOSER and asks at once.
     pub(super) fn become_looser(&mut self, reason: Reason) {
         self.enter_looser(reason, self.token());
         self.on_question_due();
     }
 
-    /// A candidate goes back to LOOSER and leaves the others a LOOSER_TIMEOUT to come to an end.
+    /// Turns a candidate back into a LOOSER, which is quiet for LOOSER_TIMEOUT so that the others can end their
+    /// election.
     pub(super) fn stand_down(&mut self, reason: Reason, token: Token) {
         self.enter_looser(reason, Some(token));
-        self.ask_later();
+        self.schedule_question();
     }
 
     pub(super) fn enter_looser(&mut self, reason: Reason, token: Option<Token>) {
-        self.change(Role::Looser(Search::default()), reason, token);
+        self.change_role(Role::Looser(Search::default()), reason, token);
         self.set_owner(None);
     }
 
-    /// Notes who is heard to hold the token.
+    /// Notes the member that is heard to hold the token.
     pub(super) fn set_owner(&mut self, owner: Option<MacAddr>) {
         if self.known.set_owner(owner) {
             let token = self.token();
@@ -98,16 +100,16 @@ impl Lab2 {
         }
     }
 
-    /// Strengthens `known`.
+    /// Replaces `known` by a stronger token.
     pub(super) fn learn(&mut self, token: Token, holder: MacAddr, data: Option<&[u8]>) {
         let context = &self.context;
         if self.known.learn(context.now(), token, holder, data) {
             self.diagnostics
-                .compare_with_clock(context, &mut self.out, token);
+                .review_clock_lead(context, &mut self.out, token);
         }
     }
 
-    /// Makes a token of a new chain, stronger than all that is known here, with a progress of `least` or more.
+    /// Mints a token of a new chain that is stronger than all known ones. Its progress is `least` or more.
     pub(super) fn mint(&mut self, least: u64) -> Token {
         let token = self.known.mint(self.me(), least);
         self.learn(token, self.me(), None);

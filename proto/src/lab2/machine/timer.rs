@@ -1,57 +1,56 @@
-//! The machine's timers.
+//! The timers of the state machine.
 
 use crate::lab2::State;
 use crate::timers::TimerKind;
 
-/// When to do what. Those that are due together fire in this order.
+/// The timers. Those that are due together fire in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// When an OWNER that could send no heartbeat must assume that it was replaced.
+    /// End of the lease: an OWNER that could send no heartbeat may have been replaced.
     Lease,
-    /// When the members' promises to an OWNER end.
+    /// End of the members' promises to an OWNER.
     Grade,
-    /// When to tell the previous holder that its TAKE_TOKEN was accepted.
+    /// Time to acknowledge a TAKE_TOKEN to the previous holder.
     Acknowledge,
-    /// When an OWNER without work is to pass the token on: before a heartbeat, which would be overtaken,
-    /// and is the successor's then.
-    Pass,
-    /// When an OWNER is to broadcast TOKEN_IS_HERE.
+    /// Time to hand the token over. It fires before `Heartbeat`, which is then the successor's to send.
+    Handover,
+    /// Time to broadcast TOKEN_IS_HERE.
     Heartbeat,
-    /// When to repeat TAKE_TOKEN, or to give the member up: after a heartbeat, which it would overtake.
+    /// Time to repeat TAKE_TOKEN or to give the member up. It fires after `Heartbeat`, which the offer would overtake.
     Take,
-    /// When a WAITER loses its patience.
+    /// End of WAITER_TIMEOUT.
     Waiter,
-    /// When a LOOSER or a candidate has waited long enough for an answer.
+    /// End of LOOSER_ANSWER_TIMEOUT, for a LOOSER or a candidate.
     Answer,
-    /// When a LOOSER is to ask again.
+    /// Time for a LOOSER to ask again.
     Ask,
-    /// When to repeat WANT_TOKEN.
-    Want,
-    /// When a node from which nobody takes the token is to see whether frames to one alone arrive.
+    /// Time to repeat WANT_TOKEN.
+    JobAction,
+    /// Time for an unfit node to check whether unicast frames arrive.
     Probe,
-    /// When to remove members that are silent for long, and to tell all.
+    /// Time to remove silent members, and to announce removals and small MTUs.
     Members,
-    /// When a WAITER of a large ring is to ask for what its table lacks.
+    /// Time for a WAITER of a large ring to ask for the members that are missing in its table.
     Compare,
-    /// When to try again to store what could not be, and to tell the others.
+    /// Time to retry a failed write, and to announce whether this node may own the token.
     Store,
-    /// When to ask again who knows of which runs.
+    /// Time for the jobs of `once` to ask or announce again.
     Stamps,
 }
 
 impl Timer {
-    /// Whether it runs on when a state is entered. All others are stopped then, for they belong to the state
-    /// that is left, or are set anew.
+    /// Whether the timer keeps running when this state is entered. Other timers belong to the state that is left, or
+    /// are set again.
     pub(crate) const fn outlives_entry(self, entered: State) -> bool {
         match self {
-            // What is wanted goes on being wanted, by whoever does not have it.
-            Self::Want => !matches!(entered, State::Owner),
-            // The token may go on, and come back, before the previous holder is told.
+            // Work goes on waiting in every state but OWNER.
+            Self::JobAction => !matches!(entered, State::Owner),
+            // The token may go on and come back before the previous holder is told.
             Self::Acknowledge | Self::Stamps => matches!(entered, State::Owner | State::Waiter),
             Self::Store | Self::Probe | Self::Members => true,
             Self::Lease
             | Self::Grade
-            | Self::Pass
+            | Self::Handover
             | Self::Heartbeat
             | Self::Take
             | Self::Waiter
@@ -62,7 +61,6 @@ impl Timer {
     }
 }
 
-/// How many timers there are.
 pub(crate) const COUNT: usize = 15;
 
 impl TimerKind for Timer {
@@ -70,13 +68,13 @@ impl TimerKind for Timer {
         Self::Lease,
         Self::Grade,
         Self::Acknowledge,
-        Self::Pass,
+        Self::Handover,
         Self::Heartbeat,
         Self::Take,
         Self::Waiter,
         Self::Answer,
         Self::Ask,
-        Self::Want,
+        Self::JobAction,
         Self::Probe,
         Self::Members,
         Self::Compare,

@@ -1,4 +1,4 @@
-//! The machine as status and tests see it.
+//! Read access to the state machine, for status and tests.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use crate::lab2::tenure::Tenure;
 use crate::lab2::{Constants, Difference, Lab2, State, Trouble, Work};
 use crate::time::Instant;
 
-/// Whether a member is there.
+/// Whether a member takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Presence {
-    /// It was heard not long ago.
+    /// It was heard recently.
     Alive,
-    /// It was not, or never.
+    /// It was not heard recently, or never.
     Silent,
-    /// It has said that it leaves, and nothing since.
+    /// It has sent LEAVING, and no frame since.
     Left,
-    /// It is there, and says that it hears nobody.
+    /// It is heard, and says that it hears no member.
     Deaf,
-    /// It is there, but owns nothing for now.
+    /// It is heard, but owns nothing.
     Paused,
 }
 
 impl Presence {
-    /// The name that users see.
+    /// Returns the name that users see.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Alive => "alive",
@@ -38,77 +38,75 @@ impl Presence {
     }
 }
 
-/// A member as people want to see it.
+/// A member, as people see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberView {
-    /// Its address on the segment.
+    /// Its MAC address.
     pub mac: MacAddr,
-    /// IPv6, IPv4 mapped, or `::`.
+    /// Its IP address: IPv6, IPv4 mapped, or `::`.
     pub ip: [u8; 16],
-    /// For how many more turns it is passed over.
+    /// How many more rotations pass it over.
     pub penalty: u32,
-    /// It takes part, but owns nothing for now.
+    /// Whether it takes part, but owns nothing.
     pub paused: bool,
-    /// Whether it is there.
+    /// Whether it takes part.
     pub presence: Presence,
-    /// When its last frame came; `None`: never, it is only heard of. For the node itself the
-    /// machine's present.
+    /// When its last frame came; `None` if none has. For this node itself, the present.
     pub last_seen: Option<Instant>,
-    /// In what it differs from this node although all members must agree.
+    /// The options that differ from this node's although all members must agree; `None` if none do.
     pub differs: Option<Difference>,
-    /// Its version, if it has told that.
+    /// Its version, if it has announced one.
     pub version: Option<Version>,
 }
 
 impl Lab2 {
-    /// Whether an address is this node's own.
+    /// Whether an address is this node's.
     pub fn is_own(&self, mac: MacAddr) -> bool {
         self.context.is_own(mac)
     }
 
-    /// The constants in force.
+    /// Returns the constants in force.
     pub fn constants(&self) -> &Constants {
         self.context.constants()
     }
 
-    /// The state.
+    /// Returns the state.
     pub fn state(&self) -> State {
         self.role.state()
     }
 
-    /// The token held, or else the strongest known.
+    /// Returns the token held, or the strongest known one if none is held.
     pub fn token(&self) -> Option<Token> {
         let held = self.role.tenure().map(Tenure::token);
         held.or(self.known.token())
     }
 
-    /// Whether the node is OWNER and may use the token: it has not begun to pass it on, has not
-    /// left, and is not paused.
+    /// Whether the node is OWNER and may use the token: it does not offer the token, has not left, and may own it.
     pub fn may_use_token(&self) -> bool {
-        !self.has_left() && !self.owns_nothing() && self.role.unoffered().is_some()
+        !self.has_left() && self.may_own() && self.role.unoffered().is_some()
     }
 
-    /// The token, if an application may be granted it now: the node [may use it](Self::may_use_token), and
-    /// nobody else relies on it any longer, as [`settled_at`](Self::settled_at) has it.
+    /// Returns the token if an application may be granted it now: the node [may use it](Self::may_use_token), and no
+    /// other application relies on an earlier one any longer ([`settled_at`](Self::settled_at)).
     pub fn grantable(&self, now: Instant) -> Option<Token> {
         let settled = self.settled_at().is_some_and(|at| at <= now);
         self.token().filter(|_| settled && self.may_use_token())
     }
 
-    /// From when on an application may rely on the token: an owner that was there before this node
-    /// could hear anything, and is stopped or dead by now, may have told its own to rely on its token
-    /// for WAITER_TIMEOUT, the longest of all members'. And a token that was acknowledged too late, or is not
-    /// yet, may have been given up before. `None`: the link was never up.
+    /// Returns from when on an application may rely on the token; `None` if the link was never up.
     pub fn settled_at(&self) -> Option<Instant> {
+        // An owner that this node has never heard may have told its application to rely on its token for the longest
+        // WAITER_TIMEOUT of all members. And the giver of a token that was acknowledged too late may have minted
+        // another one.
         let context = &self.context;
-        let settled = context.up_since()? + self.members.longest_patience(context);
+        let settled = context.up_since()? + self.members.longest_waiter_timeout(context);
         let tenure = self.role.tenure();
         let unsettled = tenure.and_then(|tenure| tenure.unsettled_until(context));
         Some(unsettled.map_or(settled, |until| until.max(settled)))
     }
 
-    /// Until when nobody else is granted the token that is held here, whatever happens to this
-    /// node; `None` if it holds none.
+    /// Returns until when no other application is granted the token held here, whatever happens to this node; `None` if
+    /// no token is held.
     pub fn lease_until(&self) -> Option<Instant> {
         let held = self.role.tenure().is_some();
         self.out.due(Timer::Lease).filter(|_| held)
@@ -119,25 +117,25 @@ impl Lab2 {
         self.members.is_wanted(&self.context)
     }
 
-    /// Who holds the token as far as is known.
+    /// Returns the holder of the token, as far as this node knows.
     pub fn owner(&self) -> Option<MacAddr> {
         self.known.owner()
     }
 
-    /// The data of the strongest token known.
+    /// Returns the data of the strongest known token.
     pub fn data(&self) -> &[u8] {
         self.known.data()
     }
 
-    /// heardAboutToken: when the token was last heard of.
+    /// Returns heardAboutToken: when the token was last heard of.
     pub fn heard_about_token(&self) -> Option<Instant> {
         self.known.heard()
     }
 
-    /// The member table in order of MAC.
+    /// Returns the member table in the order of MAC addresses.
     pub fn members(&self) -> impl ExactSizeIterator<Item = MemberView> {
         let (context, members) = (&self.context, &self.members);
-        let alive = context.now().before(members.silence(context));
+        let alive = context.now().before(members.silent_after(context));
         members.in_order().map(move |(member, peer)| {
             let mac = member.mac;
             let own = context.is_own(mac);
@@ -150,14 +148,14 @@ impl Lab2 {
                 Presence::Left
             } else if !own && !peer.was_heard_since(alive) {
                 Presence::Silent
-            } else if self.diagnostics.is_told_deaf(context, members, mac) {
+            } else if self.diagnostics.is_reported_deaf(context, members, mac) {
                 Presence::Deaf
             } else if paused {
                 Presence::Paused
             } else {
                 Presence::Alive
             };
-            let differs = members.difference_of(context, mac);
+            let differs = members.difference_to(context, mac);
             MemberView {
                 mac,
                 ip: member.ip,
@@ -175,41 +173,41 @@ impl Lab2 {
         })
     }
 
-    /// Returns how many members are there, this node included, as far as it can tell.
+    /// Returns how many members take part, this node included, as far as it can tell.
     pub fn present_members(&self) -> usize {
         self.members.present_members(&self.context)
     }
 
-    /// How many members the ring is to have, as far as anybody says; 0: nobody does.
+    /// Returns the largest number of members that any member expects; 0 if no member expects a number.
     pub fn expected_members(&self) -> usize {
         self.members.expected(&self.context).unwrap_or(0)
     }
 
-    /// Returns the silent members other than this node, in the order of the table. For a member that was never heard, the
-    /// time counts from the first table that listed it.
+    /// Returns the silent members in the order of the table. For a member that was never heard, the time counts from
+    /// the first table that listed it.
     pub fn silent_members(&self) -> impl Iterator<Item = MacAddr> {
         self.diagnostics
             .silent_members(&self.context, &self.members)
     }
 
-    /// Whether nobody was heard for so long that this node says so in what it broadcasts.
+    /// Whether this node announces to be deaf: it has heard no frame for a certain time.
     pub fn is_deaf(&self) -> bool {
         self.members.is_deaf(&self.context)
     }
 
-    /// The shortest patience in the ring, as far as this node or a member has been told: so long after
-    /// its last heartbeat an OWNER may be replaced.
+    /// Returns the shortest WAITER_TIMEOUT in the ring, as far as this node knows. This long after its last heartbeat
+    /// an OWNER may be replaced.
     pub fn shortest_patience(&self) -> Duration {
-        self.members.shortest_patience(&self.context)
+        self.members.shortest_waiter_timeout(&self.context)
     }
 
-    /// What is wrong just now.
+    /// Returns the present problems.
     pub fn troubles(&self) -> impl Iterator<Item = Trouble> {
         let own = (self.token(), self.is_apart());
-        self.diagnostics.troubles(&self.context, &self.members, own)
+        self.diagnostics.problems(&self.context, &self.members, own)
     }
 
-    /// Returns the program that holds the token, as far as its owner has told.
+    /// Returns the program that holds the token, as its owner has announced.
     pub fn work(&self) -> Option<&Work> {
         if self.state() == State::Owner {
             self.diagnostics.own_work()
@@ -218,7 +216,7 @@ impl Lab2 {
         }
     }
 
-    /// Size and hash of the member table.
+    /// Returns the size and hash of the member table.
     pub fn digest(&self) -> Digest {
         self.members.digest()
     }

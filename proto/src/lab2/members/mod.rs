@@ -1,57 +1,58 @@
-//! The members of the ring: who they are, what they say of themselves, who is heard, and whose turn it is.
+//! The members of the ring: their table, their profiles, their silence, and the order in which they are offered the
+//! token. No code here decides about the token. Start with `table` and `peer`.
 
-mod apart;
-mod crowd;
-mod hearing;
-mod membership;
+mod deafness;
+mod large_ring;
 mod peer;
 mod profile;
-mod removed;
-mod roster;
+mod ring_size;
+mod ring_times;
 mod silence;
 mod snapshot;
-mod sweep;
+mod successor;
+mod sync;
 mod table;
-mod turns;
+mod table_broadcast;
+mod tombstones;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Member, Version};
 
-pub(crate) use apart::APART;
-pub(crate) use membership::Author;
 pub(crate) use peer::Peer;
-pub(crate) use profile::Said;
+pub(crate) use profile::ProfileChange;
+pub(crate) use ring_times::APART_FACTOR;
+pub(crate) use sync::AuthorStatus;
 
 use super::machine::Context;
 use crate::throttle::Throttle;
-use apart::Middle;
-use hearing::Hearing;
+use deafness::Hearing;
+use ring_times::RingTimes;
 use silence::Silence;
-use sweep::Sweep;
 use table::Table;
+use table_broadcast::TableBroadcast;
 
-/// All members, this node included.
+/// All members, including this node.
 #[derive(Debug, Clone)]
 pub(crate) struct Members {
     table: Table,
-    /// The ring's times; `None`: all members say the same as this node.
-    middle: Option<Middle>,
+    /// The ring's timeouts; `None` if all members have the same profile as this node.
+    ring_times: Option<RingTimes>,
     hearing: Hearing,
     silence: Silence,
-    sweep: Sweep,
-    /// PINGs to all because somebody holds a wrong ip for this node.
+    table_broadcast: TableBroadcast,
+    /// Broadcast PINGs that correct this node's entry in another table.
     corrections: Throttle,
 }
 
 impl Members {
-    /// Nobody, of at most so many.
+    /// Creates a table without members that holds at most `max`.
     pub(crate) fn new(max: usize) -> Self {
         Self {
             table: Table::new(max),
-            middle: None,
+            ring_times: None,
             hearing: Hearing::default(),
             silence: Silence::default(),
-            sweep: Sweep::new(),
+            table_broadcast: TableBroadcast::new(),
             corrections: Throttle::default(),
         }
     }
@@ -68,7 +69,7 @@ impl Members {
         self.table.find(mac).map(|at| &self.table.peers()[at])
     }
 
-    /// Returns all members but this node, in the order of the table.
+    /// Returns all members except this node, in the order of the table.
     pub(crate) fn others(
         &self,
         context: &Context,
@@ -79,48 +80,46 @@ impl Members {
             .map(|(member, peer)| (member.mac, peer))
     }
 
-    /// Returns all members in the order of their addresses.
+    /// Returns all members in the order of their MAC addresses.
     pub(crate) fn in_order(&self) -> impl ExactSizeIterator<Item = (&Member, &Peer)> {
-        let order = self.table.order();
+        let order = self.table.sorted_places();
         (0..self.len()).map(move |at| {
             let at = order.get(at).copied().unwrap_or(at);
             (&self.table.members()[at], &self.table.peers()[at])
         })
     }
 
-    /// Size and hash of the table.
+    /// Returns the size and hash of the table.
     pub(crate) fn digest(&self) -> Digest {
         self.table.digest()
     }
 
-    /// Hashes the table if it has changed, so that [`digest`](Self::digest) need not.
-    pub(crate) fn hash_anew(&mut self) {
-        self.table.hash_anew();
+    /// Computes the hash if the table has changed, so that [`digest`](Self::digest) need not.
+    pub(crate) fn update_hash(&mut self) {
+        self.table.update_hash();
     }
 
-    /// Whether a table with this digest is another one.
     pub(crate) fn differs(&mut self, digest: Digest) -> bool {
         self.table.differs(digest)
     }
 
-    /// How many members come before this node in order.
+    /// Returns how many members come before this node in the order of MAC addresses.
     pub(crate) fn own_rank(&self, context: &Context) -> u32 {
         u32::try_from(self.table.rank(context.me())).unwrap_or(u32::MAX)
     }
 
-    /// Notes whether a member wants the token.
     pub(crate) fn set_wants(&mut self, mac: MacAddr, wants: bool) {
         self.table.set_wants(mac, wants);
     }
 
-    /// Notes whether a member says that it owns nothing for now.
+    /// Notes whether a member announces that it owns nothing.
     pub(crate) fn set_paused(&mut self, mac: MacAddr, paused: bool) {
         if let Some(peer) = self.table.peer_mut(mac) {
             peer.paused = paused;
         }
     }
 
-    /// Notes of each other member whether people were told that it is silent.
+    /// Updates, for each other member, whether people were told that it is silent.
     pub(crate) fn review_told_silent(
         &mut self,
         context: &Context,
@@ -135,34 +134,33 @@ impl Members {
         }
     }
 
-    /// The version that a member has told, where this node's is `own`; `None`: it has told none.
+    /// Returns the version that a member has announced; `None` if it has announced none. `own` is this node's.
     pub(crate) fn version_of(&self, mac: MacAddr, own: Option<Version>) -> Option<Version> {
         self.table.version_of(mac, own)
     }
 
-    /// Notes the version that a member has told; `None`: it is this node's.
+    /// Notes the version that a member has announced; `None` stands for this node's version.
     pub(crate) fn set_version(&mut self, mac: MacAddr, other: Option<Version>) {
         self.table.set_version(mac, other);
     }
 
-    /// A hand-over to a member has failed. Returns how many have in a row.
-    pub(crate) fn fail(&mut self, mac: MacAddr) -> u32 {
-        self.table.fail(mac)
+    /// Notes a failed handover to a member. Returns how many have failed in a row.
+    pub(crate) fn note_failure(&mut self, mac: MacAddr) -> u32 {
+        self.table.note_failure(mac)
     }
 
-    /// A member has taken the token that it was offered.
-    pub(crate) fn succeed(&mut self, mac: MacAddr) {
+    /// Notes that a member has taken the token.
+    pub(crate) fn note_success(&mut self, mac: MacAddr) {
         if let Some(peer) = self.table.peer_mut(mac) {
             peer.penalty.succeed();
         }
     }
 
-    /// The tenure of this node is over.
+    /// Notes that this node's tenure is over.
     pub(crate) fn end_tenure(&mut self) {
         self.table.end_tenure();
     }
 
-    /// Whether the table is in order and its counts are right.
     #[cfg(debug_assertions)]
     pub(crate) fn is_sound(&self) -> bool {
         self.table.is_sound()
@@ -171,7 +169,7 @@ impl Members {
 
 #[cfg(test)]
 impl Members {
-    /// Makes a count of the table wrong.
+    /// Makes a count of the table wrong, to test the invariant.
     pub(crate) fn spoil(&mut self) {
         self.table.heard += 1;
     }

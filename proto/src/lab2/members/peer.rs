@@ -1,91 +1,91 @@
-//! What a node remembers of each member and tells nobody.
+//! Data that this node keeps about each member, and sends to no one.
 //!
-//! A table of 10,000 members is held by 10,000 nodes in one simulated ring, so what every member
-//! has is kept small, and what few have is kept apart.
+//! A simulated ring of 10,000 nodes has 10,000 tables of 10,000 members. So the data of every member are small, and
+//! data that only few members have are stored separately.
 
 use crate::penalty::Penalty;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// What is remembered of every member: 24 bytes.
+/// Data of every member: 24 bytes.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "properties that know nothing of each other"
 )]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Peer {
-    /// When its last frame came, in nanoseconds; if none has, when a table first told of it.
+    /// When its last frame came, in nanoseconds; if none has, when a table first named it.
     pub(super) seen: u64,
-    /// A frame of it has come.
+    /// Whether a frame of it has come.
     pub(super) heard: bool,
     pub(super) penalty: Penalty,
-    /// It has said WANT_TOKEN and not had the token since.
+    /// Whether it has sent WANT_TOKEN and has not had the token since.
     pub(super) wants: bool,
-    /// It is new and is still to be answered with PING.
+    /// Whether it is new and must still be sent PING.
     pub(super) owed_ping: bool,
-    /// It has said itself that it has no ip.
-    pub(super) has_none: bool,
-    /// It has wanted the token since before the last tenure of this node was over.
+    /// Whether it has announced itself that it has no IP address.
+    pub(super) has_no_ip: bool,
+    /// Whether it has wanted the token since before this node's last tenure ended.
     pub(super) overdue: bool,
-    /// It has said that it owns nothing for now.
+    /// Whether it has announced that it owns nothing.
     pub(super) paused: bool,
-    /// It has not taken the token in this tenure, and has said no more than WANT_TOKEN since.
+    /// Whether it has failed to take the token in this tenure, and has sent only WANT_TOKEN since.
     pub(super) failed: bool,
-    /// It has said that it hears nobody.
+    /// Whether it has announced that it is deaf.
     pub(super) deaf: bool,
-    /// It has said LEAVING, and nothing since.
+    /// Whether it has sent LEAVING, and no frame since.
     pub(super) left: bool,
-    /// There is more to remember of it: [`Notes`].
-    pub(super) noted: bool,
-    /// People were told that it is silent.
+    /// Whether it has [`Notes`].
+    pub(super) has_notes: bool,
+    /// Whether people were told that it is silent.
     pub(super) told_silent: bool,
-    /// It has told its version.
+    /// Whether it has announced its version.
     pub(super) told_version: bool,
 }
 
 impl Peer {
-    /// Whether a frame of it has come.
     pub(crate) const fn was_heard(&self) -> bool {
         self.heard
     }
 
-    /// Whether it has said LEAVING, and nothing since.
     pub(crate) const fn has_left(&self) -> bool {
         self.left
     }
 
-    /// Whether it has said that it owns nothing for now.
     pub(crate) const fn is_paused(&self) -> bool {
         self.paused
     }
 
-    /// Whether people were told that it is silent.
     pub(crate) const fn is_told_silent(&self) -> bool {
         self.told_silent
     }
 
-    /// For how many more turns it is passed over.
+    /// Returns for how many more turns it is passed over.
     pub(crate) const fn penalty(&self) -> u32 {
         self.penalty.turns()
     }
 
-    /// When its last frame came; `None`: it is only heard of.
+    /// Returns when its last frame came; `None` if only tables have named it.
     pub(crate) fn last_seen(&self) -> Option<Instant> {
         self.heard.then(|| self.silent_since())
     }
 
-    /// Since when nothing of it was heard.
+    /// Returns since when it is silent.
     pub(crate) fn silent_since(&self) -> Instant {
         Instant::from_nanos(self.seen)
     }
 
-    /// Whether the token may be offered to it now, if only those are that were heard at `since` or
-    /// later.
-    pub(crate) fn is_eligible(&self, since: Instant) -> bool {
-        !self.paused && !self.deaf && self.penalty.turns() == 0 && self.was_heard_since(since)
+    /// Whether it can own the token, as far as it has announced.
+    pub(super) const fn may_own(&self) -> bool {
+        !self.paused && !self.deaf
     }
 
-    /// Whether it has left, or has said nothing at `alive` or later.
+    /// Whether it may be offered the token now. It must have been heard at `since` or later.
+    pub(crate) fn is_eligible(&self, since: Instant) -> bool {
+        self.may_own() && self.penalty.turns() == 0 && self.was_heard_since(since)
+    }
+
+    /// Whether it has left, or was not heard at `alive` or later.
     pub(crate) fn is_gone(&self, alive: Instant) -> bool {
         self.left || !self.was_heard_since(alive)
     }
@@ -96,21 +96,21 @@ impl Peer {
     }
 }
 
-/// What is remembered of the few members whose tables or addresses differed from the own ones.
+/// Data of the few members whose tables or addresses differed from this node's.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Notes {
-    /// PINGs to it because its digest differs.
-    pub(super) pinged: Throttle,
-    /// Answers to its PING with RING_MEMBERS.
-    pub(super) answered: Throttle,
-    /// Returns of its RING_MEMBERS with the own table.
-    pub(super) returned: Throttle,
-    /// When another table was first found to hold another ip for it than this one does.
+    /// PINGs to it, because its digest differs.
+    pub(super) pings: Throttle,
+    /// RING_MEMBERS in answer to its PING.
+    pub(super) answers: Throttle,
+    /// RING_MEMBERS in answer to its RING_MEMBERS.
+    pub(super) returns: Throttle,
+    /// Since when another table has had another IP address for it.
     pub(super) disputed_since: Option<Instant>,
-    /// Showing it the table because its ip is disputed.
-    pub(super) disputed: Throttle,
+    /// RING_MEMBERS to it, because its IP address is disputed.
+    pub(super) disputes: Throttle,
     /// Offers to it that failed because it is paused.
-    pub(super) refused: Throttle,
-    /// Where in the table the next RING_MEMBERS to it begins.
+    pub(super) refusals: Throttle,
+    /// Place in the table where the next RING_MEMBERS to it begins.
     pub(super) cursor: usize,
 }

@@ -1,56 +1,55 @@
-//! What the machine's future depends on of its members.
+//! The members' part of a [snapshot](crate::lab2::Lab2::snapshot).
 
 use std::hash::Hash;
 use std::time::Duration;
 
 use super::Members;
-use super::hearing::Hearing;
+use super::deafness::Hearing;
 use super::peer::{Notes, Peer};
-use super::removed::{self, Removed};
-use super::sweep::Sweep;
 use super::table::Table;
+use super::table_broadcast::TableBroadcast;
+use super::tombstones::{Tombstone, Tombstones};
 use crate::lab2::machine::{Context, Writer};
 
 impl Members {
     pub(crate) fn snapshot(&self, writer: &mut Writer, context: &Context) {
         let Self {
             table,
-            middle,
+            ring_times,
             hearing,
             silence,
-            sweep,
+            table_broadcast,
             corrections,
         } = self;
         let constants = context.constants();
-        let (heartbeat, patience) = (constants.heartbeat, context.waiter_timeout());
-        let quiet = self.silence(context);
-        middle.hash(writer);
+        let (heartbeat, waiter_timeout) = (constants.heartbeat, context.waiter_timeout());
+        let quiet = self.silent_after(context);
+        ring_times.hash(writer);
         write_table(
             writer,
             table,
             heartbeat,
-            patience,
+            waiter_timeout,
             (quiet, constants.forget),
         );
         let forgets = constants.forget.is_some();
         write_hearing(writer, hearing, context.deaf_after(), quiet, forgets);
         silence.snapshot(writer, quiet);
         writer.within(corrections.last(), heartbeat);
-        write_sweep(writer, sweep, heartbeat);
+        write_table_broadcast(writer, table_broadcast, heartbeat);
     }
 }
 
-/// A node is deaf after `earshot`.
 fn write_hearing(
     writer: &mut Writer,
     hearing: &Hearing,
-    earshot: Duration,
+    deaf_after: Duration,
     silence: Duration,
     forgets: bool,
 ) {
     let Hearing { last, since, deaf } = hearing;
-    writer.age_up_to(*last, earshot);
-    // Asked for only where members are forgotten.
+    writer.age_up_to(*last, deaf_after);
+    // Only rules about forgetting read it.
     writer.age_up_to(since.filter(|_| forgets), silence);
     deaf.hash(writer);
 }
@@ -59,7 +58,7 @@ fn write_table(
     writer: &mut Writer,
     table: &Table,
     heartbeat: Duration,
-    patience: Duration,
+    waiter_timeout: Duration,
     remembered: (Duration, Option<Duration>),
 ) {
     let Table {
@@ -68,39 +67,47 @@ fn write_table(
         max,
         notes,
         profiles,
-        // Which only people are told of.
+        // Only people see it.
         versions: _,
-        // These follow from what is taken down; a table that small is in order.
+        // These follow from the other fields: tables of model checkers are small, and so always sorted.
         hash: _,
-        in_order: _,
+        sorted_len: _,
         latest: _,
         wanting: _,
         failed: _,
         heard: _,
-        removed: Removed { entries, told },
+        removed: Tombstones {
+            entries,
+            announcements,
+        },
     } = table;
     (max, members.len()).hash(writer);
     for (member, peer) in members.iter().zip(peers) {
         (member.mac, member.ip).hash(writer);
-        write_peer(writer, peer, patience, remembered);
+        write_peer(writer, peer, waiter_timeout, remembered);
     }
     let now = writer.now;
-    writer.age_up_to(told.last(), heartbeat);
-    for removed::Entry { mac, until, tell } in entries.iter().filter(|entry| entry.until > now) {
-        (mac, until.since(now), tell).hash(writer);
+    writer.age_up_to(announcements.last(), heartbeat);
+    for Tombstone {
+        mac,
+        until,
+        is_unannounced,
+    } in entries.iter().filter(|entry| entry.until > now)
+    {
+        (mac, until.since(now), is_unannounced).hash(writer);
     }
     for (mac, notes) in notes {
         mac.hash(writer);
-        write_notes(writer, notes, heartbeat, patience);
+        write_notes(writer, notes, heartbeat, waiter_timeout);
     }
     profiles.hash(writer);
 }
 
-/// Whether it is silent is asked of one that was heard, whether it is to be removed of all.
+/// Silence matters for members that were heard, removal for all.
 fn write_peer(
     writer: &mut Writer,
     peer: &Peer,
-    patience: Duration,
+    waiter_timeout: Duration,
     (silence, forget): (Duration, Option<Duration>),
 ) {
     let Peer {
@@ -109,51 +116,55 @@ fn write_peer(
         wants,
         overdue,
         owed_ping,
-        has_none,
+        has_no_ip,
         paused,
         failed,
         deaf,
         left,
-        noted,
+        has_notes,
         heard,
-        // Which only people are told of.
+        // Only people see these.
         told_silent: _,
         told_version: _,
     } = peer;
-    (penalty, wants, owed_ping, has_none, paused, failed, left).hash(writer);
-    (noted, heard, deaf, overdue).hash(writer);
+    (penalty, wants, owed_ping, has_no_ip, paused, failed, left).hash(writer);
+    (has_notes, heard, deaf, overdue).hash(writer);
     let asked_of = forget.map_or(silence, |forget| forget.max(silence));
     let since = Some(peer.silent_since()).filter(|_| *heard || forget.is_some());
-    writer.age_up_to(since, asked_of.max(patience));
+    writer.age_up_to(since, asked_of.max(waiter_timeout));
 }
 
-fn write_notes(writer: &mut Writer, notes: &Notes, heartbeat: Duration, patience: Duration) {
+fn write_notes(writer: &mut Writer, notes: &Notes, heartbeat: Duration, waiter_timeout: Duration) {
     let Notes {
-        pinged,
-        answered,
-        returned,
+        pings,
+        answers,
+        returns,
         disputed_since,
-        disputed,
-        refused,
+        disputes,
+        refusals,
         cursor,
     } = notes;
     cursor.hash(writer);
-    for once_a_period in [pinged, answered, returned, disputed, refused] {
-        writer.within(once_a_period.last(), heartbeat);
+    for allow_once_a_period in [pings, answers, returns, disputes, refusals] {
+        writer.within(allow_once_a_period.last(), heartbeat);
     }
-    writer.age_up_to(*disputed_since, patience);
+    writer.age_up_to(*disputed_since, waiter_timeout);
 }
 
-fn write_sweep(writer: &mut Writer, sweep: &Sweep, heartbeat: Duration) {
-    let Sweep {
+fn write_table_broadcast(
+    writer: &mut Writer,
+    table_broadcast: &TableBroadcast,
+    heartbeat: Duration,
+) {
+    let TableBroadcast {
         digest,
-        end,
-        by,
+        last_member,
+        sender,
         parts,
         periods,
-        asked,
-    } = sweep;
-    (digest.size, digest.hash, end, by, parts).hash(writer);
+        questions,
+    } = table_broadcast;
+    (digest.size, digest.hash, last_member, sender, parts).hash(writer);
     writer.within(periods.last(), heartbeat);
-    writer.within(asked.last(), heartbeat);
+    writer.within(questions.last(), heartbeat);
 }

@@ -1,4 +1,6 @@
-//! The member table: a vector sorted by MAC, and what this node remembers of each member.
+//! The member table: a vector sorted by MAC, and the data that this node keeps about each member.
+
+use std::collections::BTreeMap;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Member, NO_IP, Profile, Version};
@@ -6,53 +8,51 @@ use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
 use super::peer::{Notes, Peer};
-use super::removed::Removed;
+use super::tombstones::Tombstones;
 use crate::time::Instant;
 
-/// Members of a table larger than this are put in order some at a time, when somebody looks at the
-/// order or there are [`LATE`] of them: making room for each would move half of the table.
-const MANY: usize = 512;
-/// The most members that are not in order.
-const LATE: usize = 128;
+/// Above this size new members are appended unsorted, and sorted in when the order is read or [`UNSORTED_MAX`] are
+/// unsorted. A sorted insert would move half of the table for each new member.
+const SORTED_MEMBERS_MAX: usize = 512;
+/// The most unsorted members.
+const UNSORTED_MAX: usize = 128;
 
 /// All members by MAC, with the digest of their encodings.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
-    /// As they lie on the wire, so that the hash and RING_MEMBERS read them where they are.
+    /// In wire format, so that the hash and RING_MEMBERS read them in place.
     pub(super) members: Vec<Member>,
-    /// So many are in order; the few after them are as they came.
-    pub(super) in_order: usize,
+    /// How many are sorted. The few after them are in the order in which they came.
+    pub(super) sorted_len: usize,
     /// `peers[i]` belongs to `members[i]`.
     pub(super) peers: Vec<Peer>,
-    /// By MAC: the notes of those peers that say that there are some.
-    pub(super) notes: Vec<(MacAddr, Notes)>,
-    /// By MAC: what those members have said of themselves that say something else than this node.
-    pub(super) profiles: Vec<(MacAddr, Profile)>,
-    /// By MAC: the versions of those members that have told another one than this node's.
-    pub(super) versions: Vec<(MacAddr, Version)>,
-    /// ringMembersHash; `None` since the members changed. While many come at once nobody asks.
+    /// Notes of the peers that have some, by MAC.
+    pub(super) notes: BTreeMap<MacAddr, Notes>,
+    /// Profiles that differ from this node's, by MAC.
+    pub(super) profiles: BTreeMap<MacAddr, Profile>,
+    /// Versions that differ from this node's, by MAC.
+    pub(super) versions: BTreeMap<MacAddr, Version>,
+    /// ringMembersHash; `None` after a change, until it is needed.
     pub(super) hash: Option<u64>,
     pub(super) max: usize,
-    /// Where the author of the latest frame is, who is mostly whom one asks for next. Any place will do.
+    /// Place of the latest frame's author, which is mostly the next one looked up. Any value is valid.
     pub(super) latest: usize,
-    /// How many peers want the token.
     pub(super) wanting: usize,
     /// How many peers have failed in this tenure.
     pub(super) failed: usize,
-    /// How many peers a frame has come from, and have not left since.
+    /// How many peers were heard and have not left since.
     pub(super) heard: usize,
-    /// Who was removed not long ago.
-    pub(super) removed: Removed,
+    /// Members that were removed recently.
+    pub(super) removed: Tombstones,
 }
 
-/// What became of an address that was to be in the table.
+/// The result of an insertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Inserted {
-    /// It was added at this place.
+pub(super) enum Insertion {
+    /// Added at this place.
     New(usize),
-    /// It is at this place already.
+    /// Present already, at this place.
     Known(usize),
-    /// The table is full.
     Full,
 }
 
@@ -60,18 +60,18 @@ impl Table {
     pub(super) fn new(max: usize) -> Self {
         Self {
             members: Vec::new(),
-            in_order: 0,
+            sorted_len: 0,
             peers: Vec::new(),
-            notes: Vec::new(),
-            profiles: Vec::new(),
-            versions: Vec::new(),
+            notes: BTreeMap::new(),
+            profiles: BTreeMap::new(),
+            versions: BTreeMap::new(),
             hash: None,
             max,
             latest: 0,
             wanting: 0,
             failed: 0,
             heard: 0,
-            removed: Removed::default(),
+            removed: Tombstones::default(),
         }
     }
 
@@ -79,17 +79,17 @@ impl Table {
         self.members.len()
     }
 
-    /// Size and hash of the table. Hashes it all, unless nothing has changed since
-    /// [`hash_anew`](Self::hash_anew).
+    /// Returns the size and hash of the table. Computes the hash if the table has changed since
+    /// [`update_hash`](Self::update_hash).
     pub(super) fn digest(&self) -> Digest {
         Digest {
             size: self.size(),
-            hash: self.hash.unwrap_or_else(|| self.hash_as_it_is()),
+            hash: self.hash.unwrap_or_else(|| self.compute_hash()),
         }
     }
 
-    fn hash_as_it_is(&self) -> u64 {
-        let order = self.order();
+    fn compute_hash(&self) -> u64 {
+        let order = self.sorted_places();
         if order.is_empty() {
             return xxh3_64(self.members.as_bytes());
         }
@@ -97,38 +97,38 @@ impl Table {
         xxh3_64(members.as_bytes())
     }
 
-    /// Whether a table with this digest is another one.
+    /// Returns whether a table with this digest is different.
     pub(super) fn differs(&mut self, digest: Digest) -> bool {
         if digest.size != self.size() {
             return true;
         }
-        self.hash_anew();
+        self.update_hash();
         digest != self.digest()
     }
 
-    /// Hashes the members if they have changed, so that [`digest`](Self::digest) need not.
-    pub(super) fn hash_anew(&mut self) {
+    /// Computes the hash if the members have changed, so that [`digest`](Self::digest) need not.
+    pub(super) fn update_hash(&mut self) {
         if self.hash.is_none() {
             self.sort();
             self.hash = Some(xxh3_64(self.members.as_bytes()));
         }
     }
 
-    /// Puts all members in order. Places change.
+    /// Sorts all members. Places change.
     pub(super) fn sort(&mut self) {
-        if self.in_order == self.len() {
+        if self.sorted_len == self.len() {
             return;
         }
-        let late = self.members.split_off(self.in_order);
-        let peers = self.peers.split_off(self.in_order);
-        let mut late: Vec<(Member, Peer)> = late.into_iter().zip(peers).collect();
-        late.sort_unstable_by_key(|(member, _)| member.mac);
-        // From the back, so that each is moved once, to where it stays.
-        let (mut from, mut to) = (self.in_order, self.in_order + late.len());
-        let (member, peer) = late[0];
+        let unsorted = self.members.split_off(self.sorted_len);
+        let peers = self.peers.split_off(self.sorted_len);
+        let mut unsorted: Vec<(Member, Peer)> = unsorted.into_iter().zip(peers).collect();
+        unsorted.sort_unstable_by_key(|(member, _)| member.mac);
+        // From the back, so that each member is moved only once.
+        let (mut from, mut to) = (self.sorted_len, self.sorted_len + unsorted.len());
+        let (member, peer) = unsorted[0];
         self.members.resize(to, member);
         self.peers.resize(to, peer);
-        while let Some(&(member, peer)) = late.last() {
+        while let Some(&(member, peer)) = unsorted.last() {
             to -= 1;
             if from > 0 && self.members[from - 1].mac > member.mac {
                 from -= 1;
@@ -136,15 +136,15 @@ impl Table {
                 self.peers[to] = self.peers[from];
             } else {
                 (self.members[to], self.peers[to]) = (member, peer);
-                late.pop();
+                unsorted.pop();
             }
         }
-        self.in_order = self.members.len();
+        self.sorted_len = self.members.len();
     }
 
-    /// The places of all members in order; none if their places are that already.
-    pub(super) fn order(&self) -> Vec<usize> {
-        if self.in_order == self.len() {
+    /// Returns the places of all members in order; empty if all are sorted.
+    pub(super) fn sorted_places(&self) -> Vec<usize> {
+        if self.sorted_len == self.len() {
             return Vec::new();
         }
         let mut order: Vec<usize> = (0..self.len()).collect();
@@ -152,7 +152,7 @@ impl Table {
         order
     }
 
-    /// The members, in order once they are [sorted](Self::sort).
+    /// Returns the members, which are in order after [`sort`](Self::sort).
     pub(super) fn members(&self) -> &[Member] {
         &self.members
     }
@@ -162,14 +162,14 @@ impl Table {
     }
 
     pub(super) fn find(&self, mac: MacAddr) -> Option<usize> {
-        self.place(mac, self.latest).ok()
+        self.find_place(mac, self.latest).ok()
     }
 
-    /// How many members come before `mac` in order.
+    /// Returns how many members come before `mac` in order.
     pub(super) fn rank(&self, mac: MacAddr) -> usize {
-        let (in_order, late) = self.members.split_at(self.in_order);
-        let before = late.iter().filter(|member| member.mac < mac);
-        in_order.partition_point(|member| member.mac < mac) + before.count()
+        let (sorted, unsorted) = self.members.split_at(self.sorted_len);
+        let before = unsorted.iter().filter(|member| member.mac < mac);
+        sorted.partition_point(|member| member.mac < mac) + before.count()
     }
 
     pub(super) fn peer_at(&mut self, at: usize) -> &mut Peer {
@@ -180,100 +180,73 @@ impl Table {
         self.find(mac).map(|at| &mut self.peers[at])
     }
 
-    /// The notes of a member, made if there are none; `None` if it is no member.
+    /// Returns the notes of a member, created if absent; `None` if it is no member.
     pub(super) fn notes_mut(&mut self, mac: MacAddr) -> Option<&mut Notes> {
         let peer = self.find(mac).map(|at| &mut self.peers[at])?;
-        peer.noted = true;
-        let place = self.notes.binary_search_by_key(&mac, |&(mac, _)| mac);
-        let at = place.unwrap_or_else(|at| {
-            self.notes.insert(at, (mac, Notes::default()));
-            at
-        });
-        Some(&mut self.notes[at].1)
+        peer.has_notes = true;
+        Some(self.notes.entry(mac).or_default())
     }
 
-    /// What members have said of themselves that say something else than this node.
-    pub(super) fn profiles(&self) -> &[(MacAddr, Profile)] {
-        &self.profiles
+    pub(super) fn profiles(&self) -> impl Iterator<Item = (MacAddr, Profile)> {
+        self.profiles.iter().map(|(&mac, &profile)| (mac, profile))
     }
 
-    /// What a member has said of itself, if that differs.
+    /// Returns a member's profile, if it differs from this node's.
     pub(super) fn profile_of(&self, mac: MacAddr) -> Option<Profile> {
-        let place = self.profiles.binary_search_by_key(&mac, |&(mac, _)| mac);
-        place.ok().map(|at| self.profiles[at].1)
+        self.profiles.get(&mac).copied()
     }
 
-    /// Remembers what a member says of itself; `None`: nothing, or the same as this node. Whether that
-    /// is news.
-    pub(super) fn set_profile(&mut self, mac: MacAddr, said: Option<Profile>) -> bool {
-        if self.profiles.is_empty() && said.is_none() {
-            return false;
-        }
-        let place = self.profiles.binary_search_by_key(&mac, |&(mac, _)| mac);
-        match (place, said) {
-            (Ok(at), None) => {
-                self.profiles.remove(at);
-            }
-            (Ok(at), Some(said)) => {
-                let before = std::mem::replace(&mut self.profiles[at].1, said);
-                return before != said;
-            }
-            (Err(at), Some(said)) if self.find(mac).is_some() => {
-                self.profiles.insert(at, (mac, said));
-            }
-            (Err(_), _) => return false,
-        }
-        true
+    /// Stores a member's profile; `None` stands for one that is unknown or equals this node's. Returns whether it has
+    /// changed.
+    pub(super) fn set_profile(&mut self, mac: MacAddr, profile: Option<Profile>) -> bool {
+        let before = match profile {
+            Some(_) if self.find(mac).is_none() => return false,
+            Some(profile) => self.profiles.insert(mac, profile),
+            None => self.profiles.remove(&mac),
+        };
+        before != profile
     }
 
-    /// The version that a member has told, where this node's is `own`; `None`: it has told none.
+    /// Returns the version that a member has announced; `None` if it has announced none. `own` is this node's.
     pub(super) fn version_of(&self, mac: MacAddr, own: Option<Version>) -> Option<Version> {
         let at = self.find(mac).filter(|&at| self.peers[at].told_version)?;
-        let mac = self.members[at].mac;
-        let place = self.versions.binary_search_by_key(&mac, |&(mac, _)| mac);
-        place.map_or(own, |at| Some(self.versions[at].1))
+        let other = self.versions.get(&self.members[at].mac);
+        other.copied().or(own)
     }
 
-    /// Notes the version that a member has told; `None`: it is this node's.
+    /// Notes the version that a member has announced; `None` stands for this node's version.
     pub(super) fn set_version(&mut self, mac: MacAddr, other: Option<Version>) {
         let Some(peer) = self.peer_mut(mac) else {
             return;
         };
         peer.told_version = true;
-        if self.versions.is_empty() && other.is_none() {
-            return;
-        }
-        let place = self.versions.binary_search_by_key(&mac, |&(mac, _)| mac);
-        match (place, other) {
-            (Ok(at), Some(other)) => self.versions[at].1 = other,
-            (Ok(at), None) => {
-                self.versions.remove(at);
-            }
-            (Err(at), Some(other)) => self.versions.insert(at, (mac, other)),
-            (Err(_), None) => {}
+        match other {
+            Some(other) => _ = self.versions.insert(mac, other),
+            None => _ = self.versions.remove(&mac),
         }
     }
 
-    /// Adds a member if it is absent and there is room.
-    pub(super) fn insert(&mut self, mac: MacAddr) -> Inserted {
-        match self.place(mac, self.latest) {
+    /// Adds a member, if it is absent and the table is not full.
+    pub(super) fn insert(&mut self, mac: MacAddr) -> Insertion {
+        match self.find_place(mac, self.latest) {
             Ok(at) => {
                 self.latest = at;
-                Inserted::Known(at)
+                Insertion::Known(at)
             }
             Err(at) => self.insert_at(at, Member { mac, ip: NO_IP }),
         }
     }
 
-    /// Adds this node itself, for which there is always room, if it is absent.
-    pub(super) fn insert_own(&mut self, mac: MacAddr) -> Inserted {
+    /// Adds this node if it is absent, even to a full table.
+    pub(super) fn insert_own(&mut self, mac: MacAddr) -> Insertion {
+        // A node that is not in its own table would have no place in ring order.
         let max = std::mem::replace(&mut self.max, usize::MAX);
         let inserted = self.insert(mac);
         self.max = max;
         inserted
     }
 
-    /// Sets a member's ip and says whether that changed it.
+    /// Sets a member's IP address. Returns whether it has changed.
     pub(super) fn set_ip(&mut self, at: usize, ip: [u8; 16]) -> bool {
         let member = &mut self.members[at];
         let changed = member.ip != ip;
@@ -281,7 +254,7 @@ impl Table {
             member.ip = ip;
             let mac = member.mac;
             self.hash = None;
-            if self.peers[at].noted
+            if self.peers[at].has_notes
                 && let Some(notes) = self.notes_mut(mac)
             {
                 notes.disputed_since = None;
@@ -290,29 +263,29 @@ impl Table {
         changed
     }
 
-    /// Adds a member where [`place`](Self::place) found it missing, if there is room.
-    pub(super) fn insert_at(&mut self, at: usize, member: Member) -> Inserted {
+    /// Adds a member at the place that [`find_place`](Self::find_place) returned, if the table is not full.
+    pub(super) fn insert_at(&mut self, at: usize, member: Member) -> Insertion {
         if self.members.len() >= self.max {
-            return Inserted::Full;
+            return Insertion::Full;
         }
         self.hash = None;
-        if self.in_order < MANY {
-            self.in_order += 1;
+        if self.sorted_len < SORTED_MEMBERS_MAX {
+            self.sorted_len += 1;
             self.members.insert(at, member);
             self.peers.insert(at, Peer::default());
-            return Inserted::New(at);
+            return Insertion::New(at);
         }
         self.members.push(member);
         self.peers.push(Peer::default());
-        if self.members.len() - self.in_order < LATE {
-            return Inserted::New(self.members.len() - 1);
+        if self.members.len() - self.sorted_len < UNSORTED_MAX {
+            return Insertion::New(self.members.len() - 1);
         }
         self.sort();
-        Inserted::New(self.rank(member.mac))
+        Insertion::New(self.rank(member.mac))
     }
 
-    /// Where a member is, or would be; `hint` is where it is likely to be.
-    pub(super) fn place(&self, mac: MacAddr, hint: usize) -> Result<usize, usize> {
+    /// Returns the place of a member, or the place to insert it. `hint` is its likely place.
+    pub(super) fn find_place(&self, mac: MacAddr, hint: usize) -> Result<usize, usize> {
         if self
             .members
             .get(hint)
@@ -320,19 +293,19 @@ impl Table {
         {
             return Ok(hint);
         }
-        let (in_order, late) = self.members.split_at(self.in_order);
-        in_order
+        let (sorted, unsorted) = self.members.split_at(self.sorted_len);
+        sorted
             .binary_search_by_key(&mac, |member| member.mac)
             .or_else(|place| {
-                let at = late.iter().position(|member| member.mac == mac);
-                at.map(|at| self.in_order + at).ok_or(place)
+                let at = unsorted.iter().position(|member| member.mac == mac);
+                at.map(|at| self.sorted_len + at).ok_or(place)
             })
     }
 
-    /// Remembers, or forgets, that a member wants the token.
+    /// Notes whether a member wants the token.
     pub(super) fn set_wants(&mut self, mac: MacAddr, wants: bool) {
         if !wants && self.wanting == 0 {
-            // Nobody does, as in a plain rotation: there is nothing to look up.
+            // No member wants it, as in a plain rotation. This saves the lookup.
             return;
         }
         let Some(at) = self.find(mac) else { return };
@@ -342,13 +315,15 @@ impl Table {
             _ => return,
         }
         self.peers[at].wants = wants;
+        // Overdue counts from this request on.
         self.peers[at].overdue = false;
     }
 
-    /// A frame of the member at a place arrived. It is eligible at once, unless it only asks for
-    /// the token that it has just not taken.
-    pub(super) fn heard(&mut self, at: usize, arrived: Instant, only_wants: bool) {
+    /// Notes a frame of the member at a place. It is eligible at once, unless it only asks for a token that it has just
+    /// not taken.
+    pub(super) fn note_heard(&mut self, at: usize, arrived: Instant, only_wants: bool) {
         let peer = &mut self.peers[at];
+        // A delayed frame must not make the member look silent again.
         peer.seen = if peer.heard {
             peer.seen.max(arrived.as_nanos())
         } else {
@@ -367,7 +342,7 @@ impl Table {
         }
     }
 
-    /// The member at a place has left, or is there though nothing of it was heard.
+    /// Notes whether the member at a place has left.
     pub(super) fn set_left(&mut self, at: usize, left: bool) {
         let peer = &mut self.peers[at];
         if peer.heard && peer.left != left {
@@ -376,13 +351,12 @@ impl Table {
         peer.left = left;
     }
 
-    /// How many members have left.
-    pub(super) fn left_members(&self) -> usize {
+    pub(super) fn count_left(&self) -> usize {
         self.peers.iter().filter(|peer| peer.left).count()
     }
 
-    /// A member has not taken the token: how many hand-overs to it have failed in a row.
-    pub(super) fn fail(&mut self, mac: MacAddr) -> u32 {
+    /// Notes that a member has not taken the token. Returns how many handovers to it have failed in a row.
+    pub(super) fn note_failure(&mut self, mac: MacAddr) -> u32 {
         self.set_wants(mac, false);
         let Some(at) = self.find(mac) else { return 0 };
         let peer = &mut self.peers[at];
@@ -393,8 +367,8 @@ impl Table {
         peer.penalty.failures()
     }
 
-    /// The tenure is over: who has asked for the token since it failed is eligible in the next, and who has
-    /// wanted it before is overdue then.
+    /// Notes the end of this node's tenure. A member that has failed in it and asked again is eligible in the next one.
+    /// A member that wants the token is overdue.
     pub(super) fn end_tenure(&mut self) {
         if self.failed == 0 && self.wanting == 0 {
             return;
@@ -409,7 +383,7 @@ impl Table {
         self.failed = 0;
     }
 
-    /// Removes members, whose addresses are in order, with all that is remembered of them.
+    /// Removes members, given in the order of their addresses, with all their data.
     pub(super) fn remove(&mut self, macs: &[MacAddr]) {
         self.sort();
         let goes = |mac: &MacAddr| macs.binary_search(mac).is_ok();
@@ -427,10 +401,10 @@ impl Table {
         }
         self.members.truncate(kept);
         self.peers.truncate(kept);
-        self.in_order = kept;
-        self.notes.retain(|(mac, _)| !goes(mac));
-        self.profiles.retain(|(mac, _)| !goes(mac));
-        self.versions.retain(|(mac, _)| !goes(mac));
+        self.sorted_len = kept;
+        self.notes.retain(|mac, _| !goes(mac));
+        self.profiles.retain(|mac, _| !goes(mac));
+        self.versions.retain(|mac, _| !goes(mac));
         self.hash = None;
     }
 
@@ -439,13 +413,13 @@ impl Table {
         u32::try_from(self.members.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether the members are in order as far as that is said, and the counts are right.
+    /// Whether the sorted part is in order and the counts are right.
     #[cfg(debug_assertions)]
     pub(super) fn is_sound(&self) -> bool {
-        let (in_order, late) = self.members.split_at(self.in_order);
+        let (sorted, unsorted) = self.members.split_at(self.sorted_len);
         let count = |is: fn(&Peer) -> bool| self.peers.iter().filter(|peer| is(peer)).count();
-        in_order.is_sorted_by(|a, b| a.mac < b.mac)
-            && late.len() < LATE
+        sorted.is_sorted_by(|a, b| a.mac < b.mac)
+            && unsorted.len() < UNSORTED_MAX
             && self.peers.len() == self.len()
             && self.wanting == count(|peer| peer.wants)
             && self.failed == count(|peer| peer.failed)

@@ -1,4 +1,4 @@
-//! Why a node takes part but owns nothing.
+//! The reasons for which a node must not own the token.
 
 use std::hash::Hash;
 
@@ -6,40 +6,39 @@ use ring_codec::MacAddr;
 
 use crate::lab2::machine::Writer;
 
-/// All reasons for which a node owns nothing.
+/// All reasons for which a node must not own the token.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "reasons that know nothing of each other"
 )]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Fitness {
-    /// The operator wants it (`docs/protocol.md`, "Pausing").
+    /// By the operator's command (`docs/protocol.md`, "Pausing").
     paused: bool,
-    /// What must survive a restart cannot be stored.
+    /// The state file cannot be written.
     unstored: bool,
-    /// Its times are too far from the ring's ("Members that are apart").
+    /// Its timeouts are too far from the ring's ("Members that are apart").
     apart: bool,
-    /// Nobody takes the token from it ("Letting go"), and what was done to see whether frames to it arrive.
-    unfit: Option<Probe>,
-    /// Whether the others were told that it is unstored or apart.
-    told: bool,
+    /// No member takes the token from it ("Letting go"); with the state of the check whether unicast frames arrive.
+    probe: Option<Probe>,
+    /// Whether the members were last told that it is unstored or apart.
+    announced: bool,
 }
 
-/// What was done to see whether frames to one station arrive.
+/// State of the check whether unicast frames arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Probe {
-    /// Nothing that is still of use.
+    /// No question is open.
     Idle,
-    /// This member was asked alone.
+    /// This member was asked by unicast.
     Asked(MacAddr),
-    /// It has answered.
     Answered,
 }
 
 impl Fitness {
-    /// Whether the node may own the token.
     pub(crate) const fn may_own(&self) -> bool {
-        !(self.paused || self.unstored || self.apart || self.unfit.is_some())
+        // The reasons are independent: ending one must not end another.
+        !(self.paused || self.unstored || self.apart || self.probe.is_some())
     }
 
     pub(crate) const fn is_paused(&self) -> bool {
@@ -55,62 +54,63 @@ impl Fitness {
     }
 
     pub(crate) const fn is_unfit(&self) -> bool {
-        self.unfit.is_some()
+        self.probe.is_some()
     }
 
     pub(crate) fn set_paused(&mut self, paused: bool) {
         self.paused = paused;
     }
 
-    /// Sets whether what must survive a restart can be stored. Returns whether that has changed.
+    /// Sets whether the state file cannot be written. Returns whether this has changed.
     pub(crate) fn set_unstored(&mut self, unstored: bool) -> bool {
         std::mem::replace(&mut self.unstored, unstored) != unstored
     }
 
-    /// Sets whether the node is apart. Returns whether it was.
+    /// Sets whether the node is apart. Returns whether it was before.
     pub(crate) fn set_apart(&mut self, apart: bool) -> bool {
         std::mem::replace(&mut self.apart, apart)
     }
 
-    /// Whether the others are to be told that the node is unstored or apart, or no longer is. They count as told.
-    pub(crate) fn take_news(&mut self) -> bool {
+    /// Returns whether the members must be told that the node is unstored or apart, or no longer is. They count as
+    /// told.
+    pub(crate) fn take_change(&mut self) -> bool {
         let withheld = self.unstored || self.apart;
-        std::mem::replace(&mut self.told, withheld) != withheld
+        std::mem::replace(&mut self.announced, withheld) != withheld
     }
 
-    /// Nobody takes the token from this node.
-    pub(crate) fn let_go(&mut self) {
-        self.unfit = Some(Probe::Idle);
+    /// Notes that no member takes the token from this node.
+    pub(crate) fn mark_unfit(&mut self) {
+        self.probe = Some(Probe::Idle);
     }
 
-    /// The node may own again, as far as it depends on that. Returns whether it could not.
+    /// Notes that unicast frames arrive again. Returns whether the node was unfit.
     pub(crate) fn recover(&mut self) -> bool {
-        self.unfit.take().is_some()
+        self.probe.take().is_some()
     }
 
-    /// This member is asked alone whether it hears this node.
-    pub(crate) fn ask(&mut self, holder: MacAddr) {
-        self.unfit = Some(Probe::Asked(holder));
+    /// Notes that this member is asked by unicast.
+    pub(crate) fn note_question(&mut self, holder: MacAddr) {
+        self.probe = Some(Probe::Asked(holder));
     }
 
-    /// A frame that is an answer has come from a member to this node. Returns whether that is the member that was asked:
-    /// its later frames are no answers.
-    pub(crate) fn hear_answer(&mut self, from: MacAddr) -> bool {
-        let is_answer = self.unfit == Some(Probe::Asked(from));
+    /// Notes an answer to this node. Returns whether it comes from the member that was asked. Later frames of that
+    /// member do not count.
+    pub(crate) fn note_answer(&mut self, from: MacAddr) -> bool {
+        // Only a unicast answer to a unicast question proves that both directions work.
+        let is_answer = self.probe == Some(Probe::Asked(from));
         if is_answer {
-            self.unfit = Some(Probe::Answered);
+            self.probe = Some(Probe::Answered);
         }
         is_answer
     }
 
-    /// Whether the member that was asked has answered.
     pub(crate) fn has_answer(&self) -> bool {
-        self.unfit == Some(Probe::Answered)
+        self.probe == Some(Probe::Answered)
     }
 
-    /// What a member answers from now on shows only that frames to all leave.
+    /// Cancels the open question. A broadcast question follows, and its answers only show that broadcasts leave.
     pub(crate) fn forget_question(&mut self) {
-        if let Some(probe) = &mut self.unfit {
+        if let Some(probe) = &mut self.probe {
             *probe = Probe::Idle;
         }
     }
@@ -120,9 +120,9 @@ impl Fitness {
             paused,
             unstored,
             apart,
-            unfit,
-            told,
+            probe,
+            announced,
         } = self;
-        (paused, unstored, apart, unfit, told).hash(writer);
+        (paused, unstored, apart, probe, announced).hash(writer);
     }
 }

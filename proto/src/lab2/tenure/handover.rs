@@ -1,4 +1,4 @@
-//! Handing the token over, once and for all, to one successor.
+//! The handover of the token to exactly one successor.
 
 use std::time::Duration;
 
@@ -9,32 +9,31 @@ use super::Tenure;
 use crate::lab2::machine::Context;
 use crate::time::Instant;
 
-/// After so many failed hand-overs in a row only those count that are heard from then on.
-const DOUBTS: u32 = 3;
-/// So many hand-overs have failed in a row at least before an OWNER lets go.
-const FAILURES: u32 = 4;
+/// After this many failed handovers in a row, only members that are heard from then on are offered the token.
+const DOUBT_FAILURES: u32 = 3;
+/// An OWNER lets go of the token only after at least this many failed handovers in a row.
+const LET_GO_FAILURES: u32 = 4;
 
-/// An offer that the interface refuses.
+/// An offer that the interface has refused.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unsent {
+pub(super) struct RefusedOffer {
     pub(super) to: MacAddr,
-    /// How often in a row.
+    /// How often in a row it was refused.
     pub(super) times: u32,
-    /// When it was refused last.
     pub(super) at: Instant,
 }
 
-/// A hand-over under way.
+/// A handover in progress.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Offer {
     pub(super) to: MacAddr,
     pub(super) token: Token,
-    /// How many TAKE_TOKEN were accepted for sending.
+    /// How many TAKE_TOKENs the link has accepted.
     pub(super) attempts: u32,
-    /// When the first one was.
+    /// When the link accepted the first one.
     pub(super) since: Instant,
-    /// The last one was just now, and by when it has left is not known yet.
-    pub(super) departs: bool,
+    /// Whether the last one was just accepted, and it is not known yet when it left.
+    pub(super) awaits_flush: bool,
 }
 
 impl Offer {
@@ -50,43 +49,43 @@ impl Offer {
         self.attempts
     }
 
-    /// When the first TAKE_TOKEN was sent.
+    /// Returns when the first TAKE_TOKEN was sent.
     pub(crate) const fn since(&self) -> Instant {
         self.since
     }
 }
 
-/// Hand-overs that have failed in a row, in this tenure.
+/// Consecutive failed handovers in this tenure.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Failing {
-    /// When the first of them began.
+pub(super) struct FailureStreak {
+    /// Start of the first of them.
     pub(super) since: Instant,
     pub(super) count: u32,
 }
 
-/// Hand-overs have failed, without one that has not.
+/// Failed handovers since the last success.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refusals {
-    /// When the first of them began.
+    /// Start of the first of them.
     pub(super) since: Instant,
     pub(super) count: u32,
-    /// Somebody has asked for the token meanwhile.
+    /// Whether a member has asked for the token meanwhile.
     pub(super) is_asked: bool,
 }
 
-/// What follows when a TAKE_TOKEN was sent, or could not be.
+/// The effect of a TAKE_TOKEN's outcome.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum OfferSent {
-    /// The hand-over begins.
+pub(crate) enum OfferOutcome {
+    /// The handover begins.
     Begun,
-    /// It goes on, and its answer is waited for.
+    /// The handover goes on, and its answer is awaited.
     Repeated,
-    /// The token is still this node's, and is offered again in a while.
+    /// The interface refused the first offer. It is repeated after TAKE_TIMEOUT.
     Refused,
-    /// The interface has refused a hand-over under way for too long.
+    /// The handover has failed: the interface has refused the repetitions.
     Failed(Offer),
-    /// Nothing could be sent to the member for as long as a hand-over takes. It has no offer, so the token may go to
-    /// another.
+    /// No TAKE_TOKEN was sent for as long as a handover takes. So nobody can have the token, and it may go to another
+    /// member.
     NotOffered(Offer),
 }
 
@@ -95,15 +94,17 @@ impl Tenure {
         self.offer
     }
 
-    /// The token as it is offered: its progress grows by a step, which is decided once. An offer that could not
-    /// be sent is made again as it was. `None`: there is no progress left.
-    pub(crate) fn offered_token(&mut self, step: impl FnOnce(Token) -> u64) -> Option<Token> {
+    /// Returns the token to offer, with its progress raised by a step; `None` if no progress is left. The step is
+    /// decided only once, so that a repeated offer is the same.
+    pub(crate) fn prepare_offer(&mut self, step: impl FnOnce(Token) -> u64) -> Option<Token> {
         let Token { progress, .. } = self.token;
+        // A handover needs a larger progress, and there is none. Only a forged frame can lead here.
         if progress >= MAX_PROGRESS {
             return None;
         }
         let next = self.next_progress;
         let next = next.unwrap_or_else(|| (progress + step(self.token)).min(MAX_PROGRESS));
+        // A stored progress must not change, or two offers of one chain would differ.
         self.next_progress = Some(next);
         Some(Token {
             progress: next,
@@ -111,41 +112,44 @@ impl Tenure {
         })
     }
 
-    /// Whether it was decided with which progress the token goes on.
-    pub(crate) const fn is_going_on(&self) -> bool {
+    /// Whether the progress of the next offer was decided.
+    pub(crate) const fn has_next_progress(&self) -> bool {
         self.next_progress.is_some()
     }
 
-    /// A TAKE_TOKEN was sent, or could not be: then it is tried again, and does not count unless that
-    /// goes on.
+    /// Handles the outcome of a TAKE_TOKEN. A refused one is repeated, and counts as failed only after TAKE_ATTEMPTS.
     pub(crate) fn on_offer_sent(
         &mut self,
         context: &Context,
         (to, token): (MacAddr, Token),
         accepted: bool,
-    ) -> OfferSent {
+    ) -> OfferOutcome {
         let (now, constants) = (context.now(), context.constants());
-        let before = self.unsent.filter(|unsent| unsent.to == to);
-        let times = before.map_or(0, |unsent| unsent.times) + 1;
-        self.unsent = (!accepted).then_some(Unsent { to, times, at: now });
-        // An interface that refuses all at once must not have all members offered the token at once.
-        let in_vain = !accepted && times > constants.take_attempts;
+        let before = self
+            .refused_offer
+            .filter(|refused_offer| refused_offer.to == to);
+        let times = before.map_or(0, |refused_offer| refused_offer.times) + 1;
+        self.refused_offer = (!accepted).then_some(RefusedOffer { to, times, at: now });
+        // If one refusal were enough, an interface that refuses everything would fail at all members at once.
+        let has_failed = !accepted && times > constants.take_attempts;
         match &mut self.offer {
-            Some(offer) if in_vain => OfferSent::Failed(*offer),
+            Some(offer) if has_failed => OfferOutcome::Failed(*offer),
             Some(offer) => {
                 offer.attempts += u32::from(accepted);
-                offer.departs |= accepted;
-                OfferSent::Repeated
+                offer.awaits_flush |= accepted;
+                OfferOutcome::Repeated
             }
-            None if in_vain => {
-                self.unsent = None;
+            None if has_failed => {
+                // The next member has its own attempts.
+                self.refused_offer = None;
+                // The event reports the time since the first attempt.
                 let took = constants.take_timeout * constants.take_attempts;
-                OfferSent::NotOffered(Offer {
+                OfferOutcome::NotOffered(Offer {
                     to,
                     token,
                     attempts: 0,
                     since: now.before(took),
-                    departs: false,
+                    awaits_flush: false,
                 })
             }
             None if accepted => {
@@ -154,36 +158,37 @@ impl Tenure {
                     token,
                     attempts: 1,
                     since: now,
-                    departs: true,
+                    awaits_flush: true,
                 });
-                OfferSent::Begun
+                OfferOutcome::Begun
             }
-            None => OfferSent::Refused,
+            None => OfferOutcome::Refused,
         }
     }
 
-    /// The offer has left by now, and how many have. Who is offered the token has its time from when the offer has left,
-    /// not from when it was to leave.
-    pub(crate) fn take_departed_offer(&mut self) -> Option<u32> {
+    /// Returns the number of attempts if an offer has just left the host. The member's time counts from then on, not
+    /// from when the link accepted the frame.
+    pub(crate) fn take_flushed_offer(&mut self) -> Option<u32> {
         let offer = self.offer.as_mut()?;
-        std::mem::take(&mut offer.departs).then_some(offer.attempts)
+        std::mem::take(&mut offer.awaits_flush).then_some(offer.attempts)
     }
 
-    /// The member that an offer could not be sent to, and when it is offered the token again.
-    pub(crate) fn unsent(&self, context: &Context) -> Option<(MacAddr, Instant)> {
+    /// Returns the member of the refused offer, and when the offer is repeated.
+    pub(crate) fn refused_offer(&self, context: &Context) -> Option<(MacAddr, Instant)> {
         let take_timeout = context.constants().take_timeout;
-        self.unsent.map(|it| (it.to, it.at + take_timeout))
+        self.refused_offer.map(|it| (it.to, it.at + take_timeout))
     }
 
     /// Whether the token has been here for IDLE_HOLD.
-    pub(crate) fn has_rested(&self, context: &Context, now: Instant) -> bool {
-        let unsent = self.unsent(context).map(|(_, again)| again);
-        now >= unsent.unwrap_or(self.rests_until)
+    pub(crate) fn is_hold_over(&self, context: &Context, now: Instant) -> bool {
+        let refused_offer = self.refused_offer(context).map(|(_, again)| again);
+        // A refused offer is repeated even if IDLE_HOLD is longer.
+        now >= refused_offer.unwrap_or(self.hold_until)
     }
 
-    /// The holder that had it before, if that may have passed a member over. What it has just minted shows that it
-    /// has tried somebody without success.
+    /// Returns the previous holder if it may have passed a member over.
     pub(crate) fn suspected_giver(&self) -> Option<MacAddr> {
+        // A giver that has just minted has tried a member without success, so it passed none over.
         let is_known = self
             .known_before
             .is_some_and(|known| known.same_chain(&self.token));
@@ -191,50 +196,52 @@ impl Tenure {
             .filter(|&giver| self.token.author != giver || is_known)
     }
 
-    /// The member that is offered the token before its turn, if there is one.
-    pub(crate) fn set_ahead(&mut self, ahead: Option<MacAddr>) {
-        self.ahead = ahead;
+    /// Sets the member that is offered the token before its turn.
+    pub(crate) fn set_passed_over(&mut self, passed_over: Option<MacAddr>) {
+        self.passed_over = passed_over;
     }
 
-    /// After whom the round goes on when `failed` has not taken the token: who was passed over had it before its turn.
-    pub(crate) fn goes_on_after(&self, failed: MacAddr, me: MacAddr) -> MacAddr {
-        if self.ahead == Some(failed) {
+    /// Returns the member after which the round goes on when `failed` has not taken the token. A member that was passed
+    /// over was tried before its turn, so the round then begins after this node.
+    pub(crate) fn resume_after(&self, failed: MacAddr, me: MacAddr) -> MacAddr {
+        if self.passed_over == Some(failed) {
             me
         } else {
             failed
         }
     }
 
-    /// A round waits for objections, and goes on after this member then.
-    pub(crate) fn interrupt(&mut self, last: Option<MacAddr>) {
-        self.interrupted = last;
+    /// Interrupts a round until members had time to object. It goes on after this member.
+    pub(crate) fn interrupt_round(&mut self, last: Option<MacAddr>) {
+        self.interrupted_round = last;
     }
 
-    /// Whether a round waits for objections.
-    pub(crate) const fn is_interrupted(&self) -> bool {
-        self.interrupted.is_some()
+    pub(crate) const fn is_round_interrupted(&self) -> bool {
+        self.interrupted_round.is_some()
     }
 
-    /// The member after which a round goes on that has waited for objections.
-    pub(crate) fn take_interrupted(&mut self) -> Option<MacAddr> {
-        self.interrupted.take()
+    /// Returns the member after which the interrupted round goes on.
+    pub(crate) fn take_interrupted_round(&mut self) -> Option<MacAddr> {
+        self.interrupted_round.take()
     }
 
-    /// A hand-over that began at `since` has failed. After some in a row: since when they have.
+    /// Notes a failed handover that began at `since`. After [`DOUBT_FAILURES`] in a row, returns the start of the
+    /// first.
     pub(crate) fn note_failure(&mut self, since: Instant) -> Option<Instant> {
-        let before = self.failing.take();
-        let failing = Failing {
+        let before = self.failure_streak.take();
+        let failure_streak = FailureStreak {
             since: before.map_or(since, |before| before.since),
             count: before.map_or(0, |before| before.count) + 1,
         };
-        if failing.count >= DOUBTS {
-            return Some(failing.since);
+        // The streak begins again, so that doubt is not raised for each further failure.
+        if failure_streak.count >= DOUBT_FAILURES {
+            return Some(failure_streak.since);
         }
-        self.failing = Some(failing);
+        self.failure_streak = Some(failure_streak);
         None
     }
 
-    /// A hand-over has failed. Returns since when they have, without one that has not.
+    /// Notes a failed handover. Returns the start of the first since the last success.
     pub(crate) fn note_refusal(&mut self, offer: &Offer) -> Instant {
         let refusals = self.refusals.get_or_insert(Refusals {
             since: offer.since,
@@ -245,28 +252,30 @@ impl Tenure {
         refusals.since
     }
 
-    /// Somebody asks for the token.
+    /// Notes that a member asks for the token.
     pub(crate) fn note_asked(&mut self) {
         if let Some(refusals) = &mut self.refusals {
             refusals.is_asked = true;
         }
     }
 
-    /// Whether hand-overs have failed, without one that has not.
+    /// Whether handovers have failed since the last success.
     pub(crate) const fn is_refused(&self) -> bool {
         self.refusals.is_some()
     }
 
-    /// Some author is there again after a while: that it was not is why hand-overs to it have failed.
+    /// Forgets the failed handovers: they failed because a member was away.
     pub(crate) fn forget_refusals(&mut self) {
         self.refusals = None;
     }
 
-    /// Whether it is to be seen if anybody takes the token from this node: those that ask for it have not
-    /// for so long that the others are offered it as well, whatever work there is here.
-    pub(crate) fn is_in_doubt(&self, now: Instant, patience: Duration) -> bool {
+    /// Whether it is doubtful that any member takes the token from this node: members that ask for it have failed to
+    /// take it for a whole WAITER_TIMEOUT. Then all other members are offered it too, even if a program here works.
+    pub(crate) fn is_in_doubt(&self, now: Instant, waiter_timeout: Duration) -> bool {
         self.refusals.is_some_and(|refusals| {
-            now.since(refusals.since) >= patience && refusals.count >= FAILURES && refusals.is_asked
+            now.since(refusals.since) >= waiter_timeout
+                && refusals.count >= LET_GO_FAILURES
+                && refusals.is_asked
         })
     }
 }

@@ -1,83 +1,82 @@
-//! What a node that holds the token remembers of it: who is to be told that it came, whom it is offered to, and when it
-//! goes on. And for which reasons a node holds none.
+//! The four states with their data. An OWNER's [`Tenure`] knows the token, its giver, the offer to a successor and the
+//! acknowledgement. [`Fitness`] holds the reasons for which a node must not own the token. Start with `role`.
 
 mod ack;
 mod fitness;
 mod handover;
+mod local_work;
 mod role;
 mod snapshot;
-mod wish;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
-pub(crate) use ack::{Departure, Objections, Owed};
+pub(crate) use ack::{FlushEffect, ObjectionPeriod, PendingAck};
 pub(crate) use fitness::Fitness;
-pub(crate) use handover::{Offer, OfferSent};
+pub(crate) use handover::{Offer, OfferOutcome};
+pub(crate) use local_work::LocalWork;
 pub(crate) use role::Role;
-pub(crate) use wish::Wish;
 
 use super::machine::Context;
 use crate::time::Instant;
 use ack::Ack;
-use handover::{Failing, Refusals, Unsent};
+use handover::{FailureStreak, Refusals, RefusedOffer};
 
-/// What an OWNER holds.
+/// An OWNER's data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tenure {
     token: Token,
-    /// The strongest token that was known when this one was taken; `None` if it was made here.
+    /// The strongest token that was known before this one was taken; `None` if it was minted here.
     known_before: Option<Token>,
-    /// Who had it before; `None` if it was made here.
+    /// The previous holder; `None` if the token was minted here.
     giver: Option<MacAddr>,
-    /// Whether its taking was acknowledged in time.
     ack: Ack,
     /// The previous holder, while it waits for an acknowledgement.
     unacknowledged: Option<MacAddr>,
-    /// When the token goes on if there is no work for it then. Work does not put it off: who does not hear
-    /// that others want the token would keep it as long as somebody here works again and again.
-    rests_until: Instant,
-    /// A program may have worked under the token, here or at an earlier holder.
+    /// When the token goes on if no program works then. Work does not extend it: an OWNER that does not hear the
+    /// others' WANT_TOKEN would otherwise keep the token as long as programs here work again and again.
+    hold_until: Instant,
+    /// Whether a program may have worked under the token, here or at an earlier holder.
     is_used: bool,
-    /// The progress that it is offered with, once that was decided.
+    /// The progress of the next offer, once it was decided.
     next_progress: Option<u64>,
-    /// The TAKE_TOKEN that could not be sent.
-    unsent: Option<Unsent>,
-    /// From the first TAKE_TOKEN to the end of the hand-over.
+    /// The refused TAKE_TOKEN.
+    refused_offer: Option<RefusedOffer>,
+    /// The handover in progress, from the first TAKE_TOKEN on.
     offer: Option<Offer>,
-    /// The member that was offered the token before its turn, since it was passed over.
-    ahead: Option<MacAddr>,
-    /// After whom a round goes on that waits for objections.
-    interrupted: Option<MacAddr>,
-    /// Hand-overs that have failed in a row.
-    failing: Option<Failing>,
-    /// Hand-overs that have failed since one has not, or an author was there again.
+    /// The member that was passed over by others, and so is offered the token before its turn.
+    passed_over: Option<MacAddr>,
+    /// The member after which a round goes on that waits for objections.
+    interrupted_round: Option<MacAddr>,
+    /// Consecutive failed handovers.
+    failure_streak: Option<FailureStreak>,
+    /// Failed handovers since the last success, or since a member came back.
     refusals: Option<Refusals>,
 }
 
 impl Tenure {
-    /// That of a token which was made here.
-    pub(crate) const fn of_own(token: Token) -> Self {
+    /// Creates the tenure of a token that was minted here.
+    pub(crate) const fn from_minted(token: Token) -> Self {
         Self {
             token,
             known_before: None,
             giver: None,
             ack: Ack::Settled,
             unacknowledged: None,
-            rests_until: Instant::from_nanos(0),
+            hold_until: Instant::from_nanos(0),
             is_used: false,
             next_progress: None,
-            unsent: None,
+            refused_offer: None,
             offer: None,
-            ahead: None,
-            interrupted: None,
-            failing: None,
+            passed_over: None,
+            interrupted_round: None,
+            failure_streak: None,
             refusals: None,
         }
     }
 
-    /// That of a token which was taken from its previous holder.
-    pub(crate) const fn of_taken(
+    /// Creates the tenure of a token that was taken from its previous holder.
+    pub(crate) const fn from_offer(
         token: Token,
         known_before: Option<Token>,
         giver: MacAddr,
@@ -88,31 +87,33 @@ impl Tenure {
             giver: Some(giver),
             ack: Ack::Due(answered_by),
             unacknowledged: Some(giver),
+            // An earlier holder's program may have worked under it.
             is_used: true,
-            ..Self::of_own(token)
+            ..Self::from_minted(token)
         }
     }
 
-    /// It begins: the token rests for IDLE_HOLD, or there is work for it.
-    pub(crate) fn begun(self, context: &Context, wanted: bool) -> Self {
+    /// Starts the tenure: the hold of IDLE_HOLD begins.
+    pub(crate) fn begin(self, context: &Context, wanted: bool) -> Self {
         Self {
-            rests_until: context.now() + context.constants().idle_hold,
+            hold_until: context.now() + context.constants().idle_hold,
             is_used: self.is_used || wanted,
             ..self
         }
     }
 
-    /// It goes on with a token that was made here, and that has been offered to nobody.
-    pub(crate) fn renewed(&self, context: &Context, token: Token) -> Self {
+    /// Continues the tenure with a token that was minted here and was offered to no member.
+    pub(crate) fn with_token(&self, context: &Context, token: Token) -> Self {
         Self {
             giver: self.giver,
-            ack: self.ack.outlived(context),
+            ack: self.ack.after_minting(context),
             unacknowledged: self.unacknowledged,
-            rests_until: self.rests_until,
+            // A minted token does not get another IDLE_HOLD: members wait for it.
+            hold_until: self.hold_until,
             is_used: self.is_used,
-            failing: self.failing,
+            failure_streak: self.failure_streak,
             refusals: self.refusals,
-            ..Self::of_own(token)
+            ..Self::from_minted(token)
         }
     }
 
@@ -120,27 +121,26 @@ impl Tenure {
         self.token
     }
 
-    /// The strongest token that was known when this one was taken; `None` if it was made here.
+    /// Returns the strongest token that was known before this one was taken; `None` if it was minted here.
     pub(crate) const fn known_before(&self) -> Option<Token> {
         self.known_before
     }
 
-    /// Whether a program may have worked under the token, here or at an earlier holder.
     pub(crate) const fn is_used(&self) -> bool {
         self.is_used
     }
 
-    /// A program works under the token.
-    pub(crate) fn begin_use(&mut self) {
+    /// Notes that a program works under the token.
+    pub(crate) fn mark_used(&mut self) {
         self.is_used = true;
     }
 
-    pub(crate) const fn rests_until(&self) -> Instant {
-        self.rests_until
+    pub(crate) const fn hold_until(&self) -> Instant {
+        self.hold_until
     }
 
-    /// The token rests until then.
-    pub(crate) fn rest_until(&mut self, at: Instant) {
-        self.rests_until = at;
+    /// Holds the token until this time.
+    pub(crate) fn set_hold_until(&mut self, at: Instant) {
+        self.hold_until = at;
     }
 }

@@ -1,8 +1,8 @@
-//! The four states with what belongs to each.
+//! The four states, each with its data.
 
 use ring_codec::lab2::Token;
 
-use super::{Offer, Owed, Tenure};
+use super::{Offer, PendingAck, Tenure};
 use crate::lab2::State;
 use crate::lab2::election::Search;
 
@@ -13,11 +13,10 @@ use crate::lab2::election::Search;
 )]
 pub(crate) enum Role {
     Owner(Tenure),
-    /// With the acknowledgement that the previous holder of its last token waits for: the token has gone on before it was
-    /// due.
-    Waiter(Option<Owed>),
+    /// Holds the acknowledgement of the last token, if the token went on before it was sent.
+    Waiter(Option<PendingAck>),
     Looser(Search),
-    /// With the candidate.
+    /// Holds the candidate.
     Generating(Token),
 }
 
@@ -45,12 +44,12 @@ impl Role {
         }
     }
 
-    /// The tenure, unless its token is offered to another.
+    /// Returns the tenure, unless its token is offered.
     pub(crate) fn unoffered(&self) -> Option<&Tenure> {
         self.tenure().filter(|tenure| tenure.offer().is_none())
     }
 
-    /// The token that is offered to another.
+    /// Returns the offer to another member.
     pub(crate) fn offer(&self) -> Option<Offer> {
         self.tenure().and_then(Tenure::offer)
     }
@@ -69,8 +68,8 @@ impl Role {
         }
     }
 
-    /// The acknowledgement that somebody waits for of what it has handed over.
-    pub(crate) fn unacknowledged(&self) -> Option<Owed> {
+    /// Returns the acknowledgement that the previous holder waits for.
+    pub(crate) fn unacknowledged(&self) -> Option<PendingAck> {
         match self {
             Self::Owner(tenure) => tenure.owed(),
             Self::Waiter(owed) => *owed,
@@ -78,8 +77,8 @@ impl Role {
         }
     }
 
-    /// Takes the acknowledgement, for which nobody waits any longer.
-    pub(crate) fn take_unacknowledged(&mut self) -> Option<Owed> {
+    /// Removes and returns the acknowledgement that the previous holder waits for.
+    pub(crate) fn take_unacknowledged(&mut self) -> Option<PendingAck> {
         let owed = self.unacknowledged();
         match self {
             Self::Owner(tenure) => tenure.note_acknowledged(),

@@ -1,25 +1,28 @@
-//! "Backing": members that confirm a tenure come before the strength of its token.
+//! "Backing" in `docs/protocol.md`: members that confirm a tenure count before the strength of its token.
 
 use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Backing, Frame, MAX_FRAME_LEN, MAX_PROGRESS, NO_IP, Profile, Token};
 
-use super::grade::{beat, beating, member, of_three, owner, promise, promising, worth};
+use super::grade::{
+    beat, constants_expecting_three, heartbeat_with_beat, member, message_with_promise, owner,
+    promise, reliable_part,
+};
+use super::network::Network;
 use super::once_rig::nightly;
 use super::rig::{
     BLANK, HEARTBEAT, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, decode, here, mac, ms, ping,
     take, token, token_of, was_here, with_digest,
 };
-use super::world::World;
 use crate::lab2::{Command, Constants, Durable, Event, FOREVER, Grade, Reason, State};
 
-/// Of another chain than 11-n3-1, and much stronger: a clock had a say in it.
+/// A much stronger token of another chain than 11-n3-1: a clock has raised it.
 const ALONE: Token = token_of(1_000_000, 7, 1);
-/// What outdoes it, by as much as what is heard of a token may be old.
+/// The token that is minted to outbid it.
 const OUTBID: &str = "TOKEN_IS_HERE 1001024-n5-1";
 
-/// TOKEN_IS_HERE to all of an owner that tells how it is backed.
+/// Broadcasts TOKEN_IS_HERE of an owner with this backing.
 pub(super) fn hear_owner(
     rig: &mut Rig,
     from: u8,
@@ -42,31 +45,31 @@ pub(super) fn hear_owner(
     rig.hear_bytes(&buf[..len], ms(0))
 }
 
-/// What this node told of its own tenure with its last heartbeat.
-fn told(rig: &Rig) -> Option<Backing> {
+/// Returns the backing in this node's last heartbeat.
+fn announced_backing(rig: &Rig) -> Option<Backing> {
     decode(rig.frames.last()?).profile?.backing()
 }
 
-/// An OWNER of 11-n3-1 with work for it, which n3 confirms: two of three, or two of five.
-fn confirmed(members: usize) -> Rig {
+/// Returns an OWNER of 11-n3-1 with work, which n3 confirms: two of three, or two of five.
+fn confirmed_owner(members: usize) -> Rig {
     let expect = Some(members);
     let mut rig = owner(Constants {
         expect,
         ..constants()
     });
     let number = beat(&rig);
-    rig.hear(3, promising(token(11), number));
+    rig.hear(3, message_with_promise(token(11), number));
     let quorum = members == 3;
     assert_eq!(rig.machine.grade() == Grade::Quorum, quorum);
     rig.events.clear();
     rig
 }
 
-/// An OWNER of a token that it was elected with, alone for long, without work for it.
-fn elected() -> Rig {
+/// Returns an elected OWNER without work, which has been the only member for long.
+fn elected_owner() -> Rig {
     let constants = Constants {
         idle_hold: FOREVER,
-        ..of_three()
+        ..constants_expecting_three()
     };
     let durable = Durable {
         known: Some(token(99)),
@@ -80,14 +83,14 @@ fn elected() -> Rig {
 }
 
 #[test]
-fn an_owner_with_a_quorum_outbids_every_other_but_one_that_has_a_quorum_too() {
+fn an_owner_with_a_quorum_outbids_all_but_another_quorum() {
     for theirs in [
         None,
         Some(Backing::Unused),
         Some(Backing::Used),
         Some(Backing::Confirmed),
     ] {
-        let mut rig = confirmed(3);
+        let mut rig = confirmed_owner(3);
         let until = rig.machine.grade_until();
         assert_eq!(
             hear_owner(&mut rig, 7, ALONE, theirs),
@@ -99,51 +102,51 @@ fn an_owner_with_a_quorum_outbids_every_other_but_one_that_has_a_quorum_too() {
             "{theirs:?}: what was promised counts"
         );
         assert_eq!(rig.machine.grade(), Grade::Quorum);
-        assert!(rig.machine.carries(token(11)), "its lock goes on");
-        assert_eq!(told(&rig), Some(Backing::Quorum));
+        assert!(rig.machine.carries(token(11)), "the lock stays granted");
+        assert_eq!(announced_backing(&rig), Some(Backing::Quorum));
         let number = beat(&rig);
-        rig.hear(3, promising(token_of(1_001_024, 5, 1), number));
-        let renewed = rig.now.monotonic + worth(WAITER_TIMEOUT);
+        rig.hear(3, message_with_promise(token_of(1_001_024, 5, 1), number));
+        let renewed = rig.now.monotonic + reliable_part(WAITER_TIMEOUT);
         assert_eq!(
             rig.machine.grade_until(),
             Some(renewed),
-            "members confirm it as ever"
+            "members go on confirming it"
         );
     }
-    let mut rig = confirmed(3);
+    let mut rig = confirmed_owner(3);
     hear_owner(&mut rig, 7, ALONE, Some(Backing::Quorum));
     assert_eq!(rig.state(), State::Waiter);
 }
 
 #[test]
-fn an_owner_that_members_confirm_outbids_one_that_none_confirms_and_no_program_has_used() {
-    let mut rig = confirmed(5);
-    let said = hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
-    assert_eq!(said, [format!("{OUTBID} to all")]);
+fn a_confirmed_owner_outbids_one_whose_token_is_unused() {
+    let mut rig = confirmed_owner(5);
+    let sent = hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
+    assert_eq!(sent, [format!("{OUTBID} to all")]);
     assert!(rig.machine.carries(token(11)));
-    assert_eq!(told(&rig), Some(Backing::Confirmed));
+    assert_eq!(announced_backing(&rig), Some(Backing::Confirmed));
     for theirs in [None, Some(Backing::Used), Some(Backing::Confirmed)] {
-        let mut rig = confirmed(5);
+        let mut rig = confirmed_owner(5);
         hear_owner(&mut rig, 7, ALONE, theirs);
         assert_eq!(rig.state(), State::Waiter, "{theirs:?}");
     }
 }
 
 #[test]
-fn an_owner_that_members_confirm_gives_way_only_to_what_is_said_to_all() {
-    let mut rig = confirmed(5);
+fn a_confirmed_owner_gives_way_only_to_broadcasts() {
+    let mut rig = confirmed_owner(5);
     assert_eq!(rig.hear(7, here(ALONE)), [""; 0]);
     assert_eq!(rig.state(), State::Owner);
-    let said = hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
-    assert_eq!(said, [format!("{OUTBID} to all")]);
+    let sent = hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
+    assert_eq!(sent, [format!("{OUTBID} to all")]);
     let mut rig = Rig::owner();
     rig.hear(7, here(ALONE));
     assert_eq!(rig.state(), State::Waiter, "no member confirms it");
 }
 
 #[test]
-fn an_owner_whose_broadcasts_do_not_arrive_is_given_way_to_after_two_heartbeats() {
-    let mut rig = confirmed(5);
+fn a_confirmed_owner_gives_way_to_unicasts_after_two_heartbeats() {
+    let mut rig = confirmed_owner(5);
     for _ in 0..4 {
         rig.hear(7, here(ALONE));
         assert_eq!(rig.state(), State::Owner);
@@ -154,42 +157,42 @@ fn an_owner_whose_broadcasts_do_not_arrive_is_given_way_to_after_two_heartbeats(
 }
 
 #[test]
-fn of_two_owners_that_none_confirms_the_stronger_token_counts() {
-    let mut rig = elected();
+fn of_two_unconfirmed_owners_the_stronger_token_wins() {
+    let mut rig = elected_owner();
     rig.hear(7, ping(NO_IP));
     hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
     assert_eq!(rig.state(), State::Waiter);
 }
 
 #[test]
-fn a_quorum_that_has_ended_outbids_nobody() {
-    let mut rig = confirmed(3);
+fn a_quorum_that_has_ended_does_not_outbid() {
+    let mut rig = confirmed_owner(3);
     let until = rig.machine.grade_until().expect("a quorum");
-    rig.sleep_through(until.since(rig.now.monotonic));
+    rig.stall(until.since(rig.now.monotonic));
     hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
     assert_eq!(rig.state(), State::Waiter);
 }
 
 #[test]
-fn an_owner_with_a_quorum_takes_no_stronger_token_and_tells_who_offers_it() {
-    let mut rig = confirmed(3);
-    let said = rig.hear(7, take(ALONE));
+fn an_owner_with_a_quorum_refuses_a_stronger_offer_and_answers_it() {
+    let mut rig = confirmed_owner(3);
+    let sent = rig.hear(7, take(ALONE));
     assert_eq!(
-        said,
+        sent,
         [format!("{OUTBID} to all"), format!("{OUTBID} to n7")]
     );
     assert!(rig.machine.carries(token(11)));
-    let mut rig = confirmed(5);
+    let mut rig = confirmed_owner(5);
     rig.hear(7, take(ALONE));
     assert!(
         !rig.machine.carries(token(11)),
-        "its giver tells nothing of itself"
+        "TAKE_TOKEN announces no backing"
     );
 }
 
 #[test]
-fn what_members_tell_of_a_token_that_is_gone_does_not_end_a_quorum() {
-    let mut rig = confirmed(3);
+fn objections_with_a_lost_token_do_not_end_a_quorum() {
+    let mut rig = confirmed_owner(3);
     assert_eq!(
         rig.hear(7, was_here(ALONE, 7)),
         [format!("{OUTBID} to all")]
@@ -202,15 +205,18 @@ fn what_members_tell_of_a_token_that_is_gone_does_not_end_a_quorum() {
     );
     assert!(
         rig.machine.carries(token(11)),
-        "and that of the time between"
+        "a token in between counts too"
     );
     assert!(rig.machine.carries(token_of(1_001_024, 5, 1)));
-    assert!(!rig.machine.carries(token(10)), "but no earlier one");
+    assert!(
+        !rig.machine.carries(token(10)),
+        "an earlier token does not count"
+    );
 }
 
 #[test]
-fn a_progress_that_cannot_be_outdone_is_given_way_to() {
-    let mut rig = confirmed(3);
+fn an_owner_gives_way_to_the_largest_progress() {
+    let mut rig = confirmed_owner(3);
     hear_owner(
         &mut rig,
         7,
@@ -218,15 +224,15 @@ fn a_progress_that_cannot_be_outdone_is_given_way_to() {
         Some(Backing::Unused),
     );
     assert_eq!(rig.state(), State::Waiter);
-    let mut rig = confirmed(3);
+    let mut rig = confirmed_owner(3);
     let nearly = token_of(MAX_PROGRESS - 1, 7, 1);
     hear_owner(&mut rig, 7, nearly, Some(Backing::Unused));
     assert_eq!(rig.token(), format!("{MAX_PROGRESS}-n5-1"));
 }
 
 #[test]
-fn a_hand_over_under_way_is_none_of_it() {
-    let mut rig = confirmed(3);
+fn a_giver_does_not_outbid() {
+    let mut rig = confirmed_owner(3);
     rig.command(Command::Yield(Some(mac(3))));
     hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
     assert_eq!(rig.state(), State::Waiter);
@@ -234,38 +240,42 @@ fn a_hand_over_under_way_is_none_of_it() {
 
 #[test]
 fn a_job_goes_on_as_its_lock_does() {
-    let mut rig = confirmed(3);
+    let mut rig = confirmed_owner(3);
     rig.command(Command::Once(nightly()));
     hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
     assert!(rig.machine.once().is_some());
 }
 
 #[test]
-fn an_owner_tells_how_it_is_backed() {
-    let rig = owner(of_three());
+fn a_heartbeat_announces_its_backing() {
+    let rig = owner(constants_expecting_three());
     assert_eq!(
-        told(&rig),
+        announced_backing(&rig),
         Some(Backing::Used),
-        "before anybody has answered"
+        "before the first answer"
     );
-    let mut rig = confirmed(3);
+    let mut rig = confirmed_owner(3);
     rig.pass_time(HEARTBEAT);
-    assert_eq!(told(&rig), Some(Backing::Quorum));
-    let mut rig = confirmed(5);
+    assert_eq!(announced_backing(&rig), Some(Backing::Quorum));
+    let mut rig = confirmed_owner(5);
     rig.pass_time(HEARTBEAT);
-    assert_eq!(told(&rig), Some(Backing::Confirmed));
-    let mut rig = elected();
-    assert_eq!(told(&rig), Some(Backing::Unused));
+    assert_eq!(announced_backing(&rig), Some(Backing::Confirmed));
+    let mut rig = elected_owner();
+    assert_eq!(announced_backing(&rig), Some(Backing::Unused));
     rig.hear(3, ping(NO_IP));
     rig.command(Command::WantToken);
     rig.pass_time(HEARTBEAT);
-    assert_eq!(told(&rig), Some(Backing::Used), "a program has wanted it");
+    assert_eq!(
+        announced_backing(&rig),
+        Some(Backing::Used),
+        "a program has wanted the token"
+    );
 }
 
 #[test]
-fn an_owner_gives_way_to_a_weaker_token_that_is_better_backed_if_that_does_not_outbid_it() {
+fn an_owner_gives_way_to_a_better_backed_owner_that_does_not_outbid_it() {
     let weaker = token_of(11, 3, 1);
-    let mut rig = elected();
+    let mut rig = elected_owner();
     let own = rig.token();
     let answers = [
         format!("TOKEN_IS_HERE {own} to n3"),
@@ -275,17 +285,17 @@ fn an_owner_gives_way_to_a_weaker_token_that_is_better_backed_if_that_does_not_o
         hear_owner(&mut rig, 3, weaker, Some(Backing::Quorum)),
         answers
     );
-    rig.sleep_through(HEARTBEAT / 2 - ms(1));
+    rig.stall(HEARTBEAT / 2 - ms(1));
     assert_eq!(
         hear_owner(&mut rig, 3, weaker, Some(Backing::Quorum)),
         answers
     );
-    rig.sleep_through(ms(1));
-    let said = hear_owner(&mut rig, 3, weaker, Some(Backing::Quorum));
+    rig.stall(ms(1));
+    let sent = hear_owner(&mut rig, 3, weaker, Some(Backing::Quorum));
     assert_eq!(
-        said[0],
+        sent[0],
         format!("TOKEN_WAS_HERE_RECENTLY {own} at n5 to n3"),
-        "{said:?}"
+        "{sent:?}"
     );
     assert_eq!(rig.state(), State::Waiter);
     let reason = |event: &Event| matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::Outranked);
@@ -293,9 +303,9 @@ fn an_owner_gives_way_to_a_weaker_token_that_is_better_backed_if_that_does_not_o
 }
 
 #[test]
-fn it_keeps_its_token_against_one_that_is_backed_no_better() {
+fn an_owner_keeps_its_token_against_equal_backing() {
     for theirs in [None, Some(Backing::Unused), Some(Backing::Used)] {
-        let mut rig = elected();
+        let mut rig = elected_owner();
         for _ in 0..4 {
             hear_owner(&mut rig, 3, token(11), theirs);
             rig.pass_time(HEARTBEAT / 2);
@@ -306,75 +316,78 @@ fn it_keeps_its_token_against_one_that_is_backed_no_better() {
 }
 
 #[test]
-fn a_member_goes_on_confirming_what_it_has_promised_beside_a_stronger_token() {
+fn a_member_goes_on_confirming_its_promised_tenure_despite_a_stronger_token() {
     let mut rig = member();
-    rig.hear_all(3, beating(token(10), 7));
+    rig.hear_all(3, heartbeat_with_beat(token(10), 7));
     assert!(promise(&rig).is_some());
     rig.hear_all(7, here(ALONE));
-    rig.sleep_through(HEARTBEAT + 2 * TAKE_TIMEOUT);
-    let said = rig.hear_all(3, beating(token(10), 8));
+    rig.stall(HEARTBEAT + 2 * TAKE_TIMEOUT);
+    let sent = rig.hear_all(3, heartbeat_with_beat(token(10), 8));
     assert_eq!(
-        said,
+        sent,
         [
             "TOKEN_WAS_HERE_RECENTLY 1000000-n7-1 at n7 to n3",
             "PING to n3"
         ],
-        "and tells its holder"
+        "this node objects"
     );
     assert_eq!(promise(&rig).map(|promise| promise.beat), Some(8));
-    rig.hear_all(7, beating(ALONE, 0));
-    assert_eq!(promise(&rig), None, "it helps no other");
-    rig.sleep_through(WAITER_TIMEOUT);
-    rig.hear_all(7, beating(ALONE, 1));
-    rig.hear_all(3, beating(token(10), 9));
-    assert_eq!(promise(&rig), None, "that time is over");
+    rig.hear_all(7, heartbeat_with_beat(ALONE, 0));
+    assert_eq!(promise(&rig), None, "this node confirms no other tenure");
+    rig.stall(WAITER_TIMEOUT);
+    rig.hear_all(7, heartbeat_with_beat(ALONE, 1));
+    rig.hear_all(3, heartbeat_with_beat(token(10), 9));
+    assert_eq!(promise(&rig), None, "the promise has ended");
 }
 
-/// A ring of so many, and who owns the token and has work for it, at grade quorum. Nobody passes it on otherwise.
-fn at_work(nodes: u8, seed: u64) -> (World, usize, Token) {
+/// Returns a ring whose owner has work, with the owner's index and token. No other member has work.
+fn ring_with_busy_owner(nodes: u8, seed: u64) -> (Network, usize, Token) {
     let constants = Constants {
         expect: Some(nodes.into()),
         idle_hold: FOREVER,
         ..constants()
     };
-    let mut world = World::new(nodes, constants, seed);
-    world.run(ms(2_000));
-    let owner = (0..nodes.into()).find(|&at| world.nodes[at].token().is_some());
+    let mut network = Network::new(nodes, constants, seed);
+    network.run(ms(2_000));
+    let owner = (0..nodes.into()).find(|&at| network.nodes[at].token().is_some());
     let owner = owner.expect("a ring has an owner");
-    world.command(owner, Command::WantToken);
-    world.run(HEARTBEAT);
-    let token = world.nodes[owner].token().expect("it works");
-    (world, owner, token)
+    network.command(owner, Command::WantToken);
+    network.run(HEARTBEAT);
+    let token = network.nodes[owner].token().expect("the owner works");
+    (network, owner, token)
 }
 
-/// A node is alone for so long while another works; then it is back.
-fn comes_back(seed: u64, alone: Duration, late_link: bool) {
-    let (mut world, owner, token) = at_work(3, seed);
+/// Separates a node from the others for a time while another one works, and reconnects it.
+fn check_return_of_lone_node(seed: u64, alone: Duration, late_link: bool) {
+    let (mut network, owner, token) = ring_with_busy_owner(3, seed);
     let lone = (owner + 1) % 3;
-    let keeps = |world: &World| {
-        let machine = world.nodes[owner].machine.as_ref().expect("it runs");
+    let keeps = |network: &Network| {
+        let machine = network.nodes[owner]
+            .machine
+            .as_ref()
+            .expect("the node runs");
         let kept = machine.carries(token) && machine.grade() == Grade::Quorum;
-        assert!(kept, "seed {seed}, {alone:?}:\n{}", world.trace());
+        assert!(kept, "seed {seed}, {alone:?}:\n{}", network.trace());
     };
-    world.nodes[lone].island = true;
+    network.nodes[lone].island = true;
     if late_link {
-        world.kill(lone);
-        world.restart(lone);
+        network.kill(lone);
+        network.restart(lone);
     }
-    world.run_checking(alone, keeps);
-    world.nodes[lone].island = false;
-    world.run_checking(ms(2_000), keeps);
-    assert_eq!(world.owners().count(), 1, "{}", world.trace());
-    let now = world.nodes[owner].token();
+    network.run_checking(alone, keeps);
+    network.nodes[lone].island = false;
+    network.run_checking(ms(2_000), keeps);
+    assert_eq!(network.owners().count(), 1, "{}", network.trace());
+    let now = network.nodes[owner].token();
     assert!(now.is_some_and(|now| !token.is_stronger_than(&now)));
 }
 
 #[test]
-fn a_holder_with_a_quorum_goes_on_when_a_machine_that_was_alone_is_back() {
+fn a_holder_with_a_quorum_goes_on_when_a_lone_machine_is_back() {
     for seed in 0..8 {
         for alone in [50, 300, 450, 550, 600, 650, 700, 800, 1_000, 3_000] {
-            comes_back(seed, ms(alone), false);
-            comes_back(seed, ms(alone), true);
+            check_return_of_lone_node(seed, ms(alone), false);
+            check_return_of_lone_node(seed, ms(alone), true);
         }
     }
 }

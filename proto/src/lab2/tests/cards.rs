@@ -1,4 +1,4 @@
-//! What members tell people about themselves.
+//! "Cards" in `docs/protocol.md`.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn with_version(mut rig: Rig) -> Rig {
     rig
 }
 
-/// The owner n3 says to all what it is.
+/// Broadcasts a heartbeat of the owner n3 with its card.
 fn hear_owner<'a>(rig: &mut Rig, card: impl Into<Option<Card<'a>>>) {
     let frame = Frame {
         destination: MacAddr::BROADCAST,
@@ -54,28 +54,27 @@ fn version_of(rig: &Rig, n: u8) -> Option<Version> {
 }
 
 #[test]
-fn every_member_knows_the_program_that_its_owner_has_told() {
+fn members_know_the_program_that_the_owner_announces() {
     let mut rig = with_version(Rig::waiter());
     hear_owner(&mut rig, card(OWN, Some("backup")));
-    let work = rig.machine.work().expect("it was told").clone();
+    let work = rig.machine.work().expect("the work was announced").clone();
     assert_eq!(work.program, "backup");
     let held = rig.now.monotonic.since(work.since);
     assert_eq!(held, Duration::from_secs(1));
-    // The program has given the token back.
     hear_owner(&mut rig, card(OWN, None));
     assert_eq!(rig.machine.work(), None);
     // The card no longer fits a heartbeat.
     hear_owner(&mut rig, card(OWN, Some("backup")));
     hear_owner(&mut rig, None);
     assert_eq!(rig.machine.work(), None);
-    // Nobody owns the token any longer, as far as this node knows.
+    // This node no longer knows an owner.
     hear_owner(&mut rig, card(OWN, Some("backup")));
     rig.pass_time(constants().waiter_timeout() * 2);
     assert_eq!(rig.machine.work(), None);
 }
 
 #[test]
-fn a_version_is_known_from_the_first_card_on() {
+fn the_first_card_announces_the_version() {
     let mut rig = with_version(Rig::waiter());
     hear_owner(&mut rig, None);
     assert_eq!(version_of(&rig, 3), None);
@@ -86,7 +85,7 @@ fn a_version_is_known_from_the_first_card_on() {
     assert_eq!(version_of(&rig, ME), Some(OWN));
 }
 
-/// Returns the card of the last heartbeat to all.
+/// Returns the card of the last broadcast heartbeat.
 fn last_card(rig: &Rig) -> Option<(Version, Option<(u64, String)>)> {
     let frames = rig.frames.iter().rev();
     let mut frames = frames.filter_map(|bytes| Frame::decode(bytes).ok());
@@ -100,7 +99,7 @@ fn last_card(rig: &Rig) -> Option<(Version, Option<(u64, String)>)> {
 }
 
 #[test]
-fn an_owner_tells_which_program_holds_its_token_and_for_how_long() {
+fn an_owner_announces_its_program_and_how_long_it_has_held_the_token() {
     let mut rig = with_version(Rig::owner());
     rig.command(Command::WantToken);
     let program = "é".repeat(40);
@@ -114,8 +113,8 @@ fn an_owner_tells_which_program_holds_its_token_and_for_how_long() {
     let (version, work) = last_card(&rig).expect("a card");
     assert_eq!(version, OWN);
     let (held, told) = work.expect("a program holds the token");
-    assert!(held <= u64::try_from(period.as_nanos()).expect("it is short"));
-    // 64 bytes at most, and no character is cut.
+    assert!(held <= u64::try_from(period.as_nanos()).expect("a short time"));
+    // At most 64 bytes, and no character is split.
     assert_eq!(told, program[..64]);
     assert_eq!(
         rig.machine.work().map(|it| it.program.as_str()),
@@ -134,7 +133,7 @@ fn a_node_without_a_version_sends_no_card() {
     assert_eq!(last_card(&rig), None);
 }
 
-/// n3 says that it does not hear this node, or another one.
+/// Receives a card of n3 that names this node, or another one, as silent.
 fn hear_of_silence(rig: &mut Rig, unheard: u8) {
     let unheard = Some(mac(unheard));
     hear_owner(
@@ -147,12 +146,12 @@ fn hear_of_silence(rig: &mut Rig, unheard: u8) {
 }
 
 #[test]
-fn a_node_that_others_do_not_hear_learns_it_from_them() {
+fn a_node_learns_from_cards_that_others_do_not_hear_it() {
     let mut rig = with_version(Rig::waiter());
     let trouble = Trouble::Unheard {
         by: [mac(3)].into_iter().collect(),
     };
-    // Frames from before it was heard, and news of others, say nothing.
+    // Frames from before it was heard, and news about others, do not count.
     hear_of_silence(&mut rig, ME);
     for _ in 0..40 {
         hear_of_silence(&mut rig, 7);
@@ -164,14 +163,14 @@ fn a_node_that_others_do_not_hear_learns_it_from_them() {
         rig.pass_time(constants().heartbeat);
     }
     assert!(rig.machine.troubles().any(|it| it == trouble));
-    // It hears all.
+    // n3 hears all members.
     hear_owner(&mut rig, card(OWN, None));
     rig.pass_time(constants().waiter_timeout());
     assert!(!rig.machine.troubles().any(|it| it == trouble));
 }
 
 #[test]
-fn cards_name_the_members_that_are_silent_one_after_the_other() {
+fn cards_name_the_silent_members_one_after_the_other() {
     let mut rig = with_version(Rig::owner());
     rig.command(Command::WantToken);
     assert_eq!(rig.machine.unheard_member(), None);

@@ -1,14 +1,14 @@
-//! Members that do not agree on the constants.
+//! Members with different constants ("Profiles" in `docs/protocol.md`).
 
 use std::time::Duration;
 
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, Profile};
 
-use super::data::{introduced, profile};
+use super::data::{frame_with_profile, profile};
 use super::rig::*;
 use crate::lab2::{Constants, Event, Grade, State};
 
-/// A heartbeat period of so many milliseconds, and all that follows from it.
+/// Returns the constants that follow from this heartbeat, in milliseconds.
 pub(super) fn heartbeat(millis: u64) -> Constants {
     Constants {
         idle_hold: ms(60_000),
@@ -16,14 +16,14 @@ pub(super) fn heartbeat(millis: u64) -> Constants {
     }
 }
 
-/// What a member with these constants says of itself.
-pub(super) fn says(constants: &Constants) -> Profile {
+/// Returns the profile of a member with these constants.
+pub(super) fn profile_of(constants: &Constants) -> Profile {
     let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).expect("short");
-    let patience = nanos(constants.waiter_timeout());
+    let waiter_timeout = nanos(constants.waiter_timeout());
     Profile {
         constants: constants.digest(),
-        patience,
-        shortest: patience,
+        patience: waiter_timeout,
+        shortest: waiter_timeout,
         take: nanos(constants.take_timeout),
         expect: constants
             .expect
@@ -32,13 +32,13 @@ pub(super) fn says(constants: &Constants) -> Profile {
     }
 }
 
-/// A frame of n9, to all.
-fn n9_says(rig: &mut Rig, profile: Profile) {
-    let bytes = introduced(9, Message::WantToken, profile);
+/// Receives a broadcast of n9 with this profile.
+fn hear_profile_of_n9(rig: &mut Rig, profile: Profile) {
+    let bytes = frame_with_profile(9, Message::WantToken, profile);
     rig.hear_bytes(&bytes, Duration::ZERO);
 }
 
-/// An OWNER with a heartbeat of a second that has work.
+/// Returns an OWNER with work and a heartbeat of a second.
 fn slow_owner() -> Rig {
     let mut rig = Rig::owner_with(heartbeat(1_000));
     rig.command(crate::lab2::Command::WantToken);
@@ -52,30 +52,30 @@ fn lease(rig: &Rig) -> Duration {
 }
 
 #[test]
-fn an_owner_lives_by_the_shortest_patience_that_it_hears_of() {
+fn an_owner_uses_the_shortest_known_waiter_timeout() {
     let mut rig = slow_owner();
     assert!(lease(&rig) > ms(3_000));
-    n9_says(&mut rig, says(&heartbeat(100)));
+    hear_profile_of_n9(&mut rig, profile_of(&heartbeat(100)));
     assert_eq!(lease(&rig), ms(400));
-    let said = rig.timeline(ms(1_000));
-    let beats = said
+    let sent = rig.timeline(ms(1_000));
+    let beats = sent
         .iter()
         .filter(|(_, line)| line.starts_with("TOKEN_IS_HERE"));
-    assert!((9..=11).contains(&beats.count()), "{said:?}");
+    assert!((9..=11).contains(&beats.count()), "{sent:?}");
     assert_eq!(rig.state(), State::Owner);
     assert!(lease(&rig) <= ms(400));
 }
 
 #[test]
-fn a_shortest_patience_that_a_member_has_been_told_counts_too() {
+fn a_shortest_waiter_timeout_that_a_member_passes_on_counts() {
     let mut rig = slow_owner();
     let told = Profile {
         shortest: 400_000_000,
-        ..says(&heartbeat(1_000))
+        ..profile_of(&heartbeat(1_000))
     };
-    n9_says(&mut rig, told);
+    hear_profile_of_n9(&mut rig, told);
     assert_eq!(lease(&rig), ms(400));
-    // What others were told is not told on: it would never be forgotten.
+    // Timeouts that others have passed on are not passed on again: they would never be forgotten.
     rig.pass_time(ms(100));
     let beat = rig.frames.last().expect("a heartbeat");
     assert_eq!(
@@ -85,10 +85,10 @@ fn a_shortest_patience_that_a_member_has_been_told_counts_too() {
 }
 
 #[test]
-fn an_owner_lives_by_its_own_patience_again_when_the_member_with_a_shorter_one_has_another() {
+fn an_owner_uses_its_own_waiter_timeout_again_when_the_shorter_one_is_gone() {
     let mut rig = slow_owner();
-    n9_says(&mut rig, says(&heartbeat(100)));
-    n9_says(&mut rig, says(&heartbeat(1_000)));
+    hear_profile_of_n9(&mut rig, profile_of(&heartbeat(100)));
+    hear_profile_of_n9(&mut rig, profile_of(&heartbeat(1_000)));
     rig.pass_time(ms(200));
     assert!(lease(&rig) > ms(3_000), "{:?}", lease(&rig));
 }
@@ -96,22 +96,22 @@ fn an_owner_lives_by_its_own_patience_again_when_the_member_with_a_shorter_one_h
 #[test]
 fn an_owner_beside_a_member_ten_times_as_fast_keeps_its_token() {
     let mut rig = slow_owner();
-    n9_says(&mut rig, says(&heartbeat(100)));
-    let said = rig.pass_time(ms(1_000));
-    assert!((9..=11).contains(&said.len()), "{} frames", said.len());
+    hear_profile_of_n9(&mut rig, profile_of(&heartbeat(100)));
+    let sent = rig.pass_time(ms(1_000));
+    assert!((9..=11).contains(&sent.len()), "{} frames", sent.len());
     assert_eq!(rig.state(), State::Owner);
 }
 
-/// It is on the other side of a cut perhaps: what it expects counts.
+/// The member may be on the other side of a split, so its expected number counts.
 #[test]
-fn what_a_member_says_binds_nobody_when_it_is_silent_but_for_what_it_expects() {
+fn of_a_silent_member_only_the_expected_number_counts() {
     let mut rig = slow_owner();
-    let said = Profile {
+    let sent = Profile {
         mtu: 576,
         expect: 4,
-        ..says(&heartbeat(100))
+        ..profile_of(&heartbeat(100))
     };
-    n9_says(&mut rig, said);
+    hear_profile_of_n9(&mut rig, sent);
     let data = |rig: &Rig| rig.machine.data_limit().len;
     assert_eq!((rig.machine.expected_members(), data(&rig)), (4, 576 - 91));
     for _ in 0..257 {
@@ -121,43 +121,43 @@ fn what_a_member_says_binds_nobody_when_it_is_silent_but_for_what_it_expects() {
     assert_eq!(rig.machine.shortest_patience(), ms(4_000));
     assert!(lease(&rig) > ms(3_000), "{:?}", lease(&rig));
     assert_eq!((rig.machine.expected_members(), data(&rig)), (4, 1_024));
-    n9_says(&mut rig, said);
+    hear_profile_of_n9(&mut rig, sent);
     assert_eq!((lease(&rig), data(&rig)), (ms(400), 576 - 91));
 }
 
 #[test]
-fn nobody_makes_an_owner_flood_the_segment() {
+fn no_profile_makes_an_owner_flood_the_segment() {
     let mut rig = slow_owner();
     let hasty = Profile {
         patience: 0,
         shortest: 0,
-        ..says(&heartbeat(1_000))
+        ..profile_of(&heartbeat(1_000))
     };
-    n9_says(&mut rig, hasty);
-    let said = rig.pass_time(ms(1_000));
-    assert!(said.len() <= 1_001, "{} frames", said.len());
+    hear_profile_of_n9(&mut rig, hasty);
+    let sent = rig.pass_time(ms(1_000));
+    assert!(sent.len() <= 1_001, "{} frames", sent.len());
     assert_eq!(rig.state(), State::Owner);
 }
 
 #[test]
-fn a_node_grants_nothing_for_as_long_as_the_longest_patience_after_its_start() {
+fn a_node_grants_nothing_for_the_longest_waiter_timeout_after_its_start() {
     let mut rig = Rig::waiter();
     let settles = |rig: &Rig| rig.machine.settled_at().expect("the link is up");
     let before = settles(&rig);
-    n9_says(&mut rig, says(&heartbeat(1_000)));
+    hear_profile_of_n9(&mut rig, profile_of(&heartbeat(1_000)));
     assert_eq!(settles(&rig).since(before), ms(3_600));
     let endless = Profile {
         patience: u64::MAX,
-        ..says(&heartbeat(1_000))
+        ..profile_of(&heartbeat(1_000))
     };
-    n9_says(&mut rig, endless);
+    hear_profile_of_n9(&mut rig, endless);
     assert!(settles(&rig).since(before) < ms(400 * 10));
 }
 
 #[test]
-fn who_differs_is_named_once_and_again_when_that_changes() {
+fn a_difference_is_reported_once_and_again_when_it_changes() {
     let mut rig = Rig::waiter();
-    n9_says(&mut rig, says(&constants()));
+    hear_profile_of_n9(&mut rig, profile_of(&constants()));
     let named = |rig: &Rig| {
         let is_about = |event: &&Event| {
             matches!(
@@ -173,7 +173,7 @@ fn who_differs_is_named_once_and_again_when_that_changes() {
     };
     assert_eq!(named(&rig), []);
     for _ in 0..3 {
-        n9_says(&mut rig, says(&heartbeat(1_000)));
+        hear_profile_of_n9(&mut rig, profile_of(&heartbeat(1_000)));
     }
     let [
         Event::MemberDiffers {
@@ -185,22 +185,22 @@ fn who_differs_is_named_once_and_again_when_that_changes() {
         panic!("{:?}", named(&rig));
     };
     assert_eq!(who, mac(9));
-    let patience = (difference.theirs.patience, difference.ours.patience);
-    assert_eq!(patience, (ms(4_000), ms(400)));
+    let waiter_timeout = (difference.theirs.patience, difference.ours.patience);
+    assert_eq!(waiter_timeout, (ms(4_000), ms(400)));
     let view = rig.machine.members().find(|member| member.mac == mac(9));
     assert_eq!(view.expect("a member").differs, Some(difference));
-    n9_says(&mut rig, says(&constants()));
+    hear_profile_of_n9(&mut rig, profile_of(&constants()));
     assert_eq!(named(&rig)[1..], [Event::MemberAgrees { mac: mac(9) }]);
 }
 
 #[test]
-fn an_idle_hold_of_its_own_is_no_difference() {
+fn a_different_idle_hold_is_no_difference() {
     let mut rig = Rig::waiter();
     let other = Constants {
         idle_hold: ms(3),
         ..constants()
     };
-    n9_says(&mut rig, says(&other));
+    hear_profile_of_n9(&mut rig, profile_of(&other));
     let differs = rig
         .events
         .iter()
@@ -209,7 +209,7 @@ fn an_idle_hold_of_its_own_is_no_difference() {
 }
 
 #[test]
-fn a_majority_is_of_the_most_members_that_anybody_expects() {
+fn a_majority_counts_from_the_largest_expected_number() {
     let expect = |expect| Constants {
         expect,
         idle_hold: ms(60_000),
@@ -223,7 +223,7 @@ fn a_majority_is_of_the_most_members_that_anybody_expects() {
         let (mut rig, _) = Rig::start(expect(own), BLANK);
         rig.pass_time(WAITER_TIMEOUT + LOOSER_TIMEOUT + 2 * ANSWER_TIMEOUT);
         assert_eq!(rig.state(), State::Owner);
-        n9_says(&mut rig, says(&expect(theirs)));
+        hear_profile_of_n9(&mut rig, profile_of(&expect(theirs)));
         let beat = rig.pass_time(HEARTBEAT);
         assert!(!beat.is_empty());
         let token = rig.machine.token().expect("a token");
@@ -249,7 +249,7 @@ fn a_majority_is_of_the_most_members_that_anybody_expects() {
             destination: mac(ME),
             author: mac(9),
             message: ping,
-            profile: Some(says(&expect(theirs))),
+            profile: Some(profile_of(&expect(theirs))),
             card: None,
         };
         let mut bytes = [0; MAX_FRAME_LEN];
@@ -260,11 +260,11 @@ fn a_majority_is_of_the_most_members_that_anybody_expects() {
 }
 
 #[test]
-fn an_offer_is_stale_when_its_giver_no_longer_stands_by_it() {
+fn an_offer_is_stale_after_its_givers_take_timeout() {
     let mut rig = Rig::waiter_with(heartbeat(1_000));
     let age = ms(20);
-    n9_says(&mut rig, says(&heartbeat(1_000)));
-    n9_says(&mut rig, says(&heartbeat(100)));
+    hear_profile_of_n9(&mut rig, profile_of(&heartbeat(1_000)));
+    hear_profile_of_n9(&mut rig, profile_of(&heartbeat(100)));
     rig.hear_late(9, take(token(20)), age);
     assert_eq!(rig.state(), State::Waiter);
     rig.hear_late(7, take(token(20)), age);

@@ -1,4 +1,4 @@
-//! The token's data, and the MTUs that they have to fit.
+//! The token's data, and the MTUs that limit them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::rig::*;
 use crate::LinkState;
 use crate::lab2::{Command, DataLimit, Event, State, Trouble};
 
-/// What a member of the default constants says of itself, but for its MTU.
+/// Returns the profile of a member with the default constants and this MTU.
 pub(super) fn profile(mtu: u16) -> Profile {
     Profile {
         flags: 0,
@@ -22,8 +22,8 @@ pub(super) fn profile(mtu: u16) -> Profile {
     }
 }
 
-/// A frame to all with a profile.
-pub(super) fn introduced(from: u8, message: Message<'_>, profile: Profile) -> Vec<u8> {
+/// Receives a broadcast with a profile.
+pub(super) fn frame_with_profile(from: u8, message: Message<'_>, profile: Profile) -> Vec<u8> {
     let frame = Frame {
         destination: MacAddr::BROADCAST,
         author: mac(from),
@@ -36,12 +36,12 @@ pub(super) fn introduced(from: u8, message: Message<'_>, profile: Profile) -> Ve
     bytes[..len].to_vec()
 }
 
-fn hear_from(rig: &mut Rig, from: u8, mtu: u16) -> Vec<String> {
-    let bytes = introduced(from, Message::WhereIsToken, profile(mtu));
+fn hear_mtu_of(rig: &mut Rig, from: u8, mtu: u16) -> Vec<String> {
+    let bytes = frame_with_profile(from, Message::WhereIsToken, profile(mtu));
     rig.hear_bytes(&bytes, Duration::ZERO)
 }
 
-fn with_mtu(rig: &mut Rig, mtu: usize) -> Vec<String> {
+fn change_mtu(rig: &mut Rig, mtu: usize) -> Vec<String> {
     rig.link(LinkState::Up {
         mac: mac(ME),
         ip: ip(ME),
@@ -49,26 +49,26 @@ fn with_mtu(rig: &mut Rig, mtu: usize) -> Vec<String> {
     })
 }
 
-fn set(rig: &mut Rig, len: usize) -> usize {
+fn set_data(rig: &mut Rig, len: usize) -> usize {
     rig.command(Command::SetData(vec![7; len]));
     rig.machine.data().len()
 }
 
-/// An OWNER with so many bytes of data.
+/// Returns an OWNER with this many bytes of data.
 fn owner_with(len: usize) -> Rig {
     let mut rig = Rig::owner();
-    assert_eq!(set(&mut rig, len), len);
+    assert_eq!(set_data(&mut rig, len), len);
     rig.events.clear();
     rig
 }
 
 #[test]
-fn data_that_do_not_fit_the_own_mtu_are_refused_with_the_reason() {
+fn data_that_do_not_fit_this_nodes_mtu_are_refused() {
     let mut rig = Rig::owner();
-    with_mtu(&mut rig, 576);
+    change_mtu(&mut rig, 576);
     let most = 576 - HEARTBEAT_LEN;
-    assert_eq!(set(&mut rig, most), most);
-    assert_eq!(set(&mut rig, most + 1), most);
+    assert_eq!(set_data(&mut rig, most), most);
+    assert_eq!(set_data(&mut rig, most + 1), most);
     let refused = Event::DataRefused {
         len: most + 1,
         may_use: true,
@@ -84,26 +84,30 @@ fn data_that_do_not_fit_the_own_mtu_are_refused_with_the_reason() {
 }
 
 #[test]
-fn data_that_do_not_fit_the_smallest_mtu_heard_of_are_refused_with_its_member() {
+fn data_that_do_not_fit_the_smallest_known_mtu_are_refused_with_its_member() {
     let mut rig = Rig::owner();
-    hear_from(&mut rig, 7, 576);
-    hear_from(&mut rig, 8, 1_000);
-    assert_eq!(set(&mut rig, 1_000), 0);
+    hear_mtu_of(&mut rig, 7, 576);
+    hear_mtu_of(&mut rig, 8, 1_000);
+    assert_eq!(set_data(&mut rig, 1_000), 0);
     assert_eq!(rig.machine.data_limit().member, Some(mac(7)));
-    hear_from(&mut rig, 7, 1_500);
+    hear_mtu_of(&mut rig, 7, 1_500);
     assert_eq!(rig.machine.data_limit().member, Some(mac(8)));
-    assert_eq!(set(&mut rig, 1_000), 0);
+    assert_eq!(set_data(&mut rig, 1_000), 0);
     rig.hear_all(8, Message::Leaving);
-    assert_eq!(set(&mut rig, 1_000), 1_000, "who has left counts no more");
+    assert_eq!(
+        set_data(&mut rig, 1_000),
+        1_000,
+        "a member that has left does not count"
+    );
 }
 
 #[test]
-fn an_owner_drops_data_that_a_newcomer_could_not_hear_of_before_it_answers() {
+fn an_owner_drops_data_that_a_newcomer_could_not_receive() {
     let mut rig = owner_with(1_000);
-    let said = hear_from(&mut rig, 9, 576);
+    let sent = hear_mtu_of(&mut rig, 9, 576);
     assert!(
-        said.contains(&"TOKEN_IS_HERE 11-n3-1 to n9".to_owned()),
-        "{said:?}"
+        sent.contains(&"TOKEN_IS_HERE 11-n3-1 to n9".to_owned()),
+        "{sent:?}"
     );
     assert!(rig.frames.iter().all(|bytes| bytes.len() <= 14 + 576));
     let limit = rig.machine.data_limit();
@@ -117,30 +121,30 @@ fn an_owner_drops_data_that_a_newcomer_could_not_hear_of_before_it_answers() {
 }
 
 #[test]
-fn an_owner_drops_its_data_when_its_own_mtu_shrinks_and_keeps_the_token() {
+fn an_owner_drops_its_data_when_its_mtu_shrinks_and_keeps_the_token() {
     let mut rig = owner_with(1_000);
-    with_mtu(&mut rig, 576);
+    change_mtu(&mut rig, 576);
     assert_eq!(rig.machine.data(), b"");
     assert_eq!(rig.state(), State::Owner);
-    let said = rig.pass_time(ms(5));
+    let sent = rig.pass_time(ms(5));
     assert!(
-        said.contains(&"TOKEN_IS_HERE 11-n3-1 to all".to_owned()),
-        "{said:?}"
+        sent.contains(&"TOKEN_IS_HERE 11-n3-1 to all".to_owned()),
+        "{sent:?}"
     );
 }
 
 #[test]
-fn a_member_that_shrinks_tells_all() {
+fn a_member_announces_a_smaller_mtu() {
     let mut rig = Rig::waiter();
-    assert_eq!(with_mtu(&mut rig, 576), ["PING to all"]);
+    assert_eq!(change_mtu(&mut rig, 576), ["PING to all"]);
     assert_eq!(decode(&rig.frames[0]).profile, Some(profile(576)));
-    assert_eq!(with_mtu(&mut rig, 576), [""; 0]);
+    assert_eq!(change_mtu(&mut rig, 576), [""; 0]);
 }
 
 #[test]
-fn a_token_that_is_taken_with_data_for_which_a_member_is_too_small_goes_on_without() {
+fn a_taken_token_loses_data_that_do_not_fit_a_member() {
     let mut rig = Rig::waiter();
-    hear_from(&mut rig, 9, 576);
+    hear_mtu_of(&mut rig, 9, 576);
     rig.hear(
         3,
         Message::TakeToken {
@@ -153,7 +157,7 @@ fn a_token_that_is_taken_with_data_for_which_a_member_is_too_small_goes_on_witho
 }
 
 #[test]
-fn a_candidate_is_elected_without_the_data_that_it_could_not_send() {
+fn a_candidate_is_elected_without_data_that_do_not_fit() {
     let mut rig = Rig::waiter();
     rig.hear_all(
         3,
@@ -164,7 +168,7 @@ fn a_candidate_is_elected_without_the_data_that_it_could_not_send() {
             beat: None,
         },
     );
-    with_mtu(&mut rig, 576);
+    change_mtu(&mut rig, 576);
     rig.pass_time(WAITER_TIMEOUT + 2 * LOOSER_TIMEOUT + 2 * ANSWER_TIMEOUT);
     let mut troubles = rig.machine.troubles();
     assert!(troubles.any(|it| matches!(it, Trouble::DataDropped { len: 1_000, .. })));
@@ -179,12 +183,12 @@ fn a_candidate_is_elected_without_the_data_that_it_could_not_send() {
 }
 
 #[test]
-fn the_table_is_shown_in_parts_that_the_smallest_member_can_hear() {
+fn parts_of_a_table_fit_the_smallest_mtu() {
     let mut rig = Rig::owner();
     for n in 20..60 {
         rig.hear(n, Message::WantToken);
     }
-    hear_from(&mut rig, 9, 300);
+    hear_mtu_of(&mut rig, 9, 300);
     rig.hear(9, ping_of(OTHER, ip(9)));
     let tables = rig.frames.iter().filter(|bytes| bytes[14] == 7);
     let longest = tables.map(Vec::len).max().expect("a table");
@@ -192,10 +196,10 @@ fn the_table_is_shown_in_parts_that_the_smallest_member_can_hear() {
 }
 
 #[test]
-fn only_what_is_broadcast_and_ping_have_a_profile() {
+fn only_broadcasts_and_ping_have_a_profile() {
     let mut rig = Rig::owner();
-    let said = rig.hear(7, Message::WhereIsToken);
-    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n7"]);
+    let sent = rig.hear(7, Message::WhereIsToken);
+    assert_eq!(sent, ["TOKEN_IS_HERE 11-n3-1 to n7"]);
     assert_eq!(decode(&rig.frames[0]).profile, None);
     rig.command(Command::SetData(b"x".to_vec()));
     let told = Profile {
@@ -214,12 +218,12 @@ fn only_what_is_broadcast_and_ping_have_a_profile() {
 }
 
 #[test]
-fn who_owns_nothing_for_now_sets_none() {
+fn a_paused_owner_cannot_set_data() {
     let mut rig = Rig::looser();
     rig.pass_time(2 * ANSWER_TIMEOUT);
     rig.command(Command::Pause(true));
     assert_eq!(rig.state(), State::Owner);
-    assert_eq!(set(&mut rig, 5), 0);
+    assert_eq!(set_data(&mut rig, 5), 0);
     rig.command(Command::Pause(false));
-    assert_eq!(set(&mut rig, 5), 5);
+    assert_eq!(set_data(&mut rig, 5), 5);
 }

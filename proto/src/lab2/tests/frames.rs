@@ -1,4 +1,4 @@
-//! Section 1: frames that are dropped and counted, change nothing and are never answered.
+//! Section 1: dropped frames are counted, change no state and are never answered.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use super::rig::{
 use crate::LinkState;
 use crate::lab2::{Constants, DropReason, Event, State};
 
-/// Where fields lie in a frame: Ethernet header, kind, reserved, author, then the message.
+/// Offsets of fields in a frame: Ethernet header, kind, reserved, author, then the message.
 const SOURCE: usize = 6;
 const KIND: usize = 14;
 const RESERVED: usize = 15;
 const AUTHOR: usize = 16;
 const MESSAGE: usize = 22;
 
-/// One legal frame of every kind from n7 to `to`; TAKE_TOKEN is stronger than anything known.
+/// Returns one legal frame of every kind from n7 to `to`. Its TAKE_TOKEN is stronger than all known tokens.
 fn every_kind(to: MacAddr) -> Vec<Vec<u8>> {
     let members = [member(7, NO_IP), member(9, NO_IP)];
     let messages = [
@@ -46,14 +46,14 @@ fn every_kind(to: MacAddr) -> Vec<Vec<u8>> {
     messages.map(|message| frame(mac(7), to, message)).to_vec()
 }
 
-/// The frame has no effect on a WAITER but that it is counted under `reason`.
+/// Checks that a WAITER only counts the frame, under `reason`.
 #[track_caller]
 fn assert_dropped(bytes: &[u8], age: Duration, reason: DropReason) {
     let mut rig = Rig::waiter();
     let before = (rig.members(), rig.token(), rig.machine.heard_about_token());
-    rig.sleep_through(ms(1));
+    rig.stall(ms(1));
     assert_eq!(rig.hear_bytes(bytes, age), [""; 0], "never answered");
-    // Of a frame with the own address it is said that there is another one.
+    // A frame with this node's address is also reported: another machine has it.
     rig.events
         .retain(|event| !matches!(event, Event::Trouble { .. }));
     assert_eq!(rig.events, [Event::Dropped { reason }], "{bytes:02x?}");
@@ -110,7 +110,7 @@ fn a_frame_with_a_progress_of_2_to_the_63_or_more_is_dropped() {
 }
 
 #[test]
-fn the_largest_legal_progress_is_taken() {
+fn the_largest_legal_progress_is_accepted() {
     let largest = token((1 << 63) - 1);
     let mut rig = Rig::waiter();
     rig.hear(3, take(largest));
@@ -160,13 +160,13 @@ fn take_token_to_broadcast_is_dropped() {
 }
 
 #[test]
-fn take_token_that_its_giver_no_longer_waits_for_is_dropped_as_stale() {
+fn a_take_token_that_has_waited_too_long_is_dropped_as_stale() {
     let bytes = frame(mac(3), mac(ME), take(token(99)));
-    let patience = TAKE_TIMEOUT;
-    assert_dropped(&bytes, patience + ms(1), DropReason::StaleOffer);
+    let waiter_timeout = TAKE_TIMEOUT;
+    assert_dropped(&bytes, waiter_timeout + ms(1), DropReason::StaleOffer);
     let mut rig = Rig::waiter();
-    rig.hear_late(3, take(token(99)), patience);
-    assert_eq!(rig.state(), State::Owner, "its giver waits for this one");
+    rig.hear_late(3, take(token(99)), waiter_timeout);
+    assert_eq!(rig.state(), State::Owner, "the giver waits for this offer");
 }
 
 #[test]
@@ -188,17 +188,17 @@ fn ring_members_of_more_than_66_is_dropped() {
 }
 
 #[test]
-fn ring_members_with_a_mac_of_no_station_is_dropped_whole() {
+fn ring_members_with_an_invalid_mac_is_dropped_whole() {
     for odd in [[0; 6], [0xff; 6], [3, 0, 0, 0, 0, 9]] {
         let mut bytes = every_kind(mac(ME)).remove(6);
-        // The second member's: the first one is not taken either.
+        // The address of the second member is wrong; the first one is not added either.
         bytes[MESSAGE + 14 + 22..][..6].copy_from_slice(&odd);
         assert_dropped(&bytes, Duration::ZERO, DropReason::MemberNotAStation);
     }
 }
 
 #[test]
-fn stamps_that_cannot_be_are_dropped_whole() {
+fn invalid_stamps_are_dropped_whole() {
     for (at, byte) in [(22, 5), (32, 20)] {
         let mut bytes = every_kind(mac(ME)).remove(9);
         bytes[MESSAGE + at] = byte;
@@ -212,7 +212,7 @@ fn stamps_that_cannot_be_are_dropped_whole() {
 }
 
 #[test]
-fn past_the_bound_of_the_table_new_authors_are_counted_not_stored() {
+fn authors_that_do_not_fit_the_table_are_counted_not_stored() {
     let constants = Constants {
         max_members: 3,
         ..constants()

@@ -8,7 +8,7 @@ use super::rig::{
 };
 use crate::lab2::{Command, Event, Reason, State};
 
-/// Stronger and weaker than the candidate 11-n5-1.
+/// Candidates that are stronger and weaker than 11-n5-1.
 const STRONGER: [(u64, u8); 2] = [(12, 7), (11, 3)];
 const WEAKER: [(u64, u8); 2] = [(10, 3), (11, 7)];
 
@@ -30,33 +30,33 @@ fn it_waits_looser_answer_timeout_and_is_elected() {
 }
 
 #[test]
-fn its_first_heartbeat_begins_the_period() {
+fn the_first_heartbeat_begins_the_period() {
     let mut rig = Rig::candidate();
     rig.command(Command::WantToken);
     rig.pass_time(ANSWER_TIMEOUT);
-    let said = rig.timeline(HEARTBEAT);
-    assert_eq!(said, [(HEARTBEAT, "TOKEN_IS_HERE 11-n5-1 to all".into())]);
+    let sent = rig.timeline(HEARTBEAT);
+    assert_eq!(sent, [(HEARTBEAT, "TOKEN_IS_HERE 11-n5-1 to all".into())]);
 }
 
 #[test]
-fn its_candidates_number_is_the_next_of_its_own() {
+fn the_candidates_number_is_the_next_one() {
     let mut rig = Rig::candidate();
     rig.pass_time(ANSWER_TIMEOUT);
     rig.hear(3, here(token(50)));
-    let said = rig.pass_time(WAITER_TIMEOUT + ANSWER_TIMEOUT);
-    assert_eq!(said.last().unwrap(), "GENERATING_TOKEN 51-n5-2 to all");
+    let sent = rig.pass_time(WAITER_TIMEOUT + ANSWER_TIMEOUT);
+    assert_eq!(sent.last().unwrap(), "GENERATING_TOKEN 51-n5-2 to all");
 }
 
 #[test]
-fn a_stronger_generating_token_makes_it_looser_asleep() {
+fn a_stronger_generating_token_makes_it_a_quiet_looser() {
     for (progress, author) in STRONGER {
         let mut rig = Rig::candidate();
         rig.pass_time(ms(40));
         let rival = token_of(progress, author, 1);
         assert_eq!(rig.hear_all(3, generating(rival)), [""; 0]);
         assert_eq!(rig.state(), State::Looser);
-        let said = rig.timeline(LOOSER_TIMEOUT);
-        assert_eq!(said, [(LOOSER_TIMEOUT, "WHERE_IS_TOKEN to all".into())]);
+        let sent = rig.timeline(LOOSER_TIMEOUT);
+        assert_eq!(sent, [(LOOSER_TIMEOUT, "WHERE_IS_TOKEN to all".into())]);
     }
 }
 
@@ -66,32 +66,32 @@ fn a_weaker_generating_token_is_answered_with_its_own() {
         let mut rig = Rig::candidate();
         rig.pass_time(ms(40));
         let rival = token_of(progress, author, 1);
-        let said = rig.hear_all(3, generating(rival));
-        assert_eq!(said, ["GENERATING_TOKEN 11-n5-1 to n3"]);
+        let sent = rig.hear_all(3, generating(rival));
+        assert_eq!(sent, ["GENERATING_TOKEN 11-n5-1 to n3"]);
         assert_eq!(rig.state(), State::Generating);
-        let said = rig.timeline(ANSWER_TIMEOUT - ms(40));
-        assert_eq!(said.len(), 1, "its own wait goes on: {said:?}");
+        let sent = rig.timeline(ANSWER_TIMEOUT - ms(40));
+        assert_eq!(sent.len(), 1, "the wait for answers goes on: {sent:?}");
     }
 }
 
 #[test]
-fn token_was_here_recently_makes_it_looser_asleep() {
+fn token_was_here_recently_makes_it_a_quiet_looser() {
     for strength in [9, 10, 20] {
         let mut rig = Rig::candidate();
         rig.pass_time(ms(40));
         assert_eq!(rig.hear(3, was_here(token(strength), 3)), [""; 0]);
         assert_eq!(rig.state(), State::Looser);
-        let said = rig.timeline(LOOSER_TIMEOUT);
-        assert_eq!(said, [(LOOSER_TIMEOUT, "WHERE_IS_TOKEN to all".into())]);
+        let sent = rig.timeline(LOOSER_TIMEOUT);
+        assert_eq!(sent, [(LOOSER_TIMEOUT, "WHERE_IS_TOKEN to all".into())]);
     }
 }
 
 #[test]
 fn token_is_here_makes_it_waiter() {
     let confirms: &[&str] = &["PING to n3"];
-    for (strength, said) in [(1, &[] as &[&str]), (10, confirms), (20, confirms)] {
+    for (strength, sent) in [(1, &[] as &[&str]), (10, confirms), (20, confirms)] {
         let mut rig = Rig::candidate();
-        assert_eq!(rig.hear_all(3, here(token(strength))), said);
+        assert_eq!(rig.hear_all(3, here(token(strength))), sent);
         assert_eq!(rig.state(), State::Waiter);
         assert_eq!(rig.pass_time(WAITER_TIMEOUT - ms(1)), [""; 0]);
     }
@@ -100,10 +100,10 @@ fn token_is_here_makes_it_waiter() {
 #[test]
 fn a_stronger_take_token_makes_it_owner() {
     let mut rig = Rig::candidate();
-    let said = rig.hear(3, take(token(11)));
-    assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to n3");
+    let sent = rig.hear(3, take(token(11)));
+    assert_eq!(sent[0], "TOKEN_IS_HERE 11-n3-1 to n3");
     assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.pass_time(ms(9)), [""; 0], "it no longer stands");
+    assert_eq!(rig.pass_time(ms(9)), [""; 0], "the candidacy is over");
     assert_eq!(rig.token(), "11-n3-1");
 }
 
@@ -115,18 +115,11 @@ fn take_token_not_stronger_than_known_is_not_answered() {
 }
 
 #[test]
-fn where_is_token_is_not_answered() {
-    let mut rig = Rig::candidate();
-    assert_eq!(rig.hear_all(3, Message::WhereIsToken), [""; 0]);
-    assert_eq!(rig.state(), State::Generating);
-}
-
-#[test]
 fn an_elected_owner_passes_after_idle_hold() {
     let mut rig = Rig::candidate();
     rig.pass_time(ANSWER_TIMEOUT);
-    let said = rig.timeline(ms(10));
-    assert_eq!(said, [(ms(10), "TAKE_TOKEN 12-n5-1 to n3".into())]);
+    let sent = rig.timeline(ms(10));
+    assert_eq!(sent, [(ms(10), "TAKE_TOKEN 12-n5-1 to n3".into())]);
 }
 
 #[test]
@@ -147,12 +140,15 @@ fn the_last_known_data_is_the_new_tokens() {
 }
 
 #[test]
-fn a_heartbeat_that_could_not_be_sent_is_not_weaker_when_the_clock_has_gone_back_meanwhile() {
+fn an_unsent_first_heartbeat_is_repeated_as_it_was_although_the_clock_went_back() {
     let mut rig = Rig::candidate();
     rig.now.wall = 5_000_000_000;
     rig.refuse = |_| true;
     rig.pass_time(ANSWER_TIMEOUT);
-    let first = rig.machine.token().expect("it is known before it leaves");
+    let first = rig
+        .machine
+        .token()
+        .expect("the token is known before its first heartbeat");
     rig.now.wall = 1_000;
     rig.refuse = |_| false;
     rig.pass_time(TAKE_TIMEOUT);

@@ -1,4 +1,4 @@
-//! Grades: how safe a tenure is, and for how long.
+//! "Grades" in `docs/protocol.md`: how safe a tenure is, and for how long.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use super::rig::{
 };
 use crate::lab2::{Command, Constants, Event, Grade, State};
 
-/// A ring of three, all of whom are known.
-pub(super) fn of_three() -> Constants {
+/// Constants of a ring of three that expects three members.
+pub(super) fn constants_expecting_three() -> Constants {
     Constants {
         expect: Some(3),
         ..constants()
     }
 }
 
-/// What a promise is worth to a holder whose clock may run faster or slower.
-pub(super) fn worth(promised: Duration) -> Duration {
+/// Returns how long a holder relies on a promise: clocks may differ in their rates.
+pub(super) fn reliable_part(promised: Duration) -> Duration {
     promised - promised / 32
 }
 
-pub(super) fn beating(token: Token, beat: u32) -> Message<'static> {
+pub(super) fn heartbeat_with_beat(token: Token, beat: u32) -> Message<'static> {
     Message::TokenIsHere {
         token,
         digest: SAME,
@@ -32,11 +32,15 @@ pub(super) fn beating(token: Token, beat: u32) -> Message<'static> {
     }
 }
 
-pub(super) fn promising(token: Token, beat: u32) -> Message<'static> {
-    promising_for(token, beat, WAITER_TIMEOUT)
+pub(super) fn message_with_promise(token: Token, beat: u32) -> Message<'static> {
+    message_with_promise_for(token, beat, WAITER_TIMEOUT)
 }
 
-pub(super) fn promising_for(token: Token, beat: u32, lasts: Duration) -> Message<'static> {
+pub(super) fn message_with_promise_for(
+    token: Token,
+    beat: u32,
+    lasts: Duration,
+) -> Message<'static> {
     let lasts = crate::time::nanos(lasts);
     Message::Ping {
         digest: SAME,
@@ -46,8 +50,8 @@ pub(super) fn promising_for(token: Token, beat: u32, lasts: Duration) -> Message
     }
 }
 
-/// An OWNER of 11-n3-1 with work for it, up for long enough to count, which has just asked all to
-/// confirm it; n3 and n7 are known.
+/// Returns an OWNER of 11-n3-1 with work that has run for long enough to count, and has just asked for promises. n3 and
+/// n7 are known.
 pub(super) fn owner(constants: Constants) -> Rig {
     let (mut rig, _) = Rig::start(constants, BLANK);
     rig.hear(7, ping(NO_IP));
@@ -66,16 +70,16 @@ pub(super) fn owner(constants: Constants) -> Rig {
     rig
 }
 
-/// The number of the heartbeat that was said last.
+/// Returns the number of the last heartbeat.
 pub(super) fn beat(rig: &Rig) -> u32 {
-    let last = rig.frames.last().expect("it said something");
+    let last = rig.frames.last().expect("a frame was sent");
     match decode(last).message {
         Message::TokenIsHere { beat, .. } => beat.expect("a heartbeat has a number"),
         other => panic!("no heartbeat: {other:?}"),
     }
 }
 
-/// The promise in what was said last, if there is one.
+/// Returns the promise in the last frame, if it has one.
 pub(super) fn promise(rig: &Rig) -> Option<Promise> {
     rig.frames
         .iter()
@@ -85,9 +89,9 @@ pub(super) fn promise(rig: &Rig) -> Option<Promise> {
         })
 }
 
-/// A WAITER of n3's 10-n3-1 that has been up for as long as a promise lasts.
+/// Returns a WAITER of n3's 10-n3-1 that has run for a promise's length.
 pub(super) fn member() -> Rig {
-    let mut rig = Rig::waiter_with(of_three());
+    let mut rig = Rig::waiter_with(constants_expecting_three());
     for _ in 0..4 {
         rig.pass_time(HEARTBEAT);
         rig.hear_all(3, here(token(10)));
@@ -96,27 +100,27 @@ pub(super) fn member() -> Rig {
 }
 
 #[test]
-fn a_majority_that_promises_makes_a_quorum_until_its_promises_end() {
-    let mut rig = owner(of_three());
+fn promises_of_a_majority_make_a_quorum_until_they_end() {
+    let mut rig = owner(constants_expecting_three());
     assert_eq!(rig.machine.grade(), Grade::Alone);
     let (asked, number) = (rig.now.monotonic, beat(&rig));
     rig.pass_time(ms(3));
-    rig.hear(3, promising(token(11), number));
+    rig.hear(3, message_with_promise(token(11), number));
     assert_eq!(
         rig.machine.grade(),
         Grade::Quorum,
         "this node and n3 of three"
     );
-    let until = asked + worth(WAITER_TIMEOUT);
+    let until = asked + reliable_part(WAITER_TIMEOUT);
     assert_eq!(
         rig.machine.grade_until(),
         Some(until),
-        "from when it was asked"
+        "counted from the heartbeat"
     );
-    rig.hear(7, promising(token(11), number));
-    rig.sleep_through(until.since(rig.now.monotonic) - ms(1));
+    rig.hear(7, message_with_promise(token(11), number));
+    rig.stall(until.since(rig.now.monotonic) - ms(1));
     assert_eq!(rig.machine.grade(), Grade::Quorum);
-    rig.sleep_through(ms(1));
+    rig.stall(ms(1));
     rig.wake();
     assert_eq!(rig.machine.grade(), Grade::Alone);
     let grades = rig.events.iter().filter_map(|event| match event {
@@ -127,112 +131,111 @@ fn a_majority_that_promises_makes_a_quorum_until_its_promises_end() {
 }
 
 #[test]
-fn every_answer_to_a_heartbeat_makes_the_quorum_last_longer() {
-    let mut rig = owner(of_three());
-    rig.hear(3, promising(token(11), beat(&rig)));
-    let first = rig.machine.grade_until().expect("it has one");
+fn every_answer_to_a_heartbeat_extends_the_quorum() {
+    let mut rig = owner(constants_expecting_three());
+    rig.hear(3, message_with_promise(token(11), beat(&rig)));
+    let first = rig.machine.grade_until().expect("a quorum");
     assert_eq!(rig.pass_time(HEARTBEAT), ["TOKEN_IS_HERE 11-n3-1 to all"]);
-    let said = rig.now.monotonic;
-    rig.hear(3, promising(token(11), 1));
+    let sent = rig.now.monotonic;
+    rig.hear(3, message_with_promise(token(11), 1));
     assert_eq!(
         rig.machine.grade_until(),
-        Some(said + worth(WAITER_TIMEOUT))
+        Some(sent + reliable_part(WAITER_TIMEOUT))
     );
-    rig.hear(3, promising(token(11), 0));
+    rig.hear(3, message_with_promise(token(11), 0));
     assert!(
         rig.machine.grade_until() > Some(first),
-        "an old answer takes nothing away"
+        "an old answer does not shorten it"
     );
 }
 
 #[test]
-fn what_is_no_promise_for_this_tenure_does_not_count() {
-    let mut rig = owner(of_three());
+fn promises_for_other_tenures_do_not_count() {
+    let mut rig = owner(constants_expecting_three());
     let number = beat(&rig);
     rig.hear(3, ping(NO_IP));
-    rig.hear(3, promising(token(10), number));
-    rig.hear(3, promising(token_of(11, 7, 1), number));
-    rig.hear(3, promising(token(11), number + 1));
-    rig.hear(3, promising(token(11), number.wrapping_sub(1)));
-    rig.hear(3, promising_for(token(11), number, Duration::ZERO));
+    rig.hear(3, message_with_promise(token(10), number));
+    rig.hear(3, message_with_promise(token_of(11, 7, 1), number));
+    rig.hear(3, message_with_promise(token(11), number + 1));
+    rig.hear(3, message_with_promise(token(11), number.wrapping_sub(1)));
+    rig.hear(
+        3,
+        message_with_promise_for(token(11), number, Duration::ZERO),
+    );
     assert_eq!(rig.machine.grade(), Grade::Alone);
     rig.hear_all(7, Message::WantToken);
     rig.command(Command::WorkDone);
-    assert_eq!(
-        rig.machine.grade(),
-        Grade::Alone,
-        "a token that is passed on"
-    );
-    rig.hear(3, promising(token(11), number));
+    assert_eq!(rig.machine.grade(), Grade::Alone, "an offered token");
+    rig.hear(3, message_with_promise(token(11), number));
     assert_eq!(rig.machine.grade(), Grade::Alone);
 }
 
 #[test]
-fn a_node_that_was_started_not_long_ago_asks_for_no_promise() {
-    let mut rig = Rig::owner_with(of_three());
+fn a_recently_started_node_asks_for_no_promise() {
+    let mut rig = Rig::owner_with(constants_expecting_three());
     rig.command(Command::WantToken);
     assert_eq!(rig.command(Command::Confirm), [""; 0]);
     let heartbeat = rig.pass_time(HEARTBEAT);
     assert_eq!(heartbeat, ["TOKEN_IS_HERE 11-n3-1 to all"]);
-    let last = rig.frames.last().expect("it said something");
+    let last = rig.frames.last().expect("a frame was sent");
     let Message::TokenIsHere { beat, .. } = decode(last).message else {
         panic!("no heartbeat");
     };
     assert_eq!(
         beat, None,
-        "its application may work under an earlier tenure"
+        "the application may work under an earlier tenure"
     );
-    rig.hear(3, promising(token(11), 0));
-    rig.hear(7, promising(token(11), 0));
+    rig.hear(3, message_with_promise(token(11), 0));
+    rig.hear(7, message_with_promise(token(11), 0));
     assert_eq!(rig.machine.grade(), Grade::Alone);
 }
 
 #[test]
-fn members_that_nobody_expected_make_the_majority_larger() {
-    let mut rig = owner(of_three());
+fn unexpected_members_make_the_majority_larger() {
+    let mut rig = owner(constants_expecting_three());
     let number = beat(&rig);
     rig.hear(8, ping(NO_IP));
-    rig.hear(3, promising(token(11), number));
+    rig.hear(3, message_with_promise(token(11), number));
     assert_eq!(rig.machine.grade(), Grade::Alone, "two of four");
 }
 
 #[test]
-fn a_quorum_is_over_once_so_many_are_known_that_it_is_none() {
-    let mut rig = owner(of_three());
-    rig.hear(3, promising(token(11), beat(&rig)));
+fn a_quorum_ends_when_new_members_make_it_a_minority() {
+    let mut rig = owner(constants_expecting_three());
+    rig.hear(3, message_with_promise(token(11), beat(&rig)));
     assert_eq!(rig.machine.grade(), Grade::Quorum, "two of three");
     rig.hear(8, ping(NO_IP));
     assert_eq!(rig.machine.grade(), Grade::Alone, "two of four");
 }
 
 #[test]
-fn without_a_majority_all_that_were_heard_lately_make_a_view() {
+fn without_a_majority_all_recently_heard_members_make_a_view() {
     let mut rig = owner(Constants {
         expect: Some(9),
         ..constants()
     });
     let number = beat(&rig);
     rig.hear(7, ping(NO_IP));
-    rig.hear(3, promising(token(11), number));
+    rig.hear(3, message_with_promise(token(11), number));
     assert_eq!(
         rig.machine.grade(),
         Grade::Alone,
-        "n7 was heard, and has not confirmed it"
+        "n7 was heard, but has not confirmed"
     );
-    rig.hear(7, promising(token(11), number));
+    rig.hear(7, message_with_promise(token(11), number));
     assert_eq!(rig.machine.grade(), Grade::View);
     let told = |rig: &Rig| {
         let is_told = |event: &&Event| matches!(event, Event::GradeChanged { .. });
         rig.events.iter().filter(is_told).count()
     };
     rig.pass_time(HEARTBEAT / 4 - ms(1));
-    assert_eq!(told(&rig), 0, "others may answer yet");
+    assert_eq!(told(&rig), 0, "other members may still answer");
     rig.pass_time(ms(1));
     assert_eq!(told(&rig), 1);
-    // From here on n7 is silent.
+    // From now on n7 is silent.
     for number in 1..8 {
         rig.pass_time(HEARTBEAT);
-        rig.hear(3, promising(token(11), number));
+        rig.hear(3, message_with_promise(token(11), number));
         assert_eq!(
             rig.machine.grade(),
             Grade::View,
@@ -242,7 +245,7 @@ fn without_a_majority_all_that_were_heard_lately_make_a_view() {
 }
 
 #[test]
-fn a_node_by_itself_is_alone_unless_it_is_all_that_is_expected() {
+fn a_lone_node_is_alone_unless_it_expects_only_itself() {
     for (expect, grade) in [
         (None, Grade::Alone),
         (Some(1), Grade::Quorum),
@@ -260,16 +263,22 @@ fn a_node_by_itself_is_alone_unless_it_is_all_that_is_expected() {
 }
 
 #[test]
-fn a_member_promises_its_help_to_a_holder_once_it_has_been_up_for_that_long() {
-    let mut rig = Rig::waiter_with(of_three());
-    assert_eq!(rig.hear_all(3, beating(token(10), 4)), ["PING to n3"]);
+fn a_member_promises_after_it_has_run_for_a_promises_length() {
+    let mut rig = Rig::waiter_with(constants_expecting_three());
+    assert_eq!(
+        rig.hear_all(3, heartbeat_with_beat(token(10), 4)),
+        ["PING to n3"]
+    );
     assert_eq!(
         promise(&rig),
         None,
-        "it may have promised before it was started"
+        "the node may have promised before its start"
     );
     let mut rig = member();
-    assert_eq!(rig.hear_all(3, beating(token(10), 4)), ["PING to n3"]);
+    assert_eq!(
+        rig.hear_all(3, heartbeat_with_beat(token(10), 4)),
+        ["PING to n3"]
+    );
     let lasts = crate::time::nanos(WAITER_TIMEOUT);
     let token = token(10);
     assert_eq!(
@@ -283,60 +292,63 @@ fn a_member_promises_its_help_to_a_holder_once_it_has_been_up_for_that_long() {
 }
 
 #[test]
-fn a_member_promises_nobody_else_until_its_promise_has_run_out() {
+fn a_member_makes_no_other_promise_until_its_promise_ends() {
     let other = token_of(20, 7, 1);
     let mut rig = member();
-    rig.hear_all(3, beating(token(10), 0));
+    rig.hear_all(3, heartbeat_with_beat(token(10), 0));
     rig.pass_time(WAITER_TIMEOUT - ms(1));
-    assert_eq!(rig.hear_all(7, beating(other, 0)), ["PING to n7"]);
+    assert_eq!(
+        rig.hear_all(7, heartbeat_with_beat(other, 0)),
+        ["PING to n7"]
+    );
     assert_eq!(promise(&rig), None);
     rig.pass_time(ms(1));
-    rig.hear_all(7, beating(other, 1));
+    rig.hear_all(7, heartbeat_with_beat(other, 1));
     assert!(promise(&rig).is_some());
 }
 
 #[test]
-fn a_holder_that_has_let_go_frees_its_members() {
+fn a_holder_that_hands_over_frees_its_members() {
     let next = [
-        ("its chain has gone on", 7, token(11)),
-        ("it has minted", 3, token_of(12, 3, 2)),
+        ("the chain has gone on", 7, token(11)),
+        ("the holder has minted", 3, token_of(12, 3, 2)),
     ];
     for (why, holder, next) in next {
         let mut rig = member();
-        rig.hear_all(3, beating(token(10), 0));
-        rig.hear_all(holder, beating(next, 0));
+        rig.hear_all(3, heartbeat_with_beat(token(10), 0));
+        rig.hear_all(holder, heartbeat_with_beat(next, 0));
         assert!(promise(&rig).is_some(), "{why}");
-        rig.hear_all(9, beating(token_of(30, 9, 1), 0));
+        rig.hear_all(9, heartbeat_with_beat(token_of(30, 9, 1), 0));
         assert_eq!(promise(&rig), None, "{why}: and binds them to the next");
     }
 }
 
 #[test]
-fn an_owner_that_loses_a_confirmed_token_does_not_help_its_successor_before_the_promises_end() {
-    // Two of five are no quorum, which would outbid the other.
+fn an_owner_that_loses_its_token_keeps_its_vote_until_the_promises_end() {
+    // Two of five are no quorum, which would outbid the other owner.
     let mut rig = owner(Constants {
         expect: Some(5),
         ..constants()
     });
     let asked = rig.now.monotonic;
-    rig.hear(3, promising(token(11), beat(&rig)));
+    rig.hear(3, message_with_promise(token(11), beat(&rig)));
     let other = token_of(50, 7, 1);
-    rig.hear_all(7, beating(other, 0));
+    rig.hear_all(7, heartbeat_with_beat(other, 0));
     assert_eq!(rig.state(), State::Waiter);
     assert_eq!(promise(&rig), None);
-    let end = asked + worth(WAITER_TIMEOUT);
+    let end = asked + reliable_part(WAITER_TIMEOUT);
     rig.pass_time(end.since(rig.now.monotonic));
-    rig.hear_all(7, beating(other, 1));
+    rig.hear_all(7, heartbeat_with_beat(other, 1));
     assert!(promise(&rig).is_some());
 }
 
 #[test]
-fn an_owner_that_hands_its_token_over_helps_its_successor_at_once() {
-    let mut rig = owner(of_three());
-    rig.hear(3, promising(token(11), beat(&rig)));
+fn an_owner_that_hands_over_may_confirm_its_successor_at_once() {
+    let mut rig = owner(constants_expecting_three());
+    rig.hear(3, message_with_promise(token(11), beat(&rig)));
     rig.hear_all(7, Message::WantToken);
     assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12-n3-1 to n7"]);
-    rig.hear_all(7, beating(token(12), 0));
+    rig.hear_all(7, heartbeat_with_beat(token(12), 0));
     assert_eq!(rig.state(), State::Waiter);
     assert!(promise(&rig).is_some());
 }

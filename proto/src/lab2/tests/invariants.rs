@@ -1,6 +1,6 @@
-//! Section 5, in worlds that a seed makes: rings under loss, duplication, reordering, cuts, pauses
-//! and restarts. `world` checks after every event what must hold at every time; here is what
-//! must hold once the faults have ended.
+//! Section 5, in networks that follow from a seed, with loss, duplication, reordering, splits, stalls and restarts.
+//! `network` checks after every event the invariants that must always hold. The tests here check those that must hold
+//! once the faults have ended.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -10,31 +10,31 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use ring_codec::lab2::{Kind, NO_IP, Token};
 
-use super::node::{Node, Weather};
+use super::network::Network;
+use super::node::{NetworkConditions, Node};
 use super::notation::{ip, ms};
-use super::world::World;
 use crate::lab2::{Command, Constants, Lab2};
 
-/// Something that goes wrong, or is wanted.
+/// A fault, or a request.
 #[derive(Debug, Clone, Copy)]
 enum Fault {
-    /// This many in 1,000.
+    /// Frames lost or duplicated, in 1,000.
     Lose(u32),
     Double(u32),
-    /// Up to this many milliseconds under way.
+    /// The longest delay of a frame, in milliseconds.
     Delay(u64),
-    /// Two islands: who is on the second one, as bits.
+    /// A split. The bits tell which nodes are on the second side.
     Part(u8),
     Stop(u8),
     GoOn(u8),
     Kill(u8),
     Restart(u8),
-    Want(u8),
+    JobAction(u8),
     Done(u8),
-    /// The link refuses the node's frames, or takes them again.
+    /// The link refuses the node's frames, or accepts them again.
     Refuse(u8),
     Accept(u8),
-    /// A node, and the last byte of its new ip; 0: it no longer has one.
+    /// A node, and the last byte of its new IP address; 0 if it has none.
     Move(u8, u8),
 }
 
@@ -48,7 +48,7 @@ fn fault() -> impl Strategy<Value = Fault> {
         any::<u8>().prop_map(Fault::GoOn),
         any::<u8>().prop_map(Fault::Kill),
         any::<u8>().prop_map(Fault::Restart),
-        any::<u8>().prop_map(Fault::Want),
+        any::<u8>().prop_map(Fault::JobAction),
         any::<u8>().prop_map(Fault::Done),
         any::<u8>().prop_map(Fault::Refuse),
         any::<u8>().prop_map(Fault::Accept),
@@ -56,14 +56,14 @@ fn fault() -> impl Strategy<Value = Fault> {
     ]
 }
 
-/// A ring, and what goes wrong in it how long after the last thing, in milliseconds.
+/// A ring and its faults, each with the time since the last one in milliseconds.
 #[derive(Debug, Clone)]
 struct Scenario {
     nodes: u8,
     seed: u64,
     idle_hold: Duration,
     faults: Vec<(u64, Fault)>,
-    /// Whether those that were killed stay dead.
+    /// Whether killed nodes stay dead.
     dead_stay: bool,
 }
 
@@ -81,57 +81,57 @@ fn scenario(nodes: Range<u8>) -> impl Strategy<Value = Scenario> {
     )
 }
 
-fn apply(world: &mut World, fault: Fault) {
-    let count = world.nodes.len();
+fn apply(network: &mut Network, fault: Fault) {
+    let count = network.nodes.len();
     let at = |n: u8| usize::from(n) % count;
     match fault {
-        Fault::Lose(of_1000) => world.weather.lost = of_1000,
-        Fault::Double(of_1000) => world.weather.doubled = of_1000,
-        Fault::Delay(millis) => world.weather.delay = ms(millis),
+        Fault::Lose(of_1000) => network.conditions.lost = of_1000,
+        Fault::Double(of_1000) => network.conditions.doubled = of_1000,
+        Fault::Delay(millis) => network.conditions.delay = ms(millis),
         Fault::Part(islands) => {
-            for (n, node) in world.nodes.iter_mut().enumerate() {
+            for (n, node) in network.nodes.iter_mut().enumerate() {
                 node.island = islands >> (n % 8) & 1 == 1;
             }
         }
-        Fault::Stop(n) => world.stop(at(n)),
-        Fault::GoOn(n) => world.go_on(at(n)),
-        Fault::Kill(n) => world.kill(at(n)),
-        Fault::Restart(n) => world.restart(at(n)),
-        Fault::Want(n) => world.command(at(n), Command::WantToken),
-        Fault::Done(n) => world.command(at(n), Command::WorkDone),
-        Fault::Refuse(n) => world.nodes[at(n)].refused = true,
-        Fault::Accept(n) => world.nodes[at(n)].refused = false,
-        Fault::Move(n, 0) => world.change_ip(at(n), NO_IP),
-        Fault::Move(n, to) => world.change_ip(at(n), ip(to)),
+        Fault::Stop(n) => network.stall(at(n)),
+        Fault::GoOn(n) => network.resume(at(n)),
+        Fault::Kill(n) => network.kill(at(n)),
+        Fault::Restart(n) => network.restart(at(n)),
+        Fault::JobAction(n) => network.command(at(n), Command::WantToken),
+        Fault::Done(n) => network.command(at(n), Command::WorkDone),
+        Fault::Refuse(n) => network.nodes[at(n)].refused = true,
+        Fault::Accept(n) => network.nodes[at(n)].refused = false,
+        Fault::Move(n, 0) => network.change_ip(at(n), NO_IP),
+        Fault::Move(n, to) => network.change_ip(at(n), ip(to)),
     }
 }
 
-/// The world after the faults of a scenario have come and gone.
-fn endure(scenario: &Scenario) -> World {
+/// Returns the network after the faults of a scenario.
+fn run_scenario(scenario: &Scenario) -> Network {
     let constants = Constants {
         idle_hold: scenario.idle_hold,
         ..Constants::default()
     };
-    let mut world = World::new(scenario.nodes, constants, scenario.seed);
+    let mut network = Network::new(scenario.nodes, constants, scenario.seed);
     for &(after, fault) in &scenario.faults {
-        world.run(ms(after));
-        apply(&mut world, fault);
+        network.run(ms(after));
+        apply(&mut network, fault);
     }
-    world.weather = Weather::CLEAR;
-    for node in &mut world.nodes {
+    network.conditions = NetworkConditions::CLEAR;
+    for node in &mut network.nodes {
         node.island = false;
         node.refused = false;
     }
-    for at in 0..world.nodes.len() {
-        world.go_on(at);
-        if !scenario.dead_stay || world.nodes[0].machine.is_none() {
-            world.restart(at);
+    for at in 0..network.nodes.len() {
+        network.resume(at);
+        if !scenario.dead_stay || network.nodes[0].machine.is_none() {
+            network.restart(at);
         }
     }
-    world
+    network
 }
 
-/// Invariant 2: how long it may take until there is one owner.
+/// Invariant 2: returns how long it may take until there is one owner.
 fn time_to_settle(constants: &Constants, nodes: usize) -> Duration {
     let hand_over = constants.idle_hold + constants.hand_over_timeout();
     constants.waiter_timeout()
@@ -140,35 +140,39 @@ fn time_to_settle(constants: &Constants, nodes: usize) -> Duration {
         + hand_over * u32::try_from(nodes).expect("few")
 }
 
-/// One token: all owners but the last of its chain have passed it on, and wait to hear of it.
-fn assert_one_owner(world: &World) {
-    let users = world.owners().filter(|node| node.may_use_token()).count();
-    assert!(users <= 1, "{users} may use it:\n{}", world.trace());
-    let mut held = world.owners().filter_map(Node::token);
+/// Checks that there is one token. All owners but the last one of its chain have offered it and wait for the answer.
+fn assert_one_owner(network: &Network) {
+    let users = network.owners().filter(|node| node.may_use_token()).count();
+    assert!(
+        users <= 1,
+        "{users} nodes may use the token:\n{}",
+        network.trace()
+    );
+    let mut held = network.owners().filter_map(Node::token);
     let Some(first) = held.next() else {
-        panic!("nobody has it:\n{}", world.trace());
+        panic!("no node holds the token:\n{}", network.trace());
     };
     let one_chain = held.all(|token| token.same_chain(&first));
-    assert!(one_chain, "several chains:\n{}", world.trace());
+    assert!(one_chain, "several chains:\n{}", network.trace());
 }
 
-/// Invariants 2 and 5, after the faults.
+/// Checks invariants 2 and 5, after the faults.
 fn assert_recovers(scenario: &Scenario) {
-    let mut world = endure(scenario);
+    let mut network = run_scenario(scenario);
     let constants = Constants {
         idle_hold: scenario.idle_hold,
         ..Constants::default()
     };
-    world.run(time_to_settle(&constants, world.nodes.len()));
-    world.run_checking(ms(400), assert_one_owner);
-    world.run(ms(600));
-    let mut digests = world.live().map(Lab2::digest);
-    let first = digests.next().expect("somebody lives");
+    network.run(time_to_settle(&constants, network.nodes.len()));
+    network.run_checking(ms(400), assert_one_owner);
+    network.run(ms(600));
+    let mut digests = network.live().map(Lab2::digest);
+    let first = digests.next().expect("a node runs");
     let equal = digests.all(|digest| digest == first);
-    assert!(equal, "tables differ:\n{}", world.trace());
+    assert!(equal, "tables differ:\n{}", network.trace());
 }
 
-/// Invariant 4: the owner dies in an undisturbed ring.
+/// Checks invariant 4: the owner dies in an undisturbed ring.
 fn assert_replaced(nodes: u8, seed: u64, idle_hold: Duration) {
     let constants = Constants {
         idle_hold,
@@ -177,26 +181,28 @@ fn assert_replaced(nodes: u8, seed: u64, idle_hold: Duration) {
     let limit = constants.waiter_timeout()
         + constants.looser_timeout()
         + 2 * constants.looser_answer_timeout();
-    let mut world = World::new(nodes, constants, seed);
-    world.run(ms(1_000 + seed % 500));
+    let mut network = Network::new(nodes, constants, seed);
+    network.run(ms(1_000 + seed % 500));
     let strength = |node: &Node| node.token().map(|token| Reverse(token.priority()));
-    let owner = (0..world.nodes.len()).max_by_key(|&at| strength(&world.nodes[at]));
-    world.kill(owner.expect("a ring"));
-    let before = world.broadcasts;
-    // One that was giving the token to the dead owner keeps it.
+    let owner = (0..network.nodes.len()).max_by_key(|&at| strength(&network.nodes[at]));
+    network.kill(owner.expect("a ring"));
+    let before = network.broadcasts;
+    // A node that was offering the token to the dead owner keeps it.
     let frames_under_way = ms(1);
-    world.run_until(limit + frames_under_way, |world| world.owners().count() > 0);
+    network.run_until(limit + frames_under_way, |network| {
+        network.owners().count() > 0
+    });
     for kind in [Kind::WhereIsToken, Kind::GeneratingToken, Kind::TokenIsHere] {
-        let cost = world.broadcasts_of(kind) - before[kind as usize];
+        let cost = network.broadcasts_of(kind) - before[kind as usize];
         assert!(
             cost <= 3 * usize::from(nodes.min(10)),
             "{cost} {kind}:\n{}",
-            world.trace()
+            network.trace()
         );
     }
 }
 
-/// The same few worlds each time, unless more are asked for in the environment.
+/// Runs the same few networks each time, or more if the environment asks for them.
 fn config(cases: u32) -> Config {
     let given = Config {
         failure_persistence: None,
@@ -225,12 +231,12 @@ proptest! {
     #![proptest_config(config(12))]
 
     #[test]
-    fn they_hold_where_some_wait_for_their_turn(scenario in scenario(10..16)) {
+    fn invariants_hold_in_large_rings(scenario in scenario(10..16)) {
         assert_recovers(&scenario);
     }
 
     #[test]
-    fn invariant_4_holds_there_and_the_cost_stays_what_it_is(
+    fn invariant_4_holds_in_large_rings_at_the_same_cost(
         nodes in 12..40_u8,
         seed in any::<u64>(),
     ) {
@@ -242,7 +248,7 @@ proptest! {
     #![proptest_config(config(50))]
 
     #[test]
-    fn invariant_4_an_owner_that_dies_is_replaced_in_time_at_a_cost_of_n_broadcasts(
+    fn invariant_4_a_dead_owner_is_replaced_in_time_at_a_cost_of_n_broadcasts(
         nodes in 2..12_u8,
         seed in any::<u64>(),
     ) {
@@ -250,11 +256,11 @@ proptest! {
     }
 }
 
-/// The stronger token dies on its island with n2, and n1, which knows it, is penalised when the
-/// cut is healed. n1 would refuse the weaker token long after that, which would then be lost; but
-/// it says what it knows as soon as it hears of it.
+/// The stronger token dies with n2 on one side of a split. n1 knows it, and is penalized when the split heals. Long
+/// after, n1 would refuse the weaker token, which would be lost. But n1 objects as soon as it hears of the weaker
+/// token.
 #[test]
-fn a_token_that_one_member_has_outgrown_is_replaced_before_it_gets_there() {
+fn a_token_weaker_than_a_members_known_one_is_replaced_before_it_arrives() {
     use Fault::{GoOn, Kill, Part, Stop};
     let scenario = |seed| Scenario {
         nodes: 4,
@@ -274,21 +280,21 @@ fn a_token_that_one_member_has_outgrown_is_replaced_before_it_gets_there() {
     let mut met = 0;
     for scenario in (0..40).map(scenario) {
         assert_recovers(&scenario);
-        let mut world = endure(&scenario);
-        let known = world.nodes[0].durable.known;
-        let held: Vec<_> = world.owners().filter_map(Node::token).collect();
+        let mut network = run_scenario(&scenario);
+        let known = network.nodes[0].durable.known;
+        let held: Vec<_> = network.owners().filter_map(Node::token).collect();
         let &[old] = held.as_slice() else { continue };
         let outgrown = |known: Token| known.is_stronger_than(&old) && !known.same_chain(&old);
         if !known.is_some_and(outgrown) {
             continue;
         }
         met += 1;
-        let elections = world.broadcasts_of(Kind::GeneratingToken);
-        world.run(ms(2_000));
-        assert_eq!(world.broadcasts_of(Kind::GeneratingToken), elections);
-        let mut held = world.owners().filter_map(Node::token);
+        let elections = network.broadcasts_of(Kind::GeneratingToken);
+        network.run(ms(2_000));
+        assert_eq!(network.broadcasts_of(Kind::GeneratingToken), elections);
+        let mut held = network.owners().filter_map(Node::token);
         let replaced = held.all(|token| token.is_stronger_than(&old) && !token.same_chain(&old));
-        assert!(replaced, "{}", world.trace());
+        assert!(replaced, "{}", network.trace());
     }
-    assert!(met > 0, "the seeds make no such ring");
+    assert!(met > 0, "no seed makes such a ring");
 }

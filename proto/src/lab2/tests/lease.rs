@@ -1,5 +1,5 @@
-//! An OWNER that could send no broadcast heartbeat for WAITER_TIMEOUT gives the token up before
-//! anything else: the others may have elected another.
+//! The lease: an OWNER that could send no broadcast heartbeat for WAITER_TIMEOUT gives the token up before anything
+//! else, because the others may have elected another one.
 
 use ring_codec::lab2::Message;
 
@@ -8,7 +8,7 @@ use crate::lab2::{Command, Event, Reason, State};
 
 const QUESTION: &str = "WHERE_IS_TOKEN to all";
 
-fn working() -> Rig {
+fn owner_with_work() -> Rig {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     rig
@@ -20,7 +20,7 @@ fn refuse_heartbeats(line: &str) -> bool {
 
 #[test]
 fn an_owner_that_can_send_no_heartbeat_for_waiter_timeout_becomes_looser() {
-    let mut rig = working();
+    let mut rig = owner_with_work();
     rig.refuse = refuse_heartbeats;
     rig.pass_time(WAITER_TIMEOUT - ms(1));
     assert_eq!(rig.state(), State::Owner);
@@ -33,8 +33,8 @@ fn an_owner_that_can_send_no_heartbeat_for_waiter_timeout_becomes_looser() {
 }
 
 #[test]
-fn every_heartbeat_that_was_sent_begins_the_lease_anew() {
-    let mut rig = working();
+fn every_sent_heartbeat_restarts_the_lease() {
+    let mut rig = owner_with_work();
     rig.pass_time(HEARTBEAT);
     rig.refuse = refuse_heartbeats;
     rig.pass_time(WAITER_TIMEOUT - ms(1));
@@ -44,10 +44,10 @@ fn every_heartbeat_that_was_sent_begins_the_lease_anew() {
 }
 
 #[test]
-fn the_lease_of_a_new_owner_counts_from_the_last_heartbeat_that_all_could_hear() {
+fn a_new_owners_lease_counts_from_the_last_broadcast_heartbeat() {
     let mut rig = Rig::waiter();
     rig.command(Command::WantToken);
-    rig.sleep_through(ms(60));
+    rig.stall(ms(60));
     rig.hear(3, take(token(11)));
     rig.refuse = refuse_heartbeats;
     rig.pass_time(WAITER_TIMEOUT - ms(61));
@@ -57,7 +57,7 @@ fn the_lease_of_a_new_owner_counts_from_the_last_heartbeat_that_all_could_hear()
 }
 
 #[test]
-fn a_stopped_owner_that_wakes_up_acts_as_looser_from_its_first_input_on() {
+fn a_stalled_owner_acts_as_looser_from_its_first_input_on() {
     let inputs: [fn(&mut Rig) -> Vec<String>; 7] = [
         Rig::wake,
         |rig| rig.hear_all(7, Message::WhereIsToken),
@@ -68,22 +68,22 @@ fn a_stopped_owner_that_wakes_up_acts_as_looser_from_its_first_input_on() {
         Rig::link_up,
     ];
     for (at, input) in inputs.into_iter().enumerate() {
-        let mut rig = working();
-        rig.sleep_through(WAITER_TIMEOUT);
-        let said = input(&mut rig);
+        let mut rig = owner_with_work();
+        rig.stall(WAITER_TIMEOUT);
+        let sent = input(&mut rig);
         assert_ne!(rig.state(), State::Owner, "input {at}");
         assert!(!rig.machine.may_use_token());
         let as_owner =
             |line: &String| line.starts_with("TOKEN_IS_HERE") || line.starts_with("TAKE_TOKEN");
-        assert!(!said.iter().any(as_owner), "input {at}: {said:?}");
+        assert!(!sent.iter().any(as_owner), "input {at}: {sent:?}");
         assert!(rig.machine.data().is_empty());
     }
 }
 
 #[test]
-fn a_stopped_owner_that_wakes_up_just_in_time_is_owner() {
-    let mut rig = working();
-    rig.sleep_through(WAITER_TIMEOUT - ms(1));
+fn a_stalled_owner_that_wakes_up_just_in_time_is_owner() {
+    let mut rig = owner_with_work();
+    rig.stall(WAITER_TIMEOUT - ms(1));
     assert_eq!(rig.wake(), ["TOKEN_IS_HERE 11-n3-1 to all"]);
     assert_eq!(rig.state(), State::Owner);
 }
@@ -91,27 +91,27 @@ fn a_stopped_owner_that_wakes_up_just_in_time_is_owner() {
 #[test]
 fn a_giver_has_a_lease_too() {
     let mut rig = Rig::giver();
-    rig.sleep_through(WAITER_TIMEOUT - IDLE_HOLD);
+    rig.stall(WAITER_TIMEOUT - IDLE_HOLD);
     assert_eq!(rig.wake(), [QUESTION]);
     assert_eq!(rig.state(), State::Looser);
     assert_eq!(rig.pass_time(2 * TAKE_TIMEOUT), [""; 0], "no more offers");
 }
 
 #[test]
-fn the_token_that_was_given_up_is_still_known() {
-    let mut rig = working();
-    rig.sleep_through(WAITER_TIMEOUT);
+fn a_token_that_was_given_up_is_still_known() {
+    let mut rig = owner_with_work();
+    rig.stall(WAITER_TIMEOUT);
     rig.wake();
     assert_eq!(rig.token(), "11-n3-1");
-    let said = rig.pass_time(ms(100));
-    assert!(said.contains(&"GENERATING_TOKEN 12-n5-1 to all".into()));
+    let sent = rig.pass_time(ms(100));
+    assert!(sent.contains(&"GENERATING_TOKEN 12-n5-1 to all".into()));
 }
 
 #[test]
-fn an_owner_whose_work_outlasts_its_lease_goes_on_asking_for_the_token() {
-    let mut rig = working();
-    rig.sleep_through(WAITER_TIMEOUT);
-    let mut said = rig.wake();
-    said.extend(rig.pass_time(HEARTBEAT));
-    assert!(said.contains(&"WANT_TOKEN to all".into()), "{said:?}");
+fn an_owner_whose_work_outlasts_its_lease_requests_the_token_again() {
+    let mut rig = owner_with_work();
+    rig.stall(WAITER_TIMEOUT);
+    let mut sent = rig.wake();
+    sent.extend(rig.pass_time(HEARTBEAT));
+    assert!(sent.contains(&"WANT_TOKEN to all".into()), "{sent:?}");
 }

@@ -1,7 +1,5 @@
 //! Section 4, LOOSER.
 
-use ring_codec::lab2::Message;
-
 use super::rig::{
     ANSWER_TIMEOUT, BLANK, LOOSER_TIMEOUT, Rig, WAITER_TIMEOUT, constants, generating, here, mac,
     ms, take, token, token_of, was_here,
@@ -13,9 +11,9 @@ const QUESTION: &str = "WHERE_IS_TOKEN to all";
 
 #[test]
 fn a_node_starts_as_looser_and_asks_on_entry() {
-    let (rig, said) = Rig::start(constants(), BLANK);
+    let (rig, sent) = Rig::start(constants(), BLANK);
     assert_eq!(rig.state(), State::Looser);
-    assert_eq!(said, [QUESTION]);
+    assert_eq!(sent, [QUESTION]);
 }
 
 #[test]
@@ -24,8 +22,8 @@ fn it_asks_again_every_looser_timeout() {
     let mut asked = Vec::new();
     for n in 1..=5 {
         rig.hear(3, was_here(token(10), 3));
-        let said = rig.timeline(LOOSER_TIMEOUT);
-        asked.extend(said.into_iter().map(|(at, line)| (n, at, line)));
+        let sent = rig.timeline(LOOSER_TIMEOUT);
+        asked.extend(sent.into_iter().map(|(at, line)| (n, at, line)));
     }
     let every: Vec<_> = (1..=5)
         .map(|n| (n, LOOSER_TIMEOUT, QUESTION.into()))
@@ -49,7 +47,7 @@ fn no_answer_in_looser_answer_timeout_makes_it_generating() {
 }
 
 #[test]
-fn token_is_here_makes_it_waiter_with_full_patience() {
+fn token_is_here_makes_it_waiter_for_a_whole_waiter_timeout() {
     for strength in [9, 10, 11] {
         let mut rig = Rig::asking();
         assert_eq!(rig.hear(3, here(token(strength))), [""; 0]);
@@ -63,11 +61,11 @@ fn token_is_here_makes_it_waiter_with_full_patience() {
 #[test]
 fn take_token_stronger_than_known_makes_it_owner() {
     let mut rig = Rig::asking();
-    let said = rig.hear(3, take(token(11)));
-    assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to n3");
+    let sent = rig.hear(3, take(token(11)));
+    assert_eq!(sent[0], "TOKEN_IS_HERE 11-n3-1 to n3");
     assert_eq!(rig.state(), State::Owner);
-    let said = rig.pass_time(ms(9));
-    assert_eq!(said, [""; 0], "it no longer asks nor stands");
+    let sent = rig.pass_time(ms(9));
+    assert_eq!(sent, [""; 0], "the node neither asks nor stands");
 }
 
 #[test]
@@ -80,12 +78,12 @@ fn take_token_not_stronger_than_known_is_not_answered() {
 }
 
 #[test]
-fn token_was_here_recently_lets_it_sleep_until_the_next_looser_timeout() {
+fn token_was_here_recently_cancels_the_election() {
     let mut rig = Rig::asking();
     rig.pass_time(ms(30));
     assert_eq!(rig.hear(3, was_here(token(10), 3)), [""; 0]);
-    let said = rig.timeline(LOOSER_TIMEOUT - ms(30));
-    assert_eq!(said, [(LOOSER_TIMEOUT - ms(30), QUESTION.into())]);
+    let sent = rig.timeline(LOOSER_TIMEOUT - ms(30));
+    assert_eq!(sent, [(LOOSER_TIMEOUT - ms(30), QUESTION.into())]);
     assert_eq!(rig.state(), State::Looser);
 }
 
@@ -93,30 +91,30 @@ fn token_was_here_recently_lets_it_sleep_until_the_next_looser_timeout() {
 fn generating_token_weaker_than_its_own_candidate_makes_it_generating() {
     for rival in [token_of(10, 3, 1), token_of(11, 7, 1)] {
         let mut rig = Rig::asking();
-        let said = rig.hear_all(7, generating(rival));
+        let sent = rig.hear_all(7, generating(rival));
         assert_eq!(
-            said,
+            sent,
             [
                 "GENERATING_TOKEN 11-n5-1 to all",
                 "GENERATING_TOKEN 11-n5-1 to n7"
             ]
         );
         assert_eq!(rig.state(), State::Generating);
-        let said = rig.timeline(ANSWER_TIMEOUT);
+        let sent = rig.timeline(ANSWER_TIMEOUT);
         let elected = (ANSWER_TIMEOUT, "TOKEN_IS_HERE 11-n5-1 to all".into());
-        assert_eq!(said.last(), Some(&elected), "a full answer timeout");
+        assert_eq!(sent.last(), Some(&elected), "a full answer timeout");
     }
 }
 
 #[test]
-fn generating_token_stronger_than_its_own_candidate_lets_it_sleep_until_the_next_looser_timeout() {
+fn generating_token_stronger_than_its_own_candidate_cancels_the_election() {
     for rival in [token_of(12, 7, 1), token_of(11, 3, 1)] {
         let mut rig = Rig::asking();
         rig.pass_time(ms(30));
         assert_eq!(rig.hear_all(3, generating(rival)), [""; 0]);
         assert_eq!(rig.state(), State::Looser);
-        let said = rig.timeline(LOOSER_TIMEOUT - ms(30));
-        assert_eq!(said, [(LOOSER_TIMEOUT - ms(30), QUESTION.into())]);
+        let sent = rig.timeline(LOOSER_TIMEOUT - ms(30));
+        assert_eq!(sent, [(LOOSER_TIMEOUT - ms(30), QUESTION.into())]);
     }
 }
 
@@ -132,7 +130,7 @@ fn it_asks_every_looser_timeout_however_many_stronger_candidates_it_hears() {
 }
 
 #[test]
-fn a_sleeping_looser_stands_against_a_weaker_candidate() {
+fn a_looser_whose_election_was_cancelled_stands_against_a_weaker_candidate() {
     let mut rig = Rig::asking();
     rig.hear(3, was_here(token(10), 3));
     rig.pass_time(ms(150));
@@ -141,20 +139,7 @@ fn a_sleeping_looser_stands_against_a_weaker_candidate() {
 }
 
 #[test]
-fn a_candidate_does_not_strengthen_known() {
-    let mut rig = Rig::asking();
-    rig.hear_all(3, generating(token_of(99, 3, 1)));
-    assert_eq!(rig.token(), "10-n3-1");
-}
-
-#[test]
-fn the_questions_of_others_are_not_answered() {
-    let mut rig = Rig::asking();
-    assert_eq!(rig.hear_all(3, Message::WhereIsToken), [""; 0]);
-}
-
-#[test]
-fn a_link_that_goes_down_makes_a_silent_looser_of_every_state() {
+fn a_link_that_goes_down_turns_every_state_into_a_silent_looser() {
     for start in [
         Rig::owner,
         Rig::giver,
@@ -168,9 +153,9 @@ fn a_link_that_goes_down_makes_a_silent_looser_of_every_state() {
         assert_eq!(rig.machine.owner(), None);
         assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
         assert_eq!(rig.link_up(), [QUESTION]);
-        let said = rig.pass_time(ANSWER_TIMEOUT);
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].starts_with("GENERATING_TOKEN"));
+        let sent = rig.pass_time(ANSWER_TIMEOUT);
+        assert_eq!(sent.len(), 1, "{sent:?}");
+        assert!(sent[0].starts_with("GENERATING_TOKEN"));
     }
 }
 
@@ -182,9 +167,9 @@ fn a_changed_address_is_a_new_member_and_a_looser() {
         ip: super::rig::ip(8),
         mtu: 1500,
     };
-    let said = rig.link(up);
-    assert_eq!(said, ["LEAVING to all", QUESTION]);
-    // All know that the old address has left, and who has the new one.
+    let sent = rig.link(up);
+    assert_eq!(sent, ["LEAVING to all", QUESTION]);
+    // All members know that the old address has left, and which node has the new one.
     let authors = rig
         .frames
         .iter()
@@ -192,12 +177,12 @@ fn a_changed_address_is_a_new_member_and_a_looser() {
     assert!(authors.eq([mac(5), mac(8)]));
     assert_eq!(rig.state(), State::Looser);
     assert_eq!(rig.members(), [3, 5, 7, 8]);
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 12-n8-1 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["GENERATING_TOKEN 12-n8-1 to all"]);
 }
 
 #[test]
-fn a_looser_that_was_beaten_leaves_weaker_candidates_to_its_better_until_it_asks_again() {
+fn a_beaten_looser_does_not_stand_before_its_next_question() {
     let weaker = token_of(11, 7, 1);
     let mut rig = Rig::asking();
     rig.hear_all(3, generating(token_of(11, 3, 1)));
@@ -213,7 +198,7 @@ fn a_looser_that_was_beaten_leaves_weaker_candidates_to_its_better_until_it_asks
 }
 
 #[test]
-fn a_looser_that_stands_for_election_asks_no_more_be_the_next_question_due_as_well() {
+fn a_looser_that_stands_does_not_ask_even_if_the_question_is_due() {
     let constants = Constants {
         answer_intervals: 2,
         ..constants()
@@ -223,6 +208,6 @@ fn a_looser_that_stands_for_election_asks_no_more_be_the_next_question_due_as_we
         constants.looser_timeout()
     );
     let (mut rig, _) = Rig::start(constants, BLANK);
-    let said = rig.pass_time(LOOSER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 1-n5-1 to all"]);
+    let sent = rig.pass_time(LOOSER_TIMEOUT);
+    assert_eq!(sent, ["GENERATING_TOKEN 1-n5-1 to all"]);
 }

@@ -72,11 +72,11 @@ fn the_hash_is_xxh3_64_over_the_22_bytes_of_each_member_in_order() {
 }
 
 #[test]
-fn a_large_table_is_in_order_whenever_somebody_looks() {
+fn a_large_table_is_sorted_whenever_it_is_read() {
     let mut rig = Rig::waiter();
     let mut expected = vec![(mac(3), NO_IP), (mac(ME), ip(ME))];
     for n in 0..1_500_u32 {
-        // An odd factor visits each number once, far from the last.
+        // An odd factor visits each number once, far from the previous one.
         let [.., a, b, c, d] = n.wrapping_mul(0x9e37_79b1).to_be_bytes();
         let from = MacAddr([4, 0, a, b, c, d]);
         let bytes = frame(from, mac(ME), ping([d; 16]));
@@ -95,7 +95,7 @@ fn a_large_table_is_in_order_whenever_somebody_looks() {
             .collect();
         let hash = xxh3_64(&bytes);
         assert_eq!(rig.machine.digest().hash, hash);
-        // A digest that is heard is compared with the same.
+        // A received digest is compared with the same one.
         let size = u32::try_from(expected.len()).expect("few");
         let digest = Digest { size, hash };
         let data: &[u8] = b"";
@@ -121,21 +121,21 @@ fn nobody_is_deleted() {
 }
 
 #[test]
-fn a_broadcast_from_an_author_that_was_unknown_is_answered_with_ping() {
+fn a_broadcast_of_an_unknown_author_is_answered_with_ping() {
     let mut rig = Rig::waiter();
-    let said = rig.hear_all(9, Message::WantToken);
-    assert_eq!(said, ["PING to n9"]);
+    let sent = rig.hear_all(9, Message::WantToken);
+    assert_eq!(sent, ["PING to n9"]);
     assert_eq!(rig.hear_all(9, Message::WantToken), [""; 0], "known now");
 }
 
 #[test]
-fn a_frame_to_this_node_alone_from_an_unknown_author_is_not_answered_with_ping() {
+fn a_unicast_of_an_unknown_author_is_not_answered_with_ping() {
     let mut rig = Rig::waiter();
     assert_eq!(rig.hear(9, Message::WantToken), [""; 0]);
 }
 
 #[test]
-fn the_ping_tells_the_own_ip_and_digest() {
+fn ping_has_this_nodes_ip_and_digest() {
     let mut rig = Rig::waiter();
     rig.hear_all(9, Message::WantToken);
     let expected = Message::Ping {
@@ -148,18 +148,26 @@ fn the_ping_tells_the_own_ip_and_digest() {
 }
 
 #[test]
-fn a_ping_that_two_replies_left_no_room_for_is_owed_until_the_next_broadcast_with_room() {
+fn a_greeting_that_does_not_fit_two_replies_follows_the_next_broadcast() {
     let mut rig = Rig::owner();
-    let said = rig.hear_all(9, generating(token(1)));
-    assert_eq!(said.len(), 2);
-    assert!(!said.contains(&"PING to n9".into()));
+    let sent = rig.hear_all(9, generating(token(1)));
+    assert_eq!(sent.len(), 2);
+    assert!(!sent.contains(&"PING to n9".into()));
     assert_eq!(rig.hear(9, Message::WantToken).len(), 1, "no broadcast");
     let mut rig = Rig::owner();
     rig.hear_all(9, generating(token(1)));
-    assert_eq!(rig.hear_all(9, generating(token(1))).len(), 2, "no room");
-    let said = rig.hear_all(9, Message::WhereIsToken);
-    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n9", "PING to n9"]);
-    assert_eq!(rig.hear_all(9, Message::WhereIsToken).len(), 1, "paid");
+    assert_eq!(
+        rig.hear_all(9, generating(token(1))).len(),
+        2,
+        "the frame has had two answers"
+    );
+    let sent = rig.hear_all(9, Message::WhereIsToken);
+    assert_eq!(sent, ["TOKEN_IS_HERE 11-n3-1 to n9", "PING to n9"]);
+    assert_eq!(
+        rig.hear_all(9, Message::WhereIsToken).len(),
+        1,
+        "the greeting was sent"
+    );
 }
 
 #[test]
@@ -180,7 +188,7 @@ fn a_table_adds_its_members() {
 }
 
 #[test]
-fn any_address_beats_none_in_a_table() {
+fn a_received_ip_replaces_none() {
     let mut rig = Rig::waiter();
     rig.hear(9, Message::WantToken);
     rig.hear(3, table(SAME, &[member(9, ip(9))]));
@@ -190,7 +198,7 @@ fn any_address_beats_none_in_a_table() {
 }
 
 #[test]
-fn the_ip_held_for_a_third_party_that_was_heard_lately_stays() {
+fn the_ip_of_a_recently_heard_third_party_stays() {
     for other in [ip(8), ip(99)] {
         let mut rig = Rig::waiter();
         rig.hear(9, ping(ip(9)));
@@ -200,23 +208,23 @@ fn the_ip_held_for_a_third_party_that_was_heard_lately_stays() {
 }
 
 #[test]
-fn the_ip_held_for_a_third_party_stays_until_a_dispute_has_lasted() {
+fn the_ip_of_a_third_party_stays_until_the_dispute_has_lasted() {
     let mut rig = Rig::waiter();
     rig.hear(3, table(SAME, &[member(9, ip(9))]));
     for _ in 0..4 {
         rig.hear(3, table(SAME, &[member(9, ip(99))]));
         assert_eq!(rig.ip_of(9), Some(ip(9)));
-        rig.sleep_through((WAITER_TIMEOUT - ms(1)) / 4);
+        rig.stall((WAITER_TIMEOUT - ms(1)) / 4);
     }
 }
 
 #[test]
-fn of_two_ips_that_a_silent_third_party_does_not_decide_between_the_larger_wins() {
+fn of_two_disputed_ips_of_a_silent_member_the_larger_wins() {
     for (other, wins) in [(ip(8), ip(9)), (ip(99), ip(99))] {
         let mut rig = Rig::waiter();
         rig.hear(9, ping(ip(9)));
         rig.hear(3, table(SAME, &[member(9, other)]));
-        rig.sleep_through(WAITER_TIMEOUT + ms(1));
+        rig.stall(WAITER_TIMEOUT + ms(1));
         rig.hear(3, table(SAME, &[member(9, other)]));
         assert_eq!(rig.ip_of(9), Some(wins));
     }
@@ -234,13 +242,13 @@ fn a_member_is_the_authority_on_its_own_ip_in_a_table_too() {
 fn a_node_that_sees_a_wrong_ip_for_itself_in_a_table_broadcasts_ping() {
     for wrong in [ip(99), NO_IP] {
         let mut rig = Rig::waiter();
-        let said = rig.hear(3, table(SAME, &[member(ME, wrong)]));
-        assert_eq!(said, ["PING to all"]);
-        assert_eq!(rig.ip_of(ME), Some(ip(ME)), "nobody else sets it");
+        let sent = rig.hear(3, table(SAME, &[member(ME, wrong)]));
+        assert_eq!(sent, ["PING to all"]);
+        assert_eq!(rig.ip_of(ME), Some(ip(ME)), "no other node sets it");
     }
     let mut rig = Rig::waiter();
-    let said = rig.hear(3, table(SAME, &[member(ME, ip(ME))]));
-    assert_eq!(said, [""; 0]);
+    let sent = rig.hear(3, table(SAME, &[member(ME, ip(ME))]));
+    assert_eq!(sent, [""; 0]);
 }
 
 #[test]
@@ -257,7 +265,7 @@ fn a_changed_own_ip_is_broadcast() {
 }
 
 #[test]
-fn the_own_member_always_has_room() {
+fn this_node_always_fits_the_table() {
     let constants = Constants {
         max_members: 2,
         ..constants()
@@ -273,7 +281,7 @@ fn the_own_member_always_has_room() {
 }
 
 #[test]
-fn an_address_that_comes_back_is_the_member_that_it_was() {
+fn an_address_that_comes_back_is_the_same_member() {
     let mut rig = Rig::looser();
     rig.link(LinkState::Up {
         mac: mac(6),

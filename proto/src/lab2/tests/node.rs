@@ -1,4 +1,4 @@
-//! What lives on the tests' segment, and what the segment does to it.
+//! Nodes of the tests' network, and the faults of the network.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use super::notation::{BLANK, ip};
 use crate::lab2::{Constants, Durable, Lab2, State};
 use crate::time::Instant;
 
-/// What the segment does to frames.
+/// Faults of the network.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Weather {
+pub(super) struct NetworkConditions {
     /// Frames lost in 1,000.
     pub lost: u32,
-    /// Frames doubled in 1,000.
+    /// Frames duplicated in 1,000.
     pub doubled: u32,
-    /// The longest that a frame is under way: more than the time between two frames reorders them.
+    /// The longest delay of a frame. If it is longer than the time between two frames, they are reordered.
     pub delay: Duration,
 }
 
-impl Weather {
+impl NetworkConditions {
     pub(super) const CLEAR: Self = Self {
         lost: 0,
         doubled: 0,
@@ -27,19 +27,19 @@ impl Weather {
     };
 }
 
-/// One machine with its place on the segment.
+/// A state machine and its place in the network.
 pub(super) struct Node {
     pub number: u8,
-    /// `None`: the process is dead.
+    /// `None` if the process is dead.
     pub machine: Option<Lab2>,
-    /// What it has had stored last.
+    /// The state that it has stored last.
     pub durable: Durable,
-    /// Only nodes of one island hear each other.
+    /// Only nodes with the same value hear each other.
     pub island: bool,
-    /// The link refuses its frames.
+    /// Whether the link refuses its frames.
     pub refused: bool,
-    /// The process stands still; what arrived meanwhile.
-    pub stopped: Option<Vec<(Instant, Vec<u8>)>>,
+    /// The frames that have arrived while the process is stalled; `None` if it runs.
+    pub stalled_queue: Option<Vec<(Instant, Vec<u8>)>>,
     /// The last token that it held.
     pub held: Option<Token>,
     /// How often it has become OWNER, or OWNER of another token.
@@ -48,7 +48,6 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// A node that is about to start.
     pub(super) fn new(number: u8, constants: &Constants) -> Self {
         Self {
             number,
@@ -56,7 +55,7 @@ impl Node {
             durable: BLANK,
             island: false,
             refused: false,
-            stopped: None,
+            stalled_queue: None,
             held: None,
             tenures: 0,
             ip: ip(number),
@@ -64,14 +63,14 @@ impl Node {
     }
 
     pub(super) fn is_running(&self) -> bool {
-        self.machine.is_some() && self.stopped.is_none()
+        self.machine.is_some() && self.stalled_queue.is_none()
     }
 
     pub(super) fn state(&self) -> Option<State> {
         self.machine.as_ref().map(Lab2::state)
     }
 
-    /// The token, if it is OWNER.
+    /// Returns the held token; `None` if it is not OWNER.
     pub(super) fn token(&self) -> Option<Token> {
         let machine = self.machine.as_ref()?;
         machine.token().filter(|_| machine.state() == State::Owner)

@@ -1,6 +1,6 @@
-//! The tests' short notation of addresses, tokens and messages, and frames as lines of text.
+//! The tests' short notation of addresses, tokens and messages, and of frames as lines of text.
 //!
-//! A token is written `progress-author-number`, a frame as `KIND what-it-carries to whom`.
+//! A token is written `progress-author-number`, and a frame `KIND fields to receiver`.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use ring_codec::lab2::{Digest, Frame, MAX_FRAME_LEN, Member, Message, Token};
 
 use crate::lab2::{Constants, Durable};
 
-/// The machine under test.
+/// The number of the node under test.
 pub(crate) const ME: u8 = 5;
-/// Stands for the digest that the machine itself has: tables agree.
+/// Stands for the digest of the node under test: the tables are equal.
 pub(crate) const SAME: Digest = Digest {
     size: u32::MAX,
     hash: 1,
 };
-/// A digest that no table here has.
+/// A digest that no table has.
 pub(crate) const OTHER: Digest = Digest {
     size: u32::MAX,
     hash: 2,
 };
-/// Nothing stored by an earlier run.
+/// The state of a first start.
 pub(crate) const BLANK: Durable = Durable {
     my_token_number: 0,
     known: None,
@@ -42,8 +42,7 @@ pub(crate) const LOOSER_TIMEOUT: Duration = Duration::from_millis(200);
 /// LOOSER_ANSWER_TIMEOUT of the default constants.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The default constants, but for IDLE_HOLD: as long as HEART_BEAT_PERIOD the one could not be told
-/// from the other.
+/// The default constants, except for IDLE_HOLD: tests could not distinguish it from an equal HEART_BEAT_PERIOD.
 pub(crate) fn constants() -> Constants {
     Constants {
         idle_hold: IDLE_HOLD,
@@ -51,24 +50,24 @@ pub(crate) fn constants() -> Constants {
     }
 }
 
-/// What all are told when n7 has not taken 12-n3-1 from [`ME`].
+/// The broadcast after n7 has not taken 12-n3-1 from [`ME`].
 pub(crate) const IN_VAIN: &str = "TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n5 to all";
 
 pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// The address of node `n`.
+/// Returns the address of node `n`.
 pub(crate) const fn mac(n: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, n])
 }
 
-/// 10.0.0.n as the protocol carries it.
+/// Returns 10.0.0.n in the protocol's encoding.
 pub(crate) const fn ip(n: u8) -> [u8; 16] {
     [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, n]
 }
 
-/// A token of n3's first chain.
+/// Returns a token of n3's first chain.
 pub(crate) const fn token(progress: u64) -> Token {
     token_of(progress, 3, 1)
 }
@@ -109,7 +108,7 @@ pub(crate) const fn ping(ip: [u8; 16]) -> Message<'static> {
     ping_of(SAME, ip)
 }
 
-/// PING with a digest, and nothing after its body.
+/// Returns PING with a digest and without a trailer.
 pub(crate) const fn ping_of(digest: Digest, ip: [u8; 16]) -> Message<'static> {
     Message::Ping {
         digest,
@@ -127,7 +126,7 @@ pub(crate) fn member(n: u8, ip: [u8; 16]) -> Member {
     Member { mac: mac(n), ip }
 }
 
-/// A message with the machine's own digest where [`SAME`] stands for it.
+/// Replaces [`SAME`] in a message by the digest of the node under test.
 pub(crate) fn with_digest(message: Message<'_>, own: Digest) -> Message<'_> {
     let real = |digest| if digest == SAME { own } else { digest };
     match message {
@@ -170,7 +169,7 @@ pub(crate) fn with_digest(message: Message<'_>, own: Digest) -> Message<'_> {
     }
 }
 
-/// A whole frame as it lies on the wire.
+/// Returns an encoded frame.
 pub(crate) fn frame(from: MacAddr, to: MacAddr, message: Message<'_>) -> Vec<u8> {
     let frame = Frame {
         destination: to,
@@ -186,9 +185,9 @@ pub(crate) fn frame(from: MacAddr, to: MacAddr, message: Message<'_>) -> Vec<u8>
     buf[..len].to_vec()
 }
 
-/// A frame's content, for asserting on.
+/// Decodes a frame.
 pub(crate) fn decode(frame: &[u8]) -> Frame<'_> {
-    Frame::decode(frame).expect("machines send valid frames")
+    Frame::decode(frame).expect("state machines send valid frames")
 }
 
 pub(crate) fn name(mac: MacAddr) -> String {
@@ -199,12 +198,12 @@ pub(crate) fn name(mac: MacAddr) -> String {
     }
 }
 
-/// `progress-author-number`.
+/// Formats a token as `progress-author-number`.
 pub(crate) fn show(token: Token) -> String {
     format!("{}-{}-{}", token.progress, name(token.author), token.number)
 }
 
-/// A frame as a line of text.
+/// Formats a frame as a line of text.
 pub(crate) fn line(bytes: &[u8]) -> String {
     let Frame {
         destination,
@@ -233,7 +232,7 @@ pub(crate) fn line(bytes: &[u8]) -> String {
     format!("{} {carries}to {}", message.kind(), name(destination))
 }
 
-/// Section 2: what a frame tells of a token has been stored before it leaves.
+/// Checks section 2: a token is stored before a frame names it.
 pub(crate) fn assert_stored(bytes: &[u8], durable: Durable) {
     let (Message::TakeToken { token, .. }
     | Message::TokenIsHere { token, .. }
@@ -242,7 +241,7 @@ pub(crate) fn assert_stored(bytes: &[u8], durable: Durable) {
         return;
     };
     let known = durable.known.expect("a token was stored");
-    assert!(!token.is_stronger_than(&known), "{} told", show(token));
+    assert!(!token.is_stronger_than(&known), "{} is named", show(token));
     if token.author == decode(bytes).author {
         assert!(token.number <= durable.my_token_number, "number not stored");
     }

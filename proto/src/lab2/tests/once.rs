@@ -1,9 +1,9 @@
 //! Jobs that run once in a period (`docs/once.md`).
 
-use super::grade::{beat, of_three, owner as owner_of, promising};
+use super::grade::{beat, constants_expecting_three, message_with_promise, owner as owner_of};
 use super::once_rig::{
-    HOUR, ID, agree, asking, begun, nightly, outcome, question, says, stamp, stamps, standing,
-    told, waiter, writing,
+    HOUR, ID, agree, nightly, outcome, owner_asking, owner_running, owner_writing, progress,
+    question, stamp, stamps, stamps_frame, waiter, wire_stamp,
 };
 use super::rig::{
     ANSWER_TIMEOUT, BLANK, HEARTBEAT, ME, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac,
@@ -18,28 +18,27 @@ use ring_codec::lab2::{Purpose, RunOutcome};
 use std::time::Duration;
 
 #[test]
-fn a_run_begins_when_all_members_have_said_what_they_know_and_stored_its_stamp() {
-    let (mut rig, asked) = asking(nightly());
+fn a_run_begins_when_all_members_have_answered_and_stored_its_stamp() {
+    let (mut rig, asked) = owner_asking(nightly());
     assert_eq!(agree(&mut rig, asked, &[3]), [""; 0]);
-    assert_eq!(
-        rig.machine.runs().count(),
-        0,
-        "one of them may know of a run"
-    );
+    assert_eq!(rig.machine.runs().count(), 0, "a member may know of a run");
     assert_eq!(agree(&mut rig, asked, &[7]), ["STAMPS Ask 1 to all"]);
-    let stored = rig.durable.stamp.expect("it is stored before it is told");
+    let stored = rig
+        .durable
+        .stamp
+        .expect("the stamp is stored before it is announced");
     assert_eq!((stored.stamp.runner, stored.stamp.progress), (mac(ME), 11));
     let asked = question(&rig);
     agree(&mut rig, asked, &[3]);
-    assert_eq!(standing(&rig), Some(OnceStanding::Asking));
+    assert_eq!(progress(&rig), Some(OnceStanding::Asking));
     assert_eq!(rig.pass_time(HEARTBEAT / 4), ["STAMPS Ask 1 to all"]);
     agree(&mut rig, asked, &[7]);
-    assert_eq!(standing(&rig), Some(OnceStanding::Begun));
+    assert_eq!(progress(&rig), Some(OnceStanding::Begun));
 }
 
 #[test]
 fn an_answer_to_an_earlier_question_or_another_tenure_does_not_count() {
-    let (mut rig, asked) = writing(nightly());
+    let (mut rig, asked) = owner_writing(nightly());
     let (token_asked, serial, digest) = asked;
     for wrong in [
         (token_asked, serial - 1, digest),
@@ -47,20 +46,20 @@ fn an_answer_to_an_earlier_question_or_another_tenure_does_not_count() {
         (token(10), serial, digest),
     ] {
         agree(&mut rig, wrong, &[3, 7]);
-        assert_eq!(standing(&rig), Some(OnceStanding::Asking), "{wrong:?}");
+        assert_eq!(progress(&rig), Some(OnceStanding::Asking), "{wrong:?}");
     }
 }
 
 #[test]
-fn what_a_member_knows_of_a_run_is_learnt_and_nothing_is_run() {
-    let (mut rig, asked) = asking(nightly());
-    let known = told(&stamp("nightly", RunOutcome::Done), Some(HOUR));
-    rig.hear(3, says(asked, Purpose::Differ, &[known]));
+fn a_run_that_a_member_reports_prevents_another() {
+    let (mut rig, asked) = owner_asking(nightly());
+    let known = wire_stamp(&stamp("nightly", RunOutcome::Done), Some(HOUR));
+    rig.hear(3, stamps_frame(asked, Purpose::Differ, &[known]));
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["STAMPS Ask 1 to all"]);
     let asked = question(&rig);
     agree(&mut rig, asked, &[3, 7]);
-    let Some(OnceStanding::Ran(run)) = standing(&rig) else {
-        panic!("{:?}", standing(&rig));
+    let Some(OnceStanding::Ran(run)) = progress(&rig) else {
+        panic!("{:?}", progress(&rig));
     };
     assert_eq!(run.stamp, stamp("nightly", RunOutcome::Done));
     assert!(run.age >= HOUR && run.age < HOUR + ms(100));
@@ -71,13 +70,13 @@ fn a_run_counts_for_its_period_and_with_retry_only_if_it_was_done() {
     use RunOutcome::{Begun, Done, Failed, Void};
     let runs_again = |outcome, age, retry| {
         let request = OnceRequest { retry, ..nightly() };
-        let (mut rig, asked) = asking(request);
-        let known = told(&stamp("nightly", outcome), Some(age));
-        rig.hear(3, says(asked, Purpose::Differ, &[known]));
+        let (mut rig, asked) = owner_asking(request);
+        let known = wire_stamp(&stamp("nightly", outcome), Some(age));
+        rig.hear(3, stamps_frame(asked, Purpose::Differ, &[known]));
         rig.pass_time(TAKE_TIMEOUT);
         let asked = question(&rig);
         agree(&mut rig, asked, &[3, 7]);
-        standing(&rig) == Some(OnceStanding::Asking)
+        progress(&rig) == Some(OnceStanding::Asking)
     };
     for outcome in [Begun, Done, Failed, Void] {
         assert!(runs_again(outcome, 20 * HOUR, false), "its period is over");
@@ -89,45 +88,62 @@ fn a_run_counts_for_its_period_and_with_retry_only_if_it_was_done() {
 }
 
 #[test]
-fn a_member_stores_what_it_is_asked_with_before_it_agrees() {
+fn a_member_stores_the_stamps_of_a_question_before_it_agrees() {
     let mut rig = waiter();
     let known = stamp("nightly", RunOutcome::Begun);
     let digest = {
         let mut other = waiter();
         other.hear_all(
             3,
-            says((token(10), 1, 0), Purpose::Tell, &[told(&known, None)]),
+            stamps_frame(
+                (token(10), 1, 0),
+                Purpose::Tell,
+                &[wire_stamp(&known, None)],
+            ),
         );
-        other.hear_all(3, says((token(10), 2, 0), Purpose::Ask, &[]));
+        other.hear_all(3, stamps_frame((token(10), 2, 0), Purpose::Ask, &[]));
         question(&other).2
     };
     let asked = (token(10), 4, digest);
-    let said = rig.hear_all(3, says(asked, Purpose::Ask, &[told(&known, Some(ms(1)))]));
-    assert_eq!(said, ["STAMPS Agree 0 to n3"]);
-    assert_eq!(rig.durable.stamp.expect("it is stored").stamp, known);
+    let sent = rig.hear_all(
+        3,
+        stamps_frame(asked, Purpose::Ask, &[wire_stamp(&known, Some(ms(1)))]),
+    );
+    assert_eq!(sent, ["STAMPS Agree 0 to n3"]);
+    assert_eq!(rig.durable.stamp.expect("the stamp is stored").stamp, known);
     assert_eq!(question(&rig), asked);
-    let said = rig.hear_all(3, says((token(10), 5, digest ^ 1), Purpose::Ask, &[]));
-    assert_eq!(said, ["STAMPS Differ 1 to n3"], "it knows something else");
+    let sent = rig.hear_all(
+        3,
+        stamps_frame((token(10), 5, digest ^ 1), Purpose::Ask, &[]),
+    );
+    assert_eq!(
+        sent,
+        ["STAMPS Differ 1 to n3"],
+        "the member knows another stamp"
+    );
     assert_eq!(stamps(&rig.frames[0])[0].name, *known.name.bytes());
 }
 
 #[test]
-fn a_member_that_was_started_just_now_is_not_counted_on() {
+fn a_recently_started_member_does_not_agree() {
     let mut rig = Rig::waiter();
     let asked = (token(10), 4, 0);
-    assert_eq!(rig.hear_all(3, says(asked, Purpose::Ask, &[])), [""; 0]);
+    assert_eq!(
+        rig.hear_all(3, stamps_frame(asked, Purpose::Ask, &[])),
+        [""; 0]
+    );
     let mut rig = waiter();
     assert_eq!(
-        rig.hear_all(3, says(asked, Purpose::Ask, &[])),
+        rig.hear_all(3, stamps_frame(asked, Purpose::Ask, &[])),
         ["STAMPS Agree 0 to n3"]
     );
 }
 
 #[test]
 fn a_quorum_needs_a_majority_and_no_more() {
-    let mut rig = owner_of(of_three());
+    let mut rig = owner_of(constants_expecting_three());
     let beat = beat(&rig);
-    rig.hear(3, promising(token(11), beat));
+    rig.hear(3, message_with_promise(token(11), beat));
     assert_eq!(rig.machine.grade(), Grade::Quorum);
     let require = Grade::Quorum;
     rig.command(Command::Once(OnceRequest {
@@ -138,14 +154,14 @@ fn a_quorum_needs_a_majority_and_no_more() {
     assert_eq!(agree(&mut rig, asked, &[3]), ["STAMPS Ask 1 to all"]);
     let asked = question(&rig);
     agree(&mut rig, asked, &[3]);
-    assert_eq!(standing(&rig), Some(OnceStanding::Begun));
+    assert_eq!(progress(&rig), Some(OnceStanding::Begun));
 }
 
 #[test]
-fn without_the_quorum_that_is_required_no_run_begins_and_the_stamp_is_void() {
-    let mut rig = owner_of(of_three());
+fn without_the_required_quorum_the_stamp_becomes_void() {
+    let mut rig = owner_of(constants_expecting_three());
     let beat = beat(&rig);
-    rig.hear(3, promising(token(11), beat));
+    rig.hear(3, message_with_promise(token(11), beat));
     let require = Grade::Quorum;
     rig.command(Command::Once(OnceRequest {
         require,
@@ -154,18 +170,18 @@ fn without_the_quorum_that_is_required_no_run_begins_and_the_stamp_is_void() {
     let asked = question(&rig);
     agree(&mut rig, asked, &[3]);
     assert_eq!(outcome(&rig), RunOutcome::Begun);
-    let said = rig.pass_time(WAITER_TIMEOUT);
+    let sent = rig.pass_time(WAITER_TIMEOUT);
     assert!(
-        said.iter().any(|line| line == "STAMPS Tell 1 to all"),
-        "{said:?}"
+        sent.iter().any(|line| line == "STAMPS Tell 1 to all"),
+        "{sent:?}"
     );
-    assert_eq!(standing(&rig), None);
+    assert_eq!(progress(&rig), None);
     assert_eq!(outcome(&rig), RunOutcome::Void);
 }
 
 #[test]
-fn a_silent_member_is_waited_for_as_long_as_a_silent_owner_unless_a_grade_is_required() {
-    let (mut rig, asked) = asking(nightly());
+fn silent_members_are_awaited_for_waiter_timeout_unless_a_grade_is_required() {
+    let (mut rig, asked) = owner_asking(nightly());
     agree(&mut rig, asked, &[3]);
     rig.pass_time(WAITER_TIMEOUT - ms(1));
     assert_eq!(rig.machine.runs().count(), 0);
@@ -174,64 +190,68 @@ fn a_silent_member_is_waited_for_as_long_as_a_silent_owner_unless_a_grade_is_req
 }
 
 #[test]
-fn a_job_ends_with_its_outcome_which_all_are_told() {
+fn the_outcome_of_a_job_is_broadcast() {
     for (end, expected) in [
         (RunEnd::Done, RunOutcome::Done),
         (RunEnd::Failed, RunOutcome::Failed),
         (RunEnd::NotRun, RunOutcome::Void),
     ] {
-        let mut rig = begun(nightly());
-        let said = rig.command(Command::EndOnce(ID, end));
-        assert_eq!(said, ["STAMPS Tell 1 to all"]);
+        let mut rig = owner_running(nightly());
+        let sent = rig.command(Command::EndOnce(ID, end));
+        assert_eq!(sent, ["STAMPS Tell 1 to all"]);
         assert_eq!(stamps(&rig.frames[0])[0].outcome(), Some(expected));
         assert_eq!(outcome(&rig), expected);
-        assert_eq!(standing(&rig), None);
+        assert_eq!(progress(&rig), None);
     }
 }
 
 #[test]
-fn a_run_that_begins_makes_every_other_needless_but_not_itself() {
+fn a_run_that_has_begun_makes_other_runs_needless_but_not_itself() {
     let other = OnceRequest {
         id: ID + 1,
         ..nightly()
     };
-    let (rig, _) = writing(nightly());
+    let (rig, _) = owner_writing(nightly());
     assert_eq!(rig.machine.met_by(&nightly()), None);
     assert_eq!(
         rig.machine.met_by(&other),
         None,
-        "it may not begin after all"
+        "the run may still be cancelled"
     );
-    let mut rig = begun(nightly());
+    let mut rig = owner_running(nightly());
     assert_eq!(rig.machine.met_by(&nightly()), None);
     assert!(rig.machine.met_by(&other).is_some());
     let another_try = OnceRequest {
         retry: true,
         ..other
     };
-    assert_eq!(rig.machine.met_by(&another_try), None, "it may be lost");
+    assert_eq!(
+        rig.machine.met_by(&another_try),
+        None,
+        "the run may be lost"
+    );
     rig.command(Command::EndOnce(ID, RunEnd::Done));
     assert!(rig.machine.met_by(&another_try).is_some());
 }
 
 #[test]
 fn a_run_whose_token_is_lost_stays_begun() {
-    let mut rig = begun(nightly());
+    let mut rig = owner_running(nightly());
     rig.hear_all(9, here(token(40)));
     assert_eq!(rig.state(), State::Waiter);
-    assert_eq!(standing(&rig), None);
+    assert_eq!(progress(&rig), None);
     assert_eq!(outcome(&rig), RunOutcome::Begun);
     rig.command(Command::EndOnce(ID, RunEnd::Done));
     assert_eq!(
         outcome(&rig),
         RunOutcome::Begun,
-        "nobody can say how it has ended"
+        "the end of the run is unknown"
     );
 }
 
 #[test]
-fn a_run_that_follows_is_newer_whatever_the_clocks_say() {
-    let mut rig = begun(OnceRequest {
+fn a_later_run_is_newer_whatever_the_clocks_show() {
+    let mut rig = owner_running(OnceRequest {
         every: ms(1),
         ..nightly()
     });
@@ -256,7 +276,7 @@ fn a_run_that_follows_is_newer_whatever_the_clocks_say() {
 }
 
 #[test]
-fn a_member_whose_clock_was_set_learns_how_old_a_run_is_from_others() {
+fn a_member_whose_clock_was_set_learns_the_age_of_a_run_from_others() {
     let known = stamp("nightly", RunOutcome::Done);
     let recalled = |began| {
         let stored = StoredStamp {
@@ -279,14 +299,14 @@ fn a_member_whose_clock_was_set_learns_how_old_a_run_is_from_others() {
     assert_eq!(
         age(&ahead),
         Duration::ZERO,
-        "the clock has gone back: it may be just now"
+        "the clock has gone back, so the run may have just begun"
     );
     ahead.hear_all(
         3,
-        says(
+        stamps_frame(
             (token(10), 1, 0),
             Purpose::Tell,
-            &[told(&known, Some(5 * HOUR))],
+            &[wire_stamp(&known, Some(5 * HOUR))],
         ),
     );
     assert_eq!(age(&ahead), 5 * HOUR);
@@ -294,38 +314,42 @@ fn a_member_whose_clock_was_set_learns_how_old_a_run_is_from_others() {
     assert_eq!(age(&behind), 30 * HOUR);
     behind.hear_all(
         3,
-        says(
+        stamps_frame(
             (token(10), 1, 0),
             Purpose::Tell,
-            &[told(&known, Some(HOUR))],
+            &[wire_stamp(&known, Some(HOUR))],
         ),
     );
-    assert_eq!(age(&behind), HOUR, "it would run again too early");
+    assert_eq!(
+        age(&behind),
+        HOUR,
+        "otherwise the job would run again too early"
+    );
     behind.hear_all(
         3,
-        says(
+        stamps_frame(
             (token(10), 2, 0),
             Purpose::Tell,
-            &[told(&known, Some(9 * HOUR))],
+            &[wire_stamp(&known, Some(9 * HOUR))],
         ),
     );
     assert_eq!(age(&behind), HOUR);
 }
 
 #[test]
-fn a_member_that_knows_a_run_to_be_younger_does_not_agree() {
+fn a_member_that_knows_a_younger_age_does_not_agree() {
     let mut rig = waiter();
     let known = stamp("nightly", RunOutcome::Done);
     rig.hear_all(
         3,
-        says(
+        stamps_frame(
             (token(10), 1, 0),
             Purpose::Tell,
-            &[told(&known, Some(HOUR))],
+            &[wire_stamp(&known, Some(HOUR))],
         ),
     );
-    let said = rig.hear_all(3, says((token(10), 2, 1), Purpose::Ask, &[]));
-    assert_eq!(said, ["STAMPS Differ 1 to n3"]);
+    let sent = rig.hear_all(3, stamps_frame((token(10), 2, 1), Purpose::Ask, &[]));
+    assert_eq!(sent, ["STAMPS Differ 1 to n3"]);
     let digest = question(&rig).2;
     for (age, purpose) in [
         (Some(HOUR), "Agree 0"),
@@ -333,14 +357,17 @@ fn a_member_that_knows_a_run_to_be_younger_does_not_agree() {
         (None, "Differ 1"),
     ] {
         let asked = (token(10), 3, digest);
-        let said = rig.hear_all(3, says(asked, Purpose::Ask, &[told(&known, age)]));
-        assert_eq!(said, [format!("STAMPS {purpose} to n3")], "{age:?}");
+        let sent = rig.hear_all(
+            3,
+            stamps_frame(asked, Purpose::Ask, &[wire_stamp(&known, age)]),
+        );
+        assert_eq!(sent, [format!("STAMPS {purpose} to n3")], "{age:?}");
     }
 }
 
-/// On two sides of a cut the stronger token, and so the newer stamp, may be that of the older run.
+/// On two sides of a split, the stronger token, and so the newer stamp, may be that of the older run.
 #[test]
-fn a_run_that_has_to_give_way_still_counts() {
+fn a_replaced_run_still_counts() {
     let younger = stamp("nightly", RunOutcome::Done);
     let newer = Stamp {
         progress: 10 + (1 << 40),
@@ -349,24 +376,27 @@ fn a_run_that_has_to_give_way_still_counts() {
     };
     let both = [(younger, HOUR), (newer, 30 * HOUR)];
     for order in [both, [both[1], both[0]]] {
-        let (mut rig, asked) = asking(nightly());
+        let (mut rig, asked) = owner_asking(nightly());
         for (run, age) in order {
-            rig.hear(3, says(asked, Purpose::Differ, &[told(&run, Some(age))]));
+            rig.hear(
+                3,
+                stamps_frame(asked, Purpose::Differ, &[wire_stamp(&run, Some(age))]),
+            );
         }
         rig.pass_time(TAKE_TIMEOUT);
         let asked = question(&rig);
         agree(&mut rig, asked, &[3, 7]);
-        let stands = standing(&rig);
+        let stands = progress(&rig);
         assert!(matches!(stands, Some(OnceStanding::Ran(_))), "{stands:?}");
     }
 }
 
 #[test]
-fn a_run_that_never_began_leaves_the_one_before_as_it_was() {
-    let (mut rig, asked) = asking(nightly());
-    let known = told(&stamp("nightly", RunOutcome::Done), Some(19 * HOUR));
-    rig.hear(3, says(asked, Purpose::Differ, &[known]));
-    let mut void = told(
+fn a_void_run_does_not_hide_the_earlier_one() {
+    let (mut rig, asked) = owner_asking(nightly());
+    let known = wire_stamp(&stamp("nightly", RunOutcome::Done), Some(19 * HOUR));
+    rig.hear(3, stamps_frame(asked, Purpose::Differ, &[known]));
+    let mut void = wire_stamp(
         &Stamp {
             run: 1,
             ..stamp("nightly", RunOutcome::Void)
@@ -374,17 +404,17 @@ fn a_run_that_never_began_leaves_the_one_before_as_it_was() {
         Some(ms(1)),
     );
     void.before = nanos(19 * HOUR).into();
-    rig.hear(3, says(asked, Purpose::Differ, &[void]));
-    let run = rig.machine.runs().next().expect("it is known");
-    assert!(nightly().is_met_by(&run), "the run before that counts");
-    rig.sleep_through(2 * HOUR);
+    rig.hear(3, stamps_frame(asked, Purpose::Differ, &[void]));
+    let run = rig.machine.runs().next().expect("the run is known");
+    assert!(nightly().is_met_by(&run), "the earlier run counts");
+    rig.stall(2 * HOUR);
     rig.wake();
-    let run = rig.machine.runs().next().expect("it is known");
+    let run = rig.machine.runs().next().expect("the run is known");
     assert!(!nightly().is_met_by(&run));
 }
 
 #[test]
-fn a_call_in_the_last_hundredth_of_the_period_and_its_last_minute_runs() {
+fn a_call_may_come_early_by_a_hundredth_of_the_period_and_a_minute() {
     let run = |age, before| RunView {
         stamp: stamp("nightly", RunOutcome::Done),
         age,
@@ -406,30 +436,30 @@ fn a_call_in_the_last_hundredth_of_the_period_and_its_last_minute_runs() {
         let left = |age, before| request.period_left(&run(age, before));
         assert_eq!(left(due, None), tolerance);
         assert_eq!(left(request.every + ms(5), None), Duration::ZERO);
-        // The run before counts as well.
+        // The earlier run counts too.
         assert!(request.is_met_by(&run(due, Some(due - ms(1)))));
         assert_eq!(left(due, Some(due - ms(1))), tolerance + ms(1));
     }
 }
 
 #[test]
-fn nobody_but_an_owner_runs_a_job() {
+fn only_an_owner_runs_a_job() {
     let mut rig = waiter();
     rig.command(Command::Once(nightly()));
-    assert_eq!(standing(&rig), None);
+    assert_eq!(progress(&rig), None);
     let mut giver = Rig::giver();
     giver.command(Command::Once(nightly()));
-    assert_eq!(standing(&giver), None);
-    let mut rig = begun(nightly());
+    assert_eq!(progress(&giver), None);
+    let mut rig = owner_running(nightly());
     rig.command(Command::Yield(None));
-    assert_eq!(standing(&rig), None, "it was told to end first");
+    assert_eq!(progress(&rig), None, "the request ended first");
     rig.hear(3, take(token(90)));
     assert!(rig.machine.poll_timeout().is_some());
 }
 
-/// Found by fuzzing: it stood there as begun until something else came.
+/// Found by fuzzing: the job stayed `Begun` until the next input.
 #[test]
-fn a_job_is_given_up_at_once_with_the_link() {
+fn a_job_ends_at_once_with_the_link() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     rig.command(Command::Once(nightly()));
@@ -439,35 +469,38 @@ fn a_job_is_given_up_at_once_with_the_link() {
 }
 
 #[test]
-fn who_owns_nothing_for_now_asks_about_no_job() {
+fn a_paused_node_requests_no_job() {
     let mut rig = Rig::looser();
     rig.pass_time(2 * ANSWER_TIMEOUT);
     rig.command(Command::Pause(true));
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(rig.command(Command::Once(nightly())), [""; 0]);
-    assert_eq!(standing(&rig), None);
+    assert_eq!(progress(&rig), None);
 }
 
 #[test]
-fn a_run_is_over_when_its_token_has_gone_on_but_not_when_its_owner_has_outbid_another() {
-    let begun = stamp("nightly", RunOutcome::Begun);
+fn a_run_ends_with_its_token_but_not_when_its_owner_outbids() {
+    let owner_running = stamp("nightly", RunOutcome::Begun);
     let mut rig = Rig::waiter();
-    assert!(!rig.machine.is_over(&begun), "it is the token of the run");
-    // Of another owner, which n3 outbids.
+    assert!(!rig.machine.is_over(&owner_running), "the token of the run");
+    // A token of another owner, which n3 outbids.
     rig.hear_all(7, here(token_of(1_000, 7, 1)));
-    assert!(rig.machine.is_over(&begun));
+    assert!(rig.machine.is_over(&owner_running));
     rig.hear_all(3, here(token_of(2_024, 3, 2)));
-    assert!(!rig.machine.is_over(&begun));
+    assert!(!rig.machine.is_over(&owner_running));
     rig.hear_all(7, here(token_of(2_025, 3, 2)));
-    assert!(rig.machine.is_over(&begun), "n3 has handed it on");
+    assert!(
+        rig.machine.is_over(&owner_running),
+        "n3 has handed the token over"
+    );
     let done = stamp("nightly", RunOutcome::Done);
     assert!(!rig.machine.is_over(&done));
 }
 
 #[test]
-fn the_runner_itself_knows_whether_its_run_goes_on() {
-    let rig = begun(nightly());
-    let run = rig.machine.runs().next().expect("it is stamped").stamp;
+fn the_runner_knows_whether_its_run_goes_on() {
+    let rig = owner_running(nightly());
+    let run = rig.machine.runs().next().expect("the run is stamped").stamp;
     let earlier = Stamp { progress: 1, ..run };
     assert!(!rig.machine.is_over(&run));
     assert!(rig.machine.is_over(&earlier), "of an earlier start");

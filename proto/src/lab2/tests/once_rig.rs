@@ -1,4 +1,4 @@
-//! A node that is asked to run a job, or knows of one.
+//! Helpers for tests of jobs that run once in a period.
 
 use super::rig::{Rig, WAITER_TIMEOUT, decode, here, mac, ms, token};
 use crate::lab2::{Command, Grade, JobName, OnceRequest, OnceStanding, Stamp, State};
@@ -23,7 +23,7 @@ pub(super) fn name(text: &str) -> JobName {
     JobName::new(text).expect("a name")
 }
 
-/// A stamp of a run by n3 under 10-n3-1.
+/// Returns the stamp of a run by n3 under 10-n3-1.
 pub(super) fn stamp(of: &str, outcome: RunOutcome) -> Stamp {
     Stamp {
         name: name(of),
@@ -35,7 +35,7 @@ pub(super) fn stamp(of: &str, outcome: RunOutcome) -> Stamp {
     }
 }
 
-pub(super) fn told(stamp: &Stamp, age: Option<Duration>) -> lab2::Stamp {
+pub(super) fn wire_stamp(stamp: &Stamp, age: Option<Duration>) -> lab2::Stamp {
     lab2::Stamp {
         name: *stamp.name.bytes(),
         progress: stamp.progress.into(),
@@ -48,12 +48,12 @@ pub(super) fn told(stamp: &Stamp, age: Option<Duration>) -> lab2::Stamp {
     }
 }
 
-/// The token, serial and digest of a question, or of what is told.
+/// Token, serial and digest of a question or an announcement.
 pub(super) type Question = (Token, u32, u64);
 
-/// What was asked, or told, last.
+/// Returns the last question or announcement.
 pub(super) fn question(rig: &Rig) -> Question {
-    let last = rig.frames.last().expect("it said something");
+    let last = rig.frames.last().expect("a frame was sent");
     match decode(last).message {
         Message::Stamps {
             token,
@@ -72,7 +72,7 @@ pub(super) fn stamps(frame: &[u8]) -> Vec<lab2::Stamp> {
     }
 }
 
-pub(super) fn says(
+pub(super) fn stamps_frame(
     (token, serial, digest): Question,
     purpose: Purpose,
     stamps: &[lab2::Stamp],
@@ -86,17 +86,17 @@ pub(super) fn says(
     }
 }
 
-/// Members agree with a question.
+/// Receives the agreement of members with a question.
 pub(super) fn agree(rig: &mut Rig, asked: Question, members: &[u8]) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut sent = Vec::new();
     for &member in members {
-        said.extend(rig.hear(member, says(asked, Purpose::Agree, &[])));
+        sent.extend(rig.hear(member, stamps_frame(asked, Purpose::Agree, &[])));
     }
-    said
+    sent
 }
 
-/// An OWNER of 11-n3-1 with work for it, just asked for a job; n3 and n7 are known. And its question.
-pub(super) fn asking(request: OnceRequest) -> (Rig, Question) {
+/// Returns an OWNER of 11-n3-1 with work that was just asked for a job, and its question. n3 and n7 are known.
+pub(super) fn owner_asking(request: OnceRequest) -> (Rig, Question) {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     assert_eq!(rig.command(Command::Once(request)), ["STAMPS Ask 0 to all"]);
@@ -104,37 +104,37 @@ pub(super) fn asking(request: OnceRequest) -> (Rig, Question) {
     (rig, asked)
 }
 
-/// The same when nobody knows of a run, and the stamp was told. And its question.
-pub(super) fn writing(request: OnceRequest) -> (Rig, Question) {
-    let (mut rig, asked) = asking(request);
+/// Returns the same after no member knew of a run, with the question that has the new stamp.
+pub(super) fn owner_writing(request: OnceRequest) -> (Rig, Question) {
+    let (mut rig, asked) = owner_asking(request);
     assert_eq!(agree(&mut rig, asked, &[3, 7]), ["STAMPS Ask 1 to all"]);
     let asked = question(&rig);
     (rig, asked)
 }
 
-/// The same when it has begun.
-pub(super) fn begun(request: OnceRequest) -> Rig {
-    let (mut rig, asked) = writing(request);
+/// Returns the same after the run has begun.
+pub(super) fn owner_running(request: OnceRequest) -> Rig {
+    let (mut rig, asked) = owner_writing(request);
     agree(&mut rig, asked, &[3, 7]);
-    assert_eq!(standing(&rig), Some(OnceStanding::Begun));
+    assert_eq!(progress(&rig), Some(OnceStanding::Begun));
     rig
 }
 
-pub(super) fn standing(rig: &Rig) -> Option<OnceStanding> {
+pub(super) fn progress(rig: &Rig) -> Option<OnceStanding> {
     let once = rig.machine.once();
-    once.map(|(id, standing)| {
+    once.map(|(id, progress)| {
         assert_eq!(id, ID);
-        standing
+        progress
     })
 }
 
 pub(super) fn outcome(rig: &Rig) -> RunOutcome {
     let mut runs = rig.machine.runs();
     let run = runs.find(|run| run.stamp.name == name("nightly"));
-    run.expect("it is known").stamp.outcome
+    run.expect("the run is known").stamp.outcome
 }
 
-/// A WAITER that may be counted on: it is up for long enough.
+/// Returns a WAITER that has run for long enough to agree.
 pub(super) fn waiter() -> Rig {
     let mut rig = Rig::waiter();
     rig.pass_time(WAITER_TIMEOUT - ms(1));

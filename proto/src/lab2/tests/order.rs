@@ -1,4 +1,4 @@
-//! Section 2: the order of tokens, their identity, minting, and what survives a restart.
+//! Section 2: the order of tokens, their identity, minting, and the state that survives a restart.
 
 use ring_codec::lab2::Message;
 
@@ -10,7 +10,7 @@ use crate::lab2::{Command, Event, State, Trouble};
 
 #[test]
 fn the_smaller_priority_is_the_stronger_token() {
-    // Against the known 10-n3-1: more progress, then the smaller author, then the smaller number.
+    // Compared with the known 10-n3-1: more progress, then the smaller author, then the smaller number.
     let stronger = [(11, 9, 9), (10, 2, 9), (10, 3, 0)];
     let not_stronger = [(9, 1, 0), (10, 4, 0), (10, 3, 2), (10, 3, 1)];
     for (progress, author, number) in stronger {
@@ -26,7 +26,7 @@ fn the_smaller_priority_is_the_stronger_token() {
 }
 
 #[test]
-fn two_holders_of_equal_tokens_are_ordered_by_mac_the_smaller_winning() {
+fn of_two_holders_of_equal_tokens_the_smaller_mac_wins() {
     let mut rig = Rig::owner();
     rig.hear(7, here(token(11)));
     assert_eq!(rig.state(), State::Owner, "n5 is smaller than n7");
@@ -35,7 +35,7 @@ fn two_holders_of_equal_tokens_are_ordered_by_mac_the_smaller_winning() {
 }
 
 #[test]
-fn every_hand_over_adds_1_to_progress_and_keeps_the_chain() {
+fn every_handover_adds_1_to_progress_and_keeps_the_chain() {
     let mut rig = Rig::owner();
     assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
@@ -43,37 +43,37 @@ fn every_hand_over_adds_1_to_progress_and_keeps_the_chain() {
 #[test]
 fn a_candidate_has_the_known_progress_plus_1() {
     let mut rig = Rig::asking();
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 11-n5-1 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["GENERATING_TOKEN 11-n5-1 to all"]);
 }
 
 #[test]
 fn a_candidate_that_knows_nothing_has_a_progress_of_1() {
     let mut rig = Rig::looser();
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 1-n5-1 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["GENERATING_TOKEN 1-n5-1 to all"]);
 }
 
 #[test]
-fn the_wall_clock_is_the_floor_of_a_generated_tokens_progress_but_not_of_the_candidates() {
+fn the_wall_clock_raises_a_created_token_but_not_its_candidate() {
     let mut rig = Rig::asking();
     rig.now.wall = 1_700_000_000_000_000_000;
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 11-n5-1 to all"]);
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["TOKEN_IS_HERE 1700000000000000000-n5-1 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["GENERATING_TOKEN 11-n5-1 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["TOKEN_IS_HERE 1700000000000000000-n5-1 to all"]);
 }
 
 #[test]
 fn a_clock_that_is_behind_does_not_lower_progress() {
     let mut rig = Rig::candidate();
     rig.now.wall = 3;
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["TOKEN_IS_HERE 11-n5-1 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["TOKEN_IS_HERE 11-n5-1 to all"]);
 }
 
 #[test]
-fn no_clock_uses_up_more_than_half_of_all_progress() {
+fn a_clock_uses_up_at_most_half_of_all_progress() {
     let mut rig = Rig::candidate();
     rig.now.wall = u64::MAX;
     rig.pass_time(ANSWER_TIMEOUT);
@@ -81,10 +81,10 @@ fn no_clock_uses_up_more_than_half_of_all_progress() {
 }
 
 const DAY: u64 = 24 * 60 * 60 * 1_000_000_000;
-/// Some day in 2023.
+/// A day in 2023, in nanoseconds since 1970.
 const TODAY: u64 = 1_700_000_000_000_000_000;
 
-/// A candidate that knows a token of today, and whose clock is so far ahead.
+/// Returns a candidate that knows a token of today, and whose clock is ahead by this much.
 fn ahead_by(by: u64) -> Rig {
     let mut rig = Rig::looser();
     rig.now.wall = TODAY;
@@ -96,8 +96,8 @@ fn ahead_by(by: u64) -> Rig {
     rig
 }
 
-/// Whether the beginning of such a trouble was told.
-fn is_told(event: &Event, is: fn(&Trouble) -> bool) -> bool {
+/// Whether such a problem was reported.
+fn was_reported(event: &Event, is: fn(&Trouble) -> bool) -> bool {
     matches!(event, Event::Trouble { trouble, over: false } if is(trouble))
 }
 
@@ -106,17 +106,17 @@ fn progress(rig: &Rig) -> u64 {
 }
 
 #[test]
-fn a_clock_that_is_a_lifetime_ahead_takes_a_token_a_month_further() {
+fn a_clock_that_is_a_lifetime_ahead_raises_a_token_by_a_month() {
     let mut rig = ahead_by(174 * 365 * DAY);
     rig.pass_time(ANSWER_TIMEOUT);
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(progress(&rig), TODAY + 30 * DAY);
-    let said = |event: &&Event| is_told(event, |it| matches!(it, Trouble::ClockAhead { .. }));
-    assert_eq!(rig.events.iter().filter(said).count(), 1);
+    let sent = |event: &&Event| was_reported(event, |it| matches!(it, Trouble::ClockAhead { .. }));
+    assert_eq!(rig.events.iter().filter(sent).count(), 1);
 }
 
 #[test]
-fn a_token_that_could_not_be_sent_is_not_taken_further_each_time() {
+fn an_unsent_token_is_not_raised_again() {
     let mut rig = ahead_by(174 * 365 * DAY);
     rig.refuse = |_| true;
     rig.pass_time(ANSWER_TIMEOUT + 10 * TAKE_TIMEOUT);
@@ -127,22 +127,23 @@ fn a_token_that_could_not_be_sent_is_not_taken_further_each_time() {
 }
 
 #[test]
-fn a_clock_that_is_some_days_ahead_is_followed_without_a_word() {
+fn a_clock_that_is_some_days_ahead_is_followed_without_a_report() {
     let mut rig = ahead_by(7 * DAY);
     rig.pass_time(ANSWER_TIMEOUT);
     assert_eq!(progress(&rig), TODAY + 7 * DAY);
-    let said = |event: &&Event| is_told(event, |it| matches!(it, Trouble::ClockAhead { .. }));
-    assert_eq!(rig.events.iter().find(said), None);
+    let sent = |event: &&Event| was_reported(event, |it| matches!(it, Trouble::ClockAhead { .. }));
+    assert_eq!(rig.events.iter().find(sent), None);
 }
 
 #[test]
-fn a_token_that_is_ahead_of_the_own_clock_is_said_once() {
+fn a_token_ahead_of_the_clock_is_reported_once() {
     let hour = DAY / 24;
     let mut rig = Rig::waiter();
     rig.now.wall = TODAY;
     let ahead = |rig: &Rig| {
-        let said = |event: &&Event| is_told(event, |it| matches!(it, Trouble::TokenAhead { .. }));
-        rig.events.iter().filter(said).count()
+        let sent =
+            |event: &&Event| was_reported(event, |it| matches!(it, Trouble::TokenAhead { .. }));
+        rig.events.iter().filter(sent).count()
     };
     rig.hear_all(3, here(token(TODAY + hour)));
     assert_eq!(ahead(&rig), 0);
@@ -167,9 +168,8 @@ fn a_token_that_is_ahead_of_the_own_clock_is_said_once() {
     assert_eq!(ahead(&rig), 2);
 }
 
-/// The token stays with its owner, which has work.
 #[test]
-fn a_clock_that_is_set_ends_it_without_a_new_token() {
+fn setting_the_clock_ends_the_report() {
     let mut rig = Rig::waiter();
     rig.now.wall = TODAY;
     let n3_speaks = |rig: &mut Rig| {
@@ -200,10 +200,10 @@ fn a_clock_that_is_set_ends_it_without_a_new_token() {
 }
 
 #[test]
-fn a_holder_whose_hand_over_failed_mints_a_chain_of_its_own_with_progress_plus_2() {
+fn a_failed_handover_mints_a_chain_with_progress_plus_2() {
     let mut rig = Rig::giver();
-    let said = rig.pass_time(HAND_OVER);
-    assert_eq!(said[2..], [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
+    let sent = rig.pass_time(HAND_OVER);
+    assert_eq!(sent[2..], [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
     assert_eq!(rig.token(), "13-n5-1", "11 + 2");
 }
 
@@ -215,7 +215,7 @@ fn every_minted_chain_has_the_next_number() {
 }
 
 #[test]
-fn a_chain_is_offered_to_one_successor_only() {
+fn a_chain_is_offered_to_only_one_successor() {
     let mut rig = Rig::giver();
     for n in 10..20 {
         rig.hear(n, was_here(token(1), 3));
@@ -257,12 +257,12 @@ fn the_token_number_and_the_highest_progress_survive_a_restart() {
     assert_eq!(rig.durable.known, Some(token_of(14, 5, 1)));
 
     let (mut rig, _) = Rig::start(constants(), rig.durable);
-    let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 15-n5-2 to all"]);
+    let sent = rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(sent, ["GENERATING_TOKEN 15-n5-2 to all"]);
 }
 
 #[test]
-fn after_a_restart_an_offer_from_before_it_is_not_taken_again() {
+fn after_a_restart_an_old_offer_is_not_accepted() {
     let mut rig = Rig::owner();
     let (mut rig, _) = Rig::start(constants(), std::mem::replace(&mut rig.durable, BLANK));
     rig.hear(3, take(token(11)));
@@ -272,7 +272,7 @@ fn after_a_restart_an_offer_from_before_it_is_not_taken_again() {
 }
 
 #[test]
-fn every_strengthening_of_known_is_stored() {
+fn every_stronger_known_token_is_stored() {
     let mut rig = Rig::waiter();
     rig.hear(3, was_here(token(20), 3));
     assert_eq!(rig.durable.known, Some(token(20)));
@@ -283,7 +283,7 @@ fn every_strengthening_of_known_is_stored() {
 }
 
 #[test]
-fn a_lost_state_file_is_survived_by_the_clock_floor() {
+fn the_clock_makes_up_for_a_lost_state_file() {
     let wall = 1_700_000_000_000_000_000;
     let (mut before, _) = Rig::start(constants(), BLANK);
     before.now.wall = wall;
@@ -295,7 +295,7 @@ fn a_lost_state_file_is_survived_by_the_clock_floor() {
     let (before, after) = (before.expect("elected"), after.expect("elected"));
     assert!(
         after.is_stronger_than(&before),
-        "fencing numbers keep growing"
+        "fencing tokens keep growing"
     );
 }
 
@@ -308,7 +308,7 @@ fn the_number_of_a_candidate_is_used_up_only_when_it_is_elected() {
 }
 
 #[test]
-fn at_the_largest_progress_the_owner_keeps_the_token_and_says_so() {
+fn at_the_largest_progress_the_owner_keeps_the_token_and_reports_it() {
     const LARGEST: u64 = (1 << 63) - 1;
     let mut rig = Rig::waiter();
     rig.hear(3, take(token(LARGEST)));
@@ -318,13 +318,13 @@ fn at_the_largest_progress_the_owner_keeps_the_token_and_says_so() {
     assert!(rig.events.contains(&Event::ProgressExhausted));
     assert_eq!(rig.state(), State::Owner);
     assert!(rig.machine.may_use_token());
-    let said = rig.pass_time(ms(500));
-    assert!(said.iter().all(|line| line.starts_with("TOKEN_IS_HERE")));
+    let sent = rig.pass_time(ms(500));
+    assert!(sent.iter().all(|line| line.starts_with("TOKEN_IS_HERE")));
     assert_eq!(rig.token(), format!("{LARGEST}-n3-1"));
 }
 
 #[test]
-fn progress_saturates_when_a_token_is_minted_or_stood_for() {
+fn progress_of_minted_tokens_and_candidates_saturates() {
     const LARGEST: u64 = (1 << 63) - 1;
     let mut rig = Rig::waiter();
     rig.hear(3, take(token(LARGEST - 1)));
@@ -333,6 +333,6 @@ fn progress_saturates_when_a_token_is_minted_or_stood_for() {
 
     let mut rig = Rig::asking();
     rig.hear(3, was_here(token(LARGEST), 3));
-    let said = rig.pass_time(ms(300));
-    assert_eq!(said[1], format!("GENERATING_TOKEN {LARGEST}-n5-1 to all"));
+    let sent = rig.pass_time(ms(300));
+    assert_eq!(sent[1], format!("GENERATING_TOKEN {LARGEST}-n5-1 to all"));
 }

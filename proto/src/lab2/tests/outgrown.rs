@@ -1,4 +1,4 @@
-//! Section 4: a token that lives on while some members know a stronger one whose holder is gone.
+//! Section 4: a token that lives on while some members know a stronger one whose holder is dead.
 
 use ring_codec::lab2::MAX_PROGRESS;
 
@@ -8,25 +8,25 @@ use super::rig::{
 };
 use crate::lab2::{Command, Constants, Durable, Event, Reason, State};
 
-/// Of another chain than 10-n3-1, and weaker.
+/// A weaker token of another chain than 10-n3-1.
 const WEAKER: ring_codec::lab2::Token = token_of(9, 7, 1);
 const OBJECTION: &str = "TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n7";
 
-/// For how long a known token has been silent when it is taken for lost.
-fn silence() -> std::time::Duration {
+/// How long a known token must be silent before it counts as lost.
+fn silent_after() -> std::time::Duration {
     HEARTBEAT + 2 * TAKE_TIMEOUT
 }
 
-/// A WAITER that knows 10-n3-1, and has followed n7's weaker token for a while.
+/// Returns a WAITER that knows 10-n3-1, and has followed n7's weaker token for a while.
 fn waiter() -> Rig {
     let mut rig = Rig::waiter();
     rig.hear(7, ping(super::rig::ip(7)));
-    rig.sleep_through(silence());
+    rig.stall(silent_after());
     rig
 }
 
 #[test]
-fn a_waiter_tells_the_holder_of_a_weaker_token_of_another_chain_of_the_one_it_knows() {
+fn a_waiter_objects_to_a_weaker_token_of_another_chain() {
     let mut rig = waiter();
     assert_eq!(rig.hear_all(7, here(WEAKER)), [OBJECTION]);
     assert_eq!(rig.state(), State::Waiter);
@@ -35,39 +35,39 @@ fn a_waiter_tells_the_holder_of_a_weaker_token_of_another_chain_of_the_one_it_kn
 }
 
 #[test]
-fn it_does_so_once_a_heart_beat_period() {
+fn a_waiter_objects_once_per_heart_beat_period() {
     let mut rig = waiter();
     assert_eq!(rig.hear_all(7, here(WEAKER)), [OBJECTION]);
-    rig.sleep_through(HEARTBEAT - ms(1));
+    rig.stall(HEARTBEAT - ms(1));
     assert_eq!(rig.hear_all(7, here(WEAKER)), [""; 0]);
     assert_eq!(rig.hear(7, here(WEAKER)), [""; 0]);
-    rig.sleep_through(ms(1));
+    rig.stall(ms(1));
     assert_eq!(rig.hear(7, here(WEAKER)), [OBJECTION]);
 }
 
 #[test]
-fn it_leaves_that_to_the_stronger_tokens_holder_while_that_is_heard() {
+fn a_waiter_does_not_object_while_the_stronger_holder_is_heard() {
     let mut rig = waiter();
     rig.hear_all(3, here(token(10)));
-    rig.sleep_through(silence() - ms(1));
+    rig.stall(silent_after() - ms(1));
     assert_eq!(rig.hear_all(7, here(WEAKER)), [""; 0]);
     rig.hear_all(3, here(token(11)));
-    rig.sleep_through(silence() - ms(1));
+    rig.stall(silent_after() - ms(1));
     assert_eq!(rig.hear_all(7, here(WEAKER)), [""; 0]);
-    rig.sleep_through(ms(1));
+    rig.stall(ms(1));
     assert_eq!(rig.hear_all(7, here(WEAKER)).len(), 1);
 }
 
 #[test]
-fn word_of_a_stronger_token_gives_its_holder_time_to_be_heard() {
+fn news_of_a_stronger_token_gives_its_holder_time_to_be_heard() {
     let mut rig = waiter();
     rig.hear(3, was_here(token(12), 3));
     assert_eq!(rig.hear_all(7, here(WEAKER)), [""; 0]);
-    rig.sleep_through(silence());
+    rig.stall(silent_after());
     rig.hear(3, was_here(token(12), 3));
-    let said = rig.hear_all(7, here(WEAKER));
+    let sent = rig.hear_all(7, here(WEAKER));
     assert_eq!(
-        said,
+        sent,
         ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n3 to n7"],
         "no news"
     );
@@ -81,7 +81,7 @@ fn an_overtaken_heartbeat_of_the_same_chain_is_not_answered() {
 }
 
 #[test]
-fn a_looser_that_hears_a_weaker_token_tells_its_holder_as_it_becomes_waiter() {
+fn a_looser_objects_to_a_weaker_token_as_it_becomes_waiter() {
     let known = Some(token(10));
     let durable = Durable { known, ..BLANK };
     let (mut rig, _) = Rig::start(constants(), durable);
@@ -95,14 +95,14 @@ fn a_looser_that_hears_a_weaker_token_tells_its_holder_as_it_becomes_waiter() {
 }
 
 #[test]
-fn an_owner_that_is_told_of_a_stronger_token_of_another_chain_outdoes_both() {
+fn an_owner_mints_beyond_a_stronger_token_of_another_chain() {
     for want in [true, false] {
         let mut rig = Rig::owner();
         if want {
             rig.command(Command::WantToken);
         }
-        let said = rig.hear(7, was_here(token_of(40, 7, 1), 9));
-        assert_eq!(said, ["TOKEN_IS_HERE 42-n5-1 to all"]);
+        let sent = rig.hear(7, was_here(token_of(40, 7, 1), 9));
+        assert_eq!(sent, ["TOKEN_IS_HERE 42-n5-1 to all"]);
         assert!(rig.machine.may_use_token());
         assert_eq!(rig.machine.owner(), Some(mac(5)));
         let minted = Some(token_of(42, 5, 1));
@@ -117,21 +117,21 @@ fn an_owner_that_is_told_of_a_stronger_token_of_another_chain_outdoes_both() {
             token: minted,
         }));
         let again = rig.hear(3, was_here(token_of(40, 7, 1), 9));
-        assert_eq!(again, [""; 0], "n3 knows no more than n7 did");
+        assert_eq!(again, [""; 0], "n3 knows the same as n7");
     }
 }
 
 #[test]
-fn it_goes_on_as_the_owner_that_it_was() {
+fn an_owner_that_mints_goes_on_with_its_work() {
     let mut rig = Rig::owner();
     rig.pass_time(ms(4));
     rig.hear(7, was_here(token_of(40, 7, 1), 9));
-    let said = rig.timeline(ms(6));
-    assert_eq!(said, [(ms(6), "TAKE_TOKEN 43-n5-1 to n7".into())]);
+    let sent = rig.timeline(ms(6));
+    assert_eq!(sent, [(ms(6), "TAKE_TOKEN 43-n5-1 to n7".into())]);
 }
 
 #[test]
-fn a_token_that_is_not_stronger_or_of_its_own_chain_is_no_reason_to() {
+fn an_owner_does_not_mint_for_a_weaker_token_or_its_own_chain() {
     for told in [token_of(11, 7, 1), token_of(9, 1, 1), token(11), token(12)] {
         let mut rig = Rig::owner();
         assert_eq!(rig.hear(7, was_here(told, 9)), [""; 0]);
@@ -140,11 +140,11 @@ fn a_token_that_is_not_stronger_or_of_its_own_chain_is_no_reason_to() {
 }
 
 #[test]
-fn a_progress_that_cannot_be_outdone_is_let_be() {
+fn an_owner_does_not_mint_at_the_largest_progress() {
     let forged = token_of(MAX_PROGRESS - 1, 7, 1);
     let mut rig = Rig::owner();
-    let said = rig.hear(7, was_here(forged, 7));
-    assert_eq!(said, [format!("TOKEN_IS_HERE {MAX_PROGRESS}-n5-1 to all")]);
+    let sent = rig.hear(7, was_here(forged, 7));
+    assert_eq!(sent, [format!("TOKEN_IS_HERE {MAX_PROGRESS}-n5-1 to all")]);
     let forged = token_of(MAX_PROGRESS, 1, 1);
     for _ in 0..3 {
         assert_eq!(rig.hear(7, was_here(forged, 7)), [""; 0]);
@@ -153,14 +153,14 @@ fn a_progress_that_cannot_be_outdone_is_let_be() {
 }
 
 #[test]
-fn in_the_middle_of_a_hand_over_such_word_completes_it() {
+fn during_a_handover_news_of_a_stronger_token_completes_it() {
     let mut rig = Rig::giver();
     assert_eq!(rig.hear(9, was_here(token_of(40, 9, 1), 9)), [""; 0]);
     assert_eq!(rig.state(), State::Waiter);
 }
 
 #[test]
-fn an_offer_weaker_than_the_known_token_is_refused_as_ever() {
+fn an_offer_weaker_than_the_known_token_is_refused() {
     let mut rig = waiter();
     assert_eq!(rig.hear(7, take(WEAKER)), [OBJECTION]);
 }
@@ -174,10 +174,10 @@ fn a_giver_that_gives_way_does_not_object() {
     };
     let (mut rig, _) = Rig::start(constants, BLANK);
     rig.hear(3, take(token(11)));
-    let said = rig.pass_time(ms(250));
+    let sent = rig.pass_time(ms(250));
     assert!(
-        said.contains(&"TAKE_TOKEN 12-n3-1 to n3".into()),
-        "{said:?}"
+        sent.contains(&"TAKE_TOKEN 12-n3-1 to n3".into()),
+        "{sent:?}"
     );
     let between = token_of(11, 2, 1);
     assert_eq!(rig.hear(7, here(between)), ["PING to n7"]);

@@ -1,17 +1,17 @@
-//! Section 4, OWNER: saying so, meeting other tokens, taking and acknowledging.
+//! Section 4, OWNER: heartbeats, other tokens, acceptance and acknowledgement.
 
 use std::time::Duration;
 
 use ring_codec::lab2::Message;
 
 use super::rig::{
-    HEARTBEAT, IDLE_HOLD, Rig, SAME, TAKE_TIMEOUT, constants, decode, generating, here, ms, take,
-    token, token_of,
+    HEARTBEAT, IDLE_HOLD, Rig, SAME, TAKE_TIMEOUT, constants, decode, here, ms, take, token,
+    token_of,
 };
 use crate::lab2::{Command, Constants, Event, Reason, State};
 
-/// An OWNER of 11-n3-1 that has work for it.
-fn working() -> Rig {
+/// Returns an OWNER of 11-n3-1 with work.
+fn owner_with_work() -> Rig {
     let mut rig = Rig::owner();
     assert_eq!(rig.command(Command::WantToken), [""; 0]);
     rig
@@ -26,32 +26,32 @@ fn no_idle_hold() -> Constants {
 
 #[test]
 fn token_is_here_is_broadcast_every_heart_beat_period() {
-    let mut rig = working();
+    let mut rig = owner_with_work();
     let heartbeat = || "TOKEN_IS_HERE 11-n3-1 to all".to_owned();
-    let said = rig.timeline(ms(450));
+    let sent = rig.timeline(ms(450));
     let expected: Vec<_> = (1..=4).map(|n| (ms(100 * n), heartbeat())).collect();
-    assert_eq!(said, expected);
+    assert_eq!(sent, expected);
 }
 
 #[test]
 fn token_is_here_is_broadcast_at_once_whenever_the_data_changes() {
-    let mut rig = working();
+    let mut rig = owner_with_work();
     rig.pass_time(ms(30));
-    let said = rig.command(Command::SetData(b"news".into()));
-    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to all"]);
+    let sent = rig.command(Command::SetData(b"news".into()));
+    assert_eq!(sent, ["TOKEN_IS_HERE 11-n3-1 to all"]);
     let message = decode(&rig.frames[0]).message;
     assert!(matches!(
         message,
         Message::TokenIsHere { data: b"news", .. }
     ));
     let next = rig.timeline(HEARTBEAT);
-    assert_eq!(next.len(), 1, "the period begins anew: {next:?}");
+    assert_eq!(next.len(), 1, "the period begins again: {next:?}");
     assert_eq!(next[0].0, HEARTBEAT);
 }
 
 #[test]
-fn data_that_is_too_long_or_changed_by_anybody_but_a_free_owner_is_refused() {
-    let mut rig = working();
+fn data_are_refused_if_they_are_too_long_or_the_node_is_no_free_owner() {
+    let mut rig = owner_with_work();
     assert_eq!(rig.command(Command::SetData(vec![1; 1025])), [""; 0]);
     assert_eq!(rig.machine.data(), b"");
     assert_eq!(rig.command(Command::SetData(vec![1; 1024])).len(), 1);
@@ -64,20 +64,13 @@ fn data_that_is_too_long_or_changed_by_anybody_but_a_free_owner_is_refused() {
 }
 
 #[test]
-fn an_owner_by_take_token_acknowledges_to_the_previous_holder_by_unicast() {
+fn a_new_owner_broadcasts_if_no_heartbeat_came_within_a_period() {
     let mut rig = Rig::waiter();
-    let said = rig.hear(3, take(token(11)));
-    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n3"]);
-}
-
-#[test]
-fn it_broadcasts_as_well_if_no_broadcast_heartbeat_was_heard_within_the_last_period() {
-    let mut rig = Rig::waiter();
-    rig.sleep_through(HEARTBEAT - IDLE_HOLD / 2 - ms(1));
+    rig.stall(HEARTBEAT - IDLE_HOLD / 2 - ms(1));
     assert_eq!(rig.hear(3, take(token(11))).len(), 1);
 
     let mut rig = Rig::waiter();
-    rig.sleep_through(HEARTBEAT);
+    rig.stall(HEARTBEAT);
     assert_eq!(
         rig.hear(3, take(token(11))),
         [
@@ -88,71 +81,71 @@ fn it_broadcasts_as_well_if_no_broadcast_heartbeat_was_heard_within_the_last_per
 }
 
 #[test]
-fn a_heartbeat_to_one_node_is_no_broadcast_heartbeat() {
+fn a_unicast_heartbeat_does_not_count_as_broadcast() {
     let mut rig = Rig::waiter();
-    rig.sleep_through(HEARTBEAT);
+    rig.stall(HEARTBEAT);
     rig.hear(3, here(token(10)));
     assert_eq!(rig.hear(3, take(token(11))).len(), 2);
 }
 
 #[test]
-fn it_does_not_broadcast_if_it_has_sent_a_broadcast_heartbeat_within_the_last_period() {
-    let mut rig = working();
+fn a_new_owner_does_not_broadcast_if_it_did_within_a_period() {
+    let mut rig = owner_with_work();
     rig.pass_time(HEARTBEAT);
     rig.hear(7, here(token(20)));
     assert_eq!(rig.state(), State::Waiter);
-    let said = rig.hear(7, take(token(21)));
-    assert_eq!(said, ["TOKEN_IS_HERE 21-n3-1 to n7"]);
+    let sent = rig.hear(7, take(token(21)));
+    assert_eq!(sent, ["TOKEN_IS_HERE 21-n3-1 to n7"]);
 }
 
 #[test]
-fn the_heartbeats_of_a_new_owner_follow_the_last_one_that_was_heard() {
+fn a_new_owners_heartbeats_follow_the_last_one_heard() {
     let mut rig = Rig::waiter();
-    rig.sleep_through(ms(40));
+    rig.stall(ms(40));
     rig.command(Command::WantToken);
     rig.hear(3, take(token(11)));
-    let said = rig.timeline(ms(70));
-    assert_eq!(said, [(ms(60), "TOKEN_IS_HERE 11-n3-1 to all".into())]);
+    let sent = rig.timeline(ms(70));
+    assert_eq!(sent, [(ms(60), "TOKEN_IS_HERE 11-n3-1 to all".into())]);
 }
 
 #[test]
-fn an_acknowledgement_waits_for_a_quick_hand_over_but_less_than_a_quarter_of_take_timeout() {
+fn an_acknowledgement_waits_for_a_quick_handover_for_a_quarter_of_take_timeout() {
     let mut rig = Rig::waiter_with(no_idle_hold());
-    let said = rig.hear(3, take(token(11)));
-    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n3"]);
-    let said = rig.timeline(TAKE_TIMEOUT / 4);
-    assert_eq!(said, [(ms(1), "TOKEN_IS_HERE 11-n3-1 to n3".into())]);
+    let sent = rig.hear(3, take(token(11)));
+    assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n3"]);
+    let sent = rig.timeline(TAKE_TIMEOUT / 4);
+    assert_eq!(sent, [(ms(1), "TOKEN_IS_HERE 11-n3-1 to n3".into())]);
 }
 
 #[test]
-fn an_acknowledgement_after_the_token_went_on_tells_what_is_known_of_it() {
+fn an_acknowledgement_after_the_token_went_on_names_the_known_token() {
     let mut rig = Rig::waiter_with(no_idle_hold());
     rig.hear(7, Message::WantToken);
     assert_eq!(rig.hear(3, take(token(11))), ["TAKE_TOKEN 12-n3-1 to n7"]);
     rig.hear(7, here(token(12)));
     assert_eq!(rig.state(), State::Waiter);
-    let said = rig.pass_time(TAKE_TIMEOUT / 4);
-    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
+    let sent = rig.pass_time(TAKE_TIMEOUT / 4);
+    assert_eq!(sent, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
 }
 
 #[test]
-fn an_acknowledgement_is_moot_once_the_token_has_come_round_again() {
+fn no_acknowledgement_is_sent_once_the_token_has_come_round_again() {
     let mut rig = Rig::waiter_with(no_idle_hold());
     rig.hear(3, take(token(11)));
-    let said = rig.hear(3, take(token(13)));
-    assert_eq!(said, ["TAKE_TOKEN 14-n3-1 to n3"]);
-    let said = rig.timeline(TAKE_TIMEOUT / 4);
+    let sent = rig.hear(3, take(token(13)));
+    assert_eq!(sent, ["TAKE_TOKEN 14-n3-1 to n3"]);
+    let sent = rig.timeline(TAKE_TIMEOUT / 4);
     assert_eq!(
-        said,
+        sent,
         [(ms(1), "TOKEN_IS_HERE 13-n3-1 to n3".into())],
-        "one acknowledgement, of the second taking"
+        "only the second offer is acknowledged"
     );
 }
 
 #[test]
-fn an_acknowledgement_is_moot_after_a_broadcast_of_its_own() {
+fn no_acknowledgement_is_sent_after_a_broadcast() {
     let mut rig = Rig::waiter_with(no_idle_hold());
-    rig.sleep_through(HEARTBEAT);
+    rig.stall(HEARTBEAT);
     assert_eq!(
         rig.hear(3, take(token(11))),
         ["TOKEN_IS_HERE 11-n3-1 to all", "TAKE_TOKEN 12-n3-1 to n3"]
@@ -164,29 +157,21 @@ fn an_acknowledgement_is_moot_after_a_broadcast_of_its_own() {
 fn an_owner_with_work_acknowledges_at_once_whatever_the_idle_hold() {
     for mut rig in [Rig::waiter_with(no_idle_hold()), Rig::waiter()] {
         rig.command(Command::WantToken);
-        let said = rig.hear(3, take(token(11)));
-        assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n3"], "before the work");
+        let sent = rig.hear(3, take(token(11)));
+        assert_eq!(sent, ["TOKEN_IS_HERE 11-n3-1 to n3"], "before the work");
     }
 }
 
 #[test]
-fn a_duplicate_of_the_take_token_that_was_accepted_is_answered_with_token_is_here() {
-    let mut rig = Rig::owner();
-    let said = rig.hear(3, take(token(11)));
-    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n3"]);
-    assert_eq!(rig.state(), State::Owner);
-}
-
-#[test]
-fn a_stronger_token_elsewhere_destroys_the_own_one() {
+fn another_nodes_stronger_token_destroys_this_one() {
     for all in [false, true] {
-        let mut rig = working();
-        let said = if all {
+        let mut rig = owner_with_work();
+        let sent = if all {
             rig.hear_all(7, here(token_of(12, 7, 1)))
         } else {
             rig.hear(7, here(token_of(12, 7, 1)))
         };
-        assert!(said.contains(&"PING to n7".into()), "{said:?}");
+        assert!(sent.contains(&"PING to n7".into()), "{sent:?}");
         assert_eq!(rig.state(), State::Waiter);
         assert!(!rig.machine.may_use_token());
         assert_eq!(rig.token(), "12-n7-1");
@@ -199,27 +184,11 @@ fn a_stronger_token_elsewhere_destroys_the_own_one() {
     }
 }
 
-#[test]
-fn a_weaker_token_elsewhere_is_answered_to_its_holder_and_to_all() {
-    for weaker in [token(10), token_of(11, 4, 1)] {
-        let mut rig = Rig::owner();
-        let said = rig.hear_all(7, here(weaker));
-        assert_eq!(
-            said,
-            [
-                "TOKEN_IS_HERE 11-n3-1 to n7",
-                "TOKEN_IS_HERE 11-n3-1 to all"
-            ]
-        );
-        assert_eq!(rig.state(), State::Owner);
-    }
-}
-
-/// Two owners whose claims are under way for long answer each other's old ones: without a pause
-/// each answer is answered with two.
+/// If two owners' claims take long to arrive, each answers the other's old ones. Without a pause each answer causes
+/// two.
 #[test]
 fn weaker_tokens_of_other_chains_are_answered_again_after_a_pause() {
-    let mut rig = working();
+    let mut rig = owner_with_work();
     assert_eq!(rig.hear_all(7, here(token_of(10, 7, 1))).len(), 2);
     rig.pass_time(TAKE_TIMEOUT - ms(1));
     assert_eq!(rig.hear_all(7, here(token_of(10, 7, 1))), [""; 0]);
@@ -228,8 +197,8 @@ fn weaker_tokens_of_other_chains_are_answered_again_after_a_pause() {
 }
 
 #[test]
-fn the_past_of_its_own_chain_is_answered_once_a_period_for_all_together() {
-    let mut rig = working();
+fn old_tokens_of_the_own_chain_are_answered_once_per_period() {
+    let mut rig = owner_with_work();
     assert_eq!(rig.hear_all(7, here(token(9))).len(), 2);
     assert_eq!(rig.hear_all(7, here(token(9))), [""; 0]);
     assert_eq!(rig.hear_all(3, here(token(8))), [""; 0]);
@@ -237,10 +206,9 @@ fn the_past_of_its_own_chain_is_answered_once_a_period_for_all_together() {
     assert_eq!(rig.hear_all(3, here(token(8))).len(), 2);
 }
 
-/// In a fast rotation each answer to such a heartbeat is overtaken too: the next owner would answer it
-/// with two more.
+/// In a fast rotation the answer to such a heartbeat is overtaken too. The next owner would answer it with two more.
 #[test]
-fn a_heartbeat_that_its_own_token_has_overtaken_is_not_answered() {
+fn an_overtaken_heartbeat_of_the_own_chain_is_not_answered() {
     let mut rig = Rig::waiter();
     rig.hear(3, take(token(15)));
     for overtaken in [14, 11] {
@@ -250,57 +218,17 @@ fn a_heartbeat_that_its_own_token_has_overtaken_is_not_answered() {
 }
 
 #[test]
-fn where_is_token_is_answered_with_token_is_here_to_the_sender() {
-    let mut rig = Rig::owner();
-    let said = rig.hear_all(7, Message::WhereIsToken);
-    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n7"]);
-}
-
-#[test]
-fn generating_token_is_answered_with_token_is_here_to_the_sender_and_to_all() {
-    for candidate in [token(1), token(99)] {
-        let mut rig = Rig::owner();
-        let said = rig.hear_all(7, generating(candidate));
-        assert_eq!(
-            said,
-            [
-                "TOKEN_IS_HERE 11-n3-1 to n7",
-                "TOKEN_IS_HERE 11-n3-1 to all"
-            ]
-        );
-        assert_eq!(rig.state(), State::Owner);
-    }
-}
-
-#[test]
-fn take_token_stronger_than_the_own_one_is_taken_instead() {
-    let mut rig = working();
-    let said = rig.hear(7, take(token_of(20, 7, 4)));
-    assert_eq!(said, ["TOKEN_IS_HERE 20-n7-4 to n7"]);
-    assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.token(), "20-n7-4");
-}
-
-#[test]
-fn take_token_not_stronger_than_the_own_one_is_answered_with_token_is_here() {
+fn a_take_token_that_is_not_stronger_is_answered_with_token_is_here() {
     for offer in [token(10), token_of(11, 4, 1)] {
         let mut rig = Rig::owner();
-        let said = rig.hear(7, take(offer));
-        assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n7"]);
+        let sent = rig.hear(7, take(offer));
+        assert_eq!(sent, ["TOKEN_IS_HERE 11-n3-1 to n7"]);
         assert_eq!(rig.token(), "11-n3-1");
     }
 }
 
 #[test]
-fn token_was_here_recently_of_its_own_chain_says_nothing_to_an_owner_that_is_not_passing() {
-    let mut rig = working();
-    assert_eq!(rig.hear(7, super::rig::was_here(token(20), 7)), [""; 0]);
-    assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.token(), "11-n3-1");
-}
-
-#[test]
-fn all_members_hold_the_data_of_the_progress_that_they_know() {
+fn all_members_have_the_data_of_the_token_that_they_know() {
     let mut rig = Rig::owner();
     rig.command(Command::SetData(b"cargo".into()));
     rig.hear_all(7, Message::WhereIsToken);

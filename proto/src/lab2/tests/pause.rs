@@ -1,4 +1,4 @@
-//! Section 4, pausing: a member that takes part but owns nothing.
+//! Section 4, pausing: a paused member takes part, but owns nothing.
 
 use ring_codec::lab2::{Message, NO_IP};
 
@@ -25,7 +25,7 @@ fn paused_ping() -> Message<'static> {
     }
 }
 
-/// What the PINGs that were just said tell.
+/// Returns the paused flags of the last PINGs.
 fn pings(rig: &Rig) -> Vec<bool> {
     let told = rig.frames.iter().filter_map(|it| match decode(it).message {
         Message::Ping { paused, .. } => Some(paused),
@@ -41,20 +41,21 @@ fn paused_waiter() -> Rig {
     rig
 }
 
-/// An OWNER that knows that n7 is paused; n3 is not.
+/// Returns an OWNER that knows that n7 is paused and n3 is not.
 fn owner_beside_a_paused_member() -> Rig {
     let mut rig = Rig::owner();
     rig.hear_all(7, paused_ping());
     rig
 }
 
-fn offers(said: &[String]) -> Vec<&str> {
-    let lines = said.iter().map(String::as_str);
+fn offers(sent: &[String]) -> Vec<&str> {
+    let lines = sent.iter().map(String::as_str);
     lines.filter(|line| line.starts_with("TAKE")).collect()
 }
 
 #[test]
-fn an_owner_passes_at_once_whatever_its_work() {
+fn a_paused_owner_hands_over_at_once_idle_or_not() {
+    assert_eq!(Rig::owner().command(PAUSE), [PING, OFFER]);
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     assert_eq!(rig.command(PAUSE), [PING, OFFER]);
@@ -66,19 +67,14 @@ fn an_owner_passes_at_once_whatever_its_work() {
 }
 
 #[test]
-fn an_idle_owner_does_not_wait_for_idle_hold() {
-    assert_eq!(Rig::owner().command(PAUSE), [PING, OFFER]);
-}
-
-#[test]
-fn a_giver_goes_on_with_the_offer_that_is_out() {
+fn a_paused_giver_goes_on_with_its_offer() {
     let mut rig = Rig::giver();
     assert_eq!(rig.command(PAUSE), [PING]);
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), [OFFER]);
 }
 
 #[test]
-fn it_takes_no_token_and_says_why() {
+fn a_paused_node_refuses_offers_with_ping() {
     let looser = || {
         let mut rig = Rig::asking();
         rig.command(PAUSE);
@@ -89,19 +85,19 @@ fn it_takes_no_token_and_says_why() {
         assert_eq!(rig.hear(3, take(token(11))), ["PING to n3"]);
         assert_eq!(pings(&rig), [true]);
         assert_eq!(rig.state(), state);
-        assert_eq!(rig.token(), "10-n3-1", "what it does not take it forgets");
+        assert_eq!(rig.token(), "10-n3-1", "a refused token is not known");
     }
 }
 
 #[test]
-fn what_is_weaker_it_answers_as_ever() {
+fn a_paused_node_answers_weaker_offers_as_usual() {
     let mut rig = paused_waiter();
-    let said = rig.hear(9, take(token(9)));
-    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n9"]);
+    let sent = rig.hear(9, take(token(9)));
+    assert_eq!(sent, ["TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n9"]);
 }
 
 #[test]
-fn every_ping_says_so() {
+fn every_ping_of_a_paused_node_announces_the_pause() {
     let mut rig = paused_waiter();
     rig.pass_time(HEARTBEAT);
     rig.hear_all(3, here(token(10)));
@@ -116,7 +112,7 @@ fn every_ping_says_so() {
 }
 
 #[test]
-fn it_is_said_once() {
+fn a_pause_is_announced_once() {
     let mut rig = paused_waiter();
     assert_eq!(rig.command(PAUSE), [""; 0]);
     assert_eq!(rig.command(RESUME), [PING]);
@@ -124,15 +120,15 @@ fn it_is_said_once() {
 }
 
 #[test]
-fn it_trusts_the_token_and_looks_for_it_but_does_not_stand_for_election() {
+fn a_paused_node_looks_for_the_token_but_does_not_stand() {
     let mut rig = paused_waiter();
-    let said = rig.pass_time(WAITER_TIMEOUT + 10 * LOOSER_TIMEOUT);
-    assert_eq!(said, vec!["WHERE_IS_TOKEN to all"; 11]);
+    let sent = rig.pass_time(WAITER_TIMEOUT + 10 * LOOSER_TIMEOUT);
+    assert_eq!(sent, vec!["WHERE_IS_TOKEN to all"; 11]);
     assert_eq!(rig.state(), State::Looser);
 }
 
 #[test]
-fn it_does_not_stand_against_a_weaker_candidate_either() {
+fn a_paused_node_does_not_stand_against_a_weaker_candidate() {
     let mut rig = Rig::asking();
     rig.command(PAUSE);
     assert_eq!(
@@ -143,7 +139,7 @@ fn it_does_not_stand_against_a_weaker_candidate_either() {
 }
 
 #[test]
-fn a_candidate_stands_down() {
+fn a_paused_candidate_stands_down() {
     let mut rig = Rig::candidate();
     assert_eq!(rig.command(PAUSE), [PING]);
     assert_eq!(rig.state(), State::Looser);
@@ -154,14 +150,14 @@ fn a_candidate_stands_down() {
             ..
         }
     )));
-    let said = rig.timeline(2 * LOOSER_TIMEOUT);
+    let sent = rig.timeline(2 * LOOSER_TIMEOUT);
     let asks = (LOOSER_TIMEOUT, "WHERE_IS_TOKEN to all".to_owned());
-    assert_eq!(said.first(), Some(&asks), "the others have their time");
+    assert_eq!(sent.first(), Some(&asks), "the others have their time");
     assert_eq!(rig.state(), State::Looser);
 }
 
 #[test]
-fn once_it_may_own_again_it_stands_as_ever() {
+fn a_resumed_node_stands_again() {
     let mut rig = Rig::asking();
     rig.command(PAUSE);
     rig.pass_time(ANSWER_TIMEOUT);
@@ -171,18 +167,18 @@ fn once_it_may_own_again_it_stands_as_ever() {
 }
 
 #[test]
-fn an_owner_that_nobody_relieves_keeps_the_token_unused_and_tries_again() {
+fn a_paused_owner_without_a_taker_keeps_the_token_unused() {
     let mut rig = Rig::owner();
     rig.hear_all(3, paused_ping());
     rig.hear_all(7, paused_ping());
     rig.command(Command::WantToken);
     assert_eq!(rig.command(PAUSE), [PING]);
-    let said = rig.pass_time(3 * HEARTBEAT);
-    assert_eq!(offers(&said), [""; 0]);
-    assert_eq!(said.len(), 3, "its heartbeats go on: {said:?}");
+    let sent = rig.pass_time(3 * HEARTBEAT);
+    assert_eq!(offers(&sent), [""; 0]);
+    assert_eq!(sent.len(), 3, "its heartbeats go on: {sent:?}");
     assert_eq!(rig.state(), State::Owner);
     assert!(!rig.machine.may_use_token());
-    // One of them may own again.
+    // One of them is resumed.
     rig.hear_all(3, ping(NO_IP));
     assert_eq!(
         offers(&rig.pass_time(IDLE_HOLD)),
@@ -191,7 +187,7 @@ fn an_owner_that_nobody_relieves_keeps_the_token_unused_and_tries_again() {
 }
 
 #[test]
-fn an_owner_that_may_own_again_may_use_what_it_kept() {
+fn a_resumed_owner_may_use_the_kept_token() {
     let mut rig = Rig::owner();
     rig.hear_all(3, paused_ping());
     rig.hear_all(7, paused_ping());
@@ -200,44 +196,44 @@ fn an_owner_that_may_own_again_may_use_what_it_kept() {
     assert_eq!(rig.command(RESUME), [PING]);
     assert!(rig.machine.may_use_token());
     rig.hear_all(3, ping(NO_IP));
-    let said = rig.pass_time(HEARTBEAT);
-    assert_eq!(offers(&said), [""; 0], "it has work");
+    let sent = rig.pass_time(HEARTBEAT);
+    assert_eq!(offers(&sent), [""; 0], "the owner has work");
 }
 
 #[test]
-fn an_owner_that_nobody_relieves_tries_again_every_heartbeat_whatever_the_idle_hold() {
+fn a_paused_owner_without_a_taker_tries_again_every_heartbeat() {
     let patient = Constants {
         idle_hold: FOREVER,
         ..constants()
     };
     let mut rig = Rig::owner_with(patient);
     rig.command(PAUSE);
-    let said = rig.pass_time(HEARTBEAT);
+    let sent = rig.pass_time(HEARTBEAT);
     assert!(
-        offers(&said).iter().any(|it| it.ends_with("to n3")),
-        "{said:?}"
+        offers(&sent).iter().any(|it| it.ends_with("to n3")),
+        "{sent:?}"
     );
     assert_eq!(rig.state(), State::Owner);
-    // They were passed over once for that.
-    let said = rig.pass_time(4 * HEARTBEAT);
-    assert!(!offers(&said).is_empty(), "{said:?}");
+    // They were passed over once because they were paused.
+    let sent = rig.pass_time(4 * HEARTBEAT);
+    assert!(!offers(&sent).is_empty(), "{sent:?}");
 }
 
 #[test]
-fn others_offer_it_nothing_until_it_says_otherwise() {
+fn a_paused_member_is_offered_nothing_until_it_announces_the_end() {
     let mut rig = owner_beside_a_paused_member();
     assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n3"]);
     let mut rig = owner_beside_a_paused_member();
     rig.hear_all(7, ping(NO_IP));
     assert_eq!(rig.pass_time(IDLE_HOLD), [OFFER]);
-    // What else it says tells nothing.
+    // Other frames do not announce the pause.
     let mut rig = owner_beside_a_paused_member();
     rig.hear(7, was_here(token(1), 3));
     assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n3"]);
 }
 
 #[test]
-fn an_owner_beside_none_but_paused_members_passes_once_one_may_own_again() {
+fn an_owner_among_paused_members_hands_over_once_one_is_resumed() {
     let mut rig = owner_beside_a_paused_member();
     rig.hear_all(3, paused_ping());
     assert_eq!(offers(&rig.pass_time(3 * HEARTBEAT)), [""; 0]);
@@ -249,36 +245,36 @@ fn an_owner_beside_none_but_paused_members_passes_once_one_may_own_again() {
 }
 
 #[test]
-fn a_giver_that_is_told_so_tries_the_next_at_once() {
+fn a_giver_tries_the_next_member_when_its_successor_is_paused() {
     let mut rig = Rig::giver();
-    let said = rig.hear(7, paused_ping());
-    assert_eq!(said, [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
+    let sent = rig.hear(7, paused_ping());
+    assert_eq!(sent, [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
     let failed = |event: &Event| matches!(event, Event::HandOverFailed { to, .. } if *to == mac(7));
     assert_eq!(rig.events.iter().filter(|event| failed(event)).count(), 1);
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 14-n5-1 to n3"]);
 }
 
 #[test]
-fn of_two_that_share_an_address_the_paused_one_does_not_make_offers_follow_each_other_for_ever() {
+fn a_paused_node_that_shares_an_address_causes_no_storm_of_offers() {
     let mut rig = owner_beside_a_paused_member();
     rig.hear_all(3, paused_ping());
     for first in [true, false] {
-        // Each of them says something else than WANT_TOKEN, too.
+        // Each of them also sends other frames than WANT_TOKEN.
         rig.hear(7, ping(NO_IP));
-        let said = rig.hear_all(7, Message::WantToken);
-        assert_eq!(offers(&said).len(), 1, "{said:?}");
+        let sent = rig.hear_all(7, Message::WantToken);
+        assert_eq!(offers(&sent).len(), 1, "{sent:?}");
         let failed = rig.hear(7, paused_ping()) != [""; 0];
         assert_eq!(failed, first);
     }
     assert_eq!(
         offers(&rig.pass_time(TAKE_TIMEOUT)).len(),
         1,
-        "it has its time"
+        "the offer has its time"
     );
 }
 
 #[test]
-fn the_next_offer_and_a_part_of_the_table_are_all_that_a_ping_is_answered_with() {
+fn a_ping_is_answered_with_at_most_the_next_offer_and_a_part_of_the_table() {
     let mut rig = Rig::giver();
     for n in 8..=250 {
         rig.hear(n, was_here(token(1), 3));
@@ -290,20 +286,20 @@ fn the_next_offer_and_a_part_of_the_table_are_all_that_a_ping_is_answered_with()
         promise: None,
         paused: true,
     };
-    let said = rig.hear(7, other);
-    assert_eq!(said.len(), 2, "{said:?}");
-    assert_eq!(offers(&said).len(), 1, "{said:?}");
+    let sent = rig.hear(7, other);
+    assert_eq!(sent.len(), 2, "{sent:?}");
+    assert_eq!(offers(&sent).len(), 1, "{sent:?}");
 }
 
 #[test]
-fn a_giver_heeds_no_pause_but_that_of_its_successor() {
+fn a_giver_ignores_the_pause_of_other_members() {
     let mut rig = Rig::giver();
     assert_eq!(rig.hear(3, paused_ping()), [""; 0]);
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), [OFFER]);
 }
 
 #[test]
-fn it_does_not_ask_for_the_token_before_the_pause_is_over() {
+fn a_paused_node_does_not_request_the_token() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     assert_eq!(rig.command(PAUSE), [PING, OFFER]);
@@ -316,8 +312,8 @@ fn it_does_not_ask_for_the_token_before_the_pause_is_over() {
         );
         rig.hear_all(7, here(token(12)));
     }
-    let said = rig.command(RESUME);
-    assert_eq!(said, [PING, WANT]);
+    let sent = rig.command(RESUME);
+    assert_eq!(sent, [PING, WANT]);
     assert_eq!(rig.pass_time(HEARTBEAT), [WANT]);
 }
 
@@ -337,19 +333,19 @@ fn a_member_that_asks_for_the_token_or_has_left_is_not_paused() {
 }
 
 #[test]
-fn a_paused_member_helps_the_holder_as_ever() {
+fn a_paused_member_confirms_the_holder() {
     let mut rig = paused_waiter();
     for _ in 0..5 {
         rig.pass_time(HEARTBEAT - ms(1));
         rig.hear_all(3, here(token(10)));
     }
-    let beating = Message::TokenIsHere {
+    let heartbeat_with_beat = Message::TokenIsHere {
         token: token(10),
         digest: SAME,
         data: b"",
         beat: Some(7),
     };
-    rig.hear_all(3, beating);
+    rig.hear_all(3, heartbeat_with_beat);
     let promised = rig.frames.iter().any(|it| {
         let message = decode(it).message;
         matches!(
@@ -365,7 +361,7 @@ fn a_paused_member_helps_the_holder_as_ever() {
 }
 
 #[test]
-fn a_pause_without_a_link_counts_when_it_is_there_again() {
+fn a_pause_without_a_link_counts_when_the_link_is_up() {
     let mut rig = Rig::waiter();
     rig.link(LinkState::Down);
     assert_eq!(rig.command(PAUSE), [""; 0]);
@@ -377,7 +373,7 @@ fn a_pause_without_a_link_counts_when_it_is_there_again() {
 }
 
 #[test]
-fn a_node_that_shuts_down_is_not_paused_any_more() {
+fn a_node_that_shuts_down_cannot_be_paused() {
     let mut rig = Rig::owner();
     assert_eq!(rig.command(Command::ShutDown), [OFFER]);
     assert_eq!(rig.command(PAUSE), [""; 0]);

@@ -1,17 +1,17 @@
-//! Section 3: members that do not take the token are passed over, not forgotten.
+//! Section 3, penalties: members that do not take the token are passed over, but stay in the table.
 
 use ring_codec::lab2::{Message, NO_IP, Token};
 
 use super::rig::{HAND_OVER, IDLE_HOLD, Rig, here, ms, ping, take, token, token_of};
 use crate::lab2::State;
 
-/// Lets n7 fail and n3 take the token, and n3 give it back: one round of the ring of three.
-/// Whom the token was offered to.
-fn round(rig: &mut Rig) -> Vec<u8> {
+/// Lets n7 fail, n3 take the token and give it back: one rotation of the ring of three. Returns the members that were
+/// offered the token.
+fn run_rotation(rig: &mut Rig) -> Vec<u8> {
     let mut offered = Vec::new();
     loop {
-        let said = rig.pass_time(ms(1));
-        for line in said {
+        let sent = rig.pass_time(ms(1));
+        for line in sent {
             let Some(offer) = line.strip_prefix("TAKE_TOKEN ") else {
                 continue;
             };
@@ -49,11 +49,10 @@ fn after_the_kth_failure_in_a_row_a_member_is_passed_over_for_2_to_the_k_less_1_
     let mut rig = Rig::owner();
     let mut tried = Vec::new();
     for turn in 0..40 {
-        if round(&mut rig).contains(&7) {
+        if run_rotation(&mut rig).contains(&7) {
             tried.push(turn);
         }
     }
-    // 1, 3, 7, 15 turns between two of them.
     assert_eq!(tried, [0, 2, 6, 14, 30]);
 }
 
@@ -67,27 +66,27 @@ fn any_frame_from_a_member_makes_it_eligible_at_once() {
     ];
     for message in frames {
         let mut rig = Rig::owner();
-        round(&mut rig);
+        run_rotation(&mut rig);
         rig.hear(7, message);
         assert_eq!(rig.penalty_of(7), 0);
-        assert!(round(&mut rig).contains(&7), "{message:?}");
+        assert!(run_rotation(&mut rig).contains(&7), "{message:?}");
     }
 }
 
 #[test]
-fn a_frame_makes_eligible_but_the_failures_in_a_row_go_on_counting() {
+fn a_frame_does_not_reset_the_number_of_failures() {
     let mut rig = Rig::owner();
-    round(&mut rig);
+    run_rotation(&mut rig);
     rig.hear(7, ping(NO_IP));
-    round(&mut rig);
-    // The second failure in a row: three turns, one of which that round has not yet taken off.
+    run_rotation(&mut rig);
+    // The second failure in a row costs three turns, one of which this rotation has not taken off yet.
     assert_eq!(rig.penalty_of(7), 3);
 }
 
 #[test]
-fn one_success_forgets_the_lot() {
+fn one_success_resets_the_number_of_failures() {
     let mut rig = Rig::owner();
-    round(&mut rig);
+    run_rotation(&mut rig);
     rig.hear(7, ping(NO_IP));
     let held = rig.machine.token().expect("held");
     assert_eq!(rig.pass_time(IDLE_HOLD).len(), 1);
@@ -96,12 +95,12 @@ fn one_success_forgets_the_lot() {
     assert_eq!(rig.state(), State::Waiter);
     let progress = held.progress + 2;
     rig.hear(7, take(Token { progress, ..held }));
-    assert!(round(&mut rig).contains(&7));
+    assert!(run_rotation(&mut rig).contains(&7));
     assert_eq!(rig.penalty_of(7), 1, "as after a first failure");
 }
 
 #[test]
-fn leaving_sets_the_cap() {
+fn leaving_sets_the_largest_penalty() {
     let mut rig = Rig::waiter();
     rig.hear_all(3, Message::Leaving);
     assert_eq!(rig.penalty_of(3), 1 << 10);
@@ -117,27 +116,27 @@ fn members_that_are_passed_over_stay_in_the_table() {
 }
 
 #[test]
-fn an_owner_whose_others_are_all_passed_over_keeps_the_token_and_mints_nothing() {
+fn an_owner_without_eligible_members_keeps_the_token_and_mints_nothing() {
     let mut rig = Rig::waiter();
     rig.hear(3, take(token(11)));
     rig.hear_all(3, Message::Leaving);
-    let said = rig.pass_time(ms(450));
-    assert_eq!(said.len(), 4, "{said:?}");
+    let sent = rig.pass_time(ms(450));
+    assert_eq!(sent.len(), 4, "{sent:?}");
     assert!(
-        said.iter()
+        sent.iter()
             .all(|line| line == "TOKEN_IS_HERE 11-n3-1 to all")
     );
 }
 
 #[test]
-fn a_turn_of_an_owner_that_nobody_takes_the_token_from_is_a_turn() {
+fn a_rotation_without_a_taker_counts_as_one() {
     let mut rig = Rig::giver();
-    // n7 and n3 fail; both are passed over for one turn and then tried again.
-    let said = rig.pass_time(2 * HAND_OVER + 2 * IDLE_HOLD);
-    let offers: Vec<_> = said
+    // n7 and n3 fail. Both are passed over for one turn and then tried again.
+    let sent = rig.pass_time(2 * HAND_OVER + 2 * IDLE_HOLD);
+    let offers: Vec<_> = sent
         .iter()
         .filter(|l| l.starts_with("TAKE_TOKEN"))
         .collect();
-    assert_eq!(offers.len(), 2 + 3 + 1, "{said:?}");
+    assert_eq!(offers.len(), 2 + 3 + 1, "{sent:?}");
     assert_eq!(rig.token(), super::rig::show(token_of(15, 5, 2)));
 }

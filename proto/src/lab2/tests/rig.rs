@@ -1,5 +1,4 @@
-//! One machine at arm's length: what it hears goes in, what it says comes out as lines of text.
-//! The machine is node n5.
+//! A test rig for one state machine, which is node n5. Frames go in, and its frames come out as lines of text.
 
 use std::time::Duration;
 
@@ -11,30 +10,30 @@ use crate::lab2::{Command, Constants, Durable, Event, Lab2, Presence, State};
 use crate::time::{Instant, Now};
 use crate::{LinkState, Machine, Sent, Stored, Transmit};
 
-/// A machine, its clock and everything that came out of it.
+/// A state machine, its clock and its output.
 pub(crate) struct Rig {
     pub machine: Lab2,
     pub now: Now,
     pub events: Vec<Event>,
-    /// What the machine has had stored last.
+    /// The state that was stored last.
     pub durable: Durable,
-    /// The frames of the last input, as they lie on the wire.
+    /// The frames of the last input, encoded.
     pub frames: Vec<Vec<u8>>,
-    /// Which frames the link refuses.
+    /// Whether the link refuses a frame.
     pub refuse: fn(&str) -> bool,
-    /// Nothing can be stored.
+    /// Whether writes fail.
     pub disk_full: bool,
-    /// How long the process stands still each time that it has handed a frame to the link.
+    /// How long the process is stalled after each frame that it has handed to the link.
     pub stalls: Duration,
 }
 
 impl Rig {
-    /// A LOOSER that has asked just now, with the usual constants and no memory.
+    /// Returns a LOOSER that has just asked, with the test constants and no stored state.
     pub(crate) fn looser() -> Self {
         Self::start(constants(), BLANK).0
     }
 
-    /// A node at the moment that its link comes up, and what it says.
+    /// Returns a node whose link has just come up, and its frames.
     pub(crate) fn start(constants: Constants, durable: Durable) -> (Self, Vec<String>) {
         constants.check().expect("constants that can work");
         let mut rig = Self {
@@ -54,7 +53,7 @@ impl Rig {
         (rig, said)
     }
 
-    /// A WAITER that has heard of 10-n3-1 at n3 just now; n3 is known.
+    /// Returns a WAITER that has just heard of 10-n3-1 at n3; n3 is known.
     pub(crate) fn waiter() -> Self {
         Self::waiter_with(constants())
     }
@@ -68,7 +67,7 @@ impl Rig {
         rig
     }
 
-    /// An OWNER that has taken 11-n3-1 from n3 just now; n3 and n7 are known.
+    /// Returns an OWNER that has just taken 11-n3-1 from n3; n3 and n7 are known.
     pub(crate) fn owner() -> Self {
         Self::owner_with(constants())
     }
@@ -82,7 +81,7 @@ impl Rig {
         rig
     }
 
-    /// An OWNER of 11-n3-1 that has offered 12-n3-1 to n7 just now; n3 and n7 are known.
+    /// Returns an OWNER of 11-n3-1 that has just offered 12-n3-1 to n7; n3 and n7 are known.
     pub(crate) fn giver() -> Self {
         let mut rig = Self::owner();
         assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
@@ -90,7 +89,7 @@ impl Rig {
         rig
     }
 
-    /// A LOOSER that knows 10-n3-1 and has asked again just now; n3 is known.
+    /// Returns a LOOSER that knows 10-n3-1 and has just asked again; n3 is known.
     pub(crate) fn asking() -> Self {
         let mut rig = Self::looser();
         rig.hear(3, was_here(token(10), 3));
@@ -99,7 +98,7 @@ impl Rig {
         rig
     }
 
-    /// A candidate with 11-n5-1 that has said so just now; n3 is known.
+    /// Returns a candidate that has just announced 11-n5-1; n3 is known.
     pub(crate) fn candidate() -> Self {
         let mut rig = Self::asking();
         let said = rig.pass_time(ANSWER_TIMEOUT);
@@ -108,7 +107,7 @@ impl Rig {
         rig
     }
 
-    /// Forgets the events so far, so that a test sees its own.
+    /// Forgets earlier events, so that a test sees only its own.
     fn forget(&mut self) {
         self.events.clear();
     }
@@ -117,7 +116,7 @@ impl Rig {
         self.machine.state()
     }
 
-    /// The token held or known, as text.
+    /// Returns the token held or known, as text.
     pub(crate) fn token(&self) -> String {
         self.machine.token().map_or("none".into(), show)
     }
@@ -140,20 +139,20 @@ impl Rig {
         self.input(|machine| machine.handle_command(now, command))
     }
 
-    /// A frame to this node.
+    /// Receives a unicast.
     pub(crate) fn hear(&mut self, from: u8, message: Message<'_>) -> Vec<String> {
         let message = with_digest(message, self.machine.digest());
         self.hear_bytes(&frame(mac(from), mac(ME), message), Duration::ZERO)
     }
 
-    /// A frame to all.
+    /// Receives a broadcast.
     pub(crate) fn hear_all(&mut self, from: u8, message: Message<'_>) -> Vec<String> {
         let message = with_digest(message, self.machine.digest());
         let bytes = frame(mac(from), MacAddr::BROADCAST, message);
         self.hear_bytes(&bytes, Duration::ZERO)
     }
 
-    /// A frame that has waited for `age`.
+    /// Receives a unicast that has waited for `age`.
     pub(crate) fn hear_late(
         &mut self,
         from: u8,
@@ -169,13 +168,13 @@ impl Rig {
         self.input(|machine| machine.handle_message(now, (), bytes, age))
     }
 
-    /// Lets time pass from deadline to deadline; what was said meanwhile.
+    /// Lets time pass from deadline to deadline. Returns the frames that were sent.
     pub(crate) fn pass_time(&mut self, time: Duration) -> Vec<String> {
         let timed = self.timeline(time);
         timed.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// Like [`pass_time`](Self::pass_time), with the time from the start at which it was said.
+    /// Like [`pass_time`](Self::pass_time), with the time of each frame since the start.
     pub(crate) fn timeline(&mut self, time: Duration) -> Vec<(Duration, String)> {
         let start = self.now.monotonic;
         let end = start + time;
@@ -191,12 +190,12 @@ impl Rig {
         said
     }
 
-    /// Lets time pass without the machine having a chance to do anything: a stopped process.
-    pub(crate) fn sleep_through(&mut self, time: Duration) {
+    /// Lets time pass while the process is stalled.
+    pub(crate) fn stall(&mut self, time: Duration) {
         self.move_to(self.now.monotonic + time);
     }
 
-    /// The machine wakes up and sees what time it is.
+    /// Resumes a stalled process, which sees the time first.
     pub(crate) fn wake(&mut self) -> Vec<String> {
         let now = self.now;
         self.input(|machine| machine.handle_timeout(now))
@@ -206,7 +205,7 @@ impl Rig {
         self.now.monotonic = to.max(self.now.monotonic);
     }
 
-    /// Gives the machine an input and drains it as the contract says.
+    /// Passes an input to the state machine and drains it, as the contract demands. Returns its frames.
     fn input(&mut self, input: impl FnOnce(&mut Lab2)) -> Vec<String> {
         input(&mut self.machine);
         let mut said = Vec::new();
@@ -235,7 +234,7 @@ impl Rig {
                 Sent::Accepted
             };
             self.machine.handle_sent(self.now, ticket, sent);
-            self.sleep_through(self.stalls);
+            self.stall(self.stalls);
             if self.machine.asks_when_left() {
                 self.machine.handle_left(self.now);
             }
@@ -246,31 +245,30 @@ impl Rig {
         said
     }
 
-    /// How long it is until an application may rely on the token.
+    /// Returns how long it takes until an application may rely on the token.
     pub(crate) fn settles_in(&self) -> Duration {
         let at = self.machine.settled_at().expect("the link is up");
         at.since(self.now.monotonic)
     }
 
-    /// The members' numbers.
+    /// Returns the numbers of the members.
     pub(crate) fn members(&self) -> Vec<u8> {
         self.machine.members().map(|m| m.mac.0[5]).collect()
     }
 
-    /// The ip held for a member.
+    /// Returns the IP address of a member.
     pub(crate) fn ip_of(&self, n: u8) -> Option<[u8; 16]> {
         let mut members = self.machine.members();
         members.find(|m| m.mac == mac(n)).map(|m| m.ip)
     }
 
-    /// Whether a member is there.
     pub(crate) fn presence_of(&self, n: u8) -> Presence {
         let mut members = self.machine.members();
         let found = members.find(|m| m.mac == mac(n));
         found.expect("a member").presence
     }
 
-    /// For how many turns a member is passed over.
+    /// Returns how many turns a member is passed over.
     pub(crate) fn penalty_of(&self, n: u8) -> u32 {
         let mut members = self.machine.members();
         let found = members.find(|m| m.mac == mac(n));

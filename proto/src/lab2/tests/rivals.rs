@@ -1,75 +1,75 @@
-//! Section 4, passing: a token gets ahead of one that goes round as fast as itself.
+//! Section 4, rivals: a token gets ahead of another one that goes round as fast.
 
 use ring_codec::lab2::Message;
 
 use super::rig::{HAND_OVER, HEARTBEAT, IDLE_HOLD, Rig, here, ms, take, token, token_of};
 
-/// What an OWNER of 2000-n3-1 offers next, after it has heard of another token.
+/// Returns the next offer of an OWNER of 2000-n3-1 after it has heard of another token.
 fn offer_after_hearing(progress: u64, author: u8) -> Vec<String> {
     let mut rig = Rig::owner();
     rig.hear(7, take(token(2000)));
     rig.hear_all(7, here(token_of(progress, author, 1)));
-    let said = rig.pass_time(IDLE_HOLD);
-    said.into_iter()
+    let sent = rig.pass_time(IDLE_HOLD);
+    sent.into_iter()
         .filter(|line| line.starts_with("TAKE_TOKEN"))
         .collect()
 }
 
 #[test]
-fn it_gets_ahead_of_a_rival_that_is_close_behind() {
+fn a_token_gets_ahead_of_a_rival_close_behind() {
     assert_eq!(offer_after_hearing(1999, 7), ["TAKE_TOKEN 3024-n3-1 to n7"]);
 }
 
 #[test]
-fn it_leaves_that_to_the_rival_if_its_name_is_the_smaller() {
+fn only_the_token_with_the_smaller_name_gets_ahead() {
     assert_eq!(offer_after_hearing(1999, 2), ["TAKE_TOKEN 2001-n3-1 to n7"]);
 }
 
 #[test]
-fn it_needs_no_lead_over_a_token_that_is_far_behind() {
+fn a_token_needs_no_lead_over_one_far_behind() {
     assert_eq!(offer_after_hearing(900, 7), ["TAKE_TOKEN 2001-n3-1 to n7"]);
 }
 
 #[test]
-fn the_past_of_its_own_chain_is_no_rival() {
+fn old_tokens_of_the_own_chain_are_no_rivals() {
     assert_eq!(offer_after_hearing(1999, 3), ["TAKE_TOKEN 2001-n3-1 to n7"]);
 }
 
-/// Two tokens cross: it has passed one on and is offered the other.
+/// Lets two tokens cross: the node has offered one and is offered the other.
 #[test]
-fn one_that_crosses_another_gets_ahead_of_it() {
+fn a_token_that_crosses_another_gets_ahead_of_it() {
     let mut rig = Rig::owner();
     rig.hear(7, take(token_of(2000, 7, 1)));
     assert!(rig.pass_time(IDLE_HOLD)[0].starts_with("TAKE_TOKEN 2001-n7-1"));
     rig.hear(3, take(token_of(2001, 3, 1)));
-    let said = rig.pass_time(IDLE_HOLD);
-    assert!(said[0].starts_with("TAKE_TOKEN 3025-n3-1"), "{said:?}");
+    let sent = rig.pass_time(IDLE_HOLD);
+    assert!(sent[0].starts_with("TAKE_TOKEN 3025-n3-1"), "{sent:?}");
 }
 
 #[test]
-fn an_offer_ahead_that_could_not_be_sent_is_made_again_as_it_was() {
+fn an_unsent_offer_with_a_lead_is_repeated_as_it_was() {
     let mut rig = Rig::owner();
     rig.hear_all(7, here(token_of(10, 7, 1)));
     rig.refuse = |line| line.starts_with("TAKE_TOKEN");
     rig.pass_time(IDLE_HOLD);
     rig.refuse = |_| false;
-    let said = rig.pass_time(ms(5));
-    assert_eq!(said, ["TAKE_TOKEN 1035-n3-1 to n7"]);
+    let sent = rig.pass_time(ms(5));
+    assert_eq!(sent, ["TAKE_TOKEN 1035-n3-1 to n7"]);
 }
 
 #[test]
-fn what_was_heard_of_a_rival_long_ago_gives_no_lead() {
+fn old_news_of_a_rival_gives_no_lead() {
     let mut rig = Rig::owner();
     rig.command(crate::lab2::Command::WantToken);
     rig.hear_all(7, here(token_of(10, 7, 1)));
     rig.pass_time(4 * HEARTBEAT);
     rig.hear_all(7, Message::WantToken);
-    let said = rig.command(crate::lab2::Command::WorkDone);
-    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n7"]);
+    let sent = rig.command(crate::lab2::Command::WorkDone);
+    assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
 
 #[test]
-fn what_is_minted_after_a_lead_is_stronger_than_what_was_offered() {
+fn a_token_minted_after_a_lead_is_stronger_than_the_offer() {
     let mut rig = Rig::owner();
     rig.hear_all(7, here(token_of(10, 7, 1)));
     assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 1035-n3-1 to n7"]);

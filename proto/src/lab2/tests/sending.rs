@@ -1,4 +1,4 @@
-//! Frames that could not be sent: what a frame announces has not happened.
+//! Unsent frames: the event that such a frame announces has not happened.
 
 use ring_codec::lab2::{Message, NO_IP};
 
@@ -16,6 +16,16 @@ fn nothing(_: &str) -> bool {
     false
 }
 
+/// Returns an OWNER whose first offer was just refused by the link, which now accepts frames.
+fn owner_with_unsent_offer() -> Rig {
+    let mut rig = Rig::owner();
+    rig.refuse = everything;
+    rig.pass_time(IDLE_HOLD);
+    assert!(rig.machine.may_use_token(), "nothing was offered");
+    rig.refuse = nothing;
+    rig
+}
+
 #[test]
 fn a_failed_send_is_counted_under_its_kind() {
     let mut rig = Rig::candidate();
@@ -27,15 +37,15 @@ fn a_failed_send_is_counted_under_its_kind() {
 }
 
 #[test]
-fn a_looser_whose_candidacy_could_not_be_sent_stays_looser_and_asks_at_the_next_looser_timeout() {
+fn a_looser_whose_candidacy_was_not_sent_stays_looser_and_asks_again() {
     let mut rig = Rig::asking();
     rig.refuse = |line| line.starts_with("GENERATING_TOKEN");
     assert_eq!(rig.pass_time(ANSWER_TIMEOUT), [""; 0]);
     assert_eq!(rig.state(), State::Looser);
     rig.refuse = nothing;
-    let said = rig.timeline(LOOSER_TIMEOUT);
+    let sent = rig.timeline(LOOSER_TIMEOUT);
     assert_eq!(
-        said,
+        sent,
         [
             (ANSWER_TIMEOUT, "WHERE_IS_TOKEN to all".into()),
             (2 * ANSWER_TIMEOUT, "GENERATING_TOKEN 11-n5-1 to all".into()),
@@ -44,7 +54,7 @@ fn a_looser_whose_candidacy_could_not_be_sent_stays_looser_and_asks_at_the_next_
 }
 
 #[test]
-fn a_looser_that_could_not_stand_against_a_weaker_candidate_stays_looser() {
+fn a_looser_whose_counter_candidacy_was_not_sent_stays_looser() {
     let mut rig = Rig::asking();
     rig.refuse = everything;
     rig.hear_all(7, generating(token_of(2, 7, 1)));
@@ -52,21 +62,21 @@ fn a_looser_that_could_not_stand_against_a_weaker_candidate_stays_looser() {
 }
 
 #[test]
-fn a_candidate_is_no_owner_before_its_heartbeat_was_sent_and_tries_again_after_take_timeout() {
+fn a_candidate_is_owner_only_after_its_first_heartbeat_was_sent() {
     let mut rig = Rig::candidate();
     rig.refuse = everything;
     rig.pass_time(ANSWER_TIMEOUT + 3 * TAKE_TIMEOUT - ms(1));
     assert_eq!(rig.state(), State::Generating);
     assert!(!rig.machine.may_use_token());
     rig.refuse = nothing;
-    let said = rig.timeline(ms(1));
-    assert_eq!(said, [(ms(1), "TOKEN_IS_HERE 11-n5-1 to all".into())]);
+    let sent = rig.timeline(ms(1));
+    assert_eq!(sent, [(ms(1), "TOKEN_IS_HERE 11-n5-1 to all".into())]);
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(rig.durable.my_token_number, 1, "one election, one number");
 }
 
 #[test]
-fn a_question_that_could_not_be_sent_is_asked_again_after_take_timeout() {
+fn an_unsent_question_is_repeated_after_take_timeout() {
     let mut rig = Rig::asking();
     rig.refuse = everything;
     rig.pass_time(ANSWER_TIMEOUT);
@@ -78,7 +88,7 @@ fn a_question_that_could_not_be_sent_is_asked_again_after_take_timeout() {
 }
 
 #[test]
-fn silence_after_a_question_that_was_not_sent_means_nothing() {
+fn silence_after_an_unsent_question_means_nothing() {
     let (mut rig, _) = Rig::start(constants(), BLANK);
     rig.link(crate::LinkState::Down);
     rig.refuse = everything;
@@ -96,24 +106,24 @@ fn silence_after_a_question_that_was_not_sent_means_nothing() {
     };
     assert!(!rig.events.iter().any(stood));
     rig.refuse = nothing;
-    let said = rig.timeline(TAKE_TIMEOUT);
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert_eq!(said[0].1, "WHERE_IS_TOKEN to all");
-    let said = rig.timeline(ANSWER_TIMEOUT);
-    assert_eq!(said.len(), 1, "{said:?}");
+    let sent = rig.timeline(TAKE_TIMEOUT);
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert_eq!(sent[0].1, "WHERE_IS_TOKEN to all");
+    let sent = rig.timeline(ANSWER_TIMEOUT);
+    assert_eq!(sent.len(), 1, "{sent:?}");
 }
 
 #[test]
-fn a_heartbeat_that_could_not_be_sent_is_tried_again_after_take_timeout() {
+fn an_unsent_heartbeat_is_repeated_after_take_timeout() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     rig.refuse = everything;
     rig.pass_time(HEARTBEAT);
     rig.refuse = nothing;
-    let said = rig.timeline(TAKE_TIMEOUT + HEARTBEAT);
+    let sent = rig.timeline(TAKE_TIMEOUT + HEARTBEAT);
     let heartbeat = || "TOKEN_IS_HERE 11-n3-1 to all".into();
     assert_eq!(
-        said,
+        sent,
         [
             (TAKE_TIMEOUT, heartbeat()),
             (TAKE_TIMEOUT + HEARTBEAT, heartbeat())
@@ -122,44 +132,34 @@ fn a_heartbeat_that_could_not_be_sent_is_tried_again_after_take_timeout() {
 }
 
 #[test]
-fn an_offer_that_could_not_be_sent_is_none_and_is_made_again_after_take_timeout() {
-    let mut rig = Rig::owner();
-    rig.refuse = everything;
-    rig.pass_time(IDLE_HOLD);
-    assert!(rig.machine.may_use_token(), "nothing was offered");
-    rig.refuse = nothing;
-    let said = rig.timeline(TAKE_TIMEOUT);
-    assert_eq!(said, [(TAKE_TIMEOUT, "TAKE_TOKEN 12-n3-1 to n7".into())]);
+fn an_unsent_offer_is_repeated_after_take_timeout() {
+    let mut rig = owner_with_unsent_offer();
+    let sent = rig.timeline(TAKE_TIMEOUT);
+    assert_eq!(sent, [(TAKE_TIMEOUT, "TAKE_TOKEN 12-n3-1 to n7".into())]);
     assert!(!rig.machine.may_use_token());
 }
 
 #[test]
-fn an_offer_that_was_never_sent_may_go_to_another() {
-    let mut rig = Rig::owner();
-    rig.refuse = everything;
-    rig.pass_time(IDLE_HOLD);
-    rig.refuse = nothing;
+fn an_unsent_offer_may_go_to_another_member() {
+    let mut rig = owner_with_unsent_offer();
     rig.hear_all(7, Message::Leaving);
-    let said = rig.pass_time(TAKE_TIMEOUT);
-    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n3"]);
+    let sent = rig.pass_time(TAKE_TIMEOUT);
+    assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n3"]);
 }
 
 #[test]
-fn an_offer_that_could_not_be_sent_waits_for_take_timeout_and_not_for_idle_hold() {
-    let mut rig = Rig::owner();
-    rig.refuse = everything;
-    rig.pass_time(IDLE_HOLD);
-    rig.refuse = nothing;
+fn an_unsent_offer_does_not_wait_for_idle_hold() {
+    let mut rig = owner_with_unsent_offer();
     rig.command(Command::WantToken);
     rig.pass_time(TAKE_TIMEOUT);
-    let said = rig.command(Command::WorkDone);
-    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n7"]);
+    let sent = rig.command(Command::WorkDone);
+    assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
 
-/// Found on a real interface: an offer that was refused went to the first of all each time that somebody asked for the
-/// token, never failed at the others, and the node never let go.
+/// Found on a real interface: each time that a member asked for the token, the refused offer went to the first member
+/// again. It never failed at the others, and the node never let go.
 #[test]
-fn an_offer_that_could_not_be_sent_fails_at_all_however_often_they_ask() {
+fn unsent_offers_fail_at_all_members_even_if_they_ask_meanwhile() {
     let mut rig = Rig::owner();
     rig.refuse = |line| line.starts_with("TAKE_TOKEN");
     for _ in 0..200 {
@@ -173,35 +173,35 @@ fn an_offer_that_could_not_be_sent_fails_at_all_however_often_they_ask() {
 }
 
 #[test]
-fn an_attempt_that_could_not_be_sent_does_not_count() {
+fn an_unsent_attempt_does_not_count() {
     let mut rig = Rig::giver();
     rig.refuse = |line| line.starts_with("TAKE_TOKEN");
     rig.pass_time(2 * TAKE_TIMEOUT);
     rig.refuse = nothing;
-    let said = rig.pass_time(3 * TAKE_TIMEOUT + TAKE_TIMEOUT / 2);
+    let sent = rig.pass_time(3 * TAKE_TIMEOUT + TAKE_TIMEOUT / 2);
     let again = "TAKE_TOKEN 12-n3-1 to n7";
-    assert_eq!(said, [again, again, IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
+    assert_eq!(sent, [again, again, IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
 }
 
 #[test]
-fn a_hand_over_fails_whose_repetitions_cannot_be_sent_either() {
+fn a_handover_fails_if_its_repetitions_cannot_be_sent() {
     let mut rig = Rig::giver();
     rig.refuse = |line| line.starts_with("TAKE_TOKEN") && line.ends_with("n7");
-    let said = rig.pass_time(4 * TAKE_TIMEOUT);
+    let sent = rig.pass_time(4 * TAKE_TIMEOUT);
     assert_eq!(
-        said,
+        sent,
         [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"],
-        "it may have had the first"
+        "n7 may have got the first one"
     );
 }
 
 #[test]
-fn a_member_that_nothing_can_be_sent_to_is_passed_over_and_nothing_is_minted() {
+fn a_member_that_no_frame_can_be_sent_to_is_passed_over_without_minting() {
     let mut rig = Rig::owner();
     rig.refuse = |line| line.starts_with("TAKE_TOKEN") && line.ends_with("n7");
-    let said = rig.timeline(IDLE_HOLD + 3 * TAKE_TIMEOUT);
+    let sent = rig.timeline(IDLE_HOLD + 3 * TAKE_TIMEOUT);
     let other = "TAKE_TOKEN 12-n3-1 to n3".to_owned();
-    assert_eq!(said, [(IDLE_HOLD + 3 * TAKE_TIMEOUT, other)]);
+    assert_eq!(sent, [(IDLE_HOLD + 3 * TAKE_TIMEOUT, other)]);
     let failed = Event::HandOverFailed {
         to: mac(7),
         in_a_row: 1,
@@ -212,7 +212,7 @@ fn a_member_that_nothing_can_be_sent_to_is_passed_over_and_nothing_is_minted() {
 }
 
 #[test]
-fn an_owner_that_can_send_to_nobody_alone_keeps_its_lease_until_it_lets_go() {
+fn an_owner_that_can_send_no_unicast_keeps_its_lease_until_it_lets_go() {
     let mut rig = Rig::owner();
     rig.refuse = |line| !line.ends_with("to all");
     let mut let_go = None;
@@ -232,27 +232,24 @@ fn an_owner_that_can_send_to_nobody_alone_keeps_its_lease_until_it_lets_go() {
 }
 
 #[test]
-fn an_unsent_offer_is_not_taken_for_a_hand_over() {
-    let mut rig = Rig::owner();
-    rig.refuse = everything;
-    rig.pass_time(IDLE_HOLD);
-    rig.refuse = nothing;
+fn an_unsent_offer_is_no_handover() {
+    let mut rig = owner_with_unsent_offer();
     rig.hear(7, here(token(11)));
     assert_eq!(rig.state(), State::Owner);
 }
 
 #[test]
-fn want_token_that_could_not_be_sent_is_said_again_after_a_heart_beat_period() {
+fn an_unsent_want_token_is_repeated_after_a_heart_beat_period() {
     let mut rig = Rig::waiter();
     rig.refuse = everything;
     rig.command(Command::WantToken);
     rig.refuse = nothing;
-    let said = rig.timeline(HEARTBEAT);
-    assert_eq!(said, [(HEARTBEAT, "WANT_TOKEN to all".into())]);
+    let sent = rig.timeline(HEARTBEAT);
+    assert_eq!(sent, [(HEARTBEAT, "WANT_TOKEN to all".into())]);
 }
 
 #[test]
-fn leaving_that_could_not_be_sent_does_not_keep_the_node() {
+fn an_unsent_leaving_does_not_keep_the_node() {
     let mut rig = Rig::waiter();
     rig.refuse = everything;
     rig.command(Command::ShutDown);

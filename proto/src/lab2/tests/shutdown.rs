@@ -19,23 +19,20 @@ fn leaving_owner() -> Rig {
 }
 
 #[test]
-fn an_owner_hands_the_token_over_at_once_and_then_says_leaving() {
-    let mut rig = leaving_owner();
-    assert!(!rig.machine.is_finished());
-    assert_eq!(rig.hear(7, here(token(12))), [LEAVING]);
-    assert!(rig.machine.is_finished());
+fn an_owner_hands_the_token_over_once_and_then_sends_leaving() {
+    for prior in [Command::WorkDone, Command::WantToken] {
+        let mut rig = Rig::owner();
+        rig.command(prior);
+        assert_eq!(rig.command(Command::ShutDown), [OFFER]);
+        assert_eq!(rig.command(Command::ShutDown), [""; 0]);
+        assert!(!rig.machine.is_finished());
+        assert_eq!(rig.hear(7, here(token(12))), [LEAVING]);
+        assert!(rig.machine.is_finished());
+    }
 }
 
 #[test]
-fn an_owner_with_work_hands_the_token_over_all_the_same() {
-    let mut rig = Rig::owner();
-    rig.command(Command::WantToken);
-    assert_eq!(rig.command(Command::ShutDown), [OFFER]);
-    assert_eq!(rig.hear(7, here(token(12))), [LEAVING]);
-}
-
-#[test]
-fn a_giver_waits_for_the_hand_over_that_is_under_way() {
+fn a_giver_waits_for_its_handover() {
     let mut rig = Rig::giver();
     assert_eq!(rig.command(Command::ShutDown), [""; 0]);
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), [OFFER]);
@@ -43,42 +40,35 @@ fn a_giver_waits_for_the_hand_over_that_is_under_way() {
 }
 
 #[test]
-fn a_successor_that_does_not_answer_is_not_the_last_one_tried() {
+fn after_a_successor_that_does_not_answer_the_next_is_tried() {
     let mut rig = leaving_owner();
-    let said = rig.pass_time(HAND_OVER);
-    assert_eq!(said, [OFFER, OFFER, IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
+    let sent = rig.pass_time(HAND_OVER);
+    assert_eq!(sent, [OFFER, OFFER, IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
     assert_eq!(rig.hear(3, here(token_of(14, 5, 1))), [LEAVING]);
 }
 
 #[test]
-fn with_nobody_left_to_take_the_token_it_leaves() {
+fn without_a_successor_the_node_leaves() {
     let mut rig = leaving_owner();
-    let said = rig.pass_time(2 * HAND_OVER);
-    assert_eq!(said.last().unwrap(), LEAVING);
+    let sent = rig.pass_time(2 * HAND_OVER);
+    assert_eq!(sent.last().unwrap(), LEAVING);
     assert!(rig.machine.is_finished());
 }
 
 #[test]
 fn a_lone_owner_leaves_at_once() {
-    let mut rig = Rig::looser();
-    rig.pass_time(2 * ANSWER_TIMEOUT);
-    assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.command(Command::ShutDown), [LEAVING]);
-    assert!(rig.machine.is_finished());
+    for paused in [false, true] {
+        let mut rig = Rig::looser();
+        rig.pass_time(2 * ANSWER_TIMEOUT);
+        rig.command(Command::Pause(paused));
+        assert_eq!(rig.state(), State::Owner);
+        assert_eq!(rig.command(Command::ShutDown), [LEAVING]);
+        assert!(rig.machine.is_finished());
+    }
 }
 
 #[test]
-fn a_lone_owner_leaves_at_once_when_it_is_paused_as_well() {
-    let mut rig = Rig::looser();
-    rig.pass_time(2 * ANSWER_TIMEOUT);
-    rig.command(Command::Pause(true));
-    assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.command(Command::ShutDown), [LEAVING]);
-    assert!(rig.machine.is_finished());
-}
-
-#[test]
-fn who_has_no_token_leaves_at_once() {
+fn a_node_without_the_token_leaves_at_once() {
     for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
         assert_eq!(rig.command(Command::ShutDown), [LEAVING]);
         assert!(rig.machine.is_finished());
@@ -86,7 +76,7 @@ fn who_has_no_token_leaves_at_once() {
 }
 
 #[test]
-fn without_a_link_there_is_nothing_to_say() {
+fn without_a_link_nothing_is_sent() {
     let mut rig = Rig::waiter();
     rig.link(LinkState::Down);
     assert_eq!(rig.command(Command::ShutDown), [""; 0]);
@@ -101,8 +91,8 @@ fn without_a_link_there_is_nothing_to_say() {
 fn a_node_that_is_shutting_down_accepts_no_take_token() {
     for offer in [token(20), token_of(12, 9, 1)] {
         let mut rig = leaving_owner();
-        let said = rig.hear(3, take(offer));
-        assert!(!said.iter().any(|line| line.starts_with("TOKEN_IS_HERE")));
+        let sent = rig.hear(3, take(offer));
+        assert!(!sent.iter().any(|line| line.starts_with("TOKEN_IS_HERE")));
         assert_ne!(
             rig.machine.token().filter(|_| rig.state() == State::Owner),
             Some(offer)
@@ -111,7 +101,7 @@ fn a_node_that_is_shutting_down_accepts_no_take_token() {
 }
 
 #[test]
-fn a_finished_node_says_nothing_and_hears_nothing() {
+fn a_finished_node_sends_and_receives_nothing() {
     let mut rig = Rig::waiter();
     rig.command(Command::ShutDown);
     rig.events.clear();
@@ -127,20 +117,20 @@ fn a_finished_node_says_nothing_and_hears_nothing() {
 }
 
 #[test]
-fn its_heartbeats_go_on_until_the_token_is_handed_over() {
+fn heartbeats_go_on_until_the_token_is_handed_over() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     rig.pass_time(HEARTBEAT - ms(1));
     rig.command(Command::ShutDown);
-    let said = rig.pass_time(TAKE_TIMEOUT);
+    let sent = rig.pass_time(TAKE_TIMEOUT);
     assert!(
-        said.contains(&"TOKEN_IS_HERE 11-n3-1 to all".into()),
-        "{said:?}"
+        sent.contains(&"TOKEN_IS_HERE 11-n3-1 to all".into()),
+        "{sent:?}"
     );
 }
 
 #[test]
-fn an_offer_that_could_not_be_sent_is_made_again_whatever_is_asked_meanwhile() {
+fn an_unsent_offer_is_repeated_during_a_shutdown() {
     let mut rig = Rig::owner();
     rig.refuse = |_| true;
     rig.command(Command::ShutDown);
@@ -150,38 +140,23 @@ fn an_offer_that_could_not_be_sent_is_made_again_whatever_is_asked_meanwhile() {
 }
 
 #[test]
-fn a_shutdown_is_asked_for_once() {
-    let mut rig = leaving_owner();
-    assert_eq!(rig.command(Command::ShutDown), [""; 0]);
-    assert_eq!(rig.hear(7, here(token(12))), [LEAVING]);
-}
-
-#[test]
-fn a_giver_that_waits_no_longer_says_leaving() {
-    let mut rig = leaving_owner();
-    assert_eq!(rig.command(Command::Leave), [LEAVING]);
-    assert!(rig.machine.is_finished());
-    assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
-}
-
-#[test]
-fn leaving_is_the_last_word_though_a_heartbeat_is_due() {
+fn no_heartbeat_follows_leaving() {
     let mut rig = Rig::owner_with(Constants::default());
     rig.pass_time(HEARTBEAT - TAKE_TIMEOUT);
     rig.refuse = |line| line.starts_with("TAKE_TOKEN");
     rig.command(Command::ShutDown);
     rig.hear_all(3, Message::Leaving);
     rig.hear_all(7, Message::Leaving);
-    let said = rig.pass_time(HEARTBEAT);
+    let sent = rig.pass_time(HEARTBEAT);
     assert_eq!(
-        said.last().map(String::as_str),
+        sent.last().map(String::as_str),
         Some("LEAVING to all"),
-        "{said:?}"
+        "{sent:?}"
     );
 }
 
 #[test]
-fn who_does_not_shut_down_does_not_leave() {
+fn leave_without_a_shutdown_has_no_effect() {
     let mut rig = Rig::owner();
     assert_eq!(rig.command(Command::Leave), [""; 0]);
     assert_eq!(rig.state(), State::Owner);
@@ -201,11 +176,12 @@ fn a_member_that_leaves_is_passed_over_from_then_on_and_eligible_when_it_is_hear
     assert_eq!(rig.pass_time(ms(10)), [OFFER]);
 }
 
-/// Found by fuzzing: its data went on being told after LEAVING, and with it the heartbeats.
+/// Found by fuzzing: it announced its data in heartbeats after LEAVING.
 #[test]
-fn nothing_follows_leaving_whatever_is_asked_of_an_owner_that_nobody_succeeds() {
+fn no_command_causes_a_frame_after_leaving() {
     let mut rig = leaving_owner();
     assert_eq!(rig.command(Command::Leave), [LEAVING]);
+    assert!(rig.machine.is_finished());
     assert!(!rig.machine.may_use_token());
     assert_eq!(rig.command(Command::SetData(b"late".to_vec())), [""; 0]);
     assert_eq!(rig.command(Command::WantToken), [""; 0]);
@@ -213,16 +189,16 @@ fn nothing_follows_leaving_whatever_is_asked_of_an_owner_that_nobody_succeeds() 
     assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
 }
 
-/// Found by fuzzing: it was finished, and asked where the token is.
+/// Found by fuzzing: it was finished, but asked for the token.
 #[test]
 fn a_node_whose_address_changes_while_it_shuts_down_is_finished_and_silent() {
     let mut rig = leaving_owner();
-    let said = rig.link(LinkState::Up {
+    let sent = rig.link(LinkState::Up {
         mac: mac(6),
         ip: ip(6),
         mtu: 1500,
     });
-    assert_eq!(said, [""; 0]);
+    assert_eq!(sent, [""; 0]);
     assert!(rig.machine.is_finished());
     assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! Section 3, "Silent members": who is not heard costs nothing, and is forgotten.
+//! "Silent members" in `docs/protocol.md`: a member that is not heard costs nothing, and is forgotten.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use super::rig::{
 };
 use crate::lab2::{Command, Constants, Event, Presence, State};
 
-/// How long a member of a small ring is heard of after its last frame.
+/// The time after which a member of a small ring is silent.
 const SILENCE: Duration = Duration::from_millis(12_800);
-/// How long a silent member is remembered by [`forgetful`].
+/// How long [`forgetful`] remembers a silent member.
 const FORGET: Duration = Duration::from_secs(20);
 
 fn forgetful() -> Constants {
@@ -23,8 +23,8 @@ fn forgetful() -> Constants {
     }
 }
 
-fn offers(said: &[String]) -> Vec<&String> {
-    let mut offers: Vec<_> = said
+fn offers(sent: &[String]) -> Vec<&String> {
+    let mut offers: Vec<_> = sent
         .iter()
         .filter(|line| line.starts_with("TAKE_TOKEN"))
         .collect();
@@ -32,18 +32,18 @@ fn offers(said: &[String]) -> Vec<&String> {
     offers
 }
 
-/// An OWNER with work, for so long, of whose members only n3 says something.
-fn hold(rig: &mut Rig, time: Duration) -> Vec<String> {
-    let mut said = rig.command(Command::WantToken);
+/// Returns an OWNER with work, after this time in which only n3 was heard.
+fn hear_only_n3(rig: &mut Rig, time: Duration) -> Vec<String> {
+    let mut sent = rig.command(Command::WantToken);
     let end = rig.now.monotonic + time;
     while rig.now.monotonic < end {
         rig.hear(3, ping(NO_IP));
-        said.extend(rig.pass_time(HEARTBEAT));
+        sent.extend(rig.pass_time(HEARTBEAT));
     }
-    said
+    sent
 }
 
-fn tell_of(rig: &mut Rig, n: u8) -> Vec<String> {
+fn hear_table_with(rig: &mut Rig, n: u8) -> Vec<String> {
     let members = &[member(n, NO_IP)];
     rig.hear(
         3,
@@ -59,25 +59,25 @@ fn forget(members: &[MacAddr]) -> Message<'_> {
 }
 
 #[test]
-fn a_member_that_tables_tell_of_is_offered_the_token_once_it_has_spoken() {
+fn a_member_of_tables_is_offered_the_token_once_it_is_heard() {
     let mut rig = Rig::owner();
-    tell_of(&mut rig, 6);
+    hear_table_with(&mut rig, 6);
     assert_eq!(rig.presence_of(6), Presence::Silent);
     assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
 
     let mut rig = Rig::owner();
-    tell_of(&mut rig, 6);
+    hear_table_with(&mut rig, 6);
     rig.hear(6, ping(NO_IP));
     assert_eq!(rig.presence_of(6), Presence::Alive);
     assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n6"]);
 }
 
 #[test]
-fn who_is_silent_for_long_is_not_offered_the_token_until_it_is_heard() {
+fn a_silent_member_is_not_offered_the_token_until_it_is_heard() {
     let mut rig = Rig::owner();
-    hold(&mut rig, SILENCE - ms(200));
+    hear_only_n3(&mut rig, SILENCE - ms(200));
     assert_eq!(rig.presence_of(7), Presence::Alive);
-    hold(&mut rig, ms(400));
+    hear_only_n3(&mut rig, ms(400));
     assert_eq!(rig.presence_of(7), Presence::Silent);
     rig.hear_all(3, Message::WantToken);
     assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12-n3-1 to n3"]);
@@ -89,39 +89,39 @@ fn who_is_silent_for_long_is_not_offered_the_token_until_it_is_heard() {
     );
 
     let mut rig = Rig::owner();
-    hold(&mut rig, SILENCE + ms(200));
-    let said = rig.hear_all(7, Message::WantToken);
-    assert_eq!(said, [""; 0], "there is work");
+    hear_only_n3(&mut rig, SILENCE + ms(200));
+    let sent = rig.hear_all(7, Message::WantToken);
+    assert_eq!(sent, [""; 0], "there is work");
     assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
 
 #[test]
-fn after_three_failures_in_a_row_only_those_are_tried_that_speak() {
+fn after_three_failures_in_a_row_only_members_heard_since_are_tried() {
     let mut rig = Rig::owner();
     for n in 10..60 {
         rig.hear(n, ping(NO_IP));
     }
-    let said = rig.pass_time(IDLE_HOLD + 3 * HAND_OVER);
-    assert_eq!(offers(&said).len(), 3, "{said:?}");
+    let sent = rig.pass_time(IDLE_HOLD + 3 * HAND_OVER);
+    assert_eq!(offers(&sent).len(), 3, "{sent:?}");
     assert!(
-        said.last().unwrap().starts_with("TOKEN_IS_HERE"),
-        "{said:?}"
+        sent.last().unwrap().starts_with("TOKEN_IS_HERE"),
+        "{sent:?}"
     );
     assert!(rig.machine.may_use_token());
     rig.hear(40, ping(NO_IP));
-    let said = rig.pass_time(IDLE_HOLD);
-    assert!(offers(&said)[0].ends_with("to n40"), "{said:?}");
+    let sent = rig.pass_time(IDLE_HOLD);
+    assert!(offers(&sent)[0].ends_with("to n40"), "{sent:?}");
 }
 
 #[test]
-fn a_waiter_that_only_answers_the_holder_answers_for_all_to_hear_now_and_then() {
+fn a_waiter_broadcasts_an_answer_from_time_to_time() {
     let mut rig = Rig::waiter();
     let mut to_all = Vec::new();
     for beat in 0..300 {
         rig.pass_time(HEARTBEAT);
-        let said = rig.hear_all(3, here(token(10)));
-        assert_eq!(said.len(), 1, "{said:?}");
-        if said[0] == "PING to all" {
+        let sent = rig.hear_all(3, here(token(10)));
+        assert_eq!(sent.len(), 1, "{sent:?}");
+        if sent[0] == "PING to all" {
             to_all.push(beat);
         }
     }
@@ -134,10 +134,10 @@ fn a_waiter_that_only_answers_the_holder_answers_for_all_to_hear_now_and_then() 
 }
 
 #[test]
-fn a_holder_forgets_who_is_silent_for_as_long_as_it_is_remembered_and_tells_all() {
+fn a_holder_forgets_silent_members_and_announces_it() {
     let mut rig = Rig::owner_with(forgetful());
-    let said = hold(&mut rig, FORGET + SILENCE);
-    let told = said.iter().filter(|line| line.starts_with("FORGET"));
+    let sent = hear_only_n3(&mut rig, FORGET + SILENCE);
+    let told = sent.iter().filter(|line| line.starts_with("FORGET"));
     assert_eq!(told.collect::<Vec<_>>(), ["FORGET n7 to all"]);
     assert_eq!(rig.members(), [3, 5]);
     let (mac, members) = (mac(7), 2);
@@ -146,59 +146,59 @@ fn a_holder_forgets_who_is_silent_for_as_long_as_it_is_remembered_and_tells_all(
 }
 
 #[test]
-fn who_was_only_told_of_is_remembered_from_then_on() {
+fn a_member_of_tables_is_remembered_from_then_on() {
     let mut rig = Rig::owner_with(forgetful());
-    hold(&mut rig, FORGET / 2);
-    tell_of(&mut rig, 9);
+    hear_only_n3(&mut rig, FORGET / 2);
+    hear_table_with(&mut rig, 9);
     rig.hear(7, ping(NO_IP));
-    hold(&mut rig, FORGET - ms(500));
+    hear_only_n3(&mut rig, FORGET - ms(500));
     assert_eq!(rig.members(), [3, 5, 7, 9]);
-    hold(&mut rig, SILENCE);
+    hear_only_n3(&mut rig, SILENCE);
     assert_eq!(rig.members(), [3, 5]);
 }
 
 #[test]
-fn who_is_remembered_for_good_stays() {
+fn without_forget_after_members_stay() {
     let mut rig = Rig::owner_with(Constants {
         forget: None,
         ..constants()
     });
-    hold(&mut rig, 10 * FORGET);
+    hear_only_n3(&mut rig, 10 * FORGET);
     assert_eq!(rig.members(), [3, 5, 7]);
 }
 
 #[test]
-fn a_table_does_not_bring_back_who_was_forgotten_and_its_author_is_told_again() {
+fn a_table_does_not_bring_back_forgotten_members() {
     let mut rig = Rig::owner_with(forgetful());
-    hold(&mut rig, FORGET + SILENCE / 2);
+    hear_only_n3(&mut rig, FORGET + SILENCE / 2);
     assert_eq!(rig.members(), [3, 5]);
-    tell_of(&mut rig, 7);
+    hear_table_with(&mut rig, 7);
     assert_eq!(rig.members(), [3, 5]);
-    let said = hold(&mut rig, 2 * HEARTBEAT);
-    assert!(said.contains(&"FORGET n7 to all".into()), "{said:?}");
-    hold(&mut rig, 16 * WAITER_TIMEOUT);
-    tell_of(&mut rig, 7);
+    let sent = hear_only_n3(&mut rig, 2 * HEARTBEAT);
+    assert!(sent.contains(&"FORGET n7 to all".into()), "{sent:?}");
+    hear_only_n3(&mut rig, 16 * WAITER_TIMEOUT);
+    hear_table_with(&mut rig, 7);
     assert_eq!(rig.members(), [3, 5, 7]);
 }
 
 #[test]
-fn who_was_forgotten_is_back_with_its_first_frame() {
+fn a_forgotten_member_is_back_with_its_first_frame() {
     let mut rig = Rig::owner_with(forgetful());
-    hold(&mut rig, FORGET + SILENCE / 2);
+    hear_only_n3(&mut rig, FORGET + SILENCE / 2);
     assert_eq!(rig.members(), [3, 5]);
     rig.hear(7, ping(NO_IP));
     assert_eq!(rig.members(), [3, 5, 7]);
-    let said = hold(&mut rig, 2 * HEARTBEAT);
+    let sent = hear_only_n3(&mut rig, 2 * HEARTBEAT);
     assert!(
-        !said.iter().any(|line| line.starts_with("FORGET")),
-        "{said:?}"
+        !sent.iter().any(|line| line.starts_with("FORGET")),
+        "{sent:?}"
     );
 }
 
 #[test]
-fn forget_removes_who_is_silent_here_too_and_who_has_left() {
+fn forget_removes_members_that_are_silent_here_or_have_left() {
     let mut rig = Rig::waiter();
-    tell_of(&mut rig, 6);
+    hear_table_with(&mut rig, 6);
     rig.hear(7, ping(NO_IP));
     rig.hear(8, ping(NO_IP));
     rig.hear_all(8, Message::Leaving);
@@ -209,7 +209,7 @@ fn forget_removes_who_is_silent_here_too_and_who_has_left() {
 }
 
 #[test]
-fn who_is_to_be_forgotten_and_is_there_says_so() {
+fn a_present_member_that_forget_names_announces_itself() {
     let mut rig = Rig::waiter();
     rig.pass_time(HEARTBEAT);
     let named = [mac(5)];
@@ -219,11 +219,11 @@ fn who_is_to_be_forgotten_and_is_there_says_so() {
 }
 
 #[test]
-fn an_operator_makes_all_forget_who_is_gone_and_nobody_else() {
+fn an_operator_can_remove_only_members_that_are_gone() {
     let mut rig = Rig::waiter();
-    tell_of(&mut rig, 6);
-    let said = rig.command(Command::Forget(mac(6)));
-    assert_eq!(said, ["FORGET n6 to all"]);
+    hear_table_with(&mut rig, 6);
+    let sent = rig.command(Command::Forget(mac(6)));
+    assert_eq!(sent, ["FORGET n6 to all"]);
     assert_eq!(rig.members(), [3, 5]);
     for there in [3, 5, 99] {
         assert_eq!(rig.command(Command::Forget(mac(there))), [""; 0]);
@@ -232,26 +232,26 @@ fn an_operator_makes_all_forget_who_is_gone_and_nobody_else() {
 }
 
 #[test]
-fn in_a_full_table_a_live_author_takes_the_place_of_the_one_silent_longest() {
+fn in_a_full_table_an_author_replaces_the_member_silent_longest() {
     let full = Constants {
         max_members: 5,
         ..constants()
     };
     let mut rig = Rig::owner_with(full.clone());
-    tell_of(&mut rig, 8);
+    hear_table_with(&mut rig, 8);
     rig.pass_time(ms(5));
-    tell_of(&mut rig, 9);
+    hear_table_with(&mut rig, 9);
     assert_eq!(rig.members(), [3, 5, 7, 8, 9]);
-    let said = rig.hear_all(4, Message::WantToken);
-    assert_eq!(said[0], "TAKE_TOKEN 12-n3-1 to n4", "{said:?}");
+    let sent = rig.hear_all(4, Message::WantToken);
+    assert_eq!(sent[0], "TAKE_TOKEN 12-n3-1 to n4", "{sent:?}");
     assert_eq!(rig.members(), [3, 4, 5, 7, 9]);
     rig.hear(4, here(token(12)));
     assert_eq!(rig.state(), State::Waiter);
 
-    // Who does not hold the token leaves the choice to the holder.
+    // Only the holder removes a member.
     let mut rig = Rig::waiter_with(full);
     for n in 7..=9 {
-        tell_of(&mut rig, n);
+        hear_table_with(&mut rig, n);
     }
     rig.hear_all(4, Message::WantToken);
     assert_eq!(rig.members(), [3, 5, 7, 8, 9]);
@@ -259,58 +259,58 @@ fn in_a_full_table_a_live_author_takes_the_place_of_the_one_silent_longest() {
 }
 
 #[test]
-fn who_has_made_room_tells_all_with_its_next_heartbeat() {
+fn a_replacement_is_announced_with_the_next_heartbeat() {
     let mut rig = Rig::owner_with(Constants {
         max_members: 4,
         ..constants()
     });
-    tell_of(&mut rig, 8);
+    hear_table_with(&mut rig, 8);
     rig.command(Command::WantToken);
     rig.hear_all(4, Message::WantToken);
-    let said = rig.pass_time(HEARTBEAT);
-    assert!(said.contains(&"FORGET n8 to all".into()), "{said:?}");
+    let sent = rig.pass_time(HEARTBEAT);
+    assert!(sent.contains(&"FORGET n8 to all".into()), "{sent:?}");
 }
 
 #[test]
-fn a_member_with_another_table_is_shown_the_own_one_without_who_was_forgotten() {
+fn a_returned_table_does_not_list_forgotten_members() {
     let mut rig = Rig::owner_with(forgetful());
-    hold(&mut rig, FORGET + SILENCE / 2);
+    hear_only_n3(&mut rig, FORGET + SILENCE / 2);
     let members = &[
         member(3, NO_IP),
         member(5, super::rig::ip(5)),
         member(7, NO_IP),
     ];
-    let said = rig.hear(
+    let sent = rig.hear(
         3,
         Message::RingMembers {
             digest: OTHER,
             members,
         },
     );
-    assert_eq!(said, ["RING_MEMBERS 2 to n3"]);
+    assert_eq!(sent, ["RING_MEMBERS 2 to n3"]);
 }
 
-/// A member asks for the token again and again, and never takes it.
+/// Lets a member ask for the token again and again without ever taking it.
 #[test]
-fn what_tells_nothing_of_a_node_does_not_spare_it_saying_to_all_that_it_is_there() {
+fn frames_without_a_profile_do_not_count_as_signs_of_life() {
     let mut rig = Rig::waiter();
     let (mut held, mut to_all) = (token(10), 0);
     for number in 1..=128 {
         rig.pass_time(HEARTBEAT - HAND_OVER);
-        let said = rig.hear_all(3, here(held));
-        to_all += usize::from(said == ["PING to all"]);
+        let sent = rig.hear_all(3, here(held));
+        to_all += usize::from(sent == ["PING to all"]);
         rig.hear_all(7, Message::WantToken);
         let next = Token {
             progress: held.progress + 1,
             ..held
         };
         rig.hear(3, take(next));
-        let said = rig.pass_time(HAND_OVER);
+        let sent = rig.pass_time(HAND_OVER);
         let in_vain = |line: &String| line.starts_with("TOKEN_WAS_HERE_RECENTLY");
-        assert!(said.iter().any(in_vain), "{said:?}");
+        assert!(sent.iter().any(in_vain), "{sent:?}");
         held = token_of(next.progress + 3, 5, number);
         rig.hear(3, here(held));
-        assert_eq!(rig.state(), State::Waiter, "{said:?}");
+        assert_eq!(rig.state(), State::Waiter, "{sent:?}");
     }
-    assert!(to_all >= 2, "it says so now and then");
+    assert!(to_all >= 2, "the node broadcasts from time to time");
 }

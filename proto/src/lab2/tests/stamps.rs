@@ -1,8 +1,9 @@
-//! The table of stamps, which members tell each other (`docs/once.md`).
+//! The exchange of stamps (`docs/once.md`).
 
-use super::grade::beating;
+use super::grade::heartbeat_with_beat;
 use super::once_rig::{
-    HOUR, ID, agree, begun, name, nightly, outcome, question, says, stamp, standing, told, waiter,
+    HOUR, ID, agree, name, nightly, outcome, owner_running, progress, question, stamp,
+    stamps_frame, waiter, wire_stamp,
 };
 use super::rig::{HEARTBEAT, ME, Rig, here, mac, ms, token};
 use crate::LinkState;
@@ -21,16 +22,19 @@ fn tables_become_equal_in_whatever_order_they_are_merged() {
                     progress: 10 + u64::from(n % 2),
                     ..stamp(if n == 3 { "b" } else { "a" }, outcome)
                 };
-                told(&run, Some(ms(5)))
+                wire_stamp(&run, Some(ms(5)))
             })
         })
         .collect();
     let digest_of = |order: &[usize]| {
         let mut rig = waiter();
         for &at in order {
-            rig.hear_all(3, says((token(10), 1, 0), Purpose::Tell, &all[at..=at]));
+            rig.hear_all(
+                3,
+                stamps_frame((token(10), 1, 0), Purpose::Tell, &all[at..=at]),
+            );
         }
-        rig.hear_all(3, says((token(10), 2, 0), Purpose::Ask, &[]));
+        rig.hear_all(3, stamps_frame((token(10), 2, 0), Purpose::Ask, &[]));
         question(&rig).2
     };
     let expected = digest_of(&[0, 1, 2, 3, 4, 5, 6, 7]);
@@ -44,44 +48,52 @@ fn tables_become_equal_in_whatever_order_they_are_merged() {
 }
 
 #[test]
-fn an_owner_tells_all_stamps_from_time_to_time_if_there_are_any() {
+fn an_owner_announces_its_stamps_from_time_to_time() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
-    let telling = |said: &[String]| said.iter().filter(|line| line.contains("STAMPS")).count();
+    let telling = |sent: &[String]| sent.iter().filter(|line| line.contains("STAMPS")).count();
     assert_eq!(telling(&rig.pass_time(100 * HEARTBEAT)), 0);
-    let mut rig = begun(nightly());
+    let mut rig = owner_running(nightly());
     rig.command(Command::EndOnce(ID, RunEnd::Done));
     assert_eq!(telling(&rig.pass_time(60 * HEARTBEAT)), 0);
     assert_eq!(telling(&rig.pass_time(10 * HEARTBEAT)), 1);
 }
 
 #[test]
-fn a_member_answers_what_is_told_if_it_knows_more() {
+fn a_member_that_knows_more_answers_an_announcement() {
     let mut rig = waiter();
     let (one, two) = (stamp("a", RunOutcome::Done), stamp("b", RunOutcome::Done));
     rig.hear_all(
         3,
-        says((token(10), 1, 0), Purpose::Tell, &[told(&one, Some(HOUR))]),
+        stamps_frame(
+            (token(10), 1, 0),
+            Purpose::Tell,
+            &[wire_stamp(&one, Some(HOUR))],
+        ),
     );
     rig.pass_time(HEARTBEAT);
     rig.hear_all(3, here(token(10)));
-    let said = rig.hear_all(
+    let sent = rig.hear_all(
         3,
-        says((token(10), 2, 0), Purpose::Tell, &[told(&two, Some(HOUR))]),
+        stamps_frame(
+            (token(10), 2, 0),
+            Purpose::Tell,
+            &[wire_stamp(&two, Some(HOUR))],
+        ),
     );
-    assert_eq!(said, ["STAMPS Differ 2 to n3"]);
-    let said = rig.hear_all(3, says((token(10), 3, 0), Purpose::Tell, &[]));
-    assert_eq!(said, [""; 0], "once a period");
+    assert_eq!(sent, ["STAMPS Differ 2 to n3"]);
+    let sent = rig.hear_all(3, stamps_frame((token(10), 3, 0), Purpose::Tell, &[]));
+    assert_eq!(sent, [""; 0], "once a period");
 }
 
 #[test]
-fn a_new_name_takes_the_place_of_one_whose_period_is_over_or_is_refused() {
+fn a_new_name_replaces_one_whose_period_is_over_or_is_refused() {
     let fill = |age| {
         let mut rig = Rig::owner();
         rig.command(Command::WantToken);
         for n in 0..MAX_STAMPS {
-            let known = told(&stamp(&format!("job-{n}"), RunOutcome::Done), Some(age));
-            rig.hear_all(3, says((token(10), 1, 0), Purpose::More, &[known]));
+            let known = wire_stamp(&stamp(&format!("job-{n}"), RunOutcome::Done), Some(age));
+            rig.hear_all(3, stamps_frame((token(10), 1, 0), Purpose::More, &[known]));
         }
         assert_eq!(rig.machine.runs().count(), MAX_STAMPS);
         rig.command(Command::Once(nightly()));
@@ -90,8 +102,8 @@ fn a_new_name_takes_the_place_of_one_whose_period_is_over_or_is_refused() {
         rig
     };
     let mut rig = fill(HOUR);
-    assert_eq!(standing(&rig), Some(OnceStanding::Full));
-    // What frees a place: a run of one of them, with a short period.
+    assert_eq!(progress(&rig), Some(OnceStanding::Full));
+    // A run with a short period frees its place.
     let short = OnceRequest {
         name: name("job-7"),
         every: Duration::from_millis(1),
@@ -103,22 +115,22 @@ fn a_new_name_takes_the_place_of_one_whose_period_is_over_or_is_refused() {
     rig.pass_time(ms(1));
     let asked = question(&rig);
     agree(&mut rig, asked, &[3, 7]);
-    assert_eq!(standing(&rig), Some(OnceStanding::Begun));
+    assert_eq!(progress(&rig), Some(OnceStanding::Begun));
     rig.command(Command::EndOnce(short.id, RunEnd::Done));
     rig.pass_time(ms(2));
     rig.command(Command::Once(nightly()));
     let asked = question(&rig);
     agree(&mut rig, asked, &[3, 7]);
-    assert_eq!(standing(&rig), Some(OnceStanding::Asking));
+    assert_eq!(progress(&rig), Some(OnceStanding::Asking));
     assert_eq!(outcome(&rig), RunOutcome::Begun);
     let rig = fill(21 * HOUR);
-    assert_eq!(standing(&rig), Some(OnceStanding::Asking));
+    assert_eq!(progress(&rig), Some(OnceStanding::Asking));
     assert_eq!(outcome(&rig), RunOutcome::Begun);
     assert_eq!(rig.machine.runs().count(), MAX_STAMPS);
 }
 
 #[test]
-fn a_table_goes_in_as_many_frames_as_the_mtu_asks_for() {
+fn a_table_is_split_by_the_mtu() {
     let mut rig = Rig::owner();
     rig.link(LinkState::Up {
         mac: mac(ME),
@@ -127,11 +139,11 @@ fn a_table_goes_in_as_many_frames_as_the_mtu_asks_for() {
     });
     rig.command(Command::WantToken);
     for n in 0..10 {
-        let known = told(&stamp(&format!("job-{n}"), RunOutcome::Done), Some(HOUR));
-        rig.hear_all(3, says((token(10), 1, 0), Purpose::More, &[known]));
+        let known = wire_stamp(&stamp(&format!("job-{n}"), RunOutcome::Done), Some(HOUR));
+        rig.hear_all(3, stamps_frame((token(10), 1, 0), Purpose::More, &[known]));
     }
-    let said = rig.command(Command::Once(nightly()));
-    assert_eq!(said, ["STAMPS More 7 to all", "STAMPS Ask 3 to all"]);
+    let sent = rig.command(Command::Once(nightly()));
+    assert_eq!(sent, ["STAMPS More 7 to all", "STAMPS Ask 3 to all"]);
     assert!(rig.frames.iter().all(|frame| frame.len() <= 14 + 576));
     let mut rig = Rig::owner();
     rig.link(LinkState::Up {
@@ -140,11 +152,11 @@ fn a_table_goes_in_as_many_frames_as_the_mtu_asks_for() {
         mtu: 115,
     });
     assert_eq!(rig.command(Command::Once(nightly())), [""; 0]);
-    assert_eq!(standing(&rig), Some(OnceStanding::TooSmall));
+    assert_eq!(progress(&rig), Some(OnceStanding::TooSmall));
 }
 
 #[test]
-fn a_part_that_lacks_what_is_known_keeps_a_member_from_agreeing() {
+fn a_part_that_lacks_a_known_stamp_prevents_an_agreement() {
     let mut rig = waiter();
     let newer = stamp("nightly", RunOutcome::Done);
     let older = Stamp {
@@ -153,20 +165,24 @@ fn a_part_that_lacks_what_is_known_keeps_a_member_from_agreeing() {
     };
     rig.hear_all(
         3,
-        says(
+        stamps_frame(
             (token(10), 1, 0),
             Purpose::Tell,
-            &[told(&newer, Some(HOUR))],
+            &[wire_stamp(&newer, Some(HOUR))],
         ),
     );
     rig.pass_time(HEARTBEAT);
-    rig.hear_all(3, beating(token(10), 0));
-    rig.hear_all(3, says((token(10), 2, 0), Purpose::Ask, &[]));
+    rig.hear_all(3, heartbeat_with_beat(token(10), 0));
+    rig.hear_all(3, stamps_frame((token(10), 2, 0), Purpose::Ask, &[]));
     let digest = question(&rig).2;
     rig.hear_all(
         3,
-        says((token(10), 3, digest), Purpose::More, &[told(&older, None)]),
+        stamps_frame(
+            (token(10), 3, digest),
+            Purpose::More,
+            &[wire_stamp(&older, None)],
+        ),
     );
-    let said = rig.hear_all(3, says((token(10), 3, digest), Purpose::Ask, &[]));
-    assert_eq!(said, ["STAMPS Differ 1 to n3"]);
+    let sent = rig.hear_all(3, stamps_frame((token(10), 3, digest), Purpose::Ask, &[]));
+    assert_eq!(sent, ["STAMPS Differ 1 to n3"]);
 }

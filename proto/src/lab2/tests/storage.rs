@@ -3,17 +3,17 @@
 use super::rig::*;
 use crate::lab2::{Command, Event, Reason, State};
 
-/// Nothing can be stored from here on.
-fn full(mut rig: Rig) -> Rig {
+/// Makes all writes fail from now on.
+fn fail_writes(mut rig: Rig) -> Rig {
     rig.disk_full = true;
     rig
 }
 
-/// What the node told all of itself last.
-fn says_that_it_owns_nothing(rig: &mut Rig) -> Option<bool> {
-    let said = rig.pass_time(ms(0));
-    assert!(said.len() <= 1, "{said:?}");
-    let frame = rig.frames.last().filter(|_| said == ["PING to all"])?;
+/// Returns the paused flag of the last broadcast PING.
+fn announced_pause(rig: &mut Rig) -> Option<bool> {
+    let sent = rig.pass_time(ms(0));
+    assert!(sent.len() <= 1, "{sent:?}");
+    let frame = rig.frames.last().filter(|_| sent == ["PING to all"])?;
     match decode(frame).message {
         ring_codec::lab2::Message::Ping { paused, .. } => Some(paused),
         _ => None,
@@ -21,23 +21,23 @@ fn says_that_it_owns_nothing(rig: &mut Rig) -> Option<bool> {
 }
 
 #[test]
-fn a_token_whose_taking_cannot_be_stored_stays_with_its_giver() {
-    let mut rig = full(Rig::waiter());
+fn a_token_that_cannot_be_stored_stays_with_its_giver() {
+    let mut rig = fail_writes(Rig::waiter());
     assert_eq!(rig.hear(3, take(token(11))), [""; 0], "no acknowledgement");
     assert_eq!(rig.state(), State::Looser);
     assert!(!rig.machine.may_use_token());
-    assert_eq!(rig.token(), "10-n3-1", "what was stored last");
-    assert_eq!(says_that_it_owns_nothing(&mut rig), Some(true));
-    // The giver repeats itself, and is told at once.
+    assert_eq!(rig.token(), "10-n3-1", "the token that was stored last");
+    assert_eq!(announced_pause(&mut rig), Some(true));
+    // The giver repeats its offer, and is answered at once.
     assert_eq!(rig.hear(3, take(token(11))), ["PING to n3"]);
     assert!(rig.events.contains(&Event::StorageChanged { failed: true }));
 }
 
 #[test]
 fn an_owner_that_cannot_store_its_offer_makes_none_and_loses_the_token() {
-    let mut rig = full(Rig::owner());
-    let said = rig.pass_time(IDLE_HOLD);
-    assert_eq!(said, ["PING to all"]);
+    let mut rig = fail_writes(Rig::owner());
+    let sent = rig.pass_time(IDLE_HOLD);
+    assert_eq!(sent, ["PING to all"]);
     assert_eq!(rig.state(), State::Looser);
     assert!(rig.events.iter().any(|event| matches!(
         event,
@@ -50,39 +50,39 @@ fn an_owner_that_cannot_store_its_offer_makes_none_and_loses_the_token() {
 }
 
 #[test]
-fn nobody_is_elected_who_cannot_store_the_token() {
-    let mut rig = full(Rig::candidate());
-    let said = rig.pass_time(ANSWER_TIMEOUT + 3 * LOOSER_TIMEOUT);
-    let tells = said.iter().find(|line| line.contains("TOKEN_IS_HERE"));
-    assert_eq!(tells, None, "{said:?}");
+fn a_candidate_that_cannot_store_the_token_is_not_elected() {
+    let mut rig = fail_writes(Rig::candidate());
+    let sent = rig.pass_time(ANSWER_TIMEOUT + 3 * LOOSER_TIMEOUT);
+    let tells = sent.iter().find(|line| line.contains("TOKEN_IS_HERE"));
+    assert_eq!(tells, None, "{sent:?}");
     assert!(
-        !said.iter().any(|line| line.starts_with("GENERATING")),
-        "{said:?}"
+        !sent.iter().any(|line| line.starts_with("GENERATING")),
+        "{sent:?}"
     );
     assert_ne!(rig.state(), State::Owner);
 }
 
 #[test]
-fn a_waiter_that_cannot_store_what_it_hears_tells_nobody_of_it() {
-    let mut rig = full(Rig::waiter());
+fn a_waiter_does_not_name_a_token_that_it_cannot_store() {
+    let mut rig = fail_writes(Rig::waiter());
     rig.hear_all(3, here(token(20)));
     assert_eq!(rig.state(), State::Waiter);
-    assert_eq!(says_that_it_owns_nothing(&mut rig), Some(true));
-    let said = rig.hear(3, take(token(15)));
-    assert_eq!(said, ["PING to n3"]);
+    assert_eq!(announced_pause(&mut rig), Some(true));
+    let sent = rig.hear(3, take(token(15)));
+    assert_eq!(sent, ["PING to n3"]);
     rig.hear(4, ping(ip(4)));
-    let said = rig.hear_all(4, ring_codec::lab2::Message::WhereIsToken);
-    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n4"]);
+    let sent = rig.hear_all(4, ring_codec::lab2::Message::WhereIsToken);
+    assert_eq!(sent, ["TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n4"]);
 }
 
 #[test]
-fn a_node_that_can_store_again_says_so_and_takes_the_token() {
-    let mut rig = full(Rig::waiter());
+fn a_node_that_can_store_again_announces_it_and_accepts_the_token() {
+    let mut rig = fail_writes(Rig::waiter());
     rig.hear_all(3, here(token(20)));
-    assert_eq!(says_that_it_owns_nothing(&mut rig), Some(true));
+    assert_eq!(announced_pause(&mut rig), Some(true));
     rig.disk_full = false;
-    let said = rig.pass_time(HEARTBEAT);
-    assert_eq!(said, ["PING to all"]);
+    let sent = rig.pass_time(HEARTBEAT);
+    assert_eq!(sent, ["PING to all"]);
     assert!(rig.machine.is_stored());
     assert!(
         rig.events
@@ -93,23 +93,23 @@ fn a_node_that_can_store_again_says_so_and_takes_the_token() {
 }
 
 #[test]
-fn it_says_so_once_however_often_it_tries() {
-    let mut rig = full(Rig::waiter());
+fn a_failed_write_is_announced_once() {
+    let mut rig = fail_writes(Rig::waiter());
     rig.hear_all(3, here(token(20)));
-    let mut said = Vec::new();
+    let mut sent = Vec::new();
     for n in 21..30 {
-        said.extend(rig.hear_all(3, here(token(n))));
-        said.extend(rig.pass_time(HEARTBEAT / 2));
+        sent.extend(rig.hear_all(3, here(token(n))));
+        sent.extend(rig.pass_time(HEARTBEAT / 2));
     }
-    let told = said.iter().filter(|line| *line == "PING to all").count();
-    assert_eq!(told, 1, "{said:?}");
+    let told = sent.iter().filter(|line| *line == "PING to all").count();
+    assert_eq!(told, 1, "{sent:?}");
 }
 
 #[test]
-fn work_with_a_token_that_is_stored_goes_on() {
+fn work_with_a_stored_token_goes_on() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
-    let mut rig = full(rig);
+    let mut rig = fail_writes(rig);
     rig.pass_time(WAITER_TIMEOUT);
     assert!(rig.machine.may_use_token());
 }

@@ -1,4 +1,4 @@
-//! Section 3: how tables become equal: digests, PING and RING_MEMBERS.
+//! Section 3: table synchronization by digests, PING and RING_MEMBERS.
 
 use ring_codec::lab2::{Digest, Member, Message, NO_IP};
 
@@ -28,7 +28,7 @@ fn differing_here(progress: u64) -> Message<'static> {
 fn a_waiter_that_hears_token_is_here_with_another_digest_pings_the_holder() {
     for all in [false, true] {
         let mut rig = Rig::waiter();
-        rig.sleep_through(HEARTBEAT);
+        rig.stall(HEARTBEAT);
         let said = if all {
             rig.hear_all(3, differing_here(10))
         } else {
@@ -41,7 +41,7 @@ fn a_waiter_that_hears_token_is_here_with_another_digest_pings_the_holder() {
 }
 
 #[test]
-fn an_owner_does_so_where_it_has_nothing_else_to_answer() {
+fn an_owner_pings_another_holder_if_it_sends_no_other_answer() {
     let mut rig = Rig::owner();
     let said = rig.hear_all(7, differing_here(9));
     assert_eq!(said.len(), 2, "its own token, to n7 and to all: {said:?}");
@@ -50,13 +50,13 @@ fn an_owner_does_so_where_it_has_nothing_else_to_answer() {
 }
 
 #[test]
-fn it_pings_the_holder_at_most_once_per_heart_beat_period() {
+fn the_holder_is_pinged_at_most_once_per_heart_beat_period() {
     let mut rig = Rig::waiter();
     rig.hear_all(3, differing_here(10));
-    rig.sleep_through(HEARTBEAT - ms(1));
+    rig.stall(HEARTBEAT - ms(1));
     assert_eq!(rig.hear_all(3, differing_here(10)), [""; 0]);
     assert_eq!(rig.hear_all(9, differing_here(10)), ["PING to n9"]);
-    rig.sleep_through(ms(1));
+    rig.stall(ms(1));
     assert_eq!(rig.hear_all(3, differing_here(10)), ["PING to n3"]);
 }
 
@@ -75,17 +75,17 @@ fn a_holder_that_gets_ping_with_another_digest_answers_ring_members() {
 }
 
 #[test]
-fn it_answers_ring_members_at_most_once_per_heart_beat_period_for_one_peer() {
+fn a_peer_gets_ring_members_at_most_once_per_heart_beat_period() {
     let mut rig = Rig::giver();
     rig.hear(7, differing_ping());
     assert_eq!(rig.hear(7, differing_ping()), [""; 0]);
     assert_eq!(rig.hear(3, differing_ping()).len(), 1);
-    rig.sleep_through(HEARTBEAT);
+    rig.stall(HEARTBEAT);
     assert_eq!(rig.hear(7, differing_ping()).len(), 1);
 }
 
 #[test]
-fn a_holder_that_gets_ping_with_its_own_digest_or_a_node_that_is_no_holder_does_not_answer() {
+fn only_a_holder_with_another_digest_answers_ping() {
     assert_eq!(Rig::owner().hear(7, ping(NO_IP)), [""; 0]);
     for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
         assert_eq!(rig.hear(3, differing_ping()), [""; 0]);
@@ -93,7 +93,7 @@ fn a_holder_that_gets_ping_with_its_own_digest_or_a_node_that_is_no_holder_does_
 }
 
 #[test]
-fn the_ping_is_compared_after_the_ip_that_it_brings_is_set() {
+fn a_pings_ip_is_set_before_its_digest_is_compared() {
     let mut rig = Rig::owner();
     let mut twin = Rig::owner();
     twin.hear(7, ping(ip(7)));
@@ -109,7 +109,7 @@ fn a_node_that_still_differs_after_merging_sends_its_own_table_back() {
     assert_eq!(said, ["RING_MEMBERS 3 to n3"]);
     assert_eq!(rig.hear(3, table(OTHER, &[])), [""; 0], "once per period");
     assert_eq!(rig.hear(8, table(OTHER, &[])).len(), 1);
-    rig.sleep_through(HEARTBEAT);
+    rig.stall(HEARTBEAT);
     assert_eq!(rig.hear(3, table(OTHER, &[])).len(), 1);
 }
 
@@ -123,7 +123,7 @@ fn a_node_whose_table_is_equal_after_merging_sends_nothing_back() {
     assert_eq!(rig.hear(3, table(digest, &members)), [""; 0]);
 }
 
-/// An OWNER with `n` members of which n5 and n3 are two.
+/// Returns an OWNER with `n` members, including n5 and n3.
 fn large(n: u16) -> Rig {
     let mut rig = Rig::owner();
     let members: Vec<_> = (0..n - 3)
@@ -140,7 +140,7 @@ fn large(n: u16) -> Rig {
 }
 
 #[test]
-fn a_large_table_goes_in_frames_of_66_each_with_the_digest_of_the_whole() {
+fn a_large_table_is_split_into_frames_of_66_members() {
     let mut rig = large(100);
     assert_eq!(
         rig.hear(7, differing_ping()),
@@ -156,7 +156,7 @@ fn a_large_table_goes_in_frames_of_66_each_with_the_digest_of_the_whole() {
 }
 
 #[test]
-fn a_table_of_more_than_two_frames_goes_two_at_a_time_on_from_where_the_last_ones_ended() {
+fn a_table_of_more_than_two_frames_is_sent_two_at_a_time() {
     let mut rig = large(66 * 3 + 10);
     let mut sent = std::collections::BTreeSet::new();
     for round in 0..2 {
@@ -168,7 +168,7 @@ fn a_table_of_more_than_two_frames_goes_two_at_a_time_on_from_where_the_last_one
             };
             sent.extend(members.iter().map(|member| member.mac));
         }
-        rig.sleep_through(HEARTBEAT);
+        rig.stall(HEARTBEAT);
     }
     assert_eq!(sent.len(), 66 * 3 + 10);
     let said = rig.hear(7, table(OTHER, &[]));
@@ -176,9 +176,9 @@ fn a_table_of_more_than_two_frames_goes_two_at_a_time_on_from_where_the_last_one
 }
 
 #[test]
-fn every_peer_has_a_place_of_its_own_in_a_large_table() {
+fn each_peer_has_its_own_place_in_a_large_table() {
     let mut rig = large(66 * 3);
-    rig.sleep_through(HEARTBEAT);
+    rig.stall(HEARTBEAT);
     rig.hear(7, table(OTHER, &[]));
     rig.hear(9, table(OTHER, &[]));
     let Message::RingMembers { members, .. } = decode(&rig.frames[0]).message else {
@@ -201,7 +201,7 @@ fn a_small_mtu_makes_small_parts() {
 }
 
 #[test]
-fn a_wrong_own_ip_and_a_differing_table_are_two_replies_at_the_most() {
+fn a_wrong_ip_and_a_different_table_cause_at_most_two_replies() {
     let mut rig = large(300);
     let said = rig.hear(7, table(OTHER, &[member(ME, ip(99))]));
     assert_eq!(said.len(), 2, "{said:?}");
@@ -209,7 +209,7 @@ fn a_wrong_own_ip_and_a_differing_table_are_two_replies_at_the_most() {
 }
 
 #[test]
-fn a_third_party_whose_ip_is_disputed_is_shown_the_table_and_tells_all_if_it_is_wrong() {
+fn a_third_party_is_sent_the_table_and_corrects_its_disputed_ip() {
     for (held, told) in [
         (ip(9), ip(8)),
         (ip(9), ip(99)),

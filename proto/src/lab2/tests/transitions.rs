@@ -1,7 +1,7 @@
-//! Every state × every message: the next state, the token held or known, and the replies.
+//! Every state × every message: the next state, the held or known token, and the answers.
 //!
-//! The table is `transitions.txt`. After a change of the rules `RINGD_BLESS=1 cargo test` writes
-//! it anew, to be read line by line against `docs/protocol.md`, section 4.
+//! The expected table is `transitions.txt`. After a change of the rules, `RINGD_BLESS=1 cargo test` writes it again.
+//! Read each changed line against `docs/protocol.md`, section 4.
 
 use std::fmt::Write as _;
 
@@ -38,7 +38,7 @@ const STATES: [Start; 8] = [
     ("GENERATING with 11-n5-1, knows 10-n3-1", Rig::candidate),
 ];
 
-/// All from n3, which every state knows.
+/// All come from n3, which every state knows.
 const MESSAGES: [Heard; 21] = [
     ("TAKE_TOKEN 9-n3-1", |rig| rig.hear(3, take(token(9)))),
     ("TAKE_TOKEN 11-n3-1", |rig| rig.hear(3, take(token(11)))),
@@ -100,9 +100,9 @@ fn table() -> String {
         writeln!(table, "{state}").expect("a string takes all");
         for (heard, hear) in MESSAGES {
             let mut rig = start();
-            let said = hear(&mut rig).join("; ");
+            let sent = hear(&mut rig).join("; ");
             let (state, token) = (rig.state().name(), rig.token());
-            let row = format!("    {heard:<24}{state:<12}{token:<10}{said}");
+            let row = format!("    {heard:<24}{state:<12}{token:<10}{sent}");
             writeln!(table, "{}", row.trim_end()).expect("a string takes all");
         }
         table.push('\n');

@@ -1,0 +1,418 @@
+//! Reports of problems between this node and other members, and the list of all present problems.
+
+use std::collections::VecDeque;
+use std::mem::discriminant;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Digest, Message, Token};
+
+use super::{Diagnostics, Statement, end_statements, is_recent, note_statement, report};
+use crate::lab2::envelope::Envelope;
+use crate::lab2::machine::{Context, Output};
+use crate::lab2::members::{Members, Peer};
+use crate::lab2::tenure::Offer;
+use crate::lab2::{Event, Trouble};
+use crate::time::Instant;
+
+/// If members name the holder to a LOOSER for this many WAITER_TIMEOUTs, the LOOSER does not hear that holder.
+const UNHEARD_TIMEOUTS: u32 = 4;
+/// After this many WAITER_TIMEOUTs, different tables do not become equal by themselves.
+const DIFFERENCE_TIMEOUTS: u32 = 64;
+/// This many refused frames in a row are no accident.
+const SEND_FAILURES_MIN: u32 = 4;
+/// How many of the last failed offers are remembered.
+const FAILED_OFFERS_MAX: usize = 8;
+/// How many owners are remembered that only others hear.
+const UNHEARD_OWNERS_MAX: usize = 8;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct ProblemLog {
+    /// Whether it was reported that this node is deaf.
+    reported_own_deafness: bool,
+    /// Members that announce to be deaf.
+    deaf: Vec<Statement>,
+    /// The last failed offers.
+    failed_offers: VecDeque<Offer>,
+    /// The last event of each kind, with its time.
+    events: Vec<(Instant, Trouble)>,
+    /// Since when other members have named a holder that this node does not hear.
+    named_since: Option<Instant>,
+    /// Owners that only others hear, and when they were last named.
+    unheard_owners: Vec<(Instant, MacAddr)>,
+    /// The owner whose table differs from this node's.
+    difference: Option<TableDifference>,
+    /// Frames that were refused since the last one that was sent.
+    send_failures: Option<SendFailures>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct SendFailures {
+    since: Instant,
+    count: u32,
+    reported: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct TableDifference {
+    owner: MacAddr,
+    since: Instant,
+    last: Instant,
+    reported: bool,
+}
+
+impl Diagnostics {
+    /// Returns the present problems of a node that knows this token, and may be apart.
+    pub(crate) fn problems(
+        &self,
+        context: &Context,
+        members: &Members,
+        (token, apart): (Option<Token>, bool),
+    ) -> impl Iterator<Item = Trouble> {
+        let ProblemLog {
+            deaf,
+            events,
+            unheard_owners,
+            difference,
+            send_failures,
+            ..
+        } = &self.problems;
+        let is_now = move |at: Instant| is_recent(context, at);
+        let deaf = deaf.iter().map(|deaf| deaf.mac);
+        let deaf = deaf.filter(move |&mac| self.is_reported_deaf(context, members, mac));
+        let deaf = deaf.map(|mac| Trouble::MemberDeaf { mac });
+        let events = events.iter().filter(move |&&(at, _)| is_now(at));
+        let events = events.map(|&(_, problem)| problem);
+        let unheard_owners = unheard_owners.iter().filter(move |&&(at, _)| is_now(at));
+        let unheard_owners = unheard_owners.map(|&(_, owner)| Trouble::OwnerUnheard { owner });
+        let difference = difference.filter(|it| it.reported && is_now(it.last));
+        let difference = difference.map(|it| Trouble::TablesDiffer { owner: it.owner });
+        let send_failures = send_failures.filter(|send_failures| send_failures.reported);
+        let send_failures = send_failures.map(|_| Trouble::CannotSend);
+        let between = send_failures
+            .into_iter()
+            .chain(deaf)
+            .chain(unheard_owners)
+            .chain(difference);
+        between
+            .chain(self.reachability_problems(context, members))
+            .chain(self.duplicate_mac_problems(context, members))
+            .chain(self.apart_problems(apart))
+            .chain(self.silence_reports.no_quorum())
+            .chain(self.one_way.reported())
+            .chain(self.token_ahead(context, token))
+            .chain(events)
+    }
+
+    /// Whether a present member has been reported as deaf. One that is only being greeted is not.
+    pub(crate) fn is_reported_deaf(
+        &self,
+        context: &Context,
+        members: &Members,
+        mac: MacAddr,
+    ) -> bool {
+        let mut deaf = self.problems.deaf.iter();
+        deaf.any(|deaf| deaf.mac == mac && deaf.reported)
+            && !members.is_gone(context, mac, members.silent_after(context))
+    }
+
+    /// Reports a single event, which counts as a problem for a while.
+    pub(crate) fn note_event(&mut self, context: &Context, out: &mut Output, problem: Trouble) {
+        self.remember_event(context, problem);
+        report(out, problem, false);
+    }
+
+    /// Reports a single event that may occur again and again: events of one kind are reported only once in a while.
+    pub(crate) fn note_recurring_event(
+        &mut self,
+        context: &Context,
+        out: &mut Output,
+        problem: Trouble,
+    ) {
+        let before = self.remember_event(context, problem);
+        if before.is_none_or(|at| !is_recent(context, at)) {
+            report(out, problem, false);
+        }
+    }
+
+    /// Remembers an event. Returns when the last one of its kind occurred.
+    fn remember_event(&mut self, context: &Context, problem: Trouble) -> Option<Instant> {
+        let now = context.now();
+        let limit = context.waiter_timeout();
+        // A slight lateness must not hide a harmful one.
+        let kind = |it: &Trouble| (discriminant(it), it.is_slight(limit));
+        let mut events = self.problems.events.iter_mut();
+        if let Some(like) = events.find(|(_, it)| kind(it) == kind(&problem)) {
+            let (at, _) = std::mem::replace(like, (now, problem));
+            return Some(at);
+        }
+        self.problems.events.push((now, problem));
+        None
+    }
+
+    /// Reports that this node has become deaf, or hears again.
+    pub(crate) fn review_hearing(
+        &mut self,
+        context: &Context,
+        members: &Members,
+        out: &mut Output,
+    ) {
+        let deaf = members.is_deaf(context);
+        if std::mem::replace(&mut self.problems.reported_own_deafness, deaf) != deaf {
+            // A node that never heard a member may be the only one, and healthy.
+            let heard_before = members.count_heard() > 1;
+            out.event(Event::HearingChanged { deaf, heard_before });
+        }
+    }
+
+    /// Notes that a frame was sent, or was refused although the link is up.
+    pub(crate) fn note_send_result(&mut self, context: &Context, out: &mut Output, refused: bool) {
+        let now = context.now();
+        if !refused {
+            let send_failures = self.problems.send_failures.take();
+            if send_failures.is_some_and(|send_failures| send_failures.reported) {
+                report(out, Trouble::CannotSend, true);
+            }
+            return;
+        }
+        let send_failures = self.problems.send_failures.get_or_insert(SendFailures {
+            since: now,
+            count: 0,
+            reported: false,
+        });
+        send_failures.count += 1;
+        // A single refusal proves nothing.
+        let lasts = send_failures.count >= SEND_FAILURES_MIN
+            && now.since(send_failures.since) >= context.waiter_timeout();
+        if lasts && !std::mem::replace(&mut send_failures.reported, true) {
+            report(out, Trouble::CannotSend, false);
+        }
+    }
+
+    /// Notes whether a member announces to be deaf. A node that was the only one does so until its first frame is
+    /// answered.
+    pub(crate) fn note_deafness(
+        &mut self,
+        context: &Context,
+        out: &mut Output,
+        mac: MacAddr,
+        says_deaf: bool,
+    ) {
+        if self.problems.deaf.is_empty() && !says_deaf {
+            return;
+        }
+        let lasts = (context.now(), context.deaf_after());
+        if note_statement(&mut self.problems.deaf, mac, says_deaf, lasts) {
+            report(out, Trouble::MemberDeaf { mac }, !says_deaf);
+        }
+    }
+
+    /// Remembers a failed offer, which may still be answered. A paused member has answered already.
+    pub(crate) fn note_failed_offer(&mut self, members: &Members, offer: Offer) {
+        if members.peer(offer.to()).is_some_and(Peer::is_paused) {
+            return;
+        }
+        let failed_offers = &mut self.problems.failed_offers;
+        if failed_offers.len() == FAILED_OFFERS_MAX {
+            failed_offers.pop_front();
+        }
+        failed_offers.push_back(offer);
+    }
+
+    /// Reports a unicast answer that belongs to an offer that has failed.
+    pub(crate) fn note_late_answer(
+        &mut self,
+        context: &Context,
+        out: &mut Output,
+        envelope: Envelope,
+        message: &Message<'_>,
+    ) {
+        let (Message::TokenIsHere { token, .. } | Message::TokenWasHereRecently { token, .. }) =
+            *message
+        else {
+            return;
+        };
+        let failed_offers = &mut self.problems.failed_offers;
+        failed_offers.retain(|offer| context.now().since(offer.since()) < context.waiter_timeout());
+        // An earlier token of the chain comes from a heartbeat.
+        let place = failed_offers.iter().position(|offer| {
+            offer.to() == envelope.from
+                && token.same_chain(&offer.token())
+                && !offer.token().is_stronger_than(&token)
+        });
+        if let Some(offer) = place.and_then(|place| failed_offers.remove(place)) {
+            let late = Trouble::AnswerLate {
+                mac: envelope.from,
+                after: envelope.at.since(offer.since()),
+            };
+            self.note_recurring_event(context, out, late);
+        }
+    }
+
+    /// Notes that a member has named a holder to this LOOSER. A LOOSER should soon hear the holder itself, or a new
+    /// one.
+    pub(crate) fn note_owner_unheard(
+        &mut self,
+        context: &Context,
+        out: &mut Output,
+        owner: MacAddr,
+    ) {
+        if context.is_own(owner) {
+            return;
+        }
+        let now = context.now();
+        let since = *self.problems.named_since.get_or_insert(now);
+        // Right after an election its first heartbeat may just be on its way.
+        if now.since(since) < context.waiter_timeout() * UNHEARD_TIMEOUTS {
+            return;
+        }
+        let unheard_owners = &mut self.problems.unheard_owners;
+        unheard_owners.retain(|&(at, _)| is_recent(context, at));
+        // The next owner is not heard for the same reason, so it is not reported again.
+        let is_news = unheard_owners.is_empty();
+        unheard_owners.retain(|&(_, named)| named != owner);
+        if unheard_owners.len() == UNHEARD_OWNERS_MAX {
+            unheard_owners.remove(0);
+        }
+        unheard_owners.push((now, owner));
+        if is_news {
+            report(out, Trouble::OwnerUnheard { owner }, false);
+        }
+    }
+
+    /// Handles TOKEN_IS_HERE, with the digest of its author's table.
+    pub(crate) fn note_holder(
+        &mut self,
+        context: &Context,
+        members: &mut Members,
+        out: &mut Output,
+        (envelope, digest): (Envelope, Digest),
+    ) {
+        let owner = envelope.from;
+        self.problems.named_since = None;
+        self.end_owners_unheard(context, out, |mac| mac == owner);
+        if envelope.broadcast {
+            let differs = members.differs(digest);
+            self.note_digest(context, out, owner, differs);
+        }
+    }
+
+    /// Ends the problem for owners that are heard or gone, or that were not named for long. It is over when no owner is
+    /// left.
+    fn end_owners_unheard(
+        &mut self,
+        context: &Context,
+        out: &mut Output,
+        ends: impl Fn(MacAddr) -> bool,
+    ) {
+        let unheard_owners = &mut self.problems.unheard_owners;
+        let Some(&(_, mut last)) = unheard_owners.first() else {
+            return;
+        };
+        unheard_owners.retain(|&(at, mac)| {
+            let stays = !ends(mac) && is_recent(context, at);
+            last = if stays { last } else { mac };
+            stays
+        });
+        if unheard_owners.is_empty() {
+            report(out, Trouble::OwnerUnheard { owner: last }, true);
+        }
+    }
+
+    fn note_digest(&mut self, context: &Context, out: &mut Output, owner: MacAddr, differs: bool) {
+        let (now, waiter_timeout) = (context.now(), context.waiter_timeout());
+        let before = &mut self.problems.difference;
+        if !differs {
+            if let Some(TableDifference {
+                owner,
+                reported: true,
+                ..
+            }) = before.take()
+            {
+                report(out, Trouble::TablesDiffer { owner }, true);
+            }
+            return;
+        }
+        let difference = before.get_or_insert(TableDifference {
+            owner,
+            since: now,
+            last: now,
+            reported: false,
+        });
+        if difference.reported {
+            difference.last = now;
+            return;
+        }
+        if now.since(difference.last) >= waiter_timeout {
+            // In between, the tables may have been equal.
+            difference.since = now;
+        }
+        (difference.owner, difference.last) = (owner, now);
+        if now.since(difference.since) >= waiter_timeout * DIFFERENCE_TIMEOUTS {
+            difference.reported = true;
+            report(out, Trouble::TablesDiffer { owner }, false);
+        }
+    }
+
+    /// Ends the problems of members that were removed or have left.
+    pub(crate) fn on_members_gone(
+        &mut self,
+        context: &Context,
+        out: &mut Output,
+        gone: &[MacAddr],
+    ) {
+        for mac in end_statements(&mut self.problems.deaf, gone) {
+            report(out, Trouble::MemberDeaf { mac }, true);
+        }
+        self.reachability.end_for(out, gone);
+        self.end_owners_unheard(context, out, |mac| gone.contains(&mac));
+    }
+
+    /// Forgets removed members. If they come back, they are new members.
+    pub(crate) fn forget(&mut self, removed: &[MacAddr]) {
+        self.duplicate_macs.forget(removed);
+    }
+
+    /// Ends all problems, because the link went down.
+    pub(crate) fn note_link_lost(&mut self, out: &mut Output) {
+        let before = std::mem::take(&mut self.problems);
+        let reachability = std::mem::take(&mut self.reachability);
+        let one_way = std::mem::take(&mut self.one_way);
+        let send_failures = before
+            .send_failures
+            .filter(|send_failures| send_failures.reported);
+        let send_failures = send_failures.map(|_| Trouble::CannotSend);
+        let deaf = before.deaf.iter().filter(|deaf| deaf.reported);
+        let deaf = deaf.map(|deaf| Trouble::MemberDeaf { mac: deaf.mac });
+        let unheard_owners = before.unheard_owners.last();
+        let unheard_owners = unheard_owners.map(|&(_, owner)| Trouble::OwnerUnheard { owner });
+        let difference = before.difference.filter(|it| it.reported);
+        let difference = difference.map(|it| Trouble::TablesDiffer { owner: it.owner });
+        let ended = send_failures.into_iter().chain(deaf).chain(unheard_owners);
+        let reachability = reachability.problems().chain(self.silence_reports.reset());
+        let all = ended.chain(difference).chain(reachability);
+        for problem in all.chain(one_way.reported()) {
+            report(out, problem, true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab2::Constants;
+
+    #[test]
+    fn a_slight_lateness_does_not_hide_one_that_harms() {
+        let context = Context::new(Constants::default());
+        let (mut diagnostics, mut out) = (Diagnostics::default(), Output::new());
+        let waiter_timeout = context.waiter_timeout();
+        let mac = MacAddr([5; 6]);
+        let [slight, harmful] = [waiter_timeout / 20, waiter_timeout / 4]
+            .map(|after| Trouble::AnswerLate { mac, after });
+        for problem in [slight, harmful, slight, harmful] {
+            diagnostics.note_recurring_event(&context, &mut out, problem);
+        }
+        let events = diagnostics.problems.events.iter().map(|&(_, it)| it);
+        assert_eq!(events.collect::<Vec<_>>(), [slight, harmful]);
+    }
+}

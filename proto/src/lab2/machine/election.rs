@@ -1,0 +1,188 @@
+//! LOOSER, which asks for the token, and GENERATING, which stands for election.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+
+use super::outbox::Content;
+use super::timer::Timer;
+use crate::lab2::election::Search;
+use crate::lab2::envelope::Envelope;
+use crate::lab2::members::Members;
+use crate::lab2::tenure::{Role, Tenure};
+use crate::lab2::{Lab2, Reason, State, Trouble};
+
+impl Lab2 {
+    pub(super) fn schedule_question(&mut self) {
+        self.timer_in(Timer::Ask, self.context.constants().looser_timeout());
+    }
+
+    /// Asks for the token, in this node's turn in a large ring.
+    pub(super) fn on_question_due(&mut self) {
+        if !self.wait_for_turn(Timer::Ask) {
+            self.ask_for_token();
+        }
+    }
+
+    /// Broadcasts WHERE_IS_TOKEN. [`on_question_sent`](Self::on_question_sent) continues when the link has accepted it.
+    pub(super) fn ask_for_token(&mut self) {
+        if let Some(search) = self.role.search_mut() {
+            // Candidates of an earlier election may be dead by now.
+            search.forget_rival();
+            self.timer_in(Timer::Ask, self.context.constants().take_timeout);
+            // Answers to this broadcast would look like answers to the unicast probe.
+            self.fitness.forget_question();
+            self.broadcast(Content::WhereIsToken);
+        }
+    }
+
+    /// Waits for answers to a question that was sent.
+    pub(super) fn on_question_sent(&mut self) {
+        if let Some(search) = self.role.search_mut() {
+            // A question that could not be sent is repeated after TAKE_TIMEOUT: silence means nothing before it was
+            // sent.
+            search.take_opponent();
+            self.await_answers();
+            self.schedule_question();
+        }
+    }
+
+    fn await_answers(&mut self) {
+        let within = self.context.constants().looser_answer_timeout();
+        self.timer_in(Timer::Answer, within);
+    }
+
+    /// Counts another LOOSER's question as this node's own, if this node was about to ask.
+    pub(super) fn on_question_overheard(&mut self, envelope: Envelope) {
+        // In a large ring, n members that all ask would get 8 n answers.
+        let soon = self.context.now() + Members::speaking_delay_max(&self.context);
+        let about_to_ask = self.out.due(Timer::Ask).is_some_and(|at| at <= soon);
+        if envelope.broadcast
+            && about_to_ask
+            // A node that has just asked waits for its own answers.
+            && !self.out.is_set(Timer::Answer)
+            && !self.speaking_delay().is_zero()
+        {
+            self.role = Role::Looser(Search::default());
+            self.on_question_sent();
+        }
+    }
+
+    /// Cancels the election until the next question, because there was an answer.
+    pub(super) fn skip_election(&mut self) {
+        if let Some(search) = self.role.search_mut() {
+            search.skip_election();
+            self.out.stop(Timer::Answer);
+        }
+    }
+
+    fn speaking_delay(&self) -> Duration {
+        self.members.speaking_delay(&self.context)
+    }
+
+    /// Delays a timer of a LOOSER until this node's turn in a large ring. Returns whether it was delayed.
+    fn wait_for_turn(&mut self, timer: Timer) -> bool {
+        let turn = self.speaking_delay();
+        let Some(search) = self.role.search_mut() else {
+            return false;
+        };
+        if search.take_turn(timer) || turn.is_zero() {
+            return false;
+        }
+        search.delay_timer(timer);
+        self.timer_in(timer, turn);
+        true
+    }
+
+    /// Handles the end of LOOSER_ANSWER_TIMEOUT: a LOOSER stands for election, and a candidate creates its token.
+    pub(super) fn on_answer_timeout(&mut self) {
+        match self.role {
+            Role::Looser(_) => self.stand_for_election(),
+            Role::Generating(candidate) => self.create_token(candidate),
+            Role::Owner(_) | Role::Waiter(_) => {}
+        }
+    }
+
+    fn stand_for_election(&mut self) {
+        // If the next question is due before this node's turn, it is put off: a node that stands does not ask.
+        let until = self.context.now() + self.speaking_delay();
+        if self.out.due(Timer::Ask).is_some_and(|at| at <= until) {
+            self.schedule_question();
+        }
+        // A node that must own nothing asks, but leaves the election to the others.
+        if !self.may_own() {
+            return self.skip_election();
+        }
+        if self.wait_for_turn(Timer::Answer) {
+            return;
+        }
+        let candidate = self.known.candidate(&self.context);
+        let search = self.role.search_mut();
+        if let Some(rival) = search.and_then(Search::take_opponent) {
+            // The broadcast may not reach the rival, so it also gets a unicast.
+            self.broadcast(Content::Candidacy(candidate, Reason::WeakerCandidate));
+            self.send(rival, Content::GeneratingToken(candidate));
+        } else {
+            self.broadcast(Content::Candidacy(candidate, Reason::NoAnswer));
+        }
+    }
+
+    /// Stands against a candidate that is weaker than this node's, or sleeps. In a large ring it waits for its turn,
+    /// because many nodes may be stronger.
+    pub(super) fn consider_candidacy(&mut self, rival: MacAddr, theirs: Token) {
+        let mine = self.known.candidate(&self.context);
+        if !self.may_own() || !mine.is_stronger_than(&theirs) {
+            self.skip_election();
+            self.note_beaten(theirs);
+        } else if let Some(search) = self.role.search_mut()
+            && search.stand_against(rival, mine)
+        {
+            self.stand_for_election();
+        }
+    }
+
+    pub(super) fn note_beaten(&mut self, theirs: Token) {
+        if let Some(search) = self.role.search_mut() {
+            search.note_beaten(theirs);
+        }
+    }
+
+    /// Enters GENERATING, once the candidate was announced to all.
+    pub(super) fn on_candidacy_sent(&mut self, candidate: Token, reason: Reason) {
+        if self.state() == State::Looser {
+            self.change_role(Role::Generating(candidate), reason, Some(candidate));
+            self.await_answers();
+        }
+    }
+
+    /// Creates the token, which no member has objected to, and broadcasts it.
+    /// [`on_first_heartbeat_sent`](Self::on_first_heartbeat_sent) continues when the link has accepted the first
+    /// heartbeat.
+    fn create_token(&mut self, candidate: Token) {
+        let wall = self.context.clock().wall;
+        let (token, ahead) = self.known.create_token(wall, candidate);
+        if let Some(by) = ahead {
+            let trouble = Trouble::ClockAhead { by };
+            self.diagnostics
+                .note_event(&self.context, &mut self.out, trouble);
+        }
+        // With data that do not fit all MTUs the first heartbeat would fail, and this node would be elected again and
+        // again.
+        self.drop_long_data();
+        // The token must be stored before its first heartbeat leaves.
+        self.learn(token, self.me(), None);
+        // If the link refuses the heartbeat, it is repeated after TAKE_TIMEOUT.
+        self.timer_in(Timer::Answer, self.context.constants().take_timeout);
+        self.broadcast(Content::FirstHeartbeat(token));
+    }
+
+    /// Enters OWNER, once the first heartbeat was sent.
+    pub(super) fn on_first_heartbeat_sent(&mut self, token: Token) {
+        if self.state() == State::Generating {
+            self.begin_tenure(Tenure::from_minted(token), Reason::Elected);
+            self.on_heartbeat_sent();
+            self.schedule_handover();
+        }
+    }
+}

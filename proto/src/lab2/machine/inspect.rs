@@ -1,0 +1,96 @@
+//! [`Subject`] for [`Lab2`]: the view of the simulator and the model checker.
+
+use ring_codec::lab2::card::Version;
+use ring_codec::lab2::{Digest, Token};
+
+use crate::lab2::{
+    Constants, Durable, Grade, JobName, Lab2, OnceStanding, RunView, State, StoredStamp, Subject,
+    Trouble,
+};
+use crate::time::Instant;
+
+/// A version, so that simulated nodes send cards, as daemons do.
+const VERSION: Version = Version {
+    major: 1,
+    minor: 0,
+    patch: 0,
+};
+
+impl Subject for Lab2 {
+    fn start(constants: Constants, durable: Durable) -> Self {
+        Self::new(constants, durable).with_version(VERSION)
+    }
+
+    fn recall(self, stamps: Vec<StoredStamp>) -> Self {
+        self.with_stamps(stamps)
+    }
+
+    fn once(&self) -> Option<(u64, OnceStanding)> {
+        self.once()
+    }
+
+    fn run_of(&self, job: JobName) -> Option<RunView> {
+        self.runs().find(|run| run.stamp.name == job)
+    }
+
+    fn state(&self) -> State {
+        self.state()
+    }
+
+    fn held(&self) -> Option<Token> {
+        self.token().filter(|_| self.state() == State::Owner)
+    }
+
+    fn may_use(&self) -> bool {
+        self.may_use_token()
+    }
+
+    fn lease_until(&self, now: Instant) -> Option<Instant> {
+        self.grantable(now).and(self.lease_until())
+    }
+
+    fn carries(&self, token: Token) -> bool {
+        self.carries(token)
+    }
+
+    fn has_held(&self, token: Token) -> bool {
+        self.has_held(token)
+    }
+
+    fn quorum_until(&self) -> Option<Instant> {
+        self.grade_until().filter(|_| self.grade() == Grade::Quorum)
+    }
+
+    fn quorum_size(&self) -> usize {
+        self.votes().quorum
+    }
+
+    fn is_unfit(&self) -> bool {
+        self.is_unfit()
+    }
+
+    fn lasting_troubles(&self) -> Vec<Trouble> {
+        let is_lasting = |it: &Trouble| {
+            use Trouble::{Apart, CannotSend, MemberDeaf};
+            matches!(it, MemberDeaf { .. } | CannotSend | Apart { .. })
+        };
+        self.troubles().filter(is_lasting).collect()
+    }
+
+    fn digest(&self) -> Digest {
+        self.digest()
+    }
+
+    fn members_in_order(&self) -> Option<usize> {
+        let members = self.members();
+        let count = members.len();
+        members
+            .map(|member| member.mac)
+            .is_sorted_by(|a, b| a < b)
+            .then_some(count)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_finished()
+    }
+}

@@ -1,0 +1,229 @@
+//! Encoding of outgoing frames, and the effects of their transmission.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{self, ETHERNET_HEADER_LEN, Frame, Message, Profile};
+
+use super::outbox::{Content, Outgoing};
+use crate::lab2::jobs::JobInput;
+use crate::lab2::{Event, Lab2};
+use crate::{Sent, Ticket, Transmit};
+
+impl Lab2 {
+    /// Encodes the next frame into `buf`.
+    pub(super) fn next_frame(&mut self, buf: &mut [u8]) -> Option<Transmit> {
+        loop {
+            let outgoing = self.out.outbox.pop()?;
+            // The digest is in many frames, so it is computed at most once per change.
+            self.members.update_hash();
+            let author = match outgoing.content {
+                // Members know the old address only as this author.
+                Content::LeavingOld(old) => old,
+                _ => self.me(),
+            };
+            let beat = self.number_heartbeat(outgoing);
+            if let Content::Stamps(stamps) = &outgoing.content {
+                self.jobs
+                    .encode_stamps(&self.context, &self.members, stamps);
+            }
+            let frame = Frame {
+                destination: outgoing.to,
+                author,
+                message: self.message(outgoing.content, beat),
+                profile: None,
+                card: None,
+            };
+            let frame = self.add_profile_and_card(outgoing, frame);
+            if let Ok(len) = frame.encode(self.context.constants().ethertype, buf) {
+                let ticket = self.out.outbox.dispatch(outgoing);
+                return Some(Transmit {
+                    len,
+                    to: (),
+                    ticket,
+                });
+            }
+            // Losing the frame is better than losing the daemon.
+            debug_assert!(false, "a frame that cannot be encoded: {outgoing:?}");
+        }
+    }
+
+    /// Numbers a broadcast heartbeat; `None` for other frames, and while no promises are asked for.
+    fn number_heartbeat(&mut self, outgoing: Outgoing) -> Option<u32> {
+        let Outgoing { to, content } = outgoing;
+        match content {
+            Content::TokenIsHere(token) | Content::FirstHeartbeat(token)
+                if to == MacAddr::BROADCAST =>
+            {
+                (self.confidence).number_heartbeat(&self.context, &self.members, token)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the message of a frame, as of now.
+    fn message(&self, content: Content, beat: Option<u32>) -> Message<'_> {
+        let digest = self.members.digest();
+        let data = self.known.data();
+        match content {
+            Content::TakeToken(token) => Message::TakeToken {
+                token,
+                digest,
+                data,
+            },
+            Content::TokenIsHere(token) | Content::FirstHeartbeat(token) => Message::TokenIsHere {
+                token,
+                digest,
+                data,
+                beat,
+            },
+            Content::Ping => self.ping(None),
+            Content::Promise(promise) => self.ping(Some(promise)),
+            Content::TokenWasHereRecently(token, holder) => {
+                Message::TokenWasHereRecently { token, holder }
+            }
+            Content::WhereIsToken => Message::WhereIsToken,
+            Content::GeneratingToken(token) | Content::Candidacy(token, _) => {
+                Message::GeneratingToken { token }
+            }
+            Content::RingMembers { first } => Message::RingMembers {
+                digest,
+                members: self.members.table_part(&self.context, first),
+            },
+            Content::WantToken => Message::WantToken,
+            Content::Leaving | Content::LeavingOld(_) => Message::Leaving,
+            Content::Stamps(stamps) => self.jobs.message(&stamps),
+            Content::Forget => Message::Forget {
+                members: self.members.forget_list(),
+            },
+        }
+    }
+
+    fn ping(&self, promise: Option<lab2::Promise>) -> Message<'_> {
+        Message::Ping {
+            digest: self.members.digest(),
+            ip: self.context.ip(),
+            promise,
+            paused: !self.may_own(),
+        }
+    }
+
+    /// Adds this node's profile and card to the frames that carry them. They are left out where they do not fit the
+    /// MTU.
+    fn add_profile_and_card<'a>(&'a self, outgoing: Outgoing, frame: Frame<'a>) -> Frame<'a> {
+        let Outgoing { to, content } = outgoing;
+        let (context, members) = (&self.context, &self.members);
+        let kind = content.kind();
+        let is_ping = matches!(content, Content::Ping | Content::Promise(_));
+        let speaks_to_all = to == MacAddr::BROADCAST && Profile::may_follow(kind);
+        if !is_ping && !speaks_to_all {
+            return frame;
+        }
+        // A hop carries neither, so that it costs nothing more.
+        let is_deaf = members.is_deaf(context);
+        let with = Frame {
+            profile: Some(members.own_profile(context, self.flags(content, is_deaf))),
+            ..frame
+        };
+        // A member with a smaller MTU would not get the frame at all. A deaf node ignores that: the others must learn
+        // that it is deaf.
+        let mtu = if is_deaf {
+            context.mtu()
+        } else {
+            members.broadcast_mtu(context)
+        };
+        let room = (ETHERNET_HEADER_LEN + mtu).checked_sub(with.encoded_len());
+        let Some(room) = room else {
+            return frame;
+        };
+        let card = self.diagnostics.card(context, members, kind);
+        Frame {
+            card: card.filter(|card| card.encoded_len() <= room),
+            ..with
+        }
+    }
+
+    /// Returns the profile's flags. In a heartbeat they also tell the backing of the tenure.
+    fn flags(&self, content: Content, is_deaf: bool) -> u8 {
+        let deaf = if is_deaf { Profile::DEAF } else { 0 };
+        let unreached = if self.diagnostics.hears_no_broadcasts() {
+            Profile::UNREACHED
+        } else {
+            0
+        };
+        let flags = deaf | unreached;
+        let backing = match content {
+            Content::TokenIsHere(_) => self.backing(),
+            Content::FirstHeartbeat(_) if !self.local_work.has_work() => {
+                Some(lab2::Backing::Unused)
+            }
+            _ => None,
+        };
+        backing.map_or(flags, |backing| Profile::with_backing(flags, backing))
+    }
+
+    /// Handles the outcome of a transmission.
+    pub(super) fn on_sent(&mut self, ticket: Ticket, sent: Sent) {
+        let Some(Outgoing { to, content }) = self.out.outbox.complete(ticket) else {
+            return;
+        };
+        let kind = content.kind();
+        let accepted = sent == Sent::Accepted;
+        self.event(if accepted {
+            Event::Transmitted { kind }
+        } else {
+            Event::TransmitFailed { kind }
+        });
+        if sent == Sent::TooLong {
+            self.on_too_long(kind);
+        }
+        let refused = !accepted && self.context.is_up();
+        self.diagnostics
+            .note_send_result(&self.context, &mut self.out, refused);
+        // A frame without a profile is no sign of life.
+        if accepted && to == MacAddr::BROADCAST && Profile::may_follow(kind) {
+            self.members.note_broadcast(self.context.now());
+        }
+        self.on_content_sent(to, content, accepted);
+        self.review_jobs();
+        self.schedule_request();
+    }
+
+    /// Enters the state that a frame announces, only once the link has accepted the frame ("States" in
+    /// docs/protocol.md).
+    fn on_content_sent(&mut self, to: MacAddr, content: Content, accepted: bool) {
+        match content {
+            Content::TakeToken(token) => self.on_offer_sent(to, token, accepted),
+            Content::TokenIsHere(_) if to == MacAddr::BROADCAST && accepted => {
+                self.on_heartbeat_sent();
+            }
+            // This broadcast says that an offer has failed. It acknowledges nothing.
+            Content::TokenWasHereRecently(..) if to == MacAddr::BROADCAST => {}
+            Content::TokenIsHere(_) | Content::TokenWasHereRecently(..) => {
+                self.on_ack_sent(to, accepted);
+            }
+            Content::FirstHeartbeat(token) if accepted => self.on_first_heartbeat_sent(token),
+            Content::Candidacy(candidate, reason) if accepted => {
+                self.on_candidacy_sent(candidate, reason);
+            }
+            Content::WhereIsToken if accepted => self.on_question_sent(),
+            Content::Stamps(stamps) if accepted => self.handle_job_input(JobInput::Sent(stamps)),
+            // The node ends even if the frame could not be sent: the members notice its silence.
+            Content::Leaving => self.finish(),
+            Content::Forget => self.members.on_forget_sent(),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+impl Lab2 {
+    /// Returns the profile of a PING from this node.
+    pub(crate) fn profile(&self) -> Profile {
+        let flags = self.flags(Content::Ping, self.is_deaf());
+        self.members.own_profile(&self.context, flags)
+    }
+
+    /// Returns the member that this node's next card names as silent.
+    pub(crate) fn unheard_member(&self) -> Option<MacAddr> {
+        self.members.next_silent_member(&self.context)
+    }
+}

@@ -1,0 +1,307 @@
+//! Frames that do not get through: broadcasts and long frames.
+
+use std::time::Duration;
+
+use ring_codec::lab2::{Frame, Kind, MAX_FRAME_LEN, Message, NO_IP, PROMISE_LEN, Profile};
+
+use super::data::{frame_with_profile, profile};
+use super::grade::heartbeat_with_beat;
+use super::rig::*;
+use crate::lab2::{Command, DropReason, Event, Trouble};
+use crate::{LinkState, Machine, Sent, Transmit};
+
+const LONG: Duration = Duration::from_millis(1_600);
+
+fn reports(rig: &Rig) -> Vec<(Trouble, bool)> {
+    let trouble = |event: &Event| match *event {
+        Event::Trouble { trouble, over } => Some((trouble, over)),
+        _ => None,
+    };
+    rig.events.iter().filter_map(trouble).collect()
+}
+
+fn with_mtu(rig: &mut Rig, mtu: usize) -> Vec<String> {
+    rig.link(LinkState::Up {
+        mac: mac(ME),
+        ip: ip(ME),
+        mtu,
+    })
+}
+
+/// Receives only unicasts for this time, from a holder that hears this node's questions.
+fn hear_only_unicasts(rig: &mut Rig, time: Duration) {
+    let end = rig.now.monotonic + time;
+    while rig.now.monotonic < end {
+        rig.hear(3, here(token(10)));
+        rig.pass_time(3 * HEARTBEAT);
+    }
+    rig.hear(3, here(token(10)));
+}
+
+#[test]
+fn a_node_that_hears_only_unicasts_announces_it_until_it_hears_a_broadcast() {
+    let mut rig = Rig::waiter();
+    let unheard = Trouble::BroadcastsUnheard;
+    hear_only_unicasts(&mut rig, LONG - 3 * HEARTBEAT);
+    assert_eq!(reports(&rig), []);
+    hear_only_unicasts(&mut rig, 6 * HEARTBEAT);
+    assert_eq!(reports(&rig), [(unheard, false)]);
+    hear_only_unicasts(&mut rig, LONG);
+    assert_eq!(reports(&rig).len(), 1, "once");
+    assert!(rig.machine.troubles().eq([unheard]));
+    assert!(rig.machine.profile().is_unreached());
+    rig.hear_all(7, ping(NO_IP));
+    assert_eq!(reports(&rig)[1..], [(unheard, true)]);
+    assert!(!rig.machine.profile().is_unreached());
+}
+
+#[test]
+fn a_node_without_members_no_longer_announces_it() {
+    let mut rig = Rig::waiter();
+    hear_only_unicasts(&mut rig, LONG + 6 * HEARTBEAT);
+    assert_eq!(reports(&rig), [(Trouble::BroadcastsUnheard, false)]);
+    rig.pass_time(2 * 2 * 128 * HEARTBEAT);
+    assert_eq!(reports(&rig)[1], (Trouble::BroadcastsUnheard, true));
+    assert!(!rig.machine.profile().is_unreached());
+}
+
+/// The owner itself sends the heartbeats and gets unicast answers, but each member broadcasts from time to time.
+#[test]
+fn an_owner_announces_it_after_each_member_should_have_broadcast() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    let mut at = Duration::ZERO;
+    while reports(&rig).is_empty() {
+        rig.hear(7, ping(NO_IP));
+        rig.pass_time(HEARTBEAT);
+        at += HEARTBEAT;
+        assert!(at < 2 * 128 * HEARTBEAT);
+    }
+    assert_eq!(reports(&rig), [(Trouble::BroadcastsUnheard, false)]);
+    assert!(at >= 128 * HEARTBEAT, "{at:?}");
+}
+
+#[test]
+fn a_member_that_broadcasts_do_not_reach_is_reported() {
+    let mut rig = Rig::waiter();
+    let says = |rig: &mut Rig, flags| {
+        let profile = Profile {
+            flags,
+            ..rig.machine.profile()
+        };
+        rig.hear_bytes(&frame_with_profile(7, ping(NO_IP), profile), Duration::ZERO);
+    };
+    let unreached = Trouble::MemberUnreached { mac: mac(7) };
+    for _ in 0..3 {
+        says(&mut rig, Profile::UNREACHED);
+        rig.hear(7, here(token(10)));
+    }
+    assert_eq!(reports(&rig), [(unreached, false)]);
+    assert!(rig.machine.troubles().eq([unreached]));
+    says(&mut rig, 0);
+    assert_eq!(reports(&rig)[1..], [(unreached, true)]);
+    says(&mut rig, Profile::UNREACHED);
+    rig.hear_all(7, Message::Leaving);
+    assert_eq!(reports(&rig)[3..], [(unreached, true)]);
+}
+
+/// Makes the link refuse the next frame of a kind as too long.
+fn refuse_once(rig: &mut Rig, kind: Kind) {
+    let mut buf = [0; MAX_FRAME_LEN];
+    while let Some(Transmit { len, ticket, .. }) = rig.machine.poll_transmit(&mut buf) {
+        let frame = Frame::decode(&buf[..len]).expect("a frame");
+        let sent = if frame.message.kind() == kind {
+            Sent::TooLong
+        } else {
+            Sent::Accepted
+        };
+        rig.machine.handle_sent(rig.now, ticket, sent);
+        while rig.machine.poll_durable().is_some() {
+            rig.machine.handle_stored(rig.now, crate::Stored::Done);
+        }
+    }
+    while let Some(event) = rig.machine.poll_event() {
+        rig.events.push(event);
+    }
+}
+
+#[test]
+fn a_heartbeat_refused_as_too_long_is_sent_without_data_and_reported() {
+    let mut rig = Rig::owner();
+    rig.command(Command::SetData(vec![1; 500]));
+    let now = rig.now;
+    rig.machine
+        .handle_command(now, Command::SetData(vec![1; 600]));
+    refuse_once(&mut rig, Kind::TokenIsHere);
+    assert_eq!(rig.machine.data(), b"", "shortened");
+    let too_long = Event::TooLong {
+        kind: Kind::TokenIsHere,
+        mtu: 1_500,
+    };
+    assert!(rig.events.contains(&too_long), "{:?}", rig.events);
+    let dropped = |trouble: &Trouble| matches!(trouble, Trouble::DataDropped { len: 600, .. });
+    assert!(rig.machine.troubles().any(|trouble| dropped(&trouble)));
+    assert_eq!(
+        rig.machine.troubles().count(),
+        1,
+        "dropping the data suffices"
+    );
+    // There are no data left to drop.
+    for _ in 0..3 {
+        rig.stall(HEARTBEAT);
+        let now = rig.now;
+        rig.machine.handle_timeout(now);
+        refuse_once(&mut rig, Kind::TokenIsHere);
+    }
+    let small = |&(trouble, _): &(Trouble, bool)| matches!(trouble, Trouble::MtuTooSmall { .. });
+    assert_eq!(reports(&rig).into_iter().filter(small).count(), 1);
+    let said = rig.events.iter().filter(|event| **event == too_long);
+    assert_eq!(said.count(), 1, "not each time");
+    with_mtu(&mut rig, 1_400);
+    rig.pass_time(2 * WAITER_TIMEOUT);
+    assert!(!rig.machine.troubles().any(|it| small(&(it, false))));
+}
+
+#[test]
+fn an_mtu_too_small_for_a_promise_is_reported_once() {
+    let mut rig = Rig::waiter();
+    assert_eq!(
+        with_mtu(&mut rig, 68),
+        ["WHERE_IS_TOKEN to all"],
+        "the question announces the MTU"
+    );
+    rig.stall(WAITER_TIMEOUT);
+    for beat in 0..20 {
+        rig.hear_all(3, heartbeat_with_beat(token(10), beat));
+        let longest = rig.frames.iter().map(Vec::len).max();
+        assert!(longest <= Some(14 + 68), "{longest:?}");
+        rig.pass_time(HEARTBEAT);
+    }
+    let small = Trouble::MtuTooSmall {
+        mtu: 68,
+        needed: PROMISE_LEN,
+        member: None,
+    };
+    assert_eq!(reports(&rig), [(small, false)]);
+    with_mtu(&mut rig, 1_500);
+    rig.pass_time(WAITER_TIMEOUT);
+    assert_eq!(reports(&rig)[1..], [(small, true)]);
+}
+
+/// A member from the other side of a split has not heard the MTU, and its heartbeats do not arrive here.
+#[test]
+fn an_mtu_too_small_for_ping_is_announced_every_waiter_timeout() {
+    let mut rig = Rig::owner();
+    with_mtu(&mut rig, 68);
+    let said = rig.pass_time(4 * WAITER_TIMEOUT);
+    let again = said.iter().filter(|line| *line == "WHERE_IS_TOKEN to all");
+    assert!((3..=4).contains(&again.count()), "{said:?}");
+}
+
+/// A profile and a promise do not fit its MTU, and would not reach it.
+#[test]
+fn a_member_with_the_smallest_mtu_is_reported_and_sent_only_frames_that_fit() {
+    let mut rig = Rig::waiter();
+    rig.stall(WAITER_TIMEOUT);
+    let asks = frame_with_profile(3, Message::WhereIsToken, profile(68));
+    rig.hear_bytes(&asks, Duration::ZERO);
+    rig.hear_all(3, heartbeat_with_beat(token(10), 1));
+    assert!(rig.frames.iter().all(|frame| frame.len() <= 14 + 68));
+    assert!(!rig.frames.is_empty());
+    let promise = rig.frames.iter().map(|frame| decode(frame).message);
+    let is_one = |message| {
+        matches!(
+            message,
+            Message::Ping {
+                promise: Some(_),
+                ..
+            }
+        )
+    };
+    assert!(!promise.into_iter().any(is_one));
+    rig.pass_time(WAITER_TIMEOUT);
+    let small = Trouble::MtuTooSmall {
+        mtu: 68,
+        needed: PROMISE_LEN,
+        member: Some(mac(3)),
+    };
+    assert!(
+        reports(&rig).contains(&(small, false)),
+        "{:?}",
+        reports(&rig)
+    );
+}
+
+/// n3 comes between n7, which has handed the token over, and this node, n5. n3 asks without success.
+#[test]
+fn a_member_that_the_giver_passes_over_gets_the_token_first() {
+    let mut rig = Rig::waiter();
+    rig.hear(7, ping(NO_IP));
+    rig.hear(6, ping(NO_IP));
+    rig.hear_all(3, Message::WantToken);
+    rig.hear_all(6, Message::WantToken);
+    // n7 may have handed it over before it heard n3.
+    let said = rig.hear(7, take(token(11)));
+    assert!(
+        said.contains(&"TAKE_TOKEN 12-n3-1 to n6".into()),
+        "{said:?}"
+    );
+    rig.hear(6, here(token(12)));
+    rig.hear_all(6, Message::WantToken);
+    let said = rig.hear(7, take(token(14)));
+    assert!(
+        said.contains(&"TAKE_TOKEN 15-n3-1 to n3".into()),
+        "{said:?}"
+    );
+    // If n3 does not take it, the round begins where it would have begun.
+    let said = rig.pass_time(HAND_OVER);
+    assert_eq!(said.last().unwrap(), "TAKE_TOKEN 17-n5-1 to n6", "{said:?}");
+}
+
+/// n7 has just tried n3 as well, and has minted.
+#[test]
+fn a_member_that_never_takes_the_token_was_not_passed_over() {
+    let mut rig = Rig::waiter();
+    rig.hear(7, ping(NO_IP));
+    rig.hear(6, ping(NO_IP));
+    let mut offered = Vec::new();
+    for turn in 0..3_u32 {
+        rig.hear_all(3, Message::WantToken);
+        rig.hear_all(6, Message::WantToken);
+        let mut said = rig.hear(7, take(token_of(20 + 10 * u64::from(turn), 7, turn)));
+        let to_n3 = |line: &String| line.starts_with("TAKE_TOKEN") && line.ends_with("to n3");
+        offered.push(said.iter().any(to_n3));
+        if said.iter().any(to_n3) {
+            said.extend(rig.pass_time(HAND_OVER));
+        }
+        assert!(said.last().unwrap().ends_with("to n6"), "{said:?}");
+        let known = rig.machine.token().expect("known");
+        let ahead = ring_codec::lab2::Token {
+            progress: known.progress + 2,
+            ..known
+        };
+        rig.hear(6, here(ahead));
+    }
+    assert_eq!(offered, [false; 3]);
+}
+
+/// Otherwise the member would stay deaf, because the others' frames do not fit its MTU.
+#[test]
+fn the_mtu_of_a_deaf_member_counts() {
+    let mut rig = Rig::waiter();
+    let deaf = Profile {
+        flags: Profile::DEAF,
+        ..profile(68)
+    };
+    let said = frame_with_profile(7, Message::WhereIsToken, deaf);
+    rig.hear_bytes(&said, Duration::ZERO);
+    let told = |event: &Event| matches!(event, Event::Dropped { reason } if *reason == DropReason::AuthorDeaf);
+    assert!(rig.events.iter().any(told));
+    rig.pass_time(LONG);
+    let answered = rig.hear_bytes(&said, Duration::ZERO);
+    let fits = |frame: &Vec<u8>| frame.len() <= 14 + 68;
+    assert!(
+        !answered.is_empty() && rig.frames.iter().all(fits),
+        "{answered:?}"
+    );
+}
