@@ -1,5 +1,6 @@
-//! Decoding and encoding every kind of every format, from bytes to a value and back: the worked
-//! examples that are the fuzz targets' seeds, and Lab2's longest frames.
+//! Benchmarks of decoding and encoding: every kind of message of every format, from bytes to a value and back.
+//!
+//! The messages are the worked examples that also seed the fuzz targets, and Lab2's longest frames.
 //!
 //! `cargo bench --bench codec [FILTER]`
 
@@ -17,7 +18,7 @@ use ring_codec::{DecodeError, andrews, ftn, jitterbug};
 
 type Group<'a> = BenchmarkGroup<'a, WallTime>;
 
-/// A format's worked examples by name.
+/// Returns a format's worked examples, each with its name.
 fn examples(format: &str) -> Vec<(String, Vec<u8>)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("codec/fuzz/corpus");
     let files = fs::read_dir(dir.join(format)).expect("the seeds are in the repository");
@@ -32,17 +33,16 @@ fn examples(format: &str) -> Vec<(String, Vec<u8>)> {
     examples
 }
 
-/// Enough for the longest frame and for every example.
 fn buffer() -> Vec<u8> {
     vec![0; lab2::MAX_FRAME_LEN]
 }
 
-/// Has all of a decoded message made, where it is: giving it back would measure the copying.
+/// Makes the compiler build the whole decoded value in place. Returning it would also measure its copy.
 fn see<T>(decoded: &T) {
     black_box(decoded);
 }
 
-/// Measures a format's worked examples. No kind may be without an example.
+/// Measures a format's worked examples. Panics if a kind has no example.
 fn format<K: Ord>(
     c: &mut Criterion,
     format: &str,
@@ -88,7 +88,7 @@ fn lab2(c: &mut Criterion) {
     group.finish();
 }
 
-/// Lab2's frames with as much data, and as many members, as they can have.
+/// Returns Lab2 frames with the most data and the most members that a frame can have.
 fn longest() -> [(&'static str, Vec<u8>); 2] {
     let author = ring_codec::MacAddr([2, 0, 0, 0, 0, 1]);
     let digest = lab2::Digest { size: 66, hash: 1 };
@@ -127,7 +127,7 @@ fn longest() -> [(&'static str, Vec<u8>); 2] {
     ]
 }
 
-/// A message by whichever transport it travels.
+/// Decodes a message of either transport.
 fn jitterbug_message(bytes: &[u8]) -> Result<jitterbug::Message<'_>, DecodeError> {
     jitterbug::Message::decode_datagram(bytes).or_else(|_| {
         let max = jitterbug::MAX_NODES;
@@ -171,7 +171,6 @@ fn andrews(c: &mut Criterion) {
 fn ftn(c: &mut Criterion) {
     format(c, "ftn", &ftn::Kind::ALL, |group, name, bytes| {
         let received = ftn::Datagram::decode(bytes).expect("an example");
-        // One that was received encodes to the bytes that it came as.
         let made = ftn::Datagram::new(received.header(), received.message());
         let decode = || see(&ftn::Datagram::decode(black_box(bytes)));
         both(group, name, decode, |buf| black_box(&made).encode(buf));

@@ -1,6 +1,7 @@
-//! What a daemon costs while nothing happens: its memory, and its share of a core, in rings of two on a
-//! cable, of four and of eight on a bridge, at default settings, after the token was used once. Real
-//! processes, in network namespaces, watched through /proc.
+//! Benchmark of an idle daemon: its memory and its share of a core.
+//!
+//! The rings have two members on a cable, or four or eight on a bridge, with default settings, after the token was
+//! used once. They are real processes in network namespaces, measured through /proc.
 //!
 //! `cargo bench --bench footprint [-- --time 60s]`
 
@@ -21,27 +22,27 @@ use real::daemon::Daemon;
 use real::fabric::{Fabric, Kind};
 use real::start::Start;
 
-/// Rings of the fewest and the most members; a member of the smaller is woken up the more often.
+/// Measured rings. A member of a small ring wakes up more often.
 const RINGS: [(Kind, usize); 3] = [(Kind::Pair, 2), (Kind::Bridge, 4), (Kind::Bridge, 8)];
-/// Until memory and caches are as they will be.
+/// Time until memory and caches no longer change.
 const WARM_UP: Duration = Duration::from_secs(2);
-/// How long the token is used: so that it goes on between two heartbeats.
+/// How long the token is used: longer than a heartbeat, so that it leaves between two heartbeats.
 const USE: Duration = Duration::from_millis(130);
 
-/// How often, and for how long, the bare program sleeps: about as a daemon does.
+/// Number and length of the sleeps of the bare program, about the same as a daemon's.
 const WAKE_UPS: u32 = 300;
 const NAP: Duration = Duration::from_millis(8);
 
-/// Measures memory and CPU of idle daemons.
+/// Measure memory and CPU of idle daemons.
 #[derive(Debug, Parser)]
 struct Options {
-    /// How long the CPU is watched.
+    /// Time for which the CPU is measured.
     #[arg(long, default_value = "30s")]
     time: humantime::Duration,
-    /// Another build of `ringd`; several are measured one after the other.
+    /// Another build of `ringd` (may be repeated).
     #[arg(long, default_value = env!("CARGO_BIN_EXE_ringd"))]
     ringd: Vec<PathBuf>,
-    /// Cargo says that this is a benchmark.
+    /// Cargo passes this option to benchmarks.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -49,7 +50,7 @@ struct Options {
 fn main() -> Result<()> {
     let options = Options::parse();
     if !options.bench {
-        // `cargo test --benches` only wants to know whether it would run.
+        // `cargo test --benches` only checks that this program starts.
         return Ok(());
     }
     ring_segment::enter()?;
@@ -67,7 +68,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What the machine itself takes for a process that wakes up and goes to sleep again.
+/// Measures the CPU time of a bare program that sleeps and wakes up as often as a daemon.
 fn bare_wake_up() -> Result<Duration> {
     let cpu = || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from);
     let before = cpu()?;
@@ -91,8 +92,8 @@ fn measure(ringd: &Path, kind: Kind, members: usize, time: Duration) -> Result<S
     Ok(line(&before, &after, took))
 }
 
-/// Takes the token and gives it back. In a ring that was never used hops and heartbeats are due together
-/// by chance; afterwards they have to come together again.
+/// Takes the token and releases it. In an unused ring hops and heartbeats are due together by chance; after one use
+/// they are due together again only later.
 fn use_once(daemon: &Daemon) -> Result<()> {
     let mut client = Client::connect(&daemon.control())?;
     client.ask()?;
@@ -102,14 +103,13 @@ fn use_once(daemon: &Daemon) -> Result<()> {
     client.unlocked()
 }
 
-/// What the kernel knows of a process.
 #[derive(Debug)]
 struct Usage {
-    /// VmRSS, in KiB.
+    /// VmRSS in KiB.
     resident: u32,
     /// User and system time.
     cpu: Duration,
-    /// Times that its threads have gone to sleep.
+    /// Voluntary context switches of all threads.
     sleeps: u32,
 }
 
@@ -125,7 +125,7 @@ impl Usage {
             let file = format!("task/{}/status", thread?.file_name().display());
             sleeps += field(&read(&file)?, "voluntary_ctxt_switches:")?;
         }
-        // The name, in parentheses, may hold spaces; utime and stime are fields 14 and 15.
+        // The process name in parentheses may contain spaces; utime and stime are fields 14 and 15.
         let (_, fields) = stat.rsplit_once(')').context("no name in stat")?;
         let times = fields.split_whitespace().skip(11).take(2);
         let ticks = times.map(str::parse::<u32>).sum::<Result<u32, _>>()?;
@@ -138,7 +138,7 @@ impl Usage {
     }
 }
 
-/// A number in a `status` of `/proc`.
+/// Reads a number from a `status` file of `/proc`.
 fn field(status: &str, name: &str) -> Result<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     let value = line.and_then(|line| line.split_whitespace().next());

@@ -1,6 +1,7 @@
-//! One step of the Lab2 machine: an input, and everything drained that follows from it, up to the
-//! next deadline. Frames are decoded and encoded within the step; the system calls around it are
-//! not.
+//! Benchmark of one step of Lab2's state machine: an input, and all output that follows from it until the next
+//! deadline.
+//!
+//! It includes decoding and encoding of frames, but no system calls.
 //!
 //! `cargo bench --bench machine [FILTER]`
 
@@ -17,7 +18,7 @@ use ring_proto::lab2::{Constants, State};
 
 use support::{ME, Node, encode};
 
-/// The other members, in ring order after the measured one.
+/// Other members, in ring order after the measured one.
 const PEERS: [MacAddr; 7] = [
     MacAddr([2, 0, 0, 0, 0, 2]),
     MacAddr([2, 0, 0, 0, 0, 3]),
@@ -27,12 +28,12 @@ const PEERS: [MacAddr; 7] = [
     MacAddr([2, 0, 0, 0, 0, 7]),
     MacAddr([2, 0, 0, 0, 0, 8]),
 ];
-/// How long a hop of a fast ring takes, roughly.
+/// Approximate time of a hop in a fast ring.
 const HOP: Duration = Duration::from_micros(10);
-/// Where the token's progress stands in a TAKE_TOKEN or TOKEN_IS_HERE, in bytes.
+/// Position of the token's progress in a TAKE_TOKEN or TOKEN_IS_HERE, in bytes.
 const PROGRESS: std::ops::Range<usize> = 22..30;
 
-/// A machine that knows `peers`, and the digest of its table.
+/// Returns a node that knows `peers`, and the digest of its table.
 fn node(idle_hold: Duration, peers: &[MacAddr]) -> (Node, Digest) {
     let constants = Constants {
         idle_hold,
@@ -54,7 +55,7 @@ fn token(progress: u64) -> Token {
     }
 }
 
-/// Time has passed, and everything that follows from it goes out.
+/// Advances time to the next deadline, and drains all output.
 fn timeout(node: &mut Node) -> usize {
     node.machine.handle_timeout(node.now);
     node.drain()
@@ -83,7 +84,7 @@ fn token_is_here(progress: u64, digest: Digest) -> Vec<u8> {
     encode(PEERS[0], MacAddr::BROADCAST, message)
 }
 
-/// A token that goes round: it comes in, and goes on in the same step.
+/// Measures a token that comes and goes on in the same step.
 fn pass_on(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::ZERO, &PEERS);
     let mut frame = take_token(digest);
@@ -100,7 +101,7 @@ fn pass_on(c: &mut Criterion) {
     c.bench_function("step/TAKE_TOKEN in, TAKE_TOKEN out", |b| b.iter(&mut step));
 }
 
-/// A token that stays: it is acknowledged, and IDLE_HOLD begins.
+/// Measures a token that stays: the node acknowledges it and IDLE_HOLD begins.
 fn take_and_hold(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::from_millis(10), &PEERS);
     let mut frame = take_token(digest);
@@ -124,7 +125,7 @@ fn heartbeat_heard(c: &mut Criterion) {
         node.now.monotonic = node.now.monotonic + HOP;
         node.frame(black_box(&frame))
     };
-    // Only the first of an owner is answered.
+    // An owner answers only the first question.
     step();
     assert_eq!(step(), 0, "there is nothing to answer");
     c.bench_function("step/TOKEN_IS_HERE at a WAITER", |b| b.iter(&mut step));

@@ -1,7 +1,6 @@
-//! The stages of a hop that are not the machine's, each by itself and with the daemon's own code:
-//! reading the clocks, waiting when there is no need to, receiving, storing, sending. What a hop
-//! takes beyond their sum and the machine's step is the wake-up. Beside them datagrams over UDP, many in a
-//! system call and one in each.
+//! Benchmark of the parts of a hop outside the state machine, with the daemon's own code: read the clocks, wait for
+//! a ready descriptor, receive, store, send. The rest of a hop's time is the wake-up. It also measures UDP
+//! datagrams, one or many per system call.
 //!
 //! `cargo bench --bench stages [FILTER]`, such as `-- datagrams`
 
@@ -26,7 +25,6 @@ use ring_segment::NetNs;
 
 use fabric::{Fabric, Kind, Place};
 
-/// Bytes of a record of the state file.
 const RECORD: usize = 64;
 
 fn main() -> Result<()> {
@@ -46,7 +44,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The write that the state file makes before a token leaves.
+/// Measures the write of the state file that precedes each handover.
 fn store(c: &mut Criterion) -> Result<()> {
     let file = tempfile::tempfile_in("/run").context("cannot make a file in /run")?;
     let write = |file: &File| file.write_all_at(black_box(&[0x5a; RECORD]), 0);
@@ -55,12 +53,10 @@ fn store(c: &mut Criterion) -> Result<()> {
     Ok(())
 }
 
-/// Datagrams that are sent before they are received.
 const DATAGRAMS: usize = datagrams::RECEIVE_BATCH;
-/// Bytes of each.
 const DATAGRAM: usize = 100;
 
-/// What some datagrams cost from sending to having been received.
+/// Measures datagrams from the first send to the last receive.
 fn datagrams(c: &mut Criterion) -> Result<()> {
     let ns = NetNs::new()?;
     ns.ip("link set lo up\n")?;
@@ -70,7 +66,7 @@ fn datagrams(c: &mut Criterion) -> Result<()> {
     let socket = || UdpSocket::bind(any);
     let (from, to) = ns.run(|| Ok::<_, std::io::Error>((socket()?, socket()?)))??;
     let address = to.local_addr()?;
-    // The fastest pass of each, in which nothing else had the processor.
+    // The fastest pass of each kind: no other program used the processor during it.
     let mut fastest = [Duration::MAX; 3];
     let mut group = c.benchmark_group("stage/datagrams");
     group.throughput(Throughput::Elements(DATAGRAMS as u64));
@@ -137,7 +133,7 @@ fn batches(
     Ok((sent, ReceiveBatch::of(size, DATAGRAM)))
 }
 
-/// Two stations in one thread, so that nobody has to be woken up.
+/// Two stations in one thread, so no hop waits for a wake-up.
 struct Stand {
     left: PacketSocket,
     right: PacketSocket,
@@ -179,7 +175,7 @@ impl Stand {
         });
     }
 
-    /// Passes the frame on from left to right so many times, and adds one stage up.
+    /// Passes the frame from left to right `times` times, and returns the sum of one stage's times.
     fn pass(&mut self, times: u64, stage: fn(&Passed) -> Duration) -> Duration {
         (0..times).map(|_| stage(&self.pass_once())).sum()
     }
@@ -202,7 +198,7 @@ impl Stand {
     }
 }
 
-/// How long the stages of one pass took. Each holds a reading of the clock.
+/// Times of the stages of one pass. Each includes one reading of the clock.
 struct Passed {
     sent: Duration,
     waited: Duration,

@@ -1,4 +1,4 @@
-//! Elections of one method in rings of one size, started by one node or by all.
+//! Measures elections of one method in rings of one size, started by one node or by all.
 
 use std::time::Duration;
 
@@ -8,15 +8,14 @@ use ring_sim::kernel::rng::{Rng, Stream};
 
 use super::ring::{Cost, HOP, Ring};
 
-/// Orders in which nodes follow one another that are drawn for a mean.
+/// Number of random orders of the nodes in the ring of which a mean is made.
 const ORDERS: u64 = 30;
 
-/// Who starts an election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// One node: each in turn.
+    /// One node; every node is measured in turn.
     One,
-    /// All in the same instant, in several orders.
+    /// All nodes at the same time, in several orders.
     All,
 }
 
@@ -31,14 +30,14 @@ impl Start {
     }
 }
 
-/// The least, the mean and the most.
+/// Minimum, mean and maximum.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spread(pub [f64; 3]);
 
 impl Spread {
     pub(crate) const NAMES: [&'static str; 3] = ["best", "mean", "worst"];
 
-    /// The extremes of all, and the mean of those that were drawn.
+    /// Returns the minimum and maximum of `all`, and the mean of the random orders.
     #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
     fn of(all: &[f64], drawn: &[f64]) -> Self {
         let least = all.iter().copied().fold(f64::MAX, f64::min);
@@ -47,14 +46,13 @@ impl Spread {
     }
 }
 
-/// What elections of one method cost in rings of one size.
+/// Cost of elections of one method in rings of one size.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub method: Method,
     pub start: Start,
     pub nodes: usize,
     pub messages: Spread,
-    /// In hops.
     pub time: Spread,
 }
 
@@ -91,18 +89,19 @@ fn messages(cost: &Cost) -> f64 {
 }
 
 fn hops(cost: &Cost) -> f64 {
-    // Computing takes no time, transactions do.
+    // In this simulation only hops and transactions take time, not computation.
     Duration::as_secs_f64(&cost.time) / HOP.as_secs_f64()
 }
 
-/// Every node starts one: however they follow one another, each distance from the largest is there once.
+/// Starts an election at each node. Any order of the nodes gives the same distances to the largest id, so one
+/// suffices.
 fn one(method: Method, nodes: usize) -> Result<(Vec<Cost>, usize)> {
     let mut ring = Ring::new(method, &drawn(nodes, 0))?;
     let costs: Result<_> = (0..nodes).map(|place| ring.start_at(place)).collect();
     Ok((costs?, 0))
 }
 
-/// Ascending ids, descending ones, then orders that are drawn.
+/// Starts elections at all nodes at once: with ascending ids, descending ids, and random orders.
 fn at_once(method: Method, nodes: usize) -> Result<(Vec<Cost>, usize)> {
     let ascending = drawn_from(nodes);
     let descending = ascending.iter().rev().copied().collect();
@@ -119,7 +118,7 @@ fn drawn_from(nodes: usize) -> Vec<u32> {
     (1..).take(nodes).collect()
 }
 
-/// Ids in an order that is drawn.
+/// Returns ids in a random order.
 fn drawn(nodes: usize, seed: u64) -> Vec<u32> {
     let mut rng = Rng::new(seed, Stream::Plan);
     let mut ids = drawn_from(nodes);

@@ -1,6 +1,5 @@
-//! Rings in the simulator's kernel: the machine that ships, on a network that loses nothing and takes the same time for
-//! every hop. The database is this bench's own: it says who is to start an election. Figures are the same on every
-//! machine.
+//! Rings of the board's state machine in the simulator's kernel. The network loses nothing, and each hop takes the
+//! same time. The database is this benchmark's: it decides who starts an election.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -25,36 +24,34 @@ use ring_sim::kernel::world;
 
 use super::quiet::{ip_of, node_of, nothing_goes_wrong};
 
-/// A hop, of a datagram or on a connection.
+/// Time of one hop, of a datagram or on a connection.
 pub(crate) const HOP: Duration = Duration::from_millis(1);
-/// A transaction, in nanoseconds: starts in one instant are less than a hop apart.
+/// Time of a transaction, in nanoseconds. Elections that start at once then begin less than a hop apart.
 const TRANSACTION: u64 = 100_000;
 const PORT: u16 = 7_400;
 const SLOTS: u16 = 32;
 const LONGEST: usize = 64;
-/// Nothing is waited for longer.
 const LIMIT: Duration = Duration::from_secs(10);
-/// An election is over then, and none is remembered: three times T1, and more.
+/// Long enough to end an election and to forget it: more than three times T1.
 const REST: Duration = Duration::from_secs(4);
-/// So long no token is missed: there is none.
+/// A timeout for missing tokens that never ends: these rings have no token.
 const NEVER: Duration = Duration::from_secs(1 << 20);
 
 type World = world::World<Segment>;
 
-/// What one election has come to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
-    /// Of all kinds, until nobody sends any more.
+    /// Messages of all kinds until no node sends any more.
     pub messages: u64,
-    /// From the first start until the last node has heard the result.
+    /// Time from the first start until the last node knows the result.
     pub time: Duration,
 }
 
-/// Nodes in a ring, at rest.
+/// Nodes at rest.
 pub(crate) struct Ring(World);
 
 impl Ring {
-    /// One of nodes with these ids, each the predecessor of the next.
+    /// Makes a ring of nodes with these ids, each the predecessor of the next.
     pub(crate) fn new(method: Method, ids: &[u32]) -> Result<Self> {
         let places = || ids.iter().enumerate();
         let node = |(at, _)| Node::new(address(at), LONGEST, 1_000_000_000);
@@ -79,13 +76,13 @@ impl Ring {
             });
         }
         let mut ring = Self(world);
-        // The largest finds itself coordinator by a row of a former life, claims, and elects.
+        // The largest node finds its old row, which names it coordinator. It claims the role and elects.
         ring.0.run(LIMIT);
         ring.look()?;
         Ok(ring)
     }
 
-    /// The node at a place in the ring starts one election.
+    /// Starts one election at the node at `place`.
     pub(crate) fn start_at(&mut self, place: usize) -> Result<Cost> {
         let segment = &mut self.0.system;
         let id = segment.ids[place];
@@ -97,7 +94,7 @@ impl Ring {
         self.cost()
     }
 
-    /// All start one in the same instant.
+    /// Starts an election at every node at the same time.
     pub(crate) fn start_at_all(&mut self) -> Result<Cost> {
         self.0.system.gathered = Some(Vec::new());
         self.cost()
@@ -118,7 +115,7 @@ impl Ring {
         })
     }
 
-    /// The largest is coordinator.
+    /// Checks that the largest node is coordinator.
     fn look(&self) -> Result<()> {
         let Segment { rows, largest, .. } = &self.0.system;
         let is_elected = rows.seat.id == Some(*largest) && !rows.acting;
@@ -138,21 +135,21 @@ fn address(at: usize) -> SocketAddr {
     (ip_of(at), PORT).into()
 }
 
-/// A job of a node that is done now.
+/// Finished database job of a node.
 struct Transaction {
     node: usize,
     id: u64,
     work: Work,
 }
 
-/// What there is beside the nodes.
+/// The database and the counters of all nodes.
 struct Segment {
     ids: Vec<u32>,
     largest: u32,
     rows: Rows,
-    /// Looks that wait until all nodes look: each is then told that it is the acting coordinator.
+    /// Reads that are answered once all nodes have read: then each node learns that it is acting coordinator.
     gathered: Option<Vec<(usize, u64)>>,
-    /// When an election was started first, and a result heard last.
+    /// Times of the first start and of the last known result.
     started: Option<Duration>,
     told: Duration,
 }
@@ -197,7 +194,7 @@ impl Segment {
         Outcome::Done
     }
 
-    /// The rows as a node reads them that is told that it is the acting coordinator.
+    /// Returns the rows that make this node the acting coordinator.
     fn named(&self, id: u32) -> Rows {
         let term = self.rows.seat.term;
         Rows {
@@ -280,7 +277,7 @@ impl System for Segment {
                         let rows = world.system.named(world.system.ids[node]);
                         answer(world, node, id, Outcome::Rows(rows));
                     }
-                    // Who wins writes over its own row.
+                    // The winner overwrites its row, so this row ends the election.
                     let segment = &mut world.system;
                     segment.rows = segment.named(segment.largest);
                 }

@@ -1,5 +1,3 @@
-//! The tables in `docs/board.md`.
-
 use std::fmt::Write as _;
 
 use ring_codec::andrews::Method;
@@ -8,7 +6,6 @@ use super::measure::{Measured, Spread, Start};
 use super::page::grouped;
 use super::textbook;
 
-/// A method as the page calls it.
 pub(crate) const fn name(method: Method) -> &'static str {
     match method {
         Method::RingBased => "RING_BASED",
@@ -17,7 +14,7 @@ pub(crate) const fn name(method: Method) -> &'static str {
     }
 }
 
-/// Messages, the textbook's beside them, and time.
+/// Returns the table of messages, the textbook's messages and time.
 pub(crate) fn table(all: &[Measured]) -> String {
     let mut text = String::new();
     for start in Start::BOTH {

@@ -1,4 +1,4 @@
-//! From a leader's death to the next leader.
+//! Measures the time from a leader's death to the next leader.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::real::client::Client;
 use super::real::fabric::{Fabric, Kind};
 
 const NODES: usize = 3;
-/// `renew_timeout` + D, with the defaults.
+/// `renew_timeout` + D, with the default values.
 const BOUND: Duration = Duration::from_millis(2_600);
 
 pub(crate) fn measure(deaths: usize) -> Result<()> {
@@ -49,7 +49,7 @@ fn death() -> Result<Duration> {
         .ns()
         .run(|| UdpSocket::bind("0.0.0.0:57700"))??;
     watcher.set_read_timeout(Some(2 * BOUND))?;
-    // Who works with the token leads.
+    // Only the leader may use the token, so the client learns when this node leads.
     let mut client = Client::connect(&nodes[0].control())?;
     client.ask()?;
     client.granted()?;

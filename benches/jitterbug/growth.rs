@@ -1,4 +1,4 @@
-//! How restores, datagrams and the idle ring grow with the nodes, in memory.
+//! Measures how restores, datagrams and the idle ring grow with the number of nodes, in memory.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,13 +10,12 @@ use ring_proto::jitterbug::{Options, State};
 use super::chart;
 use super::ring::{Count, Ring};
 
-/// No election takes longer.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Until the list has gone round.
+/// Time in which the list goes round the ring.
 const REST: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(10);
 
-/// What rings of one size cost.
+/// Cost of rings of one size.
 #[derive(Debug)]
 pub(crate) struct Growth {
     nodes: usize,
@@ -25,18 +24,17 @@ pub(crate) struct Growth {
     idle: Cost,
 }
 
-/// What was sent in a time, and the restores begun in it.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     time: Duration,
     sent: Count,
 }
 
-/// A feat's name, and its cost.
+/// Name of an action, and its cost.
 type Feat = (&'static str, fn(&Growth) -> &Cost);
-/// A curve's name, and its values.
+/// Name of a curve, and its values.
 type Curve = (&'static str, fn(&Growth) -> f64);
-/// A file, what its ordinate shows, and the curves in it.
+/// File, label of the ordinate, and curves of a chart.
 type Chart<'a> = (&'a str, &'a str, &'a [Curve]);
 
 pub(crate) fn measure(nodes: usize) -> Result<Growth> {
@@ -125,7 +123,6 @@ pub(crate) fn table(all: &[Growth]) -> String {
     text
 }
 
-/// Draws the curves into a folder.
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
 pub(crate) fn draw(all: &[Growth], folder: &Path) -> Result<()> {
     let charts: [Chart<'_>; 3] = [

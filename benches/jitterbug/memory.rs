@@ -1,4 +1,4 @@
-//! Memory with the longest list.
+//! Measures the memory of a node with the longest list.
 
 use std::net::Ipv4Addr;
 
@@ -29,7 +29,7 @@ pub(crate) fn measure() -> Result<()> {
         port: 7000,
     });
     let strangers: Vec<Node> = strangers.collect();
-    // A list brings no more that are new to a node.
+    // A node takes at most this many new nodes from one list.
     for some in strangers.chunks(256) {
         let list: Vec<Node> = std::iter::once(own).chain(some.iter().copied()).collect();
         let token = Token::new(1, &list, b"1");

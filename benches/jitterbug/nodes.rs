@@ -1,4 +1,4 @@
-//! Nodes as they ship, in namespaces, and a giver of the bench's own.
+//! Real nodes in namespaces, and a giver that this benchmark controls.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -18,7 +18,6 @@ pub(crate) fn address(at: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, u8::try_from(at + 1).expect("there are few"))
 }
 
-/// Gives places their addresses.
 pub(crate) fn address_all(places: &[Place]) -> Result<()> {
     for (at, place) in places.iter().enumerate() {
         place
@@ -28,7 +27,6 @@ pub(crate) fn address_all(places: &[Place]) -> Result<()> {
     Ok(())
 }
 
-/// A node, as it ships.
 pub(crate) fn start(at: usize, place: &Place, options: &[&str]) -> Result<Daemon> {
     let ringd = Path::new(env!("CARGO_BIN_EXE_ringd"));
     Daemon::run(&Start::default(), at, place, ringd, |command, _| {
@@ -36,12 +34,12 @@ pub(crate) fn start(at: usize, place: &Place, options: &[&str]) -> Result<Daemon
     })
 }
 
-/// Waits until a node leads.
+/// Waits until this node leads.
 pub(crate) fn wait_for_leader(node: &Daemon) -> Result<Value> {
     node.wait_for("nobody leads", |status: &Value| status["state"] == "leader")
 }
 
-/// Where a node takes the token.
+/// Returns the address at which a node accepts the token.
 pub(crate) fn listener(status: &Value, at: usize) -> Result<SocketAddr> {
     let port = status["tcp_port"].as_u64().context("no port")?;
     Ok((address(at), u16::try_from(port)?).into())
@@ -53,7 +51,7 @@ fn encode(message: &Message<'_>) -> Vec<u8> {
     bytes
 }
 
-/// A token as a giver has it.
+/// Token that the giver sends.
 pub(crate) struct Token {
     offer: Vec<u8>,
     list: Vec<u8>,
@@ -75,7 +73,7 @@ impl Token {
         }
     }
 
-    /// A whole pass.
+    /// Passes the token: offer, answer, acknowledgement.
     pub(crate) fn give(&self, to: SocketAddr) -> Result<()> {
         let mut stream = TcpStream::connect(to)?;
         stream.set_nodelay(true)?;
@@ -89,7 +87,7 @@ impl Token {
         acknowledged(stream)
     }
 
-    /// The same bytes, all at once, to who only reads them.
+    /// Sends the same bytes at once, without waiting for answers.
     pub(crate) fn send(&self, to: SocketAddr) -> Result<()> {
         let mut stream = TcpStream::connect(to)?;
         stream.set_nodelay(true)?;
@@ -105,8 +103,8 @@ fn acknowledged(mut stream: TcpStream) -> Result<()> {
     Ok(())
 }
 
-/// The floor: takes connections, reads each to its end, and closes it. If it `answers`, it does so with a byte after
-/// TP1, as a candidate does.
+/// Serves the floor: accepts connections, reads each to its end and closes it. With `answers` it sends one byte
+/// after TP1, like a candidate.
 pub(crate) fn read_all(listener: &TcpListener, answers: bool) -> std::io::Result<()> {
     const OFFER: usize = 9;
     let mut room = vec![0; 1 << 16];

@@ -1,4 +1,4 @@
-//! The latency of a pass, beside a bare exchange of the same bytes.
+//! Measures the latency of a pass, compared with a bare exchange of the same bytes.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
@@ -12,9 +12,9 @@ use super::median::median;
 use super::nodes::{self, Token, address, address_all, listener, read_all};
 use super::real::fabric::{Fabric, Kind, Place};
 
-/// How often pass and floors are measured, in turn.
+/// How often pass and floor are measured, in turn.
 const TURNS: usize = 5;
-/// How long a ring of two passes its token.
+/// Time for which a ring of two passes its token.
 const TIME: Duration = Duration::from_secs(3);
 
 pub(crate) fn measure(passes: usize) -> Result<()> {
@@ -26,11 +26,12 @@ pub(crate) fn measure(passes: usize) -> Result<()> {
     round()
 }
 
-/// A node that keeps what it is given, and is given the same again and again.
+/// Measures passes of `len` bytes to a node that keeps the token and gets it again and again.
 fn row(len: usize, passes: usize) -> Result<String> {
     let fabric = Fabric::new(Kind::Pair, 2)?;
     address_all(&fabric.places)?;
-    // It leads for so long that no pass of its own is in the way, and what it is given is equal to what it has.
+    // It leads so long that it makes no pass meanwhile. The data that it gets equals its own, so it computes
+    // nothing.
     let options = ["--renew-timeout", "1h", "--hold", "1h", "--compute", "cat"];
     let node = nodes::start(1, &fabric.places[1], &options)?;
     let status = nodes::wait_for_leader(&node)?;
@@ -93,7 +94,7 @@ impl Floor {
     }
 }
 
-/// Two nodes that do nothing but pass.
+/// Measures the rate of two nodes that only pass.
 fn round() -> Result<()> {
     let fabric = Fabric::new(Kind::Pair, 2)?;
     address_all(&fabric.places)?;

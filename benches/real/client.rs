@@ -1,4 +1,4 @@
-//! A program that wants the token (`docs/control.md`).
+//! Client of a daemon's control socket (`docs/control.md`).
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -7,12 +7,11 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use ring_runtime::wait::{Interest, Poller};
 
-/// A connection to a daemon.
 #[derive(Debug)]
 pub(crate) struct Client {
     reader: BufReader<UnixStream>,
-    /// Waits for it as `ringctl` does. A read that blocks is also woken up when the daemon has read what
-    /// was asked, for nothing.
+    /// Waits as `ringctl` does. A blocking read would also wake up when the daemon reads the request, which costs
+    /// time.
     poller: Poller,
     line: String,
 }

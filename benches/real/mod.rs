@@ -1,4 +1,4 @@
-//! Real daemons in network namespaces, and nothing that looks at their frames.
+//! Real daemons in network namespaces, without a capture of their frames.
 
 #[allow(dead_code, reason = "not every bench wants the token")]
 pub(crate) mod client;

@@ -1,5 +1,3 @@
-//! The curves.
-
 use std::path::Path;
 
 use anyhow::Result;
@@ -7,10 +5,9 @@ use anyhow::Result;
 use super::chart::{self, Curve};
 use super::cost::{Cost, Costs, Feat, frames, seconds};
 
-/// A file, what its ordinate shows, of which feats, and how that is read.
+/// File, label of the ordinate, actions, and the plotted value.
 type Chart<'a> = (&'a str, &'a str, &'a [Feat], fn(&Cost) -> f64);
 
-/// Draws all curves into a folder.
 #[allow(clippy::cast_precision_loss, reason = "rings of far fewer than 2^52")]
 pub(crate) fn draw(costs: &Costs, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;

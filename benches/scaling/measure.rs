@@ -1,4 +1,4 @@
-//! Rings of one size, and what each of their feats costs.
+//! Measures the cost of each action in rings of one size.
 
 use std::thread;
 use std::time::Duration;
@@ -9,18 +9,17 @@ use ring_sim::lab2::World;
 
 use super::cost::{Cost, Feat};
 
-/// How often it is looked whether tables are equal, which takes long where they are large.
+/// Time between two comparisons of all tables, which are slow for large tables.
 const LOOK: Duration = Duration::from_millis(5);
-/// No feat takes longer.
 const LIMIT: Duration = Duration::from_secs(600);
-/// What a feat has left to do is done by then.
+/// Time in which the effects of an action end.
 const REST: Duration = Duration::from_secs(2);
 const IDLE: Duration = Duration::from_secs(10);
 
 type Ring = World<Lab2>;
 
-/// Every feat in a ring of `nodes` members, with the default constants. Two worlds, each with a
-/// thread of its own.
+/// Measures every action in a ring of `nodes` members, with the default constants. Runs two simulations, one per
+/// thread.
 pub(crate) fn all(nodes: usize) -> Vec<Cost> {
     thread::scope(|scope| {
         let merged = scope.spawn(|| merge(nodes));
@@ -30,7 +29,7 @@ pub(crate) fn all(nodes: usize) -> Vec<Cost> {
     })
 }
 
-/// What one ring goes through, from its beginning.
+/// Measures the actions that one ring can do one after the other.
 fn form_and_live(nodes: usize) -> Vec<Cost> {
     let mut costs = Vec::new();
     let mut ring = ring(nodes + 1);
@@ -58,7 +57,7 @@ fn form_and_live(nodes: usize) -> Vec<Cost> {
     costs
 }
 
-/// Two halves that were cut apart from the start, every other member in each.
+/// Measures the merge of two halves that were separate from the start. Every other member is in the same half.
 fn merge(nodes: usize) -> Cost {
     let mut halves = ring(nodes);
     let groups: Vec<u8> = (0..nodes).map(|at| u8::from(at % 2 > 0)).collect();
@@ -80,7 +79,7 @@ fn assert_sound(ring: &Ring) {
 fn ring(nodes: usize) -> Ring {
     let constants = Constants {
         max_members: nodes.max(2),
-        // Halves that have never met would take themselves for all there is.
+        // Without `expect` each half would consider itself complete.
         expect: Some(nodes),
         ..Constants::default()
     };
@@ -91,7 +90,7 @@ fn wait_until_formed(ring: &mut Ring) {
     let start = ring.now();
     while !(ring.has_one_owner() && ring.common_digest().is_some()) {
         assert!(ring.now() < start + LIMIT, "the tables do not become equal");
-        // The world stands still then.
+        // The simulation's time does not move here.
         assert_sound(ring);
         ring.run(LOOK);
     }

@@ -1,5 +1,3 @@
-//! The tables in `docs/scaling.md`.
-
 use std::fmt::Write as _;
 
 use ring_codec::lab2::Kind;
@@ -7,7 +5,7 @@ use ring_codec::lab2::Kind;
 use super::cost::{Costs, Feat, frames, seconds};
 use super::page::grouped;
 
-/// Frames and time of every feat by size, and how they grow; then the frames by kind.
+/// Returns the frames and the time of every action by size, with their growth, and the frames by kind.
 pub(crate) fn table(costs: &Costs) -> String {
     let mut text = "| | members | frames | to one | to all | time |\n".to_owned();
     text += "|---|---:|---:|---:|---:|---:|\n";

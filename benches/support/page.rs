@@ -1,11 +1,9 @@
-//! Tables in a page of `docs`.
-
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Puts the tables of a bench into the page, in the place of those that are there.
+/// Replaces the tables of a benchmark in a page of `docs`.
 pub(crate) fn update(tables: &str, bench: &str, page: &Path) -> Result<()> {
     let text =
         fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
@@ -21,7 +19,7 @@ pub(crate) fn update(tables: &str, bench: &str, page: &Path) -> Result<()> {
     fs::write(page, text).with_context(|| format!("cannot write {}", page.display()))
 }
 
-/// 12,345 for 12345.
+/// Formats 12345 as 12,345.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

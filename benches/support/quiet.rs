@@ -1,8 +1,8 @@
-//! The common part of rings in the simulator's kernel that have no faults.
+//! Common parts of rings without faults in the simulator's kernel.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// The first node's address; the others follow it.
+/// Address of the first node; the others follow.
 pub(crate) const FIRST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
 pub(crate) fn ip_of(node: usize) -> IpAddr {
@@ -17,7 +17,7 @@ pub(crate) fn node_of(address: SocketAddr) -> Option<usize> {
     usize::try_from(ip.to_bits().checked_sub(FIRST.to_bits())?).ok()
 }
 
-/// The methods of a `System` without faults that stores and counts nothing.
+/// Implements the methods of a `System` that has no faults, storage or counters.
 macro_rules! nothing_goes_wrong {
     () => {
         fn storm(&mut self, _: u64, sent: u64) {

@@ -1,10 +1,8 @@
-//! What memory a process has.
-
 use std::fs;
 
 use anyhow::{Context, Result};
 
-/// `VmRSS` of a process, in KiB.
+/// Returns `VmRSS` of a process, in KiB.
 pub(crate) fn resident(process: u32) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,4 @@
-//! The ring: `ringd` as it ships, with a token that nobody holds on to.
+//! Measures a ring of `ringd` whose token never rests.
 
 use std::path::Path;
 use std::thread;
@@ -11,7 +11,6 @@ use crate::real::daemon::Daemon;
 use crate::real::fabric::Fabric;
 use crate::real::start::Start;
 
-/// Measures the ring for about `time`.
 pub(crate) fn measure(
     fabric: &Fabric,
     start: &Start,

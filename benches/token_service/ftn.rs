@@ -1,4 +1,4 @@
-//! A client of the token service, as a client of any service.
+//! Client of the token service for comparisons with other services.
 
 use anyhow::Result;
 use ring_codec::ftn::{Flags, Message};
@@ -10,7 +10,7 @@ use super::server::Running;
 /// REQUEST and RETURN of a token.
 pub(crate) struct Ftn {
     session: Session,
-    /// Its token, by the name that it was asked for.
+    /// Its token, by the requested name.
     token: Option<String>,
 }
 

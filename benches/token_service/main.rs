@@ -1,13 +1,15 @@
-//! What the token service costs: `ringd ftn`, as it ships, on the loopback interface.
+//! Benchmark of the token service: real `ringd ftn` processes on the loopback interface.
 //!
-//! - **Round trip**: from REQUEST to GRANT, beside an echo of equal datagrams by the barest program, in turn.
-//! - **Grants a second** of a server that has one processor for itself, with datagrams in batches from many sessions.
-//! - **Memory** that tokens take beside their names and data.
-//! - **Sessions**: how long many take to log in.
-//! - **Take-over**: from the crash of one of three servers until a token of its is granted by its heir, which asks all
-//!   clients first what they hold. The server is known to be dead ST after its last heartbeat, of 300 ms.
-//! - **Others**, if asked for: one request and grant at a time a client, beside Redis and an etcd of three members, which
-//!   must be installed. All servers have one processor together, the clients are one thread on the other.
+//! - **Round trip**: from REQUEST to GRANT, in turn with the barest program that echoes equal datagrams.
+//! - **Grants per second** of a server with its own processor, with batches of datagrams from many sessions.
+//! - **Memory** of tokens without their names and data.
+//! - **Sessions**: the time in which many clients log in.
+//! - **Takeover**: from the crash of one of three servers until its successor grants one of its tokens. The
+//!   successor first asks all clients for their tokens. The server counts as dead ST after its last heartbeat; a
+//!   heartbeat is 300 ms.
+//! - **Others**, on request: clients with one outstanding request each, compared with Redis and an etcd of three
+//!   members. These must be installed. All servers share one processor; one thread on another processor drives the
+//!   clients.
 //!
 //! ```text
 //! cargo bench --bench token_service
@@ -34,7 +36,6 @@ use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use exchange::{Etcd, Exchange, Redis};
 
-/// What can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
     RoundTrip,
@@ -45,25 +46,25 @@ enum Part {
     Others,
 }
 
-/// Measures the token service.
+/// Measure the token service.
 #[derive(Debug, Parser)]
 struct Options {
-    /// A tenth of everything.
+    /// Measure a tenth of everything.
     #[arg(long)]
     small: bool,
-    /// How many times round trip and floor are measured, in turn.
+    /// Number of measurements of round trip and floor, in turn.
     #[arg(long, default_value_t = 7)]
     pairs: usize,
-    /// How long each is measured each time.
+    /// Time of each measurement.
     #[arg(long, default_value = "1s")]
     time: humantime::Duration,
-    /// These alone. Otherwise all but the others.
+    /// Measure only these parts [default: all except others]
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Another build of ringd: grants and memory of it are measured too, in turn with this one's.
+    /// Another build of ringd, whose grants and memory are measured in turn with this one's.
     #[arg(long)]
     beside: Option<PathBuf>,
-    /// Cargo says that this is a benchmark.
+    /// Cargo passes this option to benchmarks.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -73,13 +74,12 @@ impl Options {
         self.only.contains(&part) || self.only.is_empty() && part != Part::Others
     }
 
-    /// The programs of which grants and memory are measured.
+    /// Returns the programs whose grants and memory are measured.
     fn programs(&self) -> Vec<&Path> {
         self.beside.as_deref().into_iter().chain([own()]).collect()
     }
 }
 
-/// The program that ships.
 fn own() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_ringd"))
 }
@@ -166,7 +166,7 @@ fn grants(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// How many grants a server gives in a second of its processor's time.
+/// Returns the grants per second of a server's processor time.
 fn flood(program: &Path, count: usize, time: Duration) -> Result<f64> {
     let servers = server::start(program, 1, "600s")?;
     let mut sessions = (0..count)
@@ -183,7 +183,7 @@ fn flood(program: &Path, count: usize, time: Duration) -> Result<f64> {
     Ok(rate)
 }
 
-/// So many clients of each service, of which each asks for a name of its own again and again.
+/// Measures `count` clients of each service. Each client requests its own name again and again.
 fn others(count: usize, time: Duration) -> Result<()> {
     let servers = server::start_crowded(own(), 1, &[])?;
     exchange("ringd ftn", count, time, || ftn::Ftn::connect(&servers))?;

@@ -1,4 +1,4 @@
-//! What else grants a name to one client at a time: Redis and etcd, as processes on the loopback interface.
+//! Starts Redis and etcd on the loopback interface, to compare them with the token service.
 
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
@@ -11,20 +11,18 @@ use tempfile::TempDir;
 use super::exchange::{Etcd, Exchange, Redis};
 use super::server::{Processes, on_processor};
 
-/// How long a service may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Members of an etcd.
+/// Number of members of an etcd.
 const MEMBERS: usize = 3;
 
-/// Processes that end with this, and where they are spoken to.
+/// Processes that end on drop, and their addresses.
 pub(crate) struct Service {
     processes: Processes,
-    /// Where each of them listens.
     pub addresses: Vec<SocketAddr>,
     folder: TempDir,
 }
 
-/// So many addresses with ports that nobody has.
+/// Returns addresses with free ports.
 fn free(count: usize) -> Result<Vec<SocketAddr>> {
     let sockets = (0..count).map(|_| TcpListener::bind("127.0.0.1:0"));
     let sockets: Vec<TcpListener> = sockets.collect::<Result<_, _>>()?;
@@ -32,7 +30,7 @@ fn free(count: usize) -> Result<Vec<SocketAddr>> {
     Ok(addresses.collect::<Result<_, _>>()?)
 }
 
-/// On the first processor, which the clients leave to servers.
+/// Starts a server on the first processor. The clients run on the other one.
 fn spawn(command: &mut Command) -> Result<Child> {
     command
         .stdin(Stdio::null())
@@ -42,7 +40,7 @@ fn spawn(command: &mut Command) -> Result<Child> {
     on_processor(0, || command.spawn())?.with_context(|| format!("cannot start {name}"))
 }
 
-/// One Redis; `durable`: it answers when the write is on its disk.
+/// Starts one Redis. If it is `durable`, it answers after its disk has the write.
 pub(crate) fn redis(durable: bool) -> Result<Service> {
     let folder = tempfile::tempdir()?;
     let addresses = free(1)?;
@@ -68,7 +66,7 @@ pub(crate) fn redis(durable: bool) -> Result<Service> {
     Ok(service)
 }
 
-/// Three members of an etcd. The first address is that of their leader.
+/// Starts an etcd of three members. The first address is its leader's.
 pub(crate) fn etcd() -> Result<Service> {
     let folder = tempfile::tempdir()?;
     let (clients, peers) = (free(MEMBERS)?, free(MEMBERS)?);
@@ -109,7 +107,7 @@ pub(crate) fn etcd() -> Result<Service> {
     bail!("no member leads")
 }
 
-/// Waits until a name is granted for the first time, and gives it back.
+/// Waits until a name is granted for the first time, and releases it.
 fn first<E: Exchange>(connect: impl Fn() -> Result<E>) -> Result<()> {
     let began = Instant::now();
     loop {

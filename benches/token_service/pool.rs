@@ -1,4 +1,4 @@
-//! Many clients in one process, each with a socket and the machine that ships.
+//! Many clients in one process, each with a socket and the real state machine.
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;
@@ -14,7 +14,6 @@ use ring_runtime::clock;
 
 use super::server::Running;
 
-/// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 struct Member {
@@ -22,20 +21,19 @@ struct Member {
     client: Client,
 }
 
-/// The clients.
 pub(crate) struct Pool {
     servers: Servers,
     members: Vec<Member>,
     buf: Vec<u8>,
-    /// How many have begun a session.
+    /// Number of clients with a session.
     pub live: usize,
-    /// How many tokens were granted.
+    /// Number of granted tokens.
     pub granted: usize,
     configuration: Option<Configuration>,
 }
 
 impl Pool {
-    /// So many, which log in.
+    /// Makes `count` clients that log in.
     pub(crate) fn new(running: &Running, count: usize, client_timeout: Duration) -> Result<Self> {
         let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
         setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
@@ -62,7 +60,7 @@ impl Pool {
         })
     }
 
-    /// Drives all of them until something is so, and returns how long that took.
+    /// Drives all clients until `is_so`, and returns the time that it took.
     pub(crate) fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Result<Duration> {
         let began = Instant::now();
         while !is_so(self) {
@@ -82,7 +80,7 @@ impl Pool {
                         client.handle_message(now, from, &self.buf[..len], Duration::ZERO);
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    // What a server that is dead does not take.
+                    // A dead server refuses datagrams.
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -113,7 +111,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Each requests a token of its own, by its number.
+    /// Lets each client request its own token, named by `number`.
     pub(crate) fn request(&mut self, number: usize) {
         for (at, member) in self.members.iter_mut().enumerate() {
             let name = format!("{at}/{number}");
@@ -121,18 +119,18 @@ impl Pool {
         }
     }
 
-    /// The first requests this token.
+    /// Lets the first client request this token.
     pub(crate) fn request_one(&mut self, name: &str) {
         request(&mut self.members[0].client, name);
     }
 
-    /// Returns the first client with its socket.
+    /// Returns the first client and its socket.
     pub(crate) fn into_first(self) -> Option<(UdpSocket, Client)> {
         let first = self.members.into_iter().next()?;
         Some((first.socket, first.client))
     }
 
-    /// A server that does not lead.
+    /// Returns a server that does not lead.
     pub(crate) fn a_follower(&self) -> Result<usize> {
         let configuration = self.configuration().context("there is a session")?;
         Ok((configuration.leader() + 1) % self.servers.len())
@@ -143,7 +141,7 @@ impl Pool {
         own.or(self.configuration.as_ref())
     }
 
-    /// A name that this server is responsible for.
+    /// Returns the name of a token that belongs to this server.
     pub(crate) fn name_of(&self, server: usize) -> String {
         let all = self.configuration().expect("there is a session");
         (0..1_000_000)

@@ -1,4 +1,4 @@
-//! Servers as processes.
+//! Server processes.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -18,26 +18,26 @@ use super::resident::resident;
 /// ST.
 pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Servers, which end with this.
+/// Servers that end on drop.
 pub(crate) struct Running {
     pub servers: Servers,
     processes: Processes,
     _folder: TempDir,
 }
 
-/// Starts servers on free ports; if it is one, on a processor that this process leaves to it.
+/// Starts servers on free ports. A single server gets its own processor.
 pub(crate) fn start(program: &Path, count: usize, client_timeout: &str) -> Result<Running> {
     start_with(program, count, client_timeout, &[])
 }
 
-/// The same with more options, all of them on that processor.
+/// Starts servers with more options, all of them on the servers' processor.
 pub(crate) fn start_crowded(program: &Path, count: usize, options: &[&str]) -> Result<Running> {
     let running = on_processor(0, || start_with(program, count, "600s", options))?;
     keep_to(1, Pid::from_raw(0))?;
     running
 }
 
-/// Does something on a processor, and goes back to the other one. What is started there stays there.
+/// Calls `act` on a processor, and returns to the other one. Processes that `act` starts stay there.
 pub(crate) fn on_processor<T>(cpu: usize, act: impl FnOnce() -> T) -> Result<T> {
     keep_to(cpu, Pid::from_raw(0))?;
     let done = act();
@@ -94,7 +94,7 @@ fn start_with(
     })
 }
 
-/// Keeps a process to a processor, if there are two.
+/// Pins a process to a processor, if the machine has two.
 fn keep_to(cpu: usize, process: Pid) -> Result<()> {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 && cpu > 0 {
         return Ok(());
@@ -110,22 +110,20 @@ impl Running {
         Ok(fs::read_to_string(format!("/proc/{id}/{name}"))?)
     }
 
-    /// What a server has taken of a processor.
     pub(crate) fn processor_time(&self, index: usize) -> Result<Duration> {
         let stat = self.file(index, "stat")?;
-        // Fields 14 and 15; the second is in brackets and may hold anything.
+        // Fields 14 and 15. The second field, in parentheses, may contain anything.
         let fields = stat.rsplit_once(')').context("no process's state")?.1;
         let ticks = fields.split_whitespace().skip(11).take(2);
         let ticks: u64 = ticks.map(|field| field.parse().unwrap_or(0)).sum();
         Ok(Duration::from_millis(10 * ticks))
     }
 
-    /// The memory that a server has, in bytes.
+    /// Returns the memory of a server, in bytes.
     pub(crate) fn resident(&self, index: usize) -> Result<u64> {
         Ok(resident(self.processes.0[index].id())? * 1024)
     }
 
-    /// Kills a server.
     pub(crate) fn kill(&mut self, index: usize) -> Result<()> {
         self.processes.0[index].kill()?;
         self.processes.0[index].wait()?;
@@ -133,7 +131,7 @@ impl Running {
     }
 }
 
-/// Processes that end with this.
+/// Processes that are killed on drop.
 #[derive(Default)]
 pub(crate) struct Processes(pub Vec<Child>);
 

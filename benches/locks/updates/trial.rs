@@ -1,4 +1,4 @@
-//! The clients of one fault, and the fate of the elements that they added.
+//! Runs the clients during one fault, and counts the elements that are lost.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -20,16 +20,16 @@ use crate::rivals::Server;
 
 const CLIENTS_PER_NODE: usize = 2;
 const SET: &str = "set";
-/// The longest time of most work on the set, in seconds, and the share of work that takes longer.
+/// Longest time of most work on the set, in seconds. The second constant is the share of work that takes longer.
 const SHORT_WORK: f64 = 0.05;
 const LONG_WORK_SHARE: f64 = 0.1;
-/// The pause of a client after a failure.
+/// Pause of a client after a failure.
 const RETRY: Duration = Duration::from_millis(50);
-/// The time that the last clients have after the last fault.
+/// Time for the last clients after the last fault.
 const LAST: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(10);
 
-/// The work of a client, which is a process of its own.
+/// Work of a client, which runs as a separate process.
 #[derive(Debug, Args)]
 pub(crate) struct Addition {
     set: String,
@@ -38,8 +38,8 @@ pub(crate) struct Addition {
 }
 
 impl Addition {
-    /// Adds the element like a program that trusts its lock. A process that is killed while it writes loses only its
-    /// own element.
+    /// Adds the element like a program that trusts its lock. A process that is killed while it writes loses only
+    /// its own element.
     pub(crate) fn run(&self) -> Result<()> {
         let elements = fs::read_to_string(&self.set)?;
         sleep(Duration::from_secs_f64(self.seconds));
@@ -49,19 +49,18 @@ impl Addition {
     }
 }
 
-/// The result of one fault.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) faults: Vec<(Instant, String)>,
     pub(super) tried: u64,
     pub(super) acknowledged: usize,
-    /// Elements that were acknowledged and are not in the set, with the time of the acknowledgement.
+    /// Acknowledged elements that are not in the set, with the times of their acknowledgements.
     pub(super) lost: Vec<(u64, Instant)>,
-    /// Elements in the set whose client was told that it failed. They are allowed.
+    /// Elements in the set whose client failed. The test allows them.
     pub(super) unconfirmed: usize,
 }
 
-/// Lets clients on every node add to one set for some time while faults strike, and counts the updates.
+/// Lets clients on every node add to one set during a fault, and counts the updates.
 pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) -> Result<Outcome> {
     locks.wait_until_ready()?;
     File::create(locks.path(SET))?;
@@ -95,7 +94,7 @@ pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) 
     })
 }
 
-/// Adds one element after the other as a client does, and returns the acknowledged ones.
+/// Adds one element after the other, and returns the acknowledged ones.
 fn work(
     locks: &Locks,
     node: usize,
