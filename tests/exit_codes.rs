@@ -1,4 +1,4 @@
-//! What the programs end with tells a script as much as their words tell people.
+//! Exit codes of the programs when their messages cannot be written.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 const RINGD: &str = env!("CARGO_BIN_EXE_ringd");
 
-/// The exit code of a program whose standard error takes nothing, as on a full disk.
+/// Returns the exit code of a program whose standard error fails, as on a full disk.
 fn code_unheard(program: &str, arguments: &[&str]) -> Option<i32> {
     let full = OpenOptions::new()
         .write(true)

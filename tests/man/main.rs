@@ -1,4 +1,4 @@
-//! The manual pages say what `--help` says: both are made from the same declarations.
+//! Checks that the manual pages in `docs/man` agree with the options that the programs declare.
 
 mod pages;
 

@@ -1,5 +1,5 @@
-//! Less than half a minute of `scripts/chaos`, always the same: two cycles, the second one's calm starved of
-//! CPU.
+//! A run of `scripts/chaos` of less than half a minute, with a fixed seed: two cycles, with CPU burners in the
+//! second calm.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,20 +11,18 @@ use ring_chaos::report;
 use ring_chaos::run::{Script, run};
 use ring_segment::{Test, Timing, binaries, tests};
 
-/// A cycle lasts some ten seconds, and a new one begins as long as there is time.
+/// A cycle lasts about ten seconds, and cycles begin until this time.
 const LASTS: Duration = Duration::from_secs(12);
-/// Less than in `scripts/chaos`, and so more of them at one time.
+/// Shorter than in `scripts/chaos`, so more faults overlap.
 const FAULTS: Duration = Duration::from_secs(4);
 const SEED: u64 = 7;
-/// For how long one owner must have been demanded at least, in milliseconds of calm in which the machine was
-/// never late: what is less proves nothing.
+/// Minimum of calm in which bounds were judged, in milliseconds. A shorter time proves nothing.
 const LEAST_JUDGED: u64 = 500;
-/// How often a machine that is busy is tried.
+/// Number of attempts on a busy machine.
 const RUNS: usize = 3;
 
 pub(crate) fn tests() -> Vec<Test> {
-    // It stops daemons itself, and judges by what it knows of. It takes the processors from all others for a while,
-    // whose locks would be lost then.
+    // The test stops daemons itself. It is exclusive since its CPU burners would make others lose their locks.
     let tests = tests![exclusive a_ring_that_is_broken_on_purpose_keeps_its_promises];
     tests.into_iter().map(Test::without_stalls).collect()
 }
@@ -43,9 +41,9 @@ fn a_ring_that_is_broken_on_purpose_keeps_its_promises() -> Result<()> {
     )
 }
 
-/// One run; for how many milliseconds one owner was demanded in it.
+/// Makes one run. Returns the milliseconds of calm in which bounds were judged.
 fn keeps_its_promises() -> Result<u64> {
-    // Recordings of a failure stay until the next run.
+    // Keeps the recordings until the next run, to examine failures.
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("chaos");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
@@ -64,7 +62,7 @@ fn keeps_its_promises() -> Result<u64> {
     let text = |it: &Finding| format!("{:?}: {}: {}\n", it.at, it.rule.words(), it.text);
     let found: String = verdict.findings.iter().map(text).collect();
     ensure!(found.is_empty(), "{found}see {}", folder.display());
-    // The run was as long and as rich as it was to be, and what is said tells of it.
+    // Checks that the run was complete, and that the report describes it.
     ensure!(evidence.complete && evidence.cycles.len() >= 2 && evidence.faults.len() >= 4);
     ensure!(
         verdict.services.len() >= 5,

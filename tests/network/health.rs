@@ -1,4 +1,4 @@
-//! Rings that are ill: each says so to a monitor, to who reads its status, and in its log.
+//! Rings with troubles: monitor, status and log report each trouble.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use ring_segment::{
 };
 use serde_json::Value;
 
-/// A member counts as silent after 3.2 s.
+/// With it a member counts as silent after 3.2 s.
 const HEARTBEAT: Duration = Duration::from_millis(25);
 /// Part of the warning of an overloaded machine.
 const OF_LOAD: &str = "raise --take-timeout";
@@ -43,7 +43,7 @@ fn form(count: usize) -> Result<Ring> {
     Ok(ring)
 }
 
-/// Runs `ringctl status --check`, and returns its exit code and its line.
+/// Runs `ringctl status --check`. Returns its exit code and its line.
 fn check(daemon: &Daemon) -> Result<(Option<i32>, String)> {
     let output = daemon.ringctl(&["status", "--check"])?;
     let line = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -51,7 +51,7 @@ fn check(daemon: &Daemon) -> Result<(Option<i32>, String)> {
     Ok((output.status.code(), line))
 }
 
-/// Waits until a daemon's health is `health`, for a reason with `words` in it, and tries what a monitor then sees.
+/// Waits until a daemon's health is `health` for a reason that contains `words`. Then checks the monitor's output.
 fn becomes(daemon: &Daemon, health: &str, words: &str) -> Result<()> {
     let says = |trouble: &Value| trouble.as_str().is_some_and(|it| it.contains(words));
     daemon.wait_for_status(PATIENCE, |status| {
@@ -71,7 +71,7 @@ fn becomes(daemon: &Daemon, health: &str, words: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits for a warning, or an error, with these words.
+/// Waits for a warning or an error with these words.
 fn warns(daemon: &Daemon, words: &str) -> Result<()> {
     daemon.wait_for_line(PATIENCE, |line| {
         (line.contains("WARN") || line.contains("ERROR")) && line.contains(words)
@@ -79,7 +79,7 @@ fn warns(daemon: &Daemon, words: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a daemon reports no trouble but overload, which the tests may cause.
+/// Waits until a daemon reports no trouble. Ignores overload, which the tests may cause.
 fn recovers(daemon: &Daemon) -> Result<()> {
     daemon.wait_for_status(PATIENCE, |status| {
         let mut troubles = status["troubles"].as_array().into_iter().flatten();
@@ -133,7 +133,7 @@ fn two_of_four_have_lost_their_quorum_and_say_so_without_expecting_anybody() -> 
         let quorum = &daemon.status()?["quorum"];
         ensure!(quorum["present"] == 2 && quorum["needed"] == 3, "{quorum}");
     }
-    // A daemon that has not heard the dead members since its start learns of them from the other one.
+    // A daemon that has not heard the dead members since its start learns of them from the other daemon.
     ring.daemons[1].kill()?;
     ring.daemons[1].start()?;
     becomes(&ring.daemons[1], "critical", words)?;
@@ -148,7 +148,7 @@ fn machines_that_were_stopped_on_purpose_are_missed_by_nobody() -> Result<()> {
         daemon.signal(Signal::SIGTERM)?;
         daemon.wait_exit(PATIENCE)?;
     }
-    // This one does not hear that the others have left.
+    // This daemon does not hear that the others have left.
     ring.daemons[1].start()?;
     let is_past_silence = |status: &Value| status["up_ns"].as_u64() > Some(5_000_000_000);
     ring.daemons[1].wait_for_status(PATIENCE, is_past_silence)?;
@@ -227,7 +227,7 @@ fn a_full_disk_is_critical() -> Result<()> {
     let disk = SmallDisk::new(&folder.path().join("state"))?;
     let node = segment.node(0).ringd(binaries()).timing(&timing());
     let daemon = node.option("--state-dir", disk.path()).spawn()?;
-    // The token goes from one to the other, so that there is something to write.
+    // The token moves between both, so that state is written.
     let _other = segment
         .node(1)
         .ringd(binaries())
@@ -244,7 +244,7 @@ fn a_full_disk_is_critical() -> Result<()> {
 fn a_port_of_a_bridge_is_named() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let node = segment.node(0);
-    // The system files that a daemon reads are those of its own network namespace.
+    // A daemon reads the system files of its network namespace.
     let own_files = [
         "unshare",
         "--mount",
@@ -281,7 +281,7 @@ fn no_daemon_is_critical() -> Result<()> {
     Ok(())
 }
 
-/// More often than any log should say so.
+/// The carrier changes more often than a log should report.
 fn a_carrier_that_flaps_does_not_fill_the_log() -> Result<()> {
     const FLAPS: usize = 100;
     let ring = form(2)?;

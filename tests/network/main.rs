@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
-//! Everything that needs a network: real daemons, the kernel's rooms and `ringctl`, in worlds of
-//! their own, side by side.
+//! All tests that need a network: real daemons, control sockets and `ringctl`. Each worker process runs its tests
+//! in its own namespaces, in parallel with the others.
 //!
-//! `cargo test --test network` runs all of it, `cargo test --test network locks::` one part.
+//! `cargo test --test network` runs all tests, `cargo test --test network locks::` a part.
 
 mod chaos;
 mod fencing;
@@ -24,17 +24,17 @@ mod untidy;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-/// How far a file's time may be behind the clock.
+/// Maximum difference between a file's time and the clock.
 const TICK: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {
-    // Tests start this program again as a process that they want something of.
+    // Tests start this program again as a helper process.
     ring_chaos::burn::burn_if_asked();
     let asked = grades::work_if_asked().or_else(sys::act_as_a_child);
     if let Some(code) = asked {
         return code;
     }
-    // Those with long tests come first: one that began last would be waited for alone.
+    // Parts with long tests come first: otherwise all others would wait for the last one.
     let parts = [
         fencing::tests(),
         untidy::tests(),
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     ];
     let began = SystemTime::now() - TICK;
     let code = ring_segment::main(parts.into_iter().flatten().collect());
-    // The others of this program's processes run single tests.
+    // Only the process that runs all tests checks this; the others run single tests.
     if ring_segment::is_runner() && recipes::record::untried(began) > 0 {
         return ExitCode::FAILURE;
     }

@@ -1,4 +1,4 @@
-//! Processes that only burn CPU.
+//! Processes that only use CPU time.
 
 use std::env;
 use std::hint::black_box;
@@ -6,17 +6,17 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result};
 
-/// In the environment of a burner.
+/// Environment variable that makes this program a burner.
 const BURNS: &str = "RING_CHAOS_BURNS";
 
-/// Burners. They are killed when this is dropped.
+/// Burner processes. They are killed on drop.
 #[derive(Debug, Default)]
 pub struct Burners {
     children: Vec<Child>,
 }
 
 impl Burners {
-    /// Starts some, at normal priority: `program` again, which calls [`burn_if_asked`].
+    /// Starts `count` burners at normal priority. Each is `program` again, which calls [`burn_if_asked`].
     pub fn start(program: &std::path::Path, count: u32) -> Result<Self> {
         let mut burners = Self::default();
         for _ in 0..count {
@@ -42,7 +42,7 @@ impl Drop for Burners {
     }
 }
 
-/// Burns CPU for ever, if that is what this process was started for.
+/// Uses CPU time indefinitely if this process was started as a burner.
 pub fn burn_if_asked() {
     if env::var_os(BURNS).is_none() {
         return;

@@ -1,45 +1,45 @@
-//! Who takes part in a run.
+//! Stations of a run.
 
 use ring_segment::MacAddr;
 use serde::{Deserialize, Serialize};
 
-/// A station's part.
+/// Part of a station in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// A real `ringd`.
     Daemon,
-    /// A member by the second implementation, which wants the token.
+    /// A member of the second implementation, which often wants the token.
     Member,
-    /// Sends what it should not.
+    /// A station that sends invalid frames.
     Stranger,
 }
 
-/// A station.
+/// A station of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Station {
-    /// As the report calls it.
+    /// Name in the report.
     pub name: String,
-    /// Its address on the segment.
+    /// Address on the segment.
     pub mac: String,
-    /// Its part.
+    /// Part in the run.
     pub part: Part,
 }
 
 impl Station {
-    /// Its address.
+    /// Returns the station's address.
     pub fn address(&self) -> MacAddr {
-        // The run itself wrote it; one that was edited matches no frame.
+        // The run wrote this address. If a reader edits it, it matches no frame.
         self.mac.parse().unwrap_or_default()
     }
 }
 
-/// The stations by place, which is also the port of the switch.
+/// Stations by place, which is also their port on the switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cast(pub Vec<Station>);
 
 impl Cast {
-    /// Daemons first, then members, then the stranger.
+    /// Makes a cast: first daemons, then members, then the stranger.
     pub fn new(macs: &[MacAddr], daemons: usize, members: usize) -> Self {
         let stations = macs.iter().enumerate().map(|(place, mac)| {
             let (part, name) = if place < daemons {
@@ -58,7 +58,7 @@ impl Cast {
         Self(stations.collect())
     }
 
-    /// The places of those with a part.
+    /// Returns the places of the stations with this part.
     pub fn places(&self, part: Part) -> impl Iterator<Item = usize> + '_ {
         let stations = self.0.iter().enumerate();
         stations
@@ -66,19 +66,19 @@ impl Cast {
             .map(|(place, _)| place)
     }
 
-    /// The places of all who are in the ring.
+    /// Returns the places of all members of the ring.
     pub fn ring(&self) -> Vec<usize> {
         self.places(Part::Daemon)
             .chain(self.places(Part::Member))
             .collect()
     }
 
-    /// The place of an address.
+    /// Returns the place of an address.
     pub fn place_of(&self, mac: MacAddr) -> Option<usize> {
         self.0.iter().position(|station| station.address() == mac)
     }
 
-    /// What to call a place.
+    /// Returns the name of the station at a place.
     pub fn name(&self, place: usize) -> &str {
         self.0.get(place).map_or("?", |station| &station.name)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Faults that a run can cause.
 
 use std::time::Duration;
 
@@ -7,70 +7,71 @@ use ring_segment::Rng;
 /// A fault. Stations are named by place.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
-    /// SIGKILL, and a new start when the fault is over; `forgets`: without its state file.
+    /// SIGKILL; the daemon starts again at the end.
     Kill {
-        /// The daemon.
+        /// Place of the daemon.
         station: usize,
         /// Whether the state file is lost.
         forgets: bool,
     },
-    /// SIGKILL, and a new start with another heartbeat until the fault is over.
+    /// SIGKILL; the daemon starts again at once with another heartbeat, which it keeps until the end.
     Constants {
-        /// The daemon.
+        /// Place of the daemon.
         station: usize,
-        /// Of the ring's heartbeat.
+        /// Heartbeat, in percent of the ring's.
         percent: u32,
     },
-    /// SIGSTOP, and SIGCONT when the fault is over.
+    /// SIGSTOP, and SIGCONT at the end.
     Stop(usize),
-    /// The cable is pulled: the station loses its carrier.
+    /// The station loses its carrier, as if its cable were unplugged.
     Carrier(usize),
-    /// Nothing gets through, and the station does not notice.
+    /// The switch forwards no frame from or to the station, which does not notice.
     Cut(usize),
-    /// The segment falls into islands. The list has the island of each port.
+    /// The segment is split into islands. The list has the island of each port.
     Islands(Vec<usize>),
-    /// What one station sends does not get to some others, but what they send gets to it.
+    /// Frames of one station do not reach some others, but their frames reach it.
     OneWay {
-        /// Who sends in vain.
+        /// The station that is not heard.
         from: usize,
-        /// Whom it does not reach.
+        /// The stations that do not hear it.
         to: Vec<usize>,
     },
-    /// The station sends, and hears nothing.
+    /// The station can send, but receives nothing.
     Deaf(usize),
-    /// What the station sends to one station alone is lost.
+    /// Unicast frames of the station are lost.
     Unicast(usize),
-    /// What is sent to all does not reach the station.
+    /// Broadcasts do not reach the station.
     Broadcast(usize),
     /// The disk with the station's state file is full.
     Disk(usize),
-    /// The station's interface carries short frames only, and it is told so.
+    /// The station's interface gets a small MTU.
     Narrow {
-        /// The daemon.
+        /// Place of the daemon.
         station: usize,
-        /// The longest payload, in bytes.
+        /// MTU in bytes.
         mtu: u16,
     },
-    /// Frames are lost, doubled, delayed and so reordered.
+    /// Frames are lost, duplicated, delayed and reordered.
     Weather {
-        /// The chance that a receiver misses a frame.
+        /// Probability that a receiver misses a frame.
         loss: f64,
-        /// The chance that it gets it twice.
+        /// Probability that it gets the frame twice.
         duplication: f64,
-        /// The longest delay.
+        /// Longest delay.
         delay: Duration,
     },
-    /// The stranger sends malformed frames, valid ones at the wrong time and replays. The number is a rate per second.
+    /// The stranger sends malformed frames, valid frames at the wrong time, and replays. The number is frames per
+    /// second.
     Garbage(u32),
-    /// Processes that only burn CPU, and their number.
+    /// This many processes use CPU time.
     Starve(u32),
 }
 
 impl Fault {
-    /// The number of words for [`Fault::kind`].
+    /// Number of values of [`Fault::kind`].
     pub const KINDS: usize = 16;
 
-    /// A fault and how long it lasts.
+    /// Draws a fault and its duration.
     pub fn random(dice: &mut Rng, daemons: usize, ports: usize) -> (Self, Duration) {
         let station = dice.usize(..daemons);
         let ms = |dice: &mut Rng, from, to| Duration::from_millis(dice.u64(from..to));
@@ -125,7 +126,7 @@ impl Fault {
         }
     }
 
-    /// In a word.
+    /// Returns the kind, in one word.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Kill { forgets: false, .. } => "kill",
@@ -147,10 +148,10 @@ impl Fault {
         }
     }
 
-    /// The thing that it breaks: one such fault at a time.
+    /// Returns the resource that the fault breaks. Only one fault at a time may break it.
     pub fn resource(&self) -> String {
         match self {
-            // Who is killed while its disk is full has lost its state file as well.
+            // A daemon that is killed while its disk is full also loses its state file.
             Self::Kill { station, .. }
             | Self::Constants { station, .. }
             | Self::Stop(station)
@@ -167,7 +168,7 @@ impl Fault {
         }
     }
 
-    /// The stations that it befalls; none: all.
+    /// Returns the affected stations; empty: all.
     pub fn stations(&self) -> Vec<usize> {
         match self {
             Self::Kill { station, .. }
@@ -185,7 +186,7 @@ impl Fault {
         }
     }
 
-    /// In a few words.
+    /// Describes the fault in a few words.
     pub fn detail(&self) -> String {
         match self {
             Self::Kill { forgets: false, .. } => "SIGKILL, then started again".to_owned(),

@@ -1,5 +1,5 @@
-//! What was done to the ring and when: one JSON object a line, so that a run that was broken off
-//! can be checked as far as it came.
+//! Journal of a run: the actions and their times, one JSON object per line. So an aborted run can be checked up to
+//! its end.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -13,114 +13,114 @@ use serde::{Deserialize, Serialize};
 
 use crate::cast::Cast;
 
-/// The journal's name in the folder of a run.
+/// File name of the journal in the folder of a run.
 pub const FILE: &str = "journal.jsonl";
 
 /// An entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// When, in nanoseconds since 1970.
+    /// Time in nanoseconds since 1970.
     pub at_ns: u64,
-    /// What.
+    /// Event.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What can happen in a run.
+/// Events of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum What {
     /// The run begins.
     Run {
-        /// Makes the same plan again.
+        /// Seed of the plan.
         seed: u64,
-        /// The length that was asked for, in seconds.
+        /// Requested length in seconds.
         seconds: u64,
-        /// Who takes part.
+        /// Stations.
         cast: Cast,
-        /// The protocol's constants.
+        /// Constants of the protocol.
         timing: Timing,
         /// Whether the daemons' monotonic clocks differ.
         clocks_differ: bool,
     },
-    /// A cycle begins, with a phase of faults.
+    /// A cycle begins with a phase of faults.
     Cycle {
-        /// From 1.
+        /// Number, from 1.
         number: u32,
     },
     /// A fault begins.
     Fault {
-        /// Names it in [`What::Undone`].
+        /// Number that [`What::Undone`] refers to.
         id: u32,
-        /// In a word.
+        /// Kind, in one word.
         kind: String,
-        /// The stations that it befalls, by place; none: all.
+        /// Places of the affected stations; empty: all.
         stations: Vec<usize>,
-        /// In a few words.
+        /// Details in a few words.
         detail: String,
     },
-    /// A fault is over.
+    /// A fault ends.
     Undone {
-        /// Which.
+        /// Number of the fault.
         id: u32,
     },
-    /// All faults are over: from here on bounds count.
+    /// All faults have ended, so bounds are judged from here on.
     Calm {
-        /// Whether processes that only burn CPU go on.
+        /// Whether CPU burners continue.
         starved: bool,
     },
-    /// The members that want the token begin to.
+    /// The members begin to want the token.
     WantsBegin,
-    /// They want it no more.
+    /// The members no longer want the token.
     WantsEnd,
-    /// A daemon was killed that seemed to be the owner.
+    /// A daemon that seemed to own the token was killed.
     Crash {
-        /// Its place.
+        /// Place of the daemon.
         station: usize,
     },
-    /// It was started again.
+    /// The killed daemon was started again.
     Restart {
-        /// Its place.
+        /// Place of the daemon.
         station: usize,
     },
-    /// What the daemons said of themselves at the end of a calm.
+    /// Status of the daemons at the end of a calm.
     Statuses {
-        /// By place: the answer of `ringctl status --json`.
+        /// Answers of `ringctl status --json`, by place.
         statuses: Vec<(usize, serde_json::Value)>,
     },
-    /// The calm is over.
+    /// The calm ends.
     CalmEnd,
-    /// The machine itself was late.
+    /// The machine was late.
     Late {
-        /// Who found itself late: `metronome`, or a member's name.
+        /// Observer: `metronome`, or the name of a member.
         who: String,
-        /// By how much.
+        /// Delay in nanoseconds.
         by_ns: u64,
     },
-    /// A daemon ended by itself.
+    /// A daemon exited without a command.
     Died {
-        /// Its place.
+        /// Place of the daemon.
         station: usize,
-        /// How.
+        /// Exit status.
         status: String,
     },
-    /// The recordings themselves lost frames: they prove nothing.
+    /// The recordings lost frames, so they prove nothing.
     Blind {
-        /// How many.
+        /// Number of lost frames.
         frames: u32,
     },
-    /// The run has come to its end.
+    /// The run has ended.
     End,
 }
 
-/// Writes entries, from any thread.
+/// Writer of entries, usable from any thread.
 #[derive(Debug, Clone)]
 pub struct Journal {
     file: Arc<Mutex<File>>,
 }
 
 impl Journal {
-    /// Makes the file.
+    /// Creates the file.
     pub fn create(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let file =
@@ -130,7 +130,7 @@ impl Journal {
         })
     }
 
-    /// Writes down what happens now.
+    /// Writes an event with the present time.
     pub fn note(&self, what: What) -> Result<()> {
         let entry = Entry {
             at_ns: since_1970(now()),
@@ -144,12 +144,12 @@ impl Journal {
     }
 }
 
-/// A time of the segment's clock, in nanoseconds since 1970.
+/// Converts a time of the segment's clock to nanoseconds since 1970.
 pub fn since_1970(at: Duration) -> u64 {
     u64::try_from((epoch() + at).as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Reads a journal. A line that was not written to its end is left out.
+/// Reads a journal. Ignores an incomplete last line.
 pub fn read(folder: &Path) -> Result<Vec<Entry>> {
     let path = folder.join(FILE);
     let file = File::open(&path).with_context(|| format!("there is no {}", path.display()))?;

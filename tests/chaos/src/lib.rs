@@ -4,12 +4,12 @@
     clippy::must_use_candidate,
     reason = "a run ends with an error's own words, and a look that nobody uses harms none"
 )]
-//! A ring of real daemons that is broken on purpose, and what the frames say of it afterwards.
+//! Causes faults in a ring of real daemons, and checks the recorded frames.
 //!
-//! [`run::run`] lets eight `ringd`s, two members by a second implementation and a stranger live on
-//! a switch, breaks them by a plan from a seed, and leaves recordings, logs and a journal in a
-//! folder. [`check::check`] reads such a folder, then or later, and tells what broke the invariants
-//! of `docs/protocol.md`, section 5; [`report::text`] says it.
+//! [`run::run`] starts eight `ringd`s, two members of a second implementation and a stranger on a switch. It causes
+//! faults by a plan from a seed, and leaves recordings, logs and a journal in a folder. [`check::check`] reads such
+//! a folder and finds violations of the invariants of `docs/protocol.md`, section 5. [`report::text`] describes
+//! them.
 
 pub mod burn;
 pub mod cast;

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! The commands of `scripts/chaos`.
+//! Commands of `scripts/chaos`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use ring_chaos::run::{Script, run};
 use ring_chaos::{burn, report};
 use ring_segment::{Binaries, Timing};
 
-/// Break a ring of real ringds on purpose, and check what its frames say.
+/// Cause faults in a ring of real ringds, and check the recorded frames.
 #[derive(Debug, Parser)]
 #[command(name = "ring-chaos", version)]
 struct Options {
@@ -23,14 +23,14 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run for so many minutes, check the recordings and say what was found.
+    /// Run for some minutes, check the recordings and print the findings.
     Run {
-        /// How long; the last cycle is played to its end.
+        /// Minutes to run; the last cycle runs to its end.
         minutes: f64,
-        /// Makes the same plan of faults again [default: from the clock]
+        /// Seed of the faults; the same seed repeats them [default: from the clock]
         #[arg(long)]
         seed: Option<u64>,
-        /// Where recordings and logs go.
+        /// Folder for recordings and logs.
         #[arg(long, value_name = "DIR", default_value = "chaos-run")]
         out: PathBuf,
         /// HEART_BEAT_PERIOD in milliseconds.
@@ -42,13 +42,13 @@ enum Command {
         /// IDLE_HOLD in milliseconds [default: a tenth of the heartbeat]
         #[arg(long, value_name = "MS")]
         idle_hold: Option<u64>,
-        /// The folder with ringd and ringctl.
+        /// Folder with ringd and ringctl.
         #[arg(long, value_name = "DIR", default_value = "target/release")]
         bin: PathBuf,
     },
-    /// Check the recordings of a run again, and say what was found.
+    /// Check the recordings of a run again, and print the findings.
     Check {
-        /// The folder of the run.
+        /// Folder of the run.
         dir: PathBuf,
     },
 }
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all was as it should be.
+/// Runs a command. Returns whether it found no violation.
 fn obey(command: Command) -> Result<bool> {
     match command {
         Command::Run {
@@ -103,7 +103,7 @@ fn obey(command: Command) -> Result<bool> {
     }
 }
 
-/// The programs in a folder. They are named once a run: leaking the names costs nothing.
+/// Returns the programs in a folder. Leaks their names, once per run.
 fn binaries(folder: &Path) -> Result<Binaries> {
     let path = |name: &str| -> Result<&'static str> {
         let path = folder.join(name).canonicalize();
@@ -121,7 +121,7 @@ fn binaries(folder: &Path) -> Result<Binaries> {
     })
 }
 
-/// Checks a run, and says what was found.
+/// Checks a run and prints the report. Returns whether it found no violation.
 fn tell(folder: &Path) -> Result<bool> {
     let (evidence, verdict) = check(folder)?;
     println!("{}", report::text(&evidence, &verdict));

@@ -1,4 +1,4 @@
-//! What shall go wrong when, from a seed.
+//! Plans the faults of a run and their times, from a seed.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,41 +7,42 @@ use ring_segment::Rng;
 
 use crate::fault::Fault;
 
-/// How long the faults of a cycle last in all, if nothing else is asked for. No single one lasts half as long.
+/// Default length of a cycle's faults. A single fault lasts less than half of it.
 pub const FAULTS: Duration = Duration::from_secs(8);
-/// Tries to find room for a fault beside the others.
+/// Attempts to find a time for a fault.
 const TRIES: u32 = 14;
-/// So many faults last to the very end: the calm begins with what they leave.
+/// This many faults last until the calm begins, which so begins in a bad state.
 const LAST: u32 = 2;
-/// One in so many calms is starved, the second first.
+/// One in this many calms has CPU burners; the second is the first of them.
 const STARVED: u32 = 5;
 
-/// A fault and its time, from the start of the cycle.
+/// A fault and its time since the start of the cycle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
-    /// When it begins.
+    /// Begin.
     pub begins: Duration,
-    /// When it is over.
+    /// End.
     pub ends: Duration,
-    /// What it is.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// A phase of faults and what the calm after it is like.
+/// A phase of faults, and properties of the calm after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cycle {
-    /// From 1.
+    /// Number, from 1.
     pub number: u32,
-    /// In order of their beginnings.
+    /// Faults, sorted by begin.
     pub faults: Vec<Planned>,
-    /// Whether CPU burners go on in the calm.
+    /// Whether CPU burners run in the calm.
     pub starved: bool,
-    /// How many owners are killed in the calm.
+    /// Number of owners to kill in the calm.
     pub crashes: u32,
 }
 
 impl Cycle {
-    /// The plan of a cycle whose faults last for `phase` in all: the same for the same seed, number and stations.
+    /// Returns the plan of a cycle with faults of total length `phase`. It depends only on seed, number and
+    /// stations.
     pub fn of(seed: u64, number: u32, phase: Duration, daemons: usize, ports: usize) -> Self {
         let mut dice = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9).wrapping_add(number.into()));
         let mut busy: HashMap<String, Vec<(Duration, Duration)>> = HashMap::new();
@@ -51,7 +52,7 @@ impl Cycle {
             let latest = phase.saturating_sub(lasts);
             let begins = latest.mul_f64(if turn < LAST { 1.0 } else { dice.f64() });
             let ends = begins + lasts;
-            // What is done to one thing at a time leaves it some time in between.
+            // Between two faults a resource works for some time.
             let taken = busy.entry(fault.resource()).or_default();
             let margin = Duration::from_millis(50);
             if taken

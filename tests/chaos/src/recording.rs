@@ -1,5 +1,5 @@
-//! Recordings as pcapng files with times in nanoseconds: one interface a station, so that the
-//! station that really sent or got a frame is told beside the frame.
+//! Recordings of frames as pcapng files with times in nanoseconds. Each station has its own interface, so the
+//! recording names the real sender or receiver of each frame.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -18,20 +18,20 @@ use ring_segment::{Seen, epoch};
 
 use crate::cast::Cast;
 
-/// Frames as their stations sent them.
+/// File of the frames as their stations sent them.
 pub const SENT: &str = "sent.pcapng";
-/// Frames as they arrived.
+/// File of the frames as they arrived.
 pub const DELIVERED: &str = "delivered.pcapng";
-/// `if_tsresol`: ten to the power of minus nine.
+/// `if_tsresol`: 10^-9.
 const NANOSECONDS: u8 = 9;
 
-/// A file that frames are added to.
+/// Writer of a recording.
 pub struct Recording {
     writer: PcapNgWriter<BufWriter<File>>,
 }
 
 impl Recording {
-    /// Makes the file, with an interface for each of the cast.
+    /// Creates the file, with an interface for each station.
     pub fn create(path: &Path, cast: &Cast) -> Result<Self> {
         let file =
             File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
@@ -70,8 +70,7 @@ impl Recording {
     }
 }
 
-/// Reads a recording, in order of time since `start` (since 1970). What was not written to its
-/// end is left out.
+/// Reads a recording, sorted by time since `start` (since 1970). Ignores an incomplete last block.
 pub fn read(path: &Path, start: Duration) -> Result<Vec<Seen>> {
     let file = File::open(path).with_context(|| format!("there is no {}", path.display()))?;
     let mut reader = PcapNgReader::new(BufReader::new(file)).map_err(explain)?;

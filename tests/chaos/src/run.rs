@@ -1,4 +1,4 @@
-//! A run from its first daemon to its last: cycles of faults and calm.
+//! Runs cycles of faults and calms.
 
 use std::fs;
 use std::path::Path;
@@ -18,35 +18,35 @@ use crate::stage::{self, DAEMONS, MEMBERS, Props, Stage};
 use crate::stranger::Pool;
 use crate::watch::{Recorder, start_metronome};
 
-/// For what the protocol's own bound does not name: processes that start, frames under way.
+/// Addition to the protocol's bounds: processes need time to start and frames to arrive.
 const MARGIN: Duration = Duration::from_millis(300);
-/// A calm in which nothing at all is asked of the ring.
+/// Length of a calm in which the run asks nothing of the ring.
 const QUIET: Duration = Duration::from_millis(700);
-/// How long the members want the token.
+/// Time in which the members want the token.
 const WANTS: Duration = Duration::from_secs(2);
-/// Burners in a starved calm.
+/// Number of burners in a starved calm.
 const BURNERS: u32 = 4;
-/// How long an owner is looked for that can be killed.
+/// Longest search for an owner to kill.
 const HUNT: Duration = Duration::from_secs(5);
 
-/// What a run is to be like.
+/// Settings of a run.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// The programs under test.
+    /// Programs under test.
     pub binaries: Binaries,
-    /// How long.
+    /// Length.
     pub lasts: Duration,
-    /// How long the faults of each cycle last, four seconds at least. The fewer, the more go on at one time.
+    /// Length of the faults of each cycle, at least four seconds. A shorter phase has more simultaneous faults.
     pub faults: Duration,
-    /// Makes the plan.
+    /// Seed of the plan.
     pub seed: u64,
-    /// The protocol's constants.
+    /// Constants of the protocol.
     pub timing: Timing,
-    /// Whether a line a cycle is printed.
+    /// Whether the run prints one line per cycle.
     pub talks: bool,
 }
 
-/// Runs the whole script and leaves recordings, logs and journal in a folder.
+/// Runs all cycles, and leaves recordings, logs and journal in a folder.
 pub fn run(script: &Script, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let journal = Journal::create(folder)?;
@@ -133,7 +133,7 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Carries out the faults of a cycle, each to its end.
+    /// Causes the faults of a cycle, and ends each.
     fn break_things(&mut self, stage: &mut Stage, cycle: &Cycle) -> Result<()> {
         let start = now();
         let first = self.next_fault;
@@ -167,7 +167,7 @@ impl Director<'_> {
         })
     }
 
-    /// The time in which bounds are checked.
+    /// Runs the calm, in which bounds are checked.
     fn calm(&mut self, stage: &mut Stage, cycle: &Cycle) -> Result<()> {
         let burners = cycle.starved.then_some(Fault::Starve(BURNERS));
         let id = self.next_fault;
@@ -202,12 +202,12 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Kills a daemon that has just said that it has the token, and waits for a successor.
+    /// Kills a daemon that has just claimed the token, and waits for a successor.
     fn crash(&self, stage: &mut Stage) -> Result<()> {
         let segment = Arc::clone(&stage.segment);
         let capture = segment.capture();
         let is_daemons = |seen: &ring_segment::Seen| seen.port < DAEMONS && is_claim(seen);
-        // The acknowledgement is the first thing that a new owner says.
+        // A new owner's first frame is its acknowledgement.
         let Ok(owner) = capture.wait_for(HUNT, |seen| {
             is_daemons(seen) && matches!(seen.message, Message::TokenIsHere { .. })
         }) else {
@@ -222,8 +222,8 @@ impl Director<'_> {
             let other = seen.message.token().map(|token| token.chain()) != chain;
             seen.port != victim && is_heartbeat(seen) && other
         };
-        // That there is none is for the check to say; that the victim had just handed the token
-        // on is seen by heartbeats of its chain, and need not be waited for.
+        // If no successor appears, the check finds it. If the victim had just handed the token over, heartbeats of
+        // its chain show it, so the run does not wait for them.
         let _ = capture.wait_from(mark, 2 * timing.new_owner_bound(), successor);
         thread::sleep(MARGIN);
         stage.restart(victim)?;

@@ -1,5 +1,4 @@
-//! The ring that is broken: daemons, members and a stranger on a switch, and the hands that do the
-//! harm.
+//! The ring of a run: daemons, members and a stranger on a switch, and the functions that cause faults.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -19,57 +18,57 @@ use crate::journal::{Journal, What};
 use crate::member::{self, Handle, Says};
 use crate::stranger::{Pool, Stranger};
 
-/// How many daemons and wanting members there are.
+/// Number of daemons.
 pub const DAEMONS: usize = 8;
-/// Members by the second implementation.
+/// Number of members of the second implementation.
 pub const MEMBERS: usize = 2;
-/// By how much the monotonic clocks of two neighbours differ, in seconds.
+/// Difference between the monotonic clocks of two neighbors, in seconds.
 const CLOCK_OFFSET: usize = 100_000;
-/// A daemon's state file, on its disk.
+/// Name of a daemon's state file.
 const STATE: &str = "eth0.state";
-/// How soon a daemon that was not able to is to have stored its state.
+/// Longest time until a daemon has stored its state after its disk has space again.
 const STORED: Duration = Duration::from_secs(2);
-/// How often it is looked for.
+/// Interval at which the state file is looked for.
 const POLL: Duration = Duration::from_millis(5);
-/// Of all interfaces, if nothing is wrong with them.
+/// MTU of an intact interface.
 const MTU: u16 = 1500;
 
-/// Everything that takes part. The fields end in this order.
+/// All stations of a run. The fields are dropped in this order.
 pub struct Stage {
     burners: HashMap<u32, Burners>,
-    /// The ring's.
+    /// Heartbeat of the ring.
     heartbeat: Duration,
     members: Vec<Handle>,
     stranger: Stranger,
     daemons: Vec<Daemon>,
-    /// Where the daemons' state files are.
+    /// Disks of the daemons' state files.
     disks: Vec<SmallDisk>,
-    /// Daemons that are killed just now.
+    /// Daemons that are killed and not yet restarted.
     killed: HashSet<usize>,
-    /// What they are on.
+    /// The segment.
     pub segment: Arc<Segment>,
     program: PathBuf,
 }
 
-/// What a stage is made with.
+/// Settings of a stage.
 pub struct Props<'a> {
-    /// The programs under test.
+    /// Programs under test.
     pub binaries: Binaries,
-    /// The protocol's constants.
+    /// Constants of the protocol.
     pub timing: Timing,
-    /// For MACs, dice and moods.
+    /// Seed of addresses and random choices.
     pub seed: u64,
-    /// Where logs go.
+    /// Folder for logs.
     pub folder: &'a Path,
-    /// Where members note that they were late.
+    /// Journal in which members note delays.
     pub journal: Journal,
-    /// The frames that the stranger sends again.
+    /// Frames that the stranger replays.
     pub pool: Arc<Pool>,
-    /// Whether each daemon gets a monotonic clock of its own.
+    /// Whether each daemon gets its own monotonic clock.
     pub clocks_differ: bool,
 }
 
-/// The segment, and who is on it.
+/// Makes the segment and its cast.
 pub fn build(seed: u64) -> Result<(Segment, Cast)> {
     let layout = Layout::new(DAEMONS + MEMBERS + 1).random_macs(seed);
     let segment = layout.addresses().switch(seed)?;
@@ -83,7 +82,7 @@ pub fn build(seed: u64) -> Result<(Segment, Cast)> {
 }
 
 impl Stage {
-    /// Lets everybody start on a segment.
+    /// Starts all stations.
     pub fn start(segment: Segment, cast: &Cast, props: &Props) -> Result<Self> {
         let (mut daemons, mut disks) = (Vec::new(), Vec::new());
         for place in cast.places(Part::Daemon) {
@@ -129,7 +128,7 @@ impl Stage {
         })
     }
 
-    /// Lets a fault begin; `id` names it.
+    /// Begins a fault with the number `id`.
     pub fn begin(&mut self, id: u32, fault: &Fault) -> Result<()> {
         match fault {
             Fault::Kill { station, forgets } => {
@@ -208,7 +207,7 @@ impl Stage {
             }),
             Fault::Garbage(_) => {
                 self.stranger.send(0);
-                // Its port goes down, and the switch forgets whom it claimed to be.
+                // With its port down, the switch forgets the addresses that the stranger claimed.
                 self.rules(|rules| rules.up[DAEMONS + MEMBERS] = false);
             }
             Fault::Starve(_) => drop(self.burners.remove(&id)),
@@ -216,7 +215,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Lets the members want the token again and again, or no more.
+    /// Makes the members want the token again and again, or stop doing so.
     pub fn keep_members_busy(&self, busy: bool) {
         for member in &self.members {
             member.keep_busy(busy);
@@ -229,13 +228,13 @@ impl Stage {
         self.daemons[place].kill()
     }
 
-    /// Starts a daemon again that was killed.
+    /// Starts a killed daemon again.
     pub fn restart(&mut self, place: usize) -> Result<()> {
         self.killed.remove(&place);
         self.daemons[place].start()
     }
 
-    /// Starts a daemon anew with another heartbeat.
+    /// Restarts a daemon with another heartbeat.
     fn change_heartbeat(&mut self, place: usize, heartbeat: Duration) -> Result<()> {
         self.kill(place)?;
         let value = format!("{}us", heartbeat.as_micros());
@@ -243,7 +242,7 @@ impl Stage {
         self.restart(place)
     }
 
-    /// Notes the daemons that have ended by themselves.
+    /// Notes daemons that exited without a command.
     pub fn look_for_dead(&mut self, journal: &Journal) -> Result<()> {
         for (station, daemon) in self.daemons.iter_mut().enumerate() {
             if !self.killed.contains(&station) && !daemon.is_running()? {
@@ -255,7 +254,7 @@ impl Stage {
         Ok(())
     }
 
-    /// What all daemons say of themselves.
+    /// Returns the status of all daemons.
     pub fn statuses(&self) -> Result<Vec<(usize, serde_json::Value)>> {
         let daemons = self.daemons.iter().enumerate();
         daemons
@@ -263,8 +262,7 @@ impl Stage {
             .collect()
     }
 
-    /// Whether time namespaces give the daemons clocks of their own: one of them sees another
-    /// offset than this process.
+    /// Whether the time namespaces give the daemons other clocks than this process.
     pub fn clocks_differ(&self) -> Result<bool> {
         let own = fs::read_link("/proc/self/ns/time").ok();
         let daemon = self.daemons.last().context("there are daemons")?;
@@ -272,8 +270,8 @@ impl Stage {
         Ok(theirs.is_some() && own != theirs)
     }
 
-    /// Gives a daemon's disk its room back, and waits until its state file is there again: what is killed before has
-    /// lost it.
+    /// Frees a daemon's disk, and waits until its state file exists. A daemon that is killed earlier loses its
+    /// state.
     fn free_disk(&self, station: usize) -> Result<()> {
         let disk = &self.disks[station];
         disk.free()?;
@@ -302,7 +300,7 @@ impl Stage {
     }
 }
 
-/// From where to where nothing passes when a station hears nothing.
+/// Returns the links on which no frame passes while a station is deaf.
 fn deafness(station: usize) -> impl Iterator<Item = (usize, usize)> {
     let ports = 0..DAEMONS + MEMBERS + 1;
     ports
@@ -310,7 +308,7 @@ fn deafness(station: usize) -> impl Iterator<Item = (usize, usize)> {
         .map(move |port| (port, station))
 }
 
-/// The file of a station's log.
+/// Returns the file of a station's log.
 pub fn log_of(folder: &Path, place: usize) -> PathBuf {
     folder.join(format!("station-{}.log", place + 1))
 }

@@ -1,5 +1,5 @@
-//! A station that sends what it should not: frames that no decoder may take, valid ones at the
-//! wrong time, and old ones again. Never a token stronger than the ring's.
+//! A station that sends wrong frames: malformed ones, valid ones at the wrong time, and replays. It never sends a
+//! token stronger than the ring's.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,19 +9,19 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use ring_segment::{Digest, ETHERTYPE, MacAddr, Message, Node, Peer, Rng, Seen, Token, frame, now};
 
-/// How soon the thread notices a change of its orders.
+/// Longest time until the thread notices a new command.
 const TURN: Duration = Duration::from_millis(20);
-/// How many old frames are kept for replays.
+/// Maximum number of frames that are kept for replays.
 const POOL: usize = 4000;
 
-/// Frames of the ring, an even sample of all so far.
+/// Frames of the ring: a uniform random sample.
 #[derive(Debug, Default)]
 pub struct Pool {
     frames: Mutex<(u64, Vec<Vec<u8>>)>,
 }
 
 impl Pool {
-    /// Takes frames that were sent.
+    /// Adds sent frames to the sample.
     pub fn add(&self, frames: &[Seen], dice: &mut Rng) {
         let mut pool = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         for seen in frames {
@@ -46,11 +46,11 @@ impl Pool {
 #[derive(Debug, Default)]
 struct Orders {
     over: AtomicBool,
-    /// Frames a second.
+    /// Frames per second.
     rate: AtomicU32,
 }
 
-/// The stranger. It ends when this is dropped.
+/// A running stranger. It ends on drop.
 #[derive(Debug)]
 pub struct Stranger {
     orders: Arc<Orders>,
@@ -58,7 +58,7 @@ pub struct Stranger {
 }
 
 impl Stranger {
-    /// Lets it stand on a node, silent. `macs` are the stations that it writes to.
+    /// Starts a silent stranger on a node. `macs` are the stations that it writes to.
     pub fn start(node: &Node, macs: Vec<MacAddr>, pool: Arc<Pool>, dice: Rng) -> Result<Self> {
         let orders = Arc::new(Orders::default());
         let mut life = Life {
@@ -78,7 +78,7 @@ impl Stranger {
         })
     }
 
-    /// Lets it send so many frames a second; 0: none.
+    /// Sets the number of frames per second; 0: silent.
     pub fn send(&self, rate: u32) {
         self.orders.rate.store(rate, Ordering::Relaxed);
     }
@@ -114,7 +114,7 @@ impl Life {
             thread::sleep(next.saturating_sub(now()));
             next = now() + Duration::from_secs(1) / rate;
             if let Some(frame) = self.think_up() {
-                // A frame that the interface does not take is one frame less.
+                // Ignores frames that the interface refuses.
                 let _ = self.peer.send_frame(&frame);
             }
         }
@@ -129,11 +129,11 @@ impl Life {
         }
     }
 
-    /// A valid frame under its own name that means nothing just now.
+    /// Returns a valid frame with the stranger's address that has no meaning at this time.
     fn out_of_turn(&mut self) -> Vec<u8> {
         let own = self.peer.mac();
         let one = self.macs[self.dice.usize(..self.macs.len())];
-        // Weaker than any token that was ever made: those begin with the clock.
+        // Weaker than any real token: those begin with the clock's value.
         let token = Token {
             progress: self.dice.u64(1..1000),
             author: own,
@@ -167,8 +167,8 @@ impl Life {
     }
 }
 
-/// A frame of the ring with bytes changed, or mere noise, such that the independent decoder finds
-/// it invalid: what it took for valid could be a forged token.
+/// Returns a frame of the ring with changed bytes, or random bytes. The independent decoder must reject it: a valid
+/// one could be a forged token.
 fn malformed(dice: &mut Rng, pool: &Pool, own: MacAddr) -> Option<Vec<u8>> {
     let mut bytes = pool.pick(dice)?;
     match dice.u32(..4) {
@@ -183,7 +183,7 @@ fn malformed(dice: &mut Rng, pool: &Pool, own: MacAddr) -> Option<Vec<u8>> {
             let noise: Vec<u8> = (0..dice.usize(1..200)).map(|_| dice.u8(..)).collect();
             bytes = frame(MacAddr::broadcast(), own, ETHERTYPE, &noise);
         }
-        // Another's frame under its own Ethernet source.
+        // The frame of another author, with the stranger's Ethernet source.
         _ => bytes[6..12].copy_from_slice(&own.octets()),
     }
     let read = Seen::read(Duration::ZERO, 0, bytes)?;

@@ -1,4 +1,4 @@
-//! What looks on while a run lasts: the recorder and the metronome.
+//! Threads that observe a run: the recorder and the metronome.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::journal::{Journal, What};
 use crate::recording::{DELIVERED, Recording, SENT};
 use crate::stranger::Pool;
 
-/// How often recordings are written to their files.
+/// Interval at which frames are written to the files.
 const TURN: Duration = Duration::from_millis(100);
-/// The metronome's beat.
+/// Interval of the metronome.
 const BEAT: Duration = Duration::from_millis(5);
 
-/// Recordings of what is sent and of what arrives.
+/// Recordings of sent frames and of arrived frames.
 pub struct Recorder {
     arrivals: Vec<Capture>,
     sent: Recording,
@@ -30,7 +30,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins to record what arrives at the stations of the ring.
+    /// Begins to record the frames that arrive at the ring's stations.
     pub fn new(segment: &Segment, cast: &Cast, folder: &Path) -> Result<Self> {
         let places = cast.ring().into_iter();
         let arrivals = places.map(|place| segment.node(place).arrivals());
@@ -44,7 +44,7 @@ impl Recorder {
         })
     }
 
-    /// Writes until it is over.
+    /// Writes frames until the run ends.
     pub fn run(
         &mut self,
         segment: &Segment,
@@ -70,7 +70,7 @@ impl Recorder {
     }
 
     fn write(&mut self, segment: &Segment, pool: &Pool, dice: &mut Rng) -> Result<()> {
-        // First what has arrived: whatever that is, it was sent by now.
+        // Reads arrived frames first: each of them has then been sent already.
         let mut delivered: Vec<_> = self.arrivals.iter().flat_map(Capture::drain).collect();
         delivered.sort_by_key(|seen| seen.at);
         self.delivered.add(&delivered)?;
@@ -84,7 +84,7 @@ impl Recorder {
     }
 }
 
-/// Notes whenever the machine is late: a sleep that lasts longer than TAKE_TIMEOUT too long.
+/// Notes each delay of the machine: a sleep that ends more than TAKE_TIMEOUT late.
 pub fn start_metronome(
     timing: Timing,
     journal: Journal,

@@ -1,8 +1,8 @@
-//! Makes copies of the machines' sources in which the functions that patches change have the patches'
-//! bodies besides their own, and of the world that runs the token service's.
+//! Copies the sources of the state machines, and adds the patches' bodies to the functions that patches change. It
+//! also copies the simulators that name these state machines.
 //!
-//! The copies lie in the build's own directory, so the sources that ship know nothing of it. A
-//! patch that no longer fits the sources ends the build.
+//! The copies are in the build directory, so the original sources do not change. A patch that does not apply fails
+//! the build.
 
 mod bodies;
 mod copies;
@@ -76,13 +76,13 @@ fn list(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(entries.flatten().map(|entry| entry.path()).collect())
 }
 
-/// A patch's sentence and the rest of it.
+/// Splits a patch into its description and its diff.
 fn split(text: &str) -> Option<(&str, &str)> {
     let (rule, diff) = text.split_at(text.find("--- ")?);
     Some((rule.trim(), diff)).filter(|(rule, _)| !rule.is_empty())
 }
 
-/// The file that a patch is for, from the root of the repository, and what it looks like afterwards.
+/// Applies a patch. Returns the path of the patched file, from the root of the repository, and its new text.
 fn spoil(root: &Path, diff: &str) -> Result<(String, String), String> {
     let diff = Patch::from_str(diff).map_err(|error| format!("not a unified diff: {error}"))?;
     let path = diff.original().unwrap_or_default();
@@ -128,7 +128,7 @@ fn write_copy(out: &Path, copy: &Copy, sources: &Sources) -> Result<(), String> 
     Ok(())
 }
 
-/// The folder that a patch lies in: the system whose machine it is for.
+/// Returns the folder of a patch, which is named after the system.
 fn folder(patch: &Path) -> Result<String, String> {
     patch
         .parent()

@@ -1,8 +1,7 @@
 #![forbid(unsafe_code)]
-//! Every flaw is found out, by the model checker or by the simulator, in a run that the machine
-//! that ships passes.
+//! The model checker or the simulator detects every flaw, in a run that the real state machine passes.
 //!
-//! `cargo test -p ring-flaws -- --nocapture` tells of each how it was found and at what cost.
+//! `cargo test -p ring-flaws -- --nocapture` prints how each flaw was detected, and the cost.
 
 #[macro_use]
 mod by_seeds;
@@ -22,12 +21,12 @@ use ring_model::{
 use ring_proto::lab2::Lab2;
 use ring_sim::lab2::{self as sim, FaultKind, Settings};
 
-/// The rule that the test's patch breaks is broken.
+/// Breaks the rule of the test's patch.
 fn spoil(test: &str) -> Flaw {
     Flaw::named(test).unwrap_or_else(|| panic!("there is no patch {test}"))
 }
 
-/// The model checker finds the flaw, in words that begin so, and nothing in the machine that ships.
+/// Checks that the model checker finds a violation whose text begins with `says`, and none without the flaw.
 fn caught_by_checker(findings: &mut Findings, scenario: &Scenario, says: &str) {
     let name = findings.test;
     let sound = sound(scenario);
@@ -46,8 +45,7 @@ fn caught_by_checker(findings: &mut Findings, scenario: &Scenario, says: &str) {
     ));
 }
 
-/// What the machine that ships does in a scenario. Many flaws share one, and whoever wants it next
-/// waits for it.
+/// Returns the model checker's report on the real state machine. Many flaws share a scenario, so reports are kept.
 fn sound(scenario: &Scenario) -> Report {
     static KNOWN: Mutex<Vec<(Scenario, Arc<OnceLock<Report>>)>> = Mutex::new(Vec::new());
     let known = {
@@ -62,10 +60,9 @@ fn sound(scenario: &Scenario) -> Report {
     known.get_or_init(|| explore_shipping(scenario)).clone()
 }
 
-/// So many seeds are tried.
 const SEEDS: u64 = 400;
 
-/// One seed after another, until the simulator finds the flaw; the machine that ships passes them.
+/// Tries seeds until the simulator detects the flaw. Without the flaw these seeds must pass.
 fn caught_by_simulator(findings: &mut Findings, settings: &Settings, rule: sim::Rule) {
     let name = findings.test;
     let flaw = spoil(name);
@@ -89,7 +86,7 @@ fn caught_by_simulator(findings: &mut Findings, settings: &Settings, rule: sim::
     panic!("{name} is not found in {SEEDS} seeds");
 }
 
-/// Either of them finds two quorums at one time.
+/// Checks that model checker and simulator find two simultaneous quorums.
 fn caught_by_both(
     findings: &mut Findings,
     (scenario, settings): &(Scenario, Settings),
@@ -99,7 +96,7 @@ fn caught_by_both(
     caught_by_simulator(findings, settings, sim::Rule::Quorum);
 }
 
-/// Either of them finds an owner that loses its quorum to another's token.
+/// Checks that model checker and simulator find an owner that loses its quorum to another token.
 fn caught_losing_a_quorum(
     findings: &mut Findings,
     (scenario, settings): &(Scenario, Settings),
@@ -141,7 +138,7 @@ fn world(kinds: &[FaultKind]) -> Settings {
     }
 }
 
-/// The same for quorums, in a ring of so many, whose token moves on soon: many tenures to confirm.
+/// Returns settings of a ring with quorums whose token moves often, so many tenures are confirmed.
 fn cut_ring(nodes: usize, more: &[FaultKind]) -> Settings {
     let kinds = [&[FaultKind::Partition, FaultKind::Work], more].concat();
     Settings {
@@ -151,8 +148,8 @@ fn cut_ring(nodes: usize, more: &[FaultKind]) -> Settings {
     }
 }
 
-/// A ring with a member that is slow for good, in runs too short for members that are slow for a while: those void
-/// leases.
+/// Returns settings of a ring with a permanently slow member. The runs are too short for temporarily slow members,
+/// which would void leases.
 fn slow_ring() -> Settings {
     Settings {
         time: Duration::from_secs(2),
@@ -161,7 +158,8 @@ fn slow_ring() -> Settings {
     }
 }
 
-/// Two members, of which each is often the one with other constants. Processes die while their applications go on.
+/// Returns settings of two members, one of which often has other constants. Processes die while their applications
+/// continue.
 fn unequal_pair() -> Settings {
     Settings {
         nodes: 2,
@@ -169,8 +167,8 @@ fn unequal_pair() -> Settings {
     }
 }
 
-/// Clocks that are wrong, and long tenures. An owner that lives outbids others, so one dies whose application goes on:
-/// then the member that has helped it is free for another.
+/// Returns settings with wrong clocks and long tenures. A live owner would outbid others, so an owner dies while
+/// its application continues. Then the member that helped it is free to help another owner.
 fn wrong_clocks() -> Settings {
     Settings {
         nodes: 3,
@@ -179,7 +177,8 @@ fn wrong_clocks() -> Settings {
     }
 }
 
-/// An owner with a quorum outbids other tokens, so it loses its own without handing it over only with its link.
+/// Returns a scenario in which an owner with a quorum loses its token only with its link, since otherwise it
+/// outbids others.
 fn quorum_without_link() -> Scenario {
     quorums_of_three()
         .faults(Faults {
@@ -190,13 +189,13 @@ fn quorum_without_link() -> Scenario {
         .bounds(3, 4, 9)
 }
 
-/// The same from a later seed on: near the first that finds the flaw.
+/// Starts the settings at a seed shortly before the one that detects the flaw.
 fn from(seed: u64, mut settings: Settings) -> Settings {
     settings.seed = seed;
     settings
 }
 
-/// One test for each flaw, and the list of them.
+/// Declares one test per flaw, and lists them.
 macro_rules! caught {
     ($($name:ident $how:ident($setting:expr, $says:expr);)*) => {
         $(
@@ -304,7 +303,6 @@ fn every_patch_has_its_test() {
     findings.keep().expect("findings kept");
 }
 
-/// The flaws of a system's machine.
 fn patches_of(system: &str) -> Vec<&'static str> {
     let its = ring_flaws::FLAWS.iter().filter(|flaw| flaw.0 == system);
     its.map(|flaw| flaw.1).collect()

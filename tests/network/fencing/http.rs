@@ -1,4 +1,4 @@
-//! An HTTP service that compares.
+//! An HTTP service that compares fencing tokens.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,12 +13,12 @@ use crate::fencing::machines::{Machines, check_late_writer, check_order, is_stal
 use crate::fencing::page::block;
 
 const PORT: &str = "8000";
-/// What the service answers.
+/// Status of an accepted write.
 const ACCEPTED: u16 = 204;
 const STALE: u16 = 409;
 const INSTALL: &str = "cannot start python3: install it, as by apt-get install python3";
 
-/// The service, on the first machine.
+/// Service on the first machine.
 struct Service(Child);
 
 impl Drop for Service {
@@ -28,7 +28,7 @@ impl Drop for Service {
     }
 }
 
-/// A PUT from the second machine; the status that it is answered with.
+/// Sends a PUT from the second machine. Returns the status.
 fn send(machines: &Machines, path: &str, token: &str) -> Result<u16> {
     let mut stream = machines.connect(1, &format!("{}:{PORT}", machines.address(0)?))?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -85,7 +85,7 @@ pub(super) fn an_http_service_refuses_who_comes_too_late() -> Result<()> {
         read,
         is_stale,
     )?;
-    // The service compares. What its client makes of that was shown above, and starting fifty takes long.
+    // Asks the service directly: its client was tested above, and starting fifty clients takes long.
     check_order(
         |object, token| match send(&machines, &format!("/object{object}"), token)? {
             ACCEPTED => Ok(true),

@@ -1,4 +1,4 @@
-//! The recipes of `docs/fencing.md`, as they stand there, on rings of real daemons.
+//! Runs the recipes of `docs/fencing.md` unchanged, on rings of real daemons.
 
 mod file;
 mod http;

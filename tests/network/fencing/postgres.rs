@@ -1,4 +1,4 @@
-//! Tables that compare, in a PostgreSQL of the test's own.
+//! Tables that compare fencing tokens, in a PostgreSQL that the test starts.
 
 use std::cell::Cell;
 use std::process::{Command, Output};
@@ -9,10 +9,10 @@ use ring_segment::PostgreSql;
 use crate::fencing::machines::{Machines, check_late_writer, check_order, script};
 use crate::fencing::page::block;
 
-/// What psql exits with when a statement has failed.
+/// Exit code of psql after a failed statement.
 const FAILED: i32 = 3;
 
-/// Two machines and a server that both can ask.
+/// Two machines, and a server that both reach.
 struct Place {
     server: PostgreSql,
     machines: Machines,
@@ -25,7 +25,7 @@ impl Place {
         Ok(Self { server, machines })
     }
 
-    /// Runs a command line, under a token that is granted to the machine for it, or under this one.
+    /// Runs a command line with the given token, or with a new one of the machine.
     fn run(&self, machine: usize, token: Option<&str>, line: &[&str]) -> Result<Output> {
         let mut line = line.to_vec();
         if token.is_none() {
@@ -40,7 +40,7 @@ impl Place {
         command.envs(self.server.environment())
     }
 
-    /// What statements print, without a token.
+    /// Runs statements without a token, and returns their output.
     fn sql(&self, statements: &str) -> Result<Output> {
         let line = ["psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", statements];
         let mut command = self.machines.command(0, &line)?;
@@ -103,7 +103,7 @@ pub(super) fn an_update_of_a_postgresql_row_refuses_who_comes_too_late() -> Resu
             progress bigint NOT NULL, author macaddr NOT NULL, number bigint NOT NULL);
          INSERT INTO document VALUES (1, '', 0, 'ff:ff:ff:ff:ff:ff', 4294967295)",
     )?;
-    // The parts of the token, as a client takes them out of it.
+    // Parts of the token, as a client splits it.
     let program = place.machines.path("update");
     let client = format!(
         "#!/bin/sh\nIFS=-\nset -- \"$1\" $RINGD_TOKEN\n\

@@ -1,4 +1,4 @@
-//! `ringctl token` where all goes well, and its exit codes.
+//! `ringctl token` without faults, and its exit codes.
 
 use std::fs;
 use std::io::Write;
@@ -48,7 +48,7 @@ fn an_exclusive_token_is_one_clients_and_fencing_numbers_grow() -> Result<()> {
     let later = stand.ends_with(0, &["run", "-n", "t", "--", "sh", "-c", script])?;
     let later: u64 = String::from_utf8(later)?.trim().parse()?;
     ensure!(later > first, "{later} after {first}");
-    // It was given back by then.
+    // The first command has released the token by then.
     stand.ends_with(0, &["run", "-n", "t", "--", "true"])?;
     Ok(())
 }
@@ -66,7 +66,7 @@ fn a_shared_token_is_held_by_several_and_excludes_who_wants_it_alone() -> Result
 fn set_input(stand: &Stand, data: &[u8], arguments: &[&str]) -> Result<Option<i32>> {
     let mut set = stand.token(arguments).stdin(Stdio::piped()).spawn()?;
     let mut input = set.stdin.take().context("it is piped")?;
-    // It need not read all of too much.
+    // The command may stop reading when the input is too long.
     let _ = input.write_all(data);
     drop(input);
     Ok(set.wait()?.code())
@@ -86,7 +86,7 @@ fn data_come_back_byte_for_byte() -> Result<()> {
             );
         }
     }
-    // Data that were lost could not be told from data without a byte.
+    // Empty data would look like lost data.
     stand.ends_with(0, &["set", "t", ""])?;
     stand.complains(4, "t has no data", &["get", "t"])?;
     stand.ends_with(0, &["set", "t", "--", "--words, as they are"])?;
@@ -221,7 +221,7 @@ fn a_holder_is_named_with_its_machine_its_label_and_its_process() -> Result<()> 
         &format!("{name} (localhost) holds it exclusively"),
         &["run", "-n", "backup", "--", "true"],
     )?;
-    // Whoever takes the token over is told too.
+    // The server that takes the token over reports the same.
     let server = stand.listed("backup")?.context("it is listed")?["server"].as_u64();
     let server = server.context("a server has it")?;
     stand.kill_server(usize::try_from(server)?)?;

@@ -1,5 +1,5 @@
-//! Sudden deaths and stops: of `ringctl token run`, of its keeper, of its granter, of the server. In each case the
-//! work has ended before anybody else has the token.
+//! Crashes and stops of `ringctl token run`, its keeper, its granter and the server. In each case the work ends
+//! before another client gets the token.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use ring_segment::{Test, tests};
 
 use super::client_stand::{Stand, helpers, serve, serve_with, signal, wait_until_gone};
 
-/// The exit code of a `ringctl` that has lost the token.
+/// Exit code of a `ringctl` that lost the token.
 const LOST: i32 = 75;
-/// Long enough for a busy machine to renew a lease in, short enough to be waited for.
+/// A busy machine can renew such a lease in time, and the test does not wait long.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(4);
-/// Neither it nor what it has started ends when it is told to.
+/// Command that ignores SIGTERM, as does its child.
 const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
-/// What has left its process group, and has none of the descriptors that `ringctl` lets it inherit. Only the mark that
-/// it is there.
+/// Process outside the command's process group that has closed all descriptors of `ringctl` and only keeps the
+/// test's mark open.
 const SCATTERED: &str = "setsid python3 -c 'import os, time
 os.closerange(3, 9)
 os.closerange(10, 1000)
@@ -100,7 +100,7 @@ fn a_granter_that_is_stopped_loses_its_work_before_another_begins() -> Result<()
     wait_until_gone(granter)
 }
 
-/// The kernel kills it at the end of the lease that it has heard of last.
+/// The kernel ends the work when the lease of the last renewal expires.
 fn a_keeper_that_is_stopped_loses_its_work_before_another_begins() -> Result<()> {
     let stand = stand()?;
     let mut run = stand.work(STUBBORN)?;
@@ -148,7 +148,7 @@ fn a_session_without_servers_ends_with_its_lease() -> Result<()> {
     hold.ends_with(LOST)
 }
 
-/// The first to lead is not known, so each server dies once, but for the last.
+/// The test does not know the first leader, so all servers but the last die in turn.
 fn a_token_outlives_its_leader_and_its_server() -> Result<()> {
     let mut stand = serve(3)?;
     stand.ends_with(0, &["set", "t", "data"])?;

@@ -1,4 +1,4 @@
-//! The recipe of `docs/ftn.md`, as it stands there.
+//! Runs the recipe of `docs/ftn.md` unchanged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -53,7 +53,7 @@ fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
     );
     let log = stand.file("log");
     let make = format!("echo made >>{}; echo entry", log.display());
-    // Nobody makes it before all wait for it.
+    // Keeps the work from starting before all clients wait for it.
     let gate = stand.hold(&[], "cache/a")?;
     let started = (0..4).map(|_| Running::start(&mut cached(&["a", "sh", "-c", &make])));
     let started: Vec<Running> = started.collect::<Result<_>>()?;
@@ -72,7 +72,7 @@ fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
     Ok(())
 }
 
-/// As a person's shell asks, by what the page has them put into its start file.
+/// Completes as an interactive shell does that sources the script of the page.
 fn a_shell_completes_the_names_of_tokens() -> Result<()> {
     let stand = serve(2)?;
     for name in ["build/cache", "build/docs", "nightly"] {
@@ -99,7 +99,7 @@ fn a_shell_completes_the_names_of_tokens() -> Result<()> {
     ensure!(said == "build/cache build/docs", "{said}");
     let said = completes(&format!("ringctl token --servers {list} run --shared n"))?;
     ensure!(said == "nightly", "{said}");
-    // What can be read but once is left to the command; nobody waits for a writer.
+    // A pipe can be read only once, so completion must not read it or wait for its writer.
     let pipe = stand.file("pipe");
     mkfifo(&pipe, Mode::S_IRUSR | Mode::S_IWUSR)?;
     let said = completes(&format!(
@@ -107,7 +107,7 @@ fn a_shell_completes_the_names_of_tokens() -> Result<()> {
         pipe.display()
     ))?;
     ensure!(said.is_empty(), "{said}");
-    // Nobody answers: nothing is said, and nobody waits for long.
+    // Without an answering server completion prints nothing and does not wait long.
     let nobody = stand.file("nobody");
     fs::write(&nobody, "127.0.0.1:9\n")?;
     let said = completes(&format!(

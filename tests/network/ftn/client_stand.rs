@@ -1,4 +1,4 @@
-//! What the clients' tests stand on: servers as processes, and `ringctl token` to ask them.
+//! Servers as processes, and `ringctl token` as their client.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,24 +15,23 @@ use tempfile::TempDir;
 
 use crate::locks::program::Running;
 
-/// The first server's port; each test has a loopback interface of its own.
+/// Port of the first server. Each test has its own loopback interface.
 const PORT: u16 = 7300;
-/// How often is looked.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Servers on this world's loopback interface, killed when this is dropped.
+/// Servers on this sandbox's loopback interface, killed on drop.
 pub(super) struct Stand {
     folder: TempDir,
     client_timeout: Duration,
     servers: Vec<Child>,
 }
 
-/// Servers with the client timeout of `ringctl`.
+/// Starts servers with `ringctl`'s default client timeout.
 pub(super) fn serve(count: u16) -> Result<Stand> {
     serve_with(count, Duration::from_secs(15))
 }
 
-/// The same with another client timeout, for them and for their clients.
+/// Starts servers and clients with this client timeout.
 pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> {
     let mut stand = Stand {
         folder: tempfile::tempdir()?,
@@ -53,9 +52,9 @@ pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> 
             .args(["--heartbeat", "100ms", "--server-timeout", "500ms"])
             .arg("--client-timeout")
             .arg(format!("{}ms", client_timeout.as_millis()))
-            // No client of an earlier run is there.
+            // There is no client of an earlier run.
             .args(["--grace", "0ms"])
-            // The last one that lives goes on.
+            // The last living server must continue.
             .args(["--quorum", "1"])
             .arg("--control")
             .arg(stand.file(&format!("ftn-{index}.sock")))
@@ -71,7 +70,6 @@ pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> 
 }
 
 impl Stand {
-    /// The list of the servers.
     pub(super) fn list(&self) -> PathBuf {
         self.file("servers")
     }
@@ -80,17 +78,17 @@ impl Stand {
         self.folder.path().join(name)
     }
 
-    /// What is locked as long as anything of the work is left: all that it starts inherits it.
+    /// Returns the file that stays locked while any process of the work lives: all of them inherit the lock.
     fn mark(&self) -> PathBuf {
         self.file("mark")
     }
 
-    /// `ringctl token` with these arguments. It hears all signals.
+    /// Returns `ringctl token` with these arguments. It ignores no signal.
     pub(super) fn token(&self, arguments: &[&str]) -> Command {
         self.token_of(&self.list(), arguments)
     }
 
-    /// The same with another list.
+    /// Returns `ringctl token` with another list of servers.
     pub(super) fn token_of(&self, list: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new("env");
         command
@@ -108,12 +106,12 @@ impl Stand {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs `ringctl token`, and waits for its end.
     pub(super) fn output(&self, arguments: &[&str]) -> Result<Output> {
         Ok(self.token(arguments).output()?)
     }
 
-    /// Runs it to its end, which must be with this code; its output.
+    /// Checks the exit code of `ringctl token`, and returns its output.
     pub(super) fn ends_with(&self, code: i32, arguments: &[&str]) -> Result<Vec<u8>> {
         let output = self.output(arguments)?;
         ensure!(
@@ -123,7 +121,7 @@ impl Stand {
         Ok(output.stdout)
     }
 
-    /// Runs it to its end, which must be with this code; its complaint, which must have these words.
+    /// Checks the exit code of `ringctl token` and that its error contains `words`.
     pub(super) fn complains(&self, code: i32, words: &str, arguments: &[&str]) -> Result<()> {
         let output = self.output(arguments)?;
         let said = String::from_utf8_lossy(&output.stderr);
@@ -132,7 +130,7 @@ impl Stand {
         Ok(())
     }
 
-    /// A `hold` of this token that has it.
+    /// Starts a `hold` of a token, and waits until it holds it.
     pub(super) fn hold(&self, options: &[&str], name: &str) -> Result<Running> {
         let arguments = [&["hold"], options, &[name]].concat();
         let mut hold = Running::start(&mut self.token(&arguments))?;
@@ -143,7 +141,7 @@ impl Stand {
         Ok(hold)
     }
 
-    /// The token of this name, as `list --json` shows it.
+    /// Returns the token of this name in `list --json`.
     pub(super) fn listed(&self, name: &str) -> Result<Option<Value>> {
         let listed = self.ends_with(0, &["list", "--json"])?;
         let listed: Value = serde_json::from_slice(&listed)?;
@@ -152,7 +150,7 @@ impl Stand {
         Ok(tokens.find(|token| token["name"] == digits).cloned())
     }
 
-    /// Waits until the page of all tokens is so.
+    /// Waits until the page of all tokens satisfies `is_so`.
     pub(super) fn wait_for_page(&self, is_so: impl Fn(&str) -> bool) -> Result<()> {
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -165,7 +163,7 @@ impl Stand {
         }
     }
 
-    /// Waits until so many sessions wait for a token.
+    /// Waits until `count` sessions wait for a token.
     pub(super) fn wait_for_waiting(&self, name: &str, count: usize) -> Result<()> {
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -178,9 +176,9 @@ impl Stand {
         }
     }
 
-    /// `ringctl token run` of the token `t` with a line for the shell, which has said that it is ready.
+    /// Starts `ringctl token run` of token `t` with a shell line, and waits until the line prints "ready".
     pub(super) fn work(&self, line: &str) -> Result<Running> {
-        // It leaves no core behind, whatever ends it.
+        // Without a core dump, whatever signal ends it.
         let line = format!(
             "ulimit -c 0; exec 9> {}; flock -n 9 || exit 99; {line}",
             self.mark().display()
@@ -190,20 +188,19 @@ impl Stand {
         Ok(run)
     }
 
-    /// Whether nothing of the work is left.
+    /// Whether no process of the work is left.
     pub(super) fn is_alone(&self) -> Result<bool> {
         let mark = File::open(self.mark())?;
         Ok(Flock::lock(mark, FlockArg::LockExclusiveNonblock).is_ok())
     }
 
-    /// Another client that waits for `t` already.
+    /// Starts another client that waits for `t`.
     pub(super) fn next(&self) -> Result<Next<'_>> {
         let hold = Running::start(&mut self.token(&["hold", "t"]))?;
         self.wait_for_waiting("t", 1)?;
         Ok(Next { stand: self, hold })
     }
 
-    /// Kills a server.
     pub(super) fn kill_server(&mut self, index: usize) -> Result<()> {
         let server = &mut self.servers[index];
         server.kill()?;
@@ -221,14 +218,14 @@ impl Drop for Stand {
     }
 }
 
-/// Somebody who wants the token next.
+/// Client that waits for the token.
 pub(super) struct Next<'a> {
     stand: &'a Stand,
     hold: Running,
 }
 
 impl Next<'_> {
-    /// It is granted the token, and nothing of the work is left at that very moment.
+    /// Checks that this client gets the token, and no process of the earlier work lives at that moment.
     pub(super) fn begins_alone(mut self) -> Result<()> {
         let said = self.hold.line();
         let is_alone = self.stand.is_alone()?;
@@ -240,13 +237,13 @@ impl Next<'_> {
     }
 }
 
-/// Bytes as hexadecimal digits.
+/// Formats bytes as hexadecimal digits.
 pub(super) fn digits(bytes: &[u8]) -> String {
     let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     pairs.concat()
 }
 
-/// The process of this name that another one has started, which must come.
+/// Waits for a child of `parent` with this name, and returns it.
 pub(super) fn child_called(parent: Pid, name: &str) -> Result<Pid> {
     let give_up = Instant::now() + PATIENCE;
     loop {
@@ -270,22 +267,20 @@ fn children(parent: Pid) -> Vec<Pid> {
         .collect()
 }
 
-/// The keeper and the granter of a `ringctl token run`.
+/// Returns the keeper and the granter of a `ringctl token run`.
 pub(super) fn helpers(run: &Running) -> Result<(Pid, Pid)> {
     let keeper = child_called(run.pid(), "ringd-keeper")?;
     Ok((keeper, child_called(keeper, "ringd-granter")?))
 }
 
-/// Sends a signal.
 pub(super) fn signal(pid: Pid, signal: Signal) -> Result<()> {
     Ok(kill(pid, signal)?)
 }
 
-/// Waits until a process is gone.
 pub(super) fn wait_until_gone(pid: Pid) -> Result<()> {
     let give_up = Instant::now() + PATIENCE;
     while kill(pid, None).is_ok() {
-        // What nobody waits for is a zombie.
+        // A process that its parent does not wait for becomes a zombie.
         let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         if status.contains(") Z ") {
             break;

@@ -1,4 +1,4 @@
-//! Clients that wait: how long, and what becomes of their requests.
+//! Clients that wait: how long, and how their requests end.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ fn a_ringctl_run_that_is_told_to_end_takes_its_request_back() -> Result<()> {
     stand.wait_for_waiting("t", 1)?;
     waits.signal(Signal::SIGTERM)?;
     waits.killed_by(Signal::SIGTERM)?;
-    // Its helpers are about to.
+    // The client's helper processes are about to withdraw the request.
     stand.wait_for_waiting("t", 0)
 }
 
@@ -83,7 +83,7 @@ fn without_a_server_there_is_no_session_and_the_addresses_are_named() -> Result<
     Ok(())
 }
 
-/// Servers with another list answer nothing.
+/// Servers with another list do not answer.
 fn a_client_with_another_list_is_told_what_to_compare() -> Result<()> {
     let stand = serve(1)?;
     stand.ends_with(0, &["set", "t", "v"])?;

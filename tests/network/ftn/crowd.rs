@@ -1,4 +1,4 @@
-//! Twenty clients that want one token again and again, while servers and clients crash, and the leader is cut off.
+//! Twenty clients that compete for one token while servers and clients crash, and the leader is cut off.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,15 +18,14 @@ use super::stand::{PORT, Stand};
 use crate::record::Record;
 
 const CLIENTS: usize = 20;
-/// CT, of which three quarters outlast a change of leader.
+/// CT; three quarters of it are longer than a change of leader.
 const CLIENT_TIMEOUT: &str = "5s";
-/// Three quarters of it.
+/// Three quarters of CT.
 const LEASE: Duration = Duration::from_millis(3_750);
-/// How many grants show that the token goes round.
+/// Number of grants that shows that the token is in use.
 const ROUND: usize = 5;
-/// How many clients are killed at a time.
+/// Number of clients that are killed at a time.
 const KILLED: usize = 6;
-/// How often is looked.
 const LOOK: Duration = Duration::from_millis(20);
 
 pub(super) fn tests() -> Vec<Test> {
@@ -36,10 +35,10 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A stand with its clients, each of which runs a line of work under the token `t` again and again.
+/// A stand whose clients run a shell line under token `t` again and again.
 struct Crowd {
     stand: Stand,
-    /// Of all work: its begin and its end, a line each, with the fencing number.
+    /// Log of all work: one line for each begin and end, with the fencing number.
     log: PathBuf,
     clients: Vec<Child>,
     record: Record,
@@ -47,7 +46,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// The clients live on two nodes beside the servers.
+    /// Starts the clients on two additional nodes.
     fn new(servers: usize) -> Result<Self> {
         let options = [
             ("--quorum", "majority"),
@@ -101,7 +100,7 @@ impl Crowd {
         Ok(log.lines().filter(|line| line.starts_with("b ")).count())
     }
 
-    /// Waits until the token has gone round a little more.
+    /// Waits for [`ROUND`] further grants.
     fn goes_round(&self) -> Result<()> {
         let (wanted, began) = (self.grants()? + ROUND, Instant::now());
         while self.grants()? < wanted {
@@ -111,7 +110,7 @@ impl Crowd {
         Ok(())
     }
 
-    /// Kills a few clients with their keepers, whatever they do just now.
+    /// Kills some clients and their keepers at random moments.
     fn kill_clients() -> Result<()> {
         let mut killed = 0;
         for process in fs::read_dir("/proc")? {
@@ -122,7 +121,7 @@ impl Crowd {
                 .file_name()
                 .and_then(|name| name.to_str()?.parse().ok());
             if let (true, Some(number)) = (is_one, number) {
-                // One that has just ended needs it no more.
+                // It may have ended already.
                 let _ = kill(Pid::from_raw(number), Signal::SIGKILL);
                 killed += 1;
             }
@@ -133,7 +132,7 @@ impl Crowd {
         bail!("there are only {killed}")
     }
 
-    /// What one has begun has ended, or was killed, before the next began; and fencing numbers grow.
+    /// Checks that each work ended, or was killed, before the next began, and that fencing numbers grow.
     fn judge(&self) -> Result<()> {
         let log = fs::read_to_string(&self.log)?;
         let mut at_work: Option<u64> = None;
@@ -170,7 +169,7 @@ impl Drop for Crowd {
     }
 }
 
-/// Costs half a minute: a grace, three changes of leader, and another grace.
+/// Waits for a grace period, three changes of leader, and another grace period.
 fn three_servers_bear_the_loss_of_one_and_a_new_start_of_all() -> Result<()> {
     let mut crowd = Crowd::new(3)?;
     let leader = crowd.stand.wait_until_served_by(&[0, 1, 2])?;
@@ -205,7 +204,7 @@ fn three_servers_bear_the_loss_of_one_and_a_new_start_of_all() -> Result<()> {
     crowd.judge()
 }
 
-/// Costs twenty seconds: a grace and a change of leader.
+/// Waits for a grace period and a change of leader.
 fn five_servers_bear_the_loss_of_the_leader_and_another() -> Result<()> {
     let mut crowd = Crowd::new(5)?;
     let all = [0, 1, 2, 3, 4];

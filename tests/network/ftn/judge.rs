@@ -1,4 +1,4 @@
-//! What must be so of whatever servers and clients have sent (`docs/ftn.md`), judged by the frames alone.
+//! Checks the rules of `docs/ftn.md` on recorded frames.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -13,25 +13,24 @@ mod made_up;
 
 pub(super) use made_up::tests;
 
-/// Ids of sessions are not smaller.
+/// The smallest id of a session.
 const MIN_SESSION: i64 = 1 << 20;
-/// DEASSIGN among the flags of RETURN.
+/// Length of the longest datagram, in bytes.
 const LONGEST: usize = 1_232;
 const DEASSIGN: i64 = 2;
-/// The state READY.
+/// State READY in a message.
 const READY: i64 = 2;
 
-/// The servers, and what follows from their options.
+/// Servers and values derived from their options.
 pub(super) struct Service {
-    /// The list, line by line.
+    /// Lines of the list.
     pub lines: Vec<String>,
-    /// The address of each.
+    /// Address of each server.
     pub servers: Vec<SocketAddr>,
-    /// How long a lease lasts: three quarters of CT.
+    /// Length of a lease: three quarters of CT.
     pub lease: Duration,
 }
 
-/// A grant of a token.
 #[derive(Debug, Clone, Copy)]
 struct Grant {
     at: Duration,
@@ -40,34 +39,34 @@ struct Grant {
     fence: u64,
 }
 
-/// What was seen so far.
+/// State of the judge.
 #[derive(Default)]
 struct Judge {
-    /// How many datagrams each client has sent to each server, and how many CONFIGs to nobody it was answered with.
+    /// Datagrams from each client to each server without a session, and the CONFIGs that answered them.
     strangers: BTreeMap<(SocketAddr, SocketAddr), (u32, u32)>,
-    /// REQUESTs, by session and number: of which token, for whom alone.
+    /// REQUESTs by session and number: the token, and whether it is exclusive.
     requests: BTreeMap<(i64, i64), (Vec<u8>, i64)>,
-    /// RETURNs by session and number, with when they were sent, and whether they are renewals.
+    /// RETURNs by session and number: the time, and whether it is a renewal.
     returns: BTreeMap<(i64, i64), (Duration, bool)>,
-    /// When each session has last given each token back.
+    /// Time of the last release of each token by each session.
     given_back: BTreeMap<(i64, Vec<u8>), Duration>,
     logged_out: BTreeMap<i64, Duration>,
-    /// Until when each session's lease lasts.
+    /// End of each session's lease.
     leases: BTreeMap<i64, Duration>,
-    /// The newest round of each server that led.
+    /// Newest round of each server that led.
     rounds: BTreeMap<i64, i128>,
-    /// What each server has said last to be.
+    /// Last state that each server reported.
     states: BTreeMap<i64, i64>,
-    /// The last exclusive grant of each token.
+    /// Last exclusive grant of each token.
     grants: BTreeMap<Vec<u8>, Grant>,
     kinds: BTreeSet<&'static str>,
-    /// The parts of messages, by sender, receiver and number.
+    /// Parts of messages, by sender, receiver and number.
     parts: BTreeMap<(SocketAddr, SocketAddr, i64), BTreeMap<i64, Vec<u8>>>,
-    /// How many exclusive grants there were.
+    /// Number of exclusive grants.
     granted: usize,
 }
 
-/// Reads all that was recorded, and judges it; how many exclusive grants there were.
+/// Checks a record. Returns the number of exclusive grants.
 pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
     let port = service.servers.first().context("no servers")?.port();
     let mut judge = Judge::default();
@@ -91,7 +90,7 @@ pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
         }
         judge.one(service, &sent, &datagram).with_context(says)?;
     }
-    // What every one of these runs has.
+    // Every such run has messages of these kinds.
     for kind in [
         "CONFIG",
         "REQUEST",
@@ -107,7 +106,7 @@ pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
 }
 
 impl Judge {
-    /// A message of which this is the last part.
+    /// Adds a part of a message. Returns the message if it is complete.
     fn put_together(&mut self, sent: &Sent, datagram: &Datagram) -> Result<Option<Vec<u8>>> {
         let Body::Part {
             content,
@@ -309,8 +308,8 @@ impl Judge {
         Ok(())
     }
 
-    /// An exclusive grant: its number is larger than that of the one before, whose session has given the token back, or
-    /// has logged out, or is over by its lease.
+    /// Checks an exclusive grant. Its number must be larger than that of the previous grant, whose session must
+    /// have released the token, logged out or expired.
     fn granted(&mut self, name: &[u8], grant: Grant) -> Result<()> {
         let Some(before) = self.grants.insert(name.to_vec(), grant) else {
             self.granted += 1;

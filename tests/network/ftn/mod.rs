@@ -1,4 +1,4 @@
-//! The token service on real segments: servers, each on a node of its own, and `ringctl token`.
+//! The token service on real segments: one server per node, and `ringctl token`.
 
 mod client;
 mod client_crashes;
@@ -17,7 +17,7 @@ mod wire;
 use ring_segment::Test;
 
 pub(crate) fn tests() -> Vec<Test> {
-    // The servers of these are killed and stopped by the tests themselves.
+    // These tests kill and stop their servers themselves.
     let clients = [
         client::tests(),
         client_waits::tests(),

@@ -1,4 +1,4 @@
-//! Networks that drop fragments, and servers that say nothing after a grant.
+//! Networks that drop fragments, and servers that fall silent after a grant.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -24,13 +24,13 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// The loopback interface carries 1,280 bytes from now on, and fragments do not arrive.
+/// Sets the loopback interface's MTU to 1,280 bytes, and drops all fragments.
 fn drop_fragments() -> Result<()> {
     let status = Command::new("ip")
         .args(["link", "set", "lo", "mtu", "1280"])
         .status()?;
     ensure!(status.success(), "{status}");
-    // The higher bound is not to be below the lower one.
+    // The high threshold must not be below the low one, so the low one is set first.
     for bound in ["low", "high"] {
         let path = format!("/proc/sys/net/ipv4/ipfrag_{bound}_thresh");
         fs::write(&path, "0").context(path)?;
@@ -59,7 +59,8 @@ fn data_come_and_go_where_fragments_are_dropped() -> Result<()> {
     Ok(())
 }
 
-/// A server that gives sessions and tokens, and confirms nothing that is given back: it tells `returned` of that.
+/// Runs a fake server that grants sessions and tokens but confirms no release. It notifies `returned` of each
+/// release.
 fn grant_and_fall_silent(
     socket: &UdpSocket,
     lines: &str,

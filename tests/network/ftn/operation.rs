@@ -1,4 +1,4 @@
-//! What operators do to servers, and strangers: names that are not resolved, planned stops, options that differ, floods.
+//! Operations on servers, and misbehaving clients: unresolved names, planned stops, differing options, floods.
 
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
@@ -21,7 +21,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// `ringctl token` on the node of a stand, run to its end.
+/// Runs `ringctl token` on a node, and waits for its end.
 fn token(stand: &Stand, node: usize, arguments: &[&str]) -> Result<std::process::Output> {
     let mut command = Command::new(ring_segment::program("ringctl"));
     command
@@ -32,7 +32,6 @@ fn token(stand: &Stand, node: usize, arguments: &[&str]) -> Result<std::process:
     Ok(stand.segment().node(node).ns().run(|| command.output())??)
 }
 
-/// Costs two seconds.
 fn a_name_that_is_not_resolved_is_a_server_that_is_down() -> Result<()> {
     let mut stand = Stand::without_servers(2, 2)?;
     let lines = fs::read_to_string(stand.list())?;
@@ -54,7 +53,6 @@ fn a_name_that_is_not_resolved_is_a_server_that_is_down() -> Result<()> {
     Ok(())
 }
 
-/// Costs two seconds.
 fn a_server_with_other_options_is_named_and_clients_follow_it() -> Result<()> {
     let mut stand = Stand::without_servers(2, 2)?;
     stand.start(0, &[])?;
@@ -73,7 +71,7 @@ fn a_server_with_other_options_is_named_and_clients_follow_it() -> Result<()> {
     Ok(())
 }
 
-/// A token for each server, so that each stop is of one with data. Costs five seconds.
+/// Each server has a token, so each stop concerns one with data.
 fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
     let mut stand = Stand::new(3, 3, &[])?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
@@ -102,7 +100,7 @@ fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
     Ok(())
 }
 
-/// Resident memory of a process, in KiB.
+/// Returns the resident memory of a process, in KiB.
 fn resident(pid: nix::unistd::Pid) -> Result<usize> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -110,7 +108,7 @@ fn resident(pid: nix::unistd::Pid) -> Result<usize> {
     Ok(number.context("no VmRSS")?.parse()?)
 }
 
-/// A client that speaks for itself.
+/// A client whose messages the test writes itself.
 struct Flood {
     socket: UdpSocket,
     ssig: i32,
@@ -156,7 +154,7 @@ impl Flood {
         Ok(bytes)
     }
 
-    /// Sets the data of a token that is free, and waits for the grant and the confirmation.
+    /// Sets the data of a free token, and waits for the grant and the confirmation.
     fn fill(&mut self, name: &str, data: &[u8]) -> Result<()> {
         self.request(name, Access::Exclusive)?;
         self.wait_for(Kind::Grant)?;
@@ -211,10 +209,9 @@ impl Flood {
     }
 }
 
-/// Costs two seconds.
 fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> Result<()> {
     const ALLOWED_KIB: usize = 16 << 10;
-    /// The buffers of the loop, and of the datagrams that wait to be sent.
+    /// Memory of the loop's buffers and of outgoing datagrams.
     const ITSELF_KIB: usize = 4 << 10;
     let mut stand = Stand::new(1, 1, &[("--max-memory", "16MiB")])?;
     stand.wait_until_served_by(&[0])?;
@@ -227,7 +224,7 @@ fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> 
     ns.run(|| -> Result<()> {
         let floods = (0..80).map(|_| Flood::log_in(address, servers.signature()));
         let mut floods: Vec<Flood> = floods.collect::<Result<_>>()?;
-        // Messages in parts that nobody acknowledges, and others that never end.
+        // Messages in parts that the client never acknowledges, and incomplete messages.
         let data = vec![7; MAX_DATA];
         for number in 0..8 {
             floods[0].fill(&format!("long {number}"), &data)?;

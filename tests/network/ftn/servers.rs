@@ -1,4 +1,4 @@
-//! Servers alone: who leads, what becomes of a lost one, and why one does not start.
+//! Servers without clients: election of a leader, loss of a server, and errors at the start.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -29,7 +29,6 @@ fn majority() -> [(&'static str, &'static str); 1] {
     [("--quorum", "majority")]
 }
 
-/// Costs a second.
 fn three_servers_agree_on_a_leader_and_show_it() -> Result<()> {
     let mut stand = Stand::new(3, 3, &majority())?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
@@ -63,14 +62,13 @@ fn three_servers_agree_on_a_leader_and_show_it() -> Result<()> {
     Ok(())
 }
 
-/// The line of a server in the page of a status.
+/// Returns a server's line of the status page.
 fn line_of(page: &str, index: usize) -> Result<&str> {
     let name = format!("10.77.0.{}:{PORT}", index + 1);
     let found = page.lines().find(|line| line.contains(&name));
     found.with_context(|| format!("no {name} in {page}"))
 }
 
-/// Costs three seconds.
 fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
     let mut stand = Stand::new(3, 3, &[("--quorum", "1")])?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
@@ -101,7 +99,7 @@ fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
     );
     let status = stand.server(next).status()?;
     ensure!(status["servers"][leader]["state"] == "DOWN", "{status:#}");
-    // It is taken in again, and gives way.
+    // The old leader joins again, and follows.
     stand.server(leader).start()?;
     ensure!(
         stand.wait_until_served_by(&[0, 1, 2])? == next,
@@ -110,7 +108,6 @@ fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
     Ok(())
 }
 
-/// Costs four seconds.
 fn a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back() -> Result<()> {
     let mut stand = Stand::new(3, 3, &majority())?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
@@ -133,7 +130,7 @@ fn a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back() -> Resu
     Ok(())
 }
 
-/// Within 16 seconds only the state file tells it that there was a larger number. Costs a second.
+/// The test is over before the clock has passed the old number: only the state file prevents a smaller one.
 fn a_server_that_is_started_again_never_counts_configurations_back() -> Result<()> {
     let mut stand = Stand::new(1, 1, &[])?;
     let mut last = 0;
@@ -151,7 +148,7 @@ fn a_server_that_is_started_again_never_counts_configurations_back() -> Result<(
     Ok(())
 }
 
-/// No silence is as long as the test: what is DOWN has said so. Costs a second.
+/// No silence lasts as long as a timeout, so a server that is DOWN has announced it.
 fn who_leaves_is_not_waited_for_and_watchers_see_it() -> Result<()> {
     let patient = [("--server-timeout", "1h"), ("--quorum", "1")];
     let mut stand = Stand::new(2, 2, &patient)?;
@@ -176,14 +173,13 @@ fn who_leaves_is_not_waited_for_and_watchers_see_it() -> Result<()> {
             break;
         }
     }
-    // The last one has nobody to tell, and ends all the same.
+    // The last server can notify no other one, and must end too.
     let last = stand.server(leader);
     last.signal(Signal::SIGTERM)?;
     ensure!(last.wait_exit(PATIENCE)?.code() == Some(0));
     Ok(())
 }
 
-/// Costs a second.
 fn without_a_majority_it_says_what_a_cut_may_do() -> Result<()> {
     let mut stand = Stand::new(2, 2, &[])?;
     stand.wait_until_served_by(&[0, 1])?;
@@ -202,7 +198,7 @@ fn without_a_majority_it_says_what_a_cut_may_do() -> Result<()> {
     Ok(())
 }
 
-/// It ends with this code and says this.
+/// Checks that a server does not start: with this exit code and this error.
 fn refused(server: Ringd, code: i32, says: &str) -> Result<()> {
     let mut server = server.spawn()?;
     let end = server.wait_exit(PATIENCE)?;
@@ -211,7 +207,7 @@ fn refused(server: Ringd, code: i32, says: &str) -> Result<()> {
     Ok(())
 }
 
-/// Costs half a second, and no name server: there is no route to one.
+/// No name server is reachable: there is no route to one.
 fn what_cannot_start_says_why() -> Result<()> {
     let stand = Stand::without_servers(2, 2)?;
     let server = |index| stand.server_options(index);
@@ -249,7 +245,7 @@ fn what_cannot_start_says_why() -> Result<()> {
     refused(server(0)?.option("--state-dir", plain), 7, "cannot use ")
 }
 
-/// Two lists, each with a server 0, on one machine. Costs a second.
+/// Two lists on one machine, each with a server 0.
 fn a_state_file_or_a_control_socket_that_another_has_is_told_of() -> Result<()> {
     let mut stand = Stand::new(1, 1, &[])?;
     stand.wait_until_served_by(&[0])?;
@@ -263,7 +259,7 @@ fn a_state_file_or_a_control_socket_that_another_has_is_told_of() -> Result<()> 
     let mut apart = second()?.spawn()?;
     apart.wait_for_status(PATIENCE, |status| status["health"] != "critical")?;
     apart.kill()?;
-    // What the list was before is said once it is another.
+    // The error shows the old list only after the list changed.
     stand.server(0).kill()?;
     let changed = stand.server_options(0)?.option("--servers", &other);
     let changed = changed.option("--state-dir", &state).spawn()?;

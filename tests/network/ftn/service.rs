@@ -1,4 +1,4 @@
-//! The unit, as the page has it installed, under a live systemd.
+//! The systemd unit, installed as the page describes, under a live systemd.
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Container, Layout, PATIENCE, Segment, Test, binaries, tests};
@@ -18,10 +18,10 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A machine with a systemd, where the page was followed up to the start, for one server.
+/// A machine with systemd that runs the page's commands up to the start, for one server.
 struct Scene {
     container: Container,
-    /// The start, and what asks the server how it is.
+    /// Commands that start the server and print its status.
     start: String,
     status: String,
     _segment: Segment,
@@ -52,7 +52,6 @@ impl Scene {
     }
 }
 
-/// Costs three seconds: a boot.
 fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<()> {
     let scene = Scene::new("--grace 0s")?;
     let container = &scene.container;
@@ -88,7 +87,7 @@ fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<(
     ensure!(field("NoNewPrivs:")? == "1" && field("Seccomp:")? == "2");
     ensure!(!field("Uid:")?.split_whitespace().any(|uid| uid == "0"));
 
-    // Who may ask, and what is stored.
+    // Permissions of the control socket and of the state file.
     let ask =
         "setpriv --reuid=nobody --regid=ringd-ftn --clear-groups ringctl -i ftn-0 status --json";
     let status: Value = serde_json::from_str(&container.sh(ask)?)?;
@@ -103,7 +102,6 @@ fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<(
     Ok(())
 }
 
-/// Costs three seconds: a boot.
 fn a_list_without_this_server_is_not_tried_again() -> Result<()> {
     let scene = Scene::new("--index 1")?;
     let container = &scene.container;
@@ -118,7 +116,6 @@ fn a_list_without_this_server_is_not_tried_again() -> Result<()> {
     Ok(())
 }
 
-/// Costs three seconds: a boot.
 fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result<()> {
     let scene = Scene::new("--grace 0s")?;
     let container = &scene.container;
@@ -130,7 +127,7 @@ fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result
     };
     container.sh(&scene.start)?;
     let before = configuration()?;
-    // As an earlier version has left it.
+    // Creates the state file of an earlier version.
     container.sh(&format!(
         "systemctl stop {UNIT} && mkdir -p /var/lib/ringd && mv /var/lib/ringd-ftn/ftn-0.state /var/lib/ringd \
          && rmdir /var/lib/ringd-ftn && chown -R ringd: /var/lib/ringd && chmod 750 /var/lib/ringd"

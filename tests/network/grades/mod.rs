@@ -1,4 +1,4 @@
-//! Grades and pauses on real daemons: what a user of `ringctl` gets, and when it is taken away.
+//! Grades and pauses of real daemons, as users of `ringctl` see them.
 
 mod holder;
 mod pausing;
@@ -17,11 +17,11 @@ use holder::Holder;
 pub(crate) use holder::work_if_asked;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// `ringctl run` has lost the token.
+/// Exit code of `ringctl run` that lost the token.
 const LOST: i32 = 75;
-/// `ringctl run` shall end so if the token is not to be had.
+/// Exit code that the tests choose for a refused token.
 const REFUSED: i32 = 9;
-/// A command that needs a quorum, and does not wait for ever.
+/// Options of a command that needs a quorum, and waits for a limited time.
 const QUORUM: &[&str] = &["--require", "quorum", "-w", WAIT];
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -31,29 +31,29 @@ pub(crate) fn tests() -> Vec<Test> {
     tests
 }
 
-/// A command goes on even if its daemon is stalled for half a second.
+/// Long enough that a command survives a stall of its daemon of half a second.
 fn timing() -> Timing {
     Timing::forbearing(HEARTBEAT)
 }
 
-/// The same for a test that nothing runs beside, and that can wait for half as long therefore.
+/// Shorter, for exclusive tests.
 fn timing_alone() -> Timing {
     Timing::forbearing(HEARTBEAT / 2)
 }
 
-/// A ring of daemons that were told how many they are to be, for a test that harms none of them.
+/// Returns a shared ring of daemons with `--expect`, for tests that harm none of them.
 fn shared_ring(count: usize) -> Result<SharedRing> {
     let layout = Layout::new(count).addresses();
     let expect = [("--expect", count.to_string())];
     SharedRing::on(layout, timing(), binaries(), &expect)
 }
 
-/// The same for a test of its own.
+/// Forms a ring with `--expect` for one test.
 fn form<const N: usize>(segment: Segment) -> Result<Ring> {
     form_with(segment, N, |ringd| ringd.option("--expect", N.to_string()))
 }
 
-/// The same for a test that runs alone.
+/// Forms a ring with shorter times for an exclusive test.
 fn form_alone<const N: usize>(segment: Segment) -> Result<Ring> {
     let expect = |ringd: Ringd| ringd.option("--expect", N.to_string());
     form_by(segment, N, timing_alone(), expect)
@@ -78,7 +78,6 @@ fn bridge(count: usize) -> Result<Segment> {
     Layout::new(count).addresses().bridge()
 }
 
-/// `ringctl` with its arguments, for a daemon.
 fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Result<Output> {
     let mut command = Command::new(binaries().ringctl);
     command.arg("--socket").arg(daemon.control());
@@ -86,7 +85,7 @@ fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Result<Output> {
     Ok(command.output()?)
 }
 
-/// What a command under `ringctl run` with these options says.
+/// Returns the output of a script under `ringctl run` with these options.
 fn says(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> {
     let arguments = [&["run"], options, &["-c", script]].concat();
     let output = ringctl(daemon, &arguments)?;
@@ -94,9 +93,10 @@ fn says(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// Nobody here gets a quorum, and is told so, within the time in which a ring of this timing has its owner.
+/// Checks that the daemon refuses a quorum within the time in which a ring of this timing has its owner. Returns
+/// the error.
 fn no_quorum(daemon: &Daemon, timing: Timing) -> Result<String> {
-    // What was promised to the tenure before may be granted until it runs out.
+    // A grade of the tenure before may be shown until it expires.
     daemon.wait_for_status(PATIENCE, |status| status["grade"] != "quorum")?;
     let seconds = timing.one_owner_bound().as_secs() + 1;
     let wait = seconds.to_string();
@@ -109,7 +109,7 @@ fn no_quorum(daemon: &Daemon, timing: Timing) -> Result<String> {
     Ok(why.into_owned())
 }
 
-/// Of two commands the first must have ended before the second began.
+/// Checks that the first command ended before the second began.
 fn check_apart(first: &Holder, second: &Holder) -> Result<()> {
     let (ended, begun) = (first.last()?, second.first()?.context("it never began")?);
     ensure!(

@@ -1,4 +1,4 @@
-//! `ringctl pause` and `resume`: maintenance.
+//! `ringctl pause` and `resume`.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::holder::boottime;
 use super::{Holder, LOST, PATIENCE, bridge, form_with, ringctl, says, shared_ring, timing};
 
-/// The exit code of a pause that is not complete.
+/// Exit code of an incomplete pause.
 const PENDING: i32 = 6;
-/// How often an offer is made at the most.
+/// Maximum number of offers in a handover.
 const TAKE_ATTEMPTS: usize = 3;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -32,7 +32,7 @@ fn tell(daemon: &Daemon, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// What the others' tables say of a member.
+/// Returns what a daemon's table shows for a member.
 fn penalty_column(daemon: &Daemon, member: &str) -> Result<String> {
     let text = String::from_utf8(ringctl(daemon, &["status"])?.stdout)?;
     let row = text
@@ -41,8 +41,8 @@ fn penalty_column(daemon: &Daemon, member: &str) -> Result<String> {
     Ok(row.unwrap_or_default().to_owned())
 }
 
-/// Since that time a daemon has claimed no token, and was offered hardly one: an offer may cross
-/// what it says of its pause.
+/// Checks that a daemon has claimed no token since `since`, and got at most one round of offers: an offer may cross
+/// its announcement.
 fn check_left_out(ring: &Ring, at: usize, since: Duration) -> Result<()> {
     let frames = ring.frames_since(since);
     let claim = frames.iter().find(|seen| seen.port == at && is_claim(seen));
@@ -95,7 +95,7 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
     says(daemon, &["-w", WAIT], "true").map(drop)
 }
 
-/// `ringctl`, which must end so; what it says of errors.
+/// Checks the exit code of `ringctl`. Returns its errors.
 fn ends_with(daemon: &Daemon, arguments: &[&str], code: i32) -> Result<String> {
     let output = ringctl(daemon, arguments)?;
     ensure!(
@@ -146,7 +146,7 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
     let early = complete(&ring.daemons[0]);
     ensure!(early == 0, "it is said to own nothing while it does");
     watch.tells("pausing")?;
-    // Another member takes it, though an idle token is to stay where it is.
+    // Another member takes the token, though an idle token normally rests.
     ring.join()?;
     let output = waits.wait_with_output()?;
     ensure!(output.status.success(), "{output:?}");
@@ -168,14 +168,14 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
     watch.tells("resumed")
 }
 
-/// What a watch tells of pauses.
+/// A watch of pauses.
 struct Watch {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Watch {
-    /// It has begun.
+    /// Starts a watch, and waits until it has begun.
     fn of(daemon: &Daemon) -> Result<Self> {
         let mut command = Command::new(binaries().ringctl);
         command.arg("--socket").arg(daemon.control());
@@ -187,7 +187,7 @@ impl Watch {
         Ok(Self { child, lines })
     }
 
-    /// The next event of a pause is this one.
+    /// Checks that the next event of a pause is this one.
     fn tells(&mut self, event: &str) -> Result<()> {
         loop {
             let line = self.lines.next().context("it goes on")??;
@@ -219,7 +219,7 @@ fn what_runs_may_end_in_its_own_time_and_nothing_follows_it() -> Result<()> {
         "{said}"
     );
     ensure!(daemon.status()?["pausing"] == "holder");
-    // It goes on, with renewals, for longer than its lease.
+    // The holder continues with renewals for longer than its lease.
     holder.wait_for_sign(boottime()? + 2 * timing().waiter_timeout())?;
     holder.finish()?;
     ends_with(daemon, &["pause", "--drain", "--wait"], 0)?;
@@ -254,7 +254,7 @@ fn a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not() -> Resu
 fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
     let ring = shared_ring(3)?;
     for daemon in &ring.daemons {
-        // Whoever is left with the token is not done.
+        // A member that still has the token has not finished its pause.
         let code = ringctl(daemon, &["pause", "-w", "1"])?.status.code();
         ensure!([Some(0), Some(PENDING)].contains(&code), "{code:?}");
     }
@@ -265,7 +265,7 @@ fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
             members.is_some_and(|members| members.iter().all(|it| it["paused"] == true))
         })?;
     }
-    // Again makes no difference.
+    // A second pause has no effect.
     let again = ringctl(&ring.daemons[1], &["pause", "-w", "0"])?
         .status
         .code();

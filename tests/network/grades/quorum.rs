@@ -1,4 +1,4 @@
-//! A quorum is never had twice: cuts, stops and deaths.
+//! Two holders never have a quorum at the same time: during splits, stalls and deaths.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ pub(super) fn tests() -> Vec<Test> {
         three_of_five_are_a_quorum_and_two_are_none,
         a_member_that_stands_still_is_not_missed,
         a_holder_goes_on_when_a_machine_that_was_alone_comes_back,
-        // The one that hears both sides of the cut must object to an election before it is over.
+        // The member that hears both sides must object to an election before its end.
         exclusive a_member_that_was_started_again_does_not_help_two_holders,
     ]
 }
 
-/// The three rings wait at one time.
+/// The three rings wait at the same time.
 fn a_holder_that_is_cut_off_or_whose_daemon_stands_still_ends_before_the_next_begins() -> Result<()>
 {
     let cases: [Case; 3] = [
@@ -60,7 +60,7 @@ fn a_lost_holder_ends_in_time(cut: Wire, heal: Wire) -> Result<()> {
     Ok(())
 }
 
-/// An election takes its time, and so do promises that end no sooner.
+/// Checks that the next holder waited only for an election and the confirmations, which end no later.
 fn wait_was_short(from: Duration, next: &Holder) -> Result<()> {
     let waited = next
         .first()?
@@ -107,7 +107,7 @@ fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
     after.finish()
 }
 
-/// It has elected itself, and its token is the stronger one.
+/// The returning machine has elected itself, and its token is stronger.
 fn a_holder_goes_on_when_a_machine_that_was_alone_comes_back() -> Result<()> {
     let ring = form::<3>(bridge(3)?)?;
     let holder = Holder::at_work(&ring.daemons[0], QUORUM)?;
@@ -127,7 +127,7 @@ fn a_holder_goes_on_when_a_machine_that_was_alone_comes_back() -> Result<()> {
     says(alone, QUORUM, "true").map(drop)
 }
 
-/// Works on for so long that everything that was promised before has run out.
+/// Checks that the holder works longer than all earlier confirmations.
 fn works_on(holder: &Holder, timing: Timing) -> Result<()> {
     holder.wait_for_sign(boottime()? + 3 * timing.waiter_timeout())
 }
@@ -163,7 +163,7 @@ fn a_member_that_stands_still_is_not_missed() -> Result<()> {
     holder.finish()
 }
 
-/// Nobody tells the command: its keeper knows by when it must have ended.
+/// The command gets no message: its keeper ends it in time.
 fn a_holder_whose_daemon_stands_still() -> Result<()> {
     let ring = form_alone::<3>(bridge(3)?)?;
     let mut first = Holder::at_work(&ring.daemons[0], QUORUM)?;
@@ -180,11 +180,11 @@ fn a_holder_whose_daemon_stands_still() -> Result<()> {
     second.finish()
 }
 
-/// The holder relies on the promise of a member that dies and comes back without a memory of it,
-/// while the third, which has not heard the holder for long, is elected.
+/// The holder was confirmed by a member that dies and comes back without its memory. Meanwhile the third member,
+/// which has not heard the holder for long, is elected.
 fn a_member_that_was_started_again_does_not_help_two_holders() -> Result<()> {
     let segment = Layout::new(3).addresses().switch(3)?;
-    // Its promises last for longer than an election takes.
+    // Its confirmations last longer than an election.
     let mut ring = form_alone::<3>(segment)?;
     let mut first = Holder::at_work(&ring.daemons[0], QUORUM)?;
     let rules = ring.segment.rules();

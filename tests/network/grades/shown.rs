@@ -1,4 +1,4 @@
-//! What a grade is shown as, and what a ring must know to have one.
+//! How grades are shown, and what a ring must know to have one.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -27,7 +27,7 @@ fn a_command_can_require_a_quorum_and_reads_that_it_has_it() -> Result<()> {
         let grade = says(daemon, QUORUM, "echo $RINGD_GRADE")?;
         ensure!(grade == "quorum", "{grade}");
     }
-    // One that does not mind gets the token as it is.
+    // A client that requires no grade gets the token.
     for daemon in &ring.daemons {
         let grade = says(daemon, &["-w", WAIT], "echo $RINGD_GRADE")?;
         ensure!(["alone", "quorum"].contains(&grade.as_str()), "{grade}");
@@ -39,7 +39,7 @@ fn a_command_can_require_a_quorum_and_reads_that_it_has_it() -> Result<()> {
 struct Watch(Child, BufReader<std::process::ChildStdout>);
 
 impl Watch {
-    /// From the snapshot on.
+    /// Starts a watch, and reads its snapshot.
     fn start(daemon: &Daemon) -> Result<Self> {
         let mut command = Command::new(binaries().ringctl);
         command.arg("--socket").arg(daemon.control());

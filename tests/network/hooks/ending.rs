@@ -1,4 +1,4 @@
-//! Hooks that do not end, or not alone, and daemons that do.
+//! Hooks that do not end, hooks that leave processes behind, and daemons that end.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, at_rest, at_rest_alone, li
 
 pub(super) fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
-    // It and its child ignore SIGTERM; another child says that it has heard it.
+    // The hook and one child ignore SIGTERM; another child reports it.
     let script = format!(
         "echo $RINGD_STATE >>$R; [ $RINGD_STATE = LOOSER ] || exit 0; \
          (trap 'echo told >>$R; exit' TERM; sleep 1000 & wait) & \
@@ -72,7 +72,7 @@ pub(super) fn a_hook_that_hangs_leaves_the_ring_alone() -> Result<()> {
 
 pub(super) fn what_a_hook_leaves_behind_is_ended_unless_it_has_left() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
-    // Both hold the hook's output open.
+    // Both processes keep the hook's output open.
     let script = "sleep 1000 & echo stays $! $RINGD_STATE >>$R; \
          setsid sh -c 'echo left $$ $RINGD_STATE >>$R; exec sleep 1000' & \
          until grep -q \"^left .* $RINGD_STATE\" $R; do sleep 0.01; done";
@@ -88,7 +88,7 @@ pub(super) fn what_a_hook_leaves_behind_is_ended_unless_it_has_left() -> Result<
     };
     let (stays, left) = (pids("stays "), pids("left "));
     ensure!(stays.len() == 3 && left.len() == 3, "{stays:?} {left:?}");
-    // Each before the next hook began.
+    // Each left process must have ended before the next hook began.
     let earlier = stays.iter().take(2).find(|pid| lives(pid));
     ensure!(earlier.is_none(), "{earlier:?} runs beside a later hook");
     wait_until("the last one ends", || !lives(&stays[2]))?;
@@ -134,7 +134,7 @@ pub(super) fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
     let line = place.wait_for_line(|line| line.starts_with("LOOSER "))?;
     daemon.signal(Signal::SIGTERM)?;
     daemon.wait_for_line(PATIENCE, |line| line.contains("shutting down"))?;
-    // Together the two would count as one.
+    // Sent too close together, the two signals would merge.
     std::thread::sleep(Duration::from_millis(200));
     let asked = Instant::now();
     daemon.signal(Signal::SIGTERM)?;
@@ -158,7 +158,7 @@ pub(super) fn a_killed_daemon_takes_its_hook_along() -> Result<()> {
     ensure!(lives(pid), "it hangs");
     daemon.kill()?;
     wait_until("the hook ends", || !lives(pid))?;
-    // Who comes after is told that it is no owner, whatever the hooks were told last.
+    // The next daemon must report that it is not the owner, whatever its predecessor's hooks were told last.
     daemon.start()?;
     place.wait_for(|lines| {
         let starts = lines.iter().filter(|line| line.starts_with("none LOOSER "));

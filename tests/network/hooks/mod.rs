@@ -1,4 +1,4 @@
-//! Hooks of real daemons, as those who run the machines write them (`docs/hooks.md`).
+//! Hooks of real daemons, written like those of operators (`docs/hooks.md`).
 
 mod ending;
 mod order;

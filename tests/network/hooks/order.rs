@@ -1,4 +1,4 @@
-//! What hooks are told, and when.
+//! Events that hooks get, and their order.
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, Watch, at_rest, value};
 
-/// All that is told, in a line.
+/// Line that prints all variables of an event.
 const TELL: &str = "echo event=$RINGD_EVENT number=$RINGD_EVENT_NUMBER time=$RINGD_TIME_MS \
      old=$RINGD_OLD_STATE state=$RINGD_STATE reason=$RINGD_REASON token=$RINGD_TOKEN \
      progress=$RINGD_PROGRESS owner=$RINGD_OWNER grade=$RINGD_GRADE merged=$RINGD_MERGED \
      interface=$RINGD_INTERFACE ring=$RINGD_RING >>$R";
 
-/// Lets an owner hand its token over, again if the other one was stalled for too long to take it.
+/// Makes an owner hand its token over. Repeats it if the other node was stalled and did not take it.
 fn gives_away(daemon: &Daemon) -> Result<()> {
     let is_given = || daemon.wait_for_status(PATIENCE / 6, |status| status["state"] == "WAITER");
     for _ in 0..5 {
@@ -84,7 +84,7 @@ pub(super) fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
             ensure!(value(line, "progress")? == text("progress"), "{line}");
             tokens += 1;
         }
-        // Whoever owns it owns it from the change on.
+        // The holder of an OWNER event owns the token from the change on.
         if event["state"] == "OWNER" {
             let own = daemon.node().mac().to_string();
             ensure!(value(line, "owner")? == own, "{line}");
@@ -100,7 +100,7 @@ pub(super) fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state(
          echo end number=$RINGD_EVENT_NUMBER >>$R";
     let (segment, place) = (Segment::bridge(2)?, Place::new()?);
     place.hook("slow", SLOW)?;
-    // Some fifty changes a second, until the token has come to rest.
+    // About fifty changes per second, until the token rests.
     let timing = Timing::forbearing(HEARTBEAT);
     let daemon = place.ringd(segment.node(0), &timing).spawn()?;
     let watch = Watch::start(&daemon, &place)?;
@@ -146,7 +146,7 @@ pub(super) fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state(
         status["state"] == state.as_str(),
         "the last told is {state}: {status}"
     );
-    // With the start.
+    // One more: the start event is included.
     ensure!(changes.len() + 1 == all, "{all} were told, or counted");
     Ok(())
 }
@@ -181,7 +181,7 @@ pub(super) fn a_drop_in_needs_no_restart() -> Result<()> {
             .as_array()
             .is_some_and(|all| all.len() == 2)
     })?;
-    // Neither the directory nor a hook was there until now: the very next change is told.
+    // Until now neither directory nor hook existed: the next change must run it.
     std::fs::create_dir(place.hooks())?;
     place.hook("first", "echo first $RINGD_STATE >>$R")?;
     gives_away(&daemon)?;
@@ -197,9 +197,9 @@ pub(super) fn a_drop_in_needs_no_restart() -> Result<()> {
         .iter()
         .filter(|line| line.starts_with("first "))
         .collect();
-    // An owner whose members stand still is told of once more when it has its grade.
+    // If members are stalled, the owner gets its grade later, which is another event.
     firsts.dedup();
-    // Before them, perhaps, what happened within the last second.
+    // Events of the last second may precede them.
     ensure!(
         firsts.ends_with(&[&"first WAITER".to_owned(), &"first OWNER".to_owned()]),
         "{firsts:?}"

@@ -1,4 +1,4 @@
-//! Hooks, and what they have written down.
+//! A directory of hooks and the record that they write.
 
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -15,13 +15,13 @@ use tempfile::TempDir;
 
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// A token that stays where it is, and takes its time until it does: an owner that a busy machine
-/// stalls keeps it, and a member that it stalls gets it.
+/// Returns a timing whose token rests, but rests late: a stalled owner keeps it, and a stalled member still gets
+/// it.
 pub(super) fn at_rest() -> Timing {
     Timing::patient(Duration::from_secs(1)).idle_hold(FOR_GOOD)
 }
 
-/// The same for a test that nothing runs beside, and that has its owner sooner therefore.
+/// Returns a shorter timing for exclusive tests.
 pub(super) fn at_rest_alone() -> Timing {
     Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
 }
@@ -52,8 +52,7 @@ impl Place {
         self.path("record")
     }
 
-    /// Puts a hook into the directory, all of it at once. `>>$R` in the script writes to the
-    /// record.
+    /// Adds a hook in one step. `>>$R` in the script writes to the record.
     pub(super) fn hook(&self, name: &str, script: &str) -> Result<PathBuf> {
         let path = self.hooks().join(name);
         self.program(&path, script)?;
@@ -69,13 +68,12 @@ impl Place {
         Ok(())
     }
 
-    /// A daemon that runs these hooks.
     pub(super) fn ringd(&self, node: &Node, timing: &Timing) -> Ringd {
         let ringd = node.ringd(binaries()).timing(timing);
         ringd.option("--hooks-dir", self.hooks())
     }
 
-    /// The record's lines so far that are at their end.
+    /// Returns the complete lines of the record.
     pub(super) fn lines(&self) -> Vec<String> {
         let text = fs::read_to_string(self.record()).unwrap_or_default();
         let whole = text.split_inclusive('\n');
@@ -84,7 +82,7 @@ impl Place {
             .collect()
     }
 
-    /// Waits until the record is as it should be, and gives what was looked for.
+    /// Waits until `wanted` finds something in the record, and returns it.
     pub(super) fn wait_for<T>(&self, wanted: impl Fn(&[String]) -> Option<T>) -> Result<T> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -99,21 +97,21 @@ impl Place {
         }
     }
 
-    /// Waits for a line, and gives it.
+    /// Waits for a line, and returns it.
     pub(super) fn wait_for_line(&self, wanted: impl Fn(&str) -> bool) -> Result<String> {
         self.wait_for(|lines| lines.iter().find(|line| wanted(line)).cloned())
     }
 }
 
-/// `ringctl watch`, from the daemon's first event on.
+/// `ringctl watch` from the daemon's first event on.
 pub(super) struct Watch {
     child: Child,
     path: PathBuf,
 }
 
 impl Watch {
-    /// A hook must write down the number that it is told: that of the start is the one before the
-    /// first event's.
+    /// Starts a watch. A hook must record the event number, since the start's number precedes that of the first
+    /// event here.
     pub(super) fn start(daemon: &Daemon, place: &Place) -> Result<Self> {
         let start = place.wait_for_line(|line| line.contains(" old=none "))?;
         let first = value(&start, "number")?.parse::<u64>()? + 1;
@@ -126,7 +124,7 @@ impl Watch {
         Ok(Self { child, path })
     }
 
-    /// All that it sees up to an event of which a hook has written this, and that hooks are told of.
+    /// Returns all seen events that run hooks, up to the event with the number in `line`.
     pub(super) fn told_until(&self, line: &str) -> Result<Vec<Value>> {
         let last: u64 = value(line, "number")?.parse()?;
         let deadline = Instant::now() + PATIENCE;
@@ -141,7 +139,7 @@ impl Watch {
         }
     }
 
-    /// All that it has seen so far and that hooks are told of.
+    /// Returns all seen events that run hooks.
     pub(super) fn told(&self) -> Result<Vec<Value>> {
         let text = fs::read_to_string(&self.path)?;
         let mut told = Vec::new();
@@ -161,13 +159,12 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // It ends by itself with the daemon.
+        // It may have ended with the daemon.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Waits until something holds.
 pub(super) fn wait_until(what: &str, holds: impl Fn() -> bool) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
@@ -179,14 +176,14 @@ pub(super) fn wait_until(what: &str, holds: impl Fn() -> bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether a process lives, zombies not counted.
+/// Whether a process lives and is not a zombie.
 pub(super) fn lives(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     let state = stat.rsplit_once(") ").map(|(_, rest)| rest.chars().next());
     !matches!(state.flatten(), None | Some('Z' | 'X'))
 }
 
-/// The value of a `NAME=value` among words.
+/// Returns the value of `NAME=value` in a line.
 pub(super) fn value<'a>(line: &'a str, name: &str) -> Result<&'a str> {
     let mut pairs = line.split(' ').filter_map(|word| word.split_once('='));
     let found = pairs.find(|(key, _)| *key == name);

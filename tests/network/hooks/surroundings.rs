@@ -1,4 +1,4 @@
-//! What hooks have around them, and what is said of them.
+//! The environment in which hooks run, and messages about hooks.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -22,7 +22,7 @@ pub(super) fn a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody() -> Re
     place.hook("5-works", "echo works >>$R")?;
     let open = place.hook("6-open", "echo open >>$R")?;
     fs::set_permissions(&open, fs::Permissions::from_mode(0o757))?;
-    // Some fifty changes a second, none of which is told by the first ones.
+    // About fifty changes per second; the first hooks record none of them.
     let timing = Timing::patient(HEARTBEAT);
     let ringd = place.ringd(segment.node(0), &timing);
     let mut daemon = ringd.option("--on-change", "/nowhere/hook").spawn()?;
@@ -57,7 +57,7 @@ pub(super) fn a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody() -> Re
 
 pub(super) fn what_a_hook_leaves_behind_in_a_container_is_waited_for() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
-    // Whose parent is gone is process 1's child, and stays a zombie until that waits for it.
+    // Process 1 adopts an orphan, which stays a zombie until process 1 waits for it.
     let script = "orphan=$( (true & echo $!) ); while [ -d /proc/$orphan ]; do sleep 0.01; done; echo gone >>$R";
     place.hook("leaves", script)?;
     let ringd = place.ringd(segment.node(0), &at_rest());
@@ -78,7 +78,7 @@ pub(super) fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
          notify=$NOTIFY_SOCKET end= >>$R";
     place.hook("looks", script)?;
     let ringd = place.ringd(segment.node(0), &at_rest());
-    // As somebody might start it who leaves a file open, under a service manager.
+    // Starts the daemon as a careless parent under a service manager would: with an open file.
     let leaves_open = "export NOTIFY_SOCKET=@nobody; exec 7</dev/null; exec \"$@\"";
     let ringd = ringd.through(["sh", "-c", leaves_open, "sh"]);
     let _daemon = ringd.spawn()?;
@@ -94,7 +94,7 @@ pub(super) fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
         streams[1..].iter().all(|it| it.starts_with("pipe:")),
         "{told:?}"
     );
-    // What lists them has the directory itself open.
+    // Listing the descriptors opens the directory itself as number 3.
     ensure!(told[3] == "listed 0 1 2 3", "{told:?}");
     let signals = |name: &str| -> Result<u64> {
         let line = told.iter().find_map(|line| line.strip_prefix(name));
@@ -102,7 +102,7 @@ pub(super) fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
         Ok(u64::from_str_radix(bits.trim(), 16)?)
     };
     ensure!(signals("SigBlk:")? == 0, "{told:?}");
-    // Which this test ignores.
+    // This test ignores SIGPIPE.
     let pipe = 1 << (Signal::SIGPIPE as u64 - 1);
     ensure!(signals("SigIgn:")? & pipe == 0, "{told:?}");
     Ok(())
@@ -176,7 +176,7 @@ pub(super) fn a_restless_token_is_warned_of() -> Result<()> {
         ensure!(output.iter().any(warns) == warned, "{hold:?}: {output:?}");
         fs::remove_file(place.record())?;
     }
-    // Nobody to run, nobody to warn.
+    // Without a hook there is nothing to run and no warning.
     fs::remove_file(place.hooks().join("tells"))?;
     let mut daemon = place
         .ringd(segment.node(0), &Timing::patient(HEARTBEAT))
@@ -192,7 +192,7 @@ pub(super) fn a_hooks_directory_of_another_user_is_skipped() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     place.hook("theirs", "echo ran >>$R")?;
     match chown(place.hooks(), Some(65534), None) {
-        // There is no other user in this world.
+        // This user namespace has no other user.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(()),
         given => given?,
     }

@@ -1,4 +1,4 @@
-//! Long lists, much data, and input that is no good.
+//! Long lists, large data, and invalid input.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,7 +22,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Addresses of nodes that are not there, from this one on.
+/// Returns addresses without nodes, from `first` on.
 fn strangers(first: Ipv4Addr, count: usize) -> Vec<Entry> {
     let addresses = (first.to_bits()..).take(count).map(Ipv4Addr::from_bits);
     addresses
@@ -30,7 +30,6 @@ fn strangers(first: Ipv4Addr, count: usize) -> Vec<Entry> {
         .collect()
 }
 
-/// Costs two seconds.
 fn of_a_list_of_five_thousand_strangers_few_are_taken_and_none_costs_a_turn() -> Result<()> {
     const ON_THE_LINK: usize = 200;
     let mut stand = Stand::without_nodes(Kind::Bridge, 3)?;
@@ -55,7 +54,7 @@ fn of_a_list_of_five_thousand_strangers_few_are_taken_and_none_costs_a_turn() ->
     list.extend(strangers(Ipv4Addr::new(10, 99, 0, 1), 5_000));
     let outcome = peer.give(first, i32::MAX, &list, b"1000000")?;
     ensure!(outcome == Outcome::Taken, "{outcome:?}");
-    // None that cannot be on the link. Those that never answer are forgotten before long.
+    // Only addresses of this link are taken. Those that never answer are forgotten soon.
     let knows =
         |status: &Value| (ON_THE_LINK / 2..=ON_THE_LINK + 3).contains(&addresses(status).len());
     for index in [0, 1] {
@@ -79,14 +78,13 @@ fn of_a_list_of_five_thousand_strangers_few_are_taken_and_none_costs_a_turn() ->
     Ok(())
 }
 
-/// Costs two seconds.
 fn a_mebibyte_of_data_goes_round() -> Result<()> {
     const LENGTH: usize = 1 << 20;
     let command = format!(
         r"read n || n=0; n=$((n + 1)); {{ printf '%08d\n' $n; yes 0123456 | head -c {}; }}",
         LENGTH - 9
     );
-    // What came continues of two of one length.
+    // Of two data with the same length the ring continues with the received one.
     let options = [("--compute", command.as_str()), ("--decide", "longer")];
     let mut stand = Stand::new(Kind::Bridge, 3, &options)?;
     stand.wait_for_ring(&[0, 1, 2])?;
@@ -114,7 +112,6 @@ fn a_mebibyte_of_data_goes_round() -> Result<()> {
     Ok(())
 }
 
-/// Costs a second.
 fn more_data_than_is_allowed_is_refused_and_computed_by_nobody() -> Result<()> {
     let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
     let peer = Peer::on(stand.segment().node(1))?;
@@ -139,7 +136,6 @@ fn more_data_than_is_allowed_is_refused_and_computed_by_nobody() -> Result<()> {
     Ok(())
 }
 
-/// Costs a second.
 fn what_is_no_message_is_counted_by_its_reason_and_changes_nothing() -> Result<()> {
     let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
     let peer = Peer::on(stand.segment().node(1))?;
@@ -150,7 +146,7 @@ fn what_is_no_message_is_counted_by_its_reason_and_changes_nothing() -> Result<(
         ("truncated", &[0x01, 0, 0]),
         ("version", &[0x02, 0, 0, 0, 1, 0, 1]),
         ("type", &[0x81, 0, 0, 0, 1, 0, 1]),
-        // What stands behind a TR1 is terms, and these are not whole.
+        // A TR1 may end with terms; these are incomplete.
         ("truncated", &[0x01, 0, 0, 0, 1, 0, 1, 9]),
         ("token", &[0x01, 0, 0, 0, 0, 0, 1]),
         ("port", &[0x01, 0, 0, 0, 1, 0, 0]),
@@ -159,7 +155,7 @@ fn what_is_no_message_is_counted_by_its_reason_and_changes_nothing() -> Result<(
     for (_, bytes) in datagrams {
         peer.send(node.ip(), bytes)?;
     }
-    // Longer than any buffer for it.
+    // Longer than the receive buffer.
     peer.send(node.ip(), &[1; 9000])?;
     let streams: [(&str, &[u8]); 4] = [
         ("not_leader", &[0x21, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]),
@@ -198,7 +194,6 @@ fn what_is_no_message_is_counted_by_its_reason_and_changes_nothing() -> Result<(
     Ok(())
 }
 
-/// Costs half a second.
 fn a_leader_answers_who_asks() -> Result<()> {
     let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
     let peer = Peer::on(stand.segment().node(1))?;
@@ -210,7 +205,7 @@ fn a_leader_answers_who_asks() -> Result<()> {
     let id = i32::try_from(status["token_id"].as_i64().context("no id")?)?;
     peer.send(node.ip(), &[0x01, 0xff, 0xff, 0xff, 0xff, 0x12, 0x67])?;
     peer.expect(|from, datagram| from == node.ip() && datagram == Datagram::Tr2 { id })?;
-    // Who asks is known from then on, and tried.
+    // From now on the node knows the asker and tries to reach it.
     let status = stand
         .node(0)
         .wait_for_status(PATIENCE, |status| addresses(status).len() == 2)?;

@@ -1,4 +1,4 @@
-//! `ringctl` with a node of Jitterbug: what it does as with Lab2, and what it refuses in words.
+//! `ringctl` with a node of Jitterbug: commands that work as with Lab2, and refusals of the others.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -28,16 +28,16 @@ pub(super) fn tests() -> Vec<Test> {
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// A lease of two seconds: a keeper on a busy machine may be late by more than those of other stands.
+/// A lease of two seconds: on a busy machine a keeper may be later than the leases of other stands allow.
 const UNHURRIED: [(&str, &str); 1] = [("--tr-interval", "400ms")];
 
-/// What a `ringctl` has said.
+/// Output of a `ringctl`.
 struct Said {
     code: Option<i32>,
     text: String,
 }
 
-/// Runs `ringctl` beside a node.
+/// Runs `ringctl` on a node's machine.
 fn ringctl(stand: &mut Stand, index: usize, arguments: &[&str]) -> Result<Said> {
     let output = stand.node(index).ringctl(arguments)?;
     let text = [output.stdout, output.stderr].concat();
@@ -47,7 +47,6 @@ fn ringctl(stand: &mut Stand, index: usize, arguments: &[&str]) -> Result<Said> 
     })
 }
 
-/// Costs a second.
 fn the_status_is_a_page_and_json_with_the_keys_of_its_page() -> Result<()> {
     let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
@@ -94,7 +93,6 @@ fn the_status_is_a_page_and_json_with_the_keys_of_its_page() -> Result<()> {
     Ok(())
 }
 
-/// Costs a second.
 fn watchers_see_what_happens() -> Result<()> {
     let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
@@ -128,7 +126,6 @@ fn watchers_see_what_happens() -> Result<()> {
     Ok(())
 }
 
-/// Costs a second.
 fn states_can_be_waited_for_and_others_are_refused() -> Result<()> {
     let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
@@ -149,7 +146,7 @@ fn states_can_be_waited_for_and_others_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// Each command marks its beginning and its end in one file. Costs four seconds.
+/// Each command writes its begin and its end into one file.
 fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
     const RUNS: usize = 3;
     let stand = Stand::new(Kind::Bridge, 3, &UNHURRIED)?;
@@ -178,12 +175,11 @@ fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
     })?;
     let marks = fs::read_to_string(&marks)?;
     ensure!(marks == "+\n-\n".repeat(3 * RUNS), "{marks}");
-    // The nodes have had their turns meanwhile.
+    // Meanwhile the nodes have led once more.
     stand.wait_for_rounds(&[0, 1, 2])?;
     stand.judge().map(drop)
 }
 
-/// Costs four seconds.
 fn a_lock_is_held_for_a_script_and_given_back() -> Result<()> {
     let mut stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
     stand.wait_for_ring(&[0, 1])?;
@@ -222,7 +218,6 @@ fn a_lock_is_held_for_a_script_and_given_back() -> Result<()> {
     Ok(())
 }
 
-/// Costs four seconds.
 fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<()> {
     let stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
     stand.wait_for_ring(&[0, 1])?;
@@ -257,7 +252,7 @@ fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<
     Ok(())
 }
 
-/// The daemon is stopped: nobody renews the lease. Costs six seconds.
+/// The daemon is stopped, so no node renews the lease.
 fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> {
     let mut stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
     stand.wait_for_ring(&[0, 1])?;
@@ -281,7 +276,6 @@ fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> 
     stand.judge().map(drop)
 }
 
-/// Costs four seconds.
 fn what_does_not_apply_is_refused_in_words() -> Result<()> {
     let mut stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
     stand.wait_for_ring(&[0, 1])?;
@@ -330,7 +324,6 @@ fn what_does_not_apply_is_refused_in_words() -> Result<()> {
     Ok(())
 }
 
-/// Costs half a second.
 fn what_cannot_start_says_why() -> Result<()> {
     let stand = Stand::without_nodes(Kind::Bridge, 1)?;
     let refused = |options: &[(&str, &str)], code: i32, words: &str| -> Result<()> {
@@ -385,7 +378,6 @@ fn what_cannot_start_says_why() -> Result<()> {
     Ok(())
 }
 
-/// Costs a second.
 fn hooks_hear_of_changes_of_state() -> Result<()> {
     let folder = tempfile::tempdir_in("/run")?;
     let told = folder.path().join("told");

@@ -1,4 +1,4 @@
-//! Rings that are ill: each says so to a monitor.
+//! Rings with troubles, and what a monitor reports.
 
 use std::process::Command;
 
@@ -16,7 +16,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Waits until a node's health is `health`, for a reason with `words` in it, and tries what a monitor then sees.
+/// Waits until a node's health is `health` for a reason that contains `words`. Then checks the monitor's output.
 fn becomes(stand: &Stand, index: usize, health: &str, words: &str) -> Result<()> {
     let says = |trouble: &Value| trouble.as_str().is_some_and(|it| it.contains(words));
     stand.status_when(index, |status| {
@@ -72,11 +72,11 @@ fn a_node_whose_tcp_is_blocked_is_named() -> Result<()> {
     stand.wait_for_ring(&[0, 1])?;
     is_healthy(&stand, 0)?;
     tc(&stand, 1, "qdisc add dev eth0 clsact")?;
-    // Dropped is what has 6, TCP, as its protocol.
+    // This filter drops packets with protocol 6, TCP.
     let protocol_is_tcp = "4,48 0 0 23,21 0 1 6,6 0 0 2,6 0 0 4294967295,";
     let filter = "filter add dev eth0 egress bpf direct-action bytecode";
     tc_with(&stand, 1, filter, &[protocol_is_tcp])?;
-    // One of them leads, and the other hears that and waits for the token.
+    // One node leads; the other one hears it and waits for the token.
     for index in [0, 1] {
         stand.status_when(index, |status| {
             let troubles = status["troubles"].to_string();

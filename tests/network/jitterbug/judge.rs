@@ -1,4 +1,4 @@
-//! What must be so of whatever a ring has sent (`docs/jitterbug.md`, "Always"), judged by the frames alone.
+//! Checks the rules of `docs/jitterbug.md`, "Always", on recorded frames.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use super::stand::UDP_PORT;
 use super::wire::{Datagram, Given};
 use crate::record::{Record, Sent, Stream};
 
-/// A token that was given away, and taken.
+/// A token that a node passed and another took.
 #[derive(Debug, Clone)]
 pub(super) struct Pass {
     pub at: Duration,
@@ -21,15 +21,15 @@ pub(super) struct Pass {
     pub data: Vec<u8>,
 }
 
-/// All that was seen, read.
+/// All recorded messages.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub datagrams: Vec<(Sent, Datagram)>,
-    /// Passes that ended done, in the order of their ends.
+    /// Completed passes, in the order of their ends.
     pub passes: Vec<Pass>,
 }
 
-/// Reads all that was recorded, and judges it.
+/// Reads a record and checks it.
 pub(super) fn judge(record: &Record) -> Result<Seen> {
     let mut datagrams = Vec::new();
     for sent in record.datagrams(UDP_PORT) {
@@ -46,7 +46,7 @@ pub(super) fn judge(record: &Record) -> Result<Seen> {
     Ok(Seen { datagrams, passes })
 }
 
-/// Nobody answers more than it is asked: a TR1 causes one datagram of each node at most.
+/// Checks that a TR1 causes at most one datagram of each node.
 fn check_answers(datagrams: &[(Sent, Datagram)]) -> Result<()> {
     let mut asked: HashMap<IpAddr, usize> = HashMap::new();
     for (sent, read) in datagrams {
@@ -74,7 +74,7 @@ fn check_answers(datagrams: &[(Sent, Datagram)]) -> Result<()> {
     Ok(())
 }
 
-/// The pass that a connection was, if it ended done.
+/// Returns the pass of a connection, if it was completed.
 fn done(stream: &Stream) -> Result<Option<Pass>> {
     let with_list = match stream.candidate.bytes[..] {
         [] => return Ok(None),
@@ -86,7 +86,7 @@ fn done(stream: &Stream) -> Result<Option<Pass>> {
     let (Some(id), Some(data)) = (given.id, given.data) else {
         return Ok(None);
     };
-    // The end of the candidate's side says "taken", whatever is sent then.
+    // The end of the candidate's side means "taken", whatever follows.
     let is_whole = stream.giver.ended.is_some();
     let Some(at) = stream.candidate.ended.filter(|_| is_whole) else {
         return Ok(None);
@@ -107,7 +107,7 @@ fn done(stream: &Stream) -> Result<Option<Pass>> {
     }))
 }
 
-/// How each connection ended, a line each.
+/// Describes the end of each connection, one per line.
 fn all_ends(streams: &[Stream]) -> String {
     let line = |it: &Stream| {
         let ends = (it.giver.ended, it.candidate.ended);
@@ -120,7 +120,7 @@ fn all_ends(streams: &[Stream]) -> String {
     streams.iter().map(line).collect()
 }
 
-/// The passes of one id form one chain: a token has at most one holder.
+/// Checks that the passes of one id form one chain: a token has at most one holder.
 fn check_chains(passes: &[Pass]) -> Result<()> {
     let mut holders: BTreeMap<i32, IpAddr> = BTreeMap::new();
     for pass in passes {
@@ -139,7 +139,7 @@ fn check_chains(passes: &[Pass]) -> Result<()> {
 }
 
 impl Seen {
-    /// The data of each id never goes back. `rank` says how far it is.
+    /// Checks that the data of each id never goes back. `rank` returns the progress of data.
     pub(super) fn check_data(&self, rank: impl Fn(&[u8]) -> Result<u64>) -> Result<()> {
         let mut ranks: BTreeMap<i32, u64> = BTreeMap::new();
         for pass in &self.passes {
@@ -154,7 +154,7 @@ impl Seen {
         Ok(())
     }
 
-    /// How many of the passes went from one node to another one.
+    /// Counts the passes from one node to another.
     pub(super) fn passed(&self, from: IpAddr, to: IpAddr) -> usize {
         let all = self.passes.iter();
         all.filter(|pass| (pass.from, pass.to) == (from, to))
@@ -162,7 +162,7 @@ impl Seen {
     }
 }
 
-/// Data of a ring that counts.
+/// Returns the data of a ring that counts.
 pub(super) fn number(data: &[u8]) -> Result<u64> {
     match data {
         [] => Ok(0),
@@ -179,7 +179,7 @@ pub(super) fn tests() -> Vec<Test> {
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// A pass of token 7 at a time, from one node to another, by the last bytes of their addresses.
+/// Returns a pass of token 7 between two nodes, which are the last bytes of their addresses.
 fn made_up(at: u64, from: u8, to: u8, data: &[u8]) -> Pass {
     let address = |last| IpAddr::from([10, 77, 0, last]);
     Pass {
@@ -191,7 +191,6 @@ fn made_up(at: u64, from: u8, to: u8, data: &[u8]) -> Pass {
     }
 }
 
-/// Costs nothing, as the others below.
 fn a_token_that_two_nodes_give_away_is_seen() -> Result<()> {
     let chain = [made_up(1, 1, 2, b"1"), made_up(2, 2, 3, b"2")];
     check_chains(&chain)?;

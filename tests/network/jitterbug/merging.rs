@@ -15,7 +15,6 @@ pub(super) fn tests() -> Vec<Test> {
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// Costs seven seconds.
 fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
     let mut stand = Stand::new(Kind::Switch(3), 4, &[])?;
     stand.wait_for_ring(&[0, 1, 2, 3])?;
@@ -26,14 +25,14 @@ fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
             .set(|rules| rules.side = sides.to_vec());
     };
     side(&stand, [0, 0, 1, 1]);
-    // Each side has a token of its own, and counts.
+    // Each side has its own token, and counts.
     let reached = stand.count(0)?.max(stand.count(2)?);
     for index in 0..4 {
         stand.wait_for_count(index, reached + 20)?;
     }
     let apart = stand.count(0)?.max(stand.count(2)?);
     side(&stand, [0; 4]);
-    // One token is left: all count on from the larger of the two.
+    // One token remains, with the larger of the two counts.
     let mut ids = Vec::new();
     for index in 0..4 {
         stand.wait_for_count(index, apart + 10)?;
@@ -49,7 +48,7 @@ fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
         })
         .sum::<Result<u64>>()?;
     ensure!(met > 0, "no two tokens have met");
-    // An id moves only with the token: once round, all have the same.
+    // An id moves only with the token: after a rotation all nodes have the same id.
     stand.wait_for_rounds(&[0, 1, 2, 3])?;
     let id = stand.node(0).status()?["token_id"].clone();
     for index in 1..4 {
@@ -60,14 +59,13 @@ fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
     stand.judge().map(drop)
 }
 
-/// Costs four seconds.
 fn a_node_that_was_cut_off_knows_what_the_others_know_afterwards() -> Result<()> {
     let mut stand = Stand::new(Kind::Bridge, 3, &[])?;
     stand.wait_for_ring(&[0, 1, 2])?;
     let reached = stand.count(2)?;
     stand.segment().cut(2)?;
     stand.wait_for_count(0, reached + 30)?;
-    // It may have had the token when it was cut off, and then goes on with that.
+    // If it had the token when it was cut off, it continues with it.
     let is_alone =
         |status: &Value| status["state"] == "leader" && counter(status, "passes_failed") > 1;
     let alone = stand.node(2).wait_for_status(PATIENCE, is_alone)?;
@@ -82,7 +80,7 @@ fn a_node_that_was_cut_off_knows_what_the_others_know_afterwards() -> Result<()>
     stand.judge().map(drop)
 }
 
-/// The lease is two and a half seconds: a machine that stands still for longer ends both commands.
+/// The lease is 2.5 s: a machine that is stalled for longer ends both commands.
 fn when_rings_meet_the_command_under_the_weaker_token_is_ended() -> Result<()> {
     let stand = Stand::new(Kind::Switch(5), 2, &[("--tr-interval", "500ms")])?;
     stand.wait_for_ring(&[0, 1])?;

@@ -1,4 +1,4 @@
-//! Jitterbug on real segments: nodes, each in a network of its own, judged by what they send.
+//! Jitterbug on real segments: one node per network namespace, judged by its messages.
 
 mod big;
 mod control;

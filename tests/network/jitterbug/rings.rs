@@ -27,7 +27,7 @@ fn all(count: usize) -> Vec<usize> {
     (0..count).collect()
 }
 
-/// Forms a ring, and judges what it has sent after some rounds.
+/// Forms a ring, and judges its messages after some rounds.
 fn ring_of(kind: Kind, nodes: usize) -> Result<()> {
     let stand = Stand::new(kind, nodes, &[])?;
     let those = all(nodes);
@@ -48,11 +48,10 @@ fn ring_of(kind: Kind, nodes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Costs half a second.
 fn two_nodes_count_in_turns() -> Result<()> {
     let stand = Stand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
-    // A node alone counts as well.
+    // A single node counts too.
     let status = stand.wait_for_count(0, stand.count(0)? + 10)?;
     ensure!(addresses(&status).len() == 2, "{status:#}");
     let seen = stand.judge()?;
@@ -62,7 +61,7 @@ fn two_nodes_count_in_turns() -> Result<()> {
         there.abs_diff(back) <= 1 && there > 1,
         "{there} there, {back} back"
     );
-    // Who asks goes to all at once, and who answers to one; all from the common port and to it.
+    // A question goes to all nodes, an answer to one. All use the common port on both sides.
     for (sent, datagram) in &seen.datagrams {
         ensure!([sent.from_port, sent.to_port] == [UDP_PORT; 2], "{sent:?}");
         let to_all: std::net::IpAddr = "10.77.0.255".parse()?;
@@ -79,23 +78,20 @@ fn two_nodes_count_in_turns() -> Result<()> {
     Ok(())
 }
 
-/// Costs a second.
 fn two_nodes_on_ipv6_are_a_ring() -> Result<()> {
     ring_of(Kind::Six, 2)
 }
 
-/// Costs a second.
 fn five_nodes_are_a_ring() -> Result<()> {
     ring_of(Kind::Bridge, 5)
 }
 
-/// Costs three seconds.
 fn twelve_nodes_on_ipv6_become_one_ring() -> Result<()> {
     ring_of(Kind::Six, 12)
 }
 
-/// Costs two seconds. The kernel would speak from the newest address of an interface, and the node hear itself as
-/// another one.
+/// Without a fixed source the kernel would send from the newest address, and the node would take its own message
+/// for another node's.
 fn a_node_of_ipv6_speaks_from_its_own_address_whatever_others_there_are() -> Result<()> {
     let stand = Stand::new(Kind::Six, 1, &[])?;
     stand.wait_for_count(0, 3)?;
@@ -113,7 +109,6 @@ fn a_node_of_ipv6_speaks_from_its_own_address_whatever_others_there_are() -> Res
     Ok(())
 }
 
-/// Costs a second.
 fn a_command_decides_which_data_continues() -> Result<()> {
     let larger = r#"[ "$(cat "$1")" -gt "$(cat "$2")" ]"#;
     let mut stand = Stand::new(Kind::Bridge, 2, &[("--decide", larger)])?;
@@ -126,17 +121,14 @@ fn a_command_decides_which_data_continues() -> Result<()> {
     stand.judge().map(drop)
 }
 
-/// Costs a second.
 fn five_nodes_on_ipv6_are_a_ring() -> Result<()> {
     ring_of(Kind::Six, 5)
 }
 
-/// Costs two seconds.
 fn twelve_nodes_become_one_ring() -> Result<()> {
     ring_of(Kind::Bridge, 12)
 }
 
-/// Costs a second.
 fn a_node_alone_leads_and_one_that_comes_later_is_taken_in() -> Result<()> {
     let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
     stand.add(0, &[])?;
@@ -156,7 +148,6 @@ fn a_node_alone_leads_and_one_that_comes_later_is_taken_in() -> Result<()> {
     stand.judge().map(drop)
 }
 
-/// Costs a second.
 fn a_node_without_an_address_waits_for_one_and_another_address_is_another_entry() -> Result<()> {
     let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
     let ns = stand.segment().node(1).ns().clone();
@@ -195,7 +186,6 @@ fn a_node_without_an_address_waits_for_one_and_another_address_is_another_entry(
     stand.judge().map(drop)
 }
 
-/// Costs a second.
 fn a_token_that_is_held_for_no_time_goes_round_all_the_same() -> Result<()> {
     let stand = Stand::new(Kind::Bridge, 3, &[("--hold", "0ms")])?;
     stand.wait_for_ring(&[0, 1, 2])?;

@@ -11,7 +11,6 @@ use serde_json::Value;
 use super::peer::{Outcome, Peer};
 use super::stand::{Kind, Stand, counter};
 
-/// The port on which the peer listens.
 const PORT: u16 = 4711;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -21,7 +20,6 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Costs three seconds.
 fn peers_that_say_nothing_or_dribble_keep_nobody_from_the_token() -> Result<()> {
     let mut stand = Stand::without_nodes(Kind::Bridge, 3)?;
     let peer = Peer::on(stand.segment().node(2))?;
@@ -31,7 +29,7 @@ fn peers_that_say_nothing_or_dribble_keep_nobody_from_the_token() -> Result<()> 
     }
     stand.wait_for_ring(&[0, 1])?;
     let (node, other) = (stand.listener(0)?, stand.listener(1)?);
-    // More connections than are served, and than there are slots. A node keeps one connection per address.
+    // More connections than a node serves, and than it has slots. It keeps one connection per address.
     let mut silent = Vec::new();
     for last in 101..=140 {
         let from = Ipv4Addr::new(10, 77, 0, last);
@@ -66,7 +64,6 @@ fn peers_that_say_nothing_or_dribble_keep_nobody_from_the_token() -> Result<()> 
     Ok(())
 }
 
-/// Costs five seconds.
 fn a_candidate_that_never_reads_costs_its_turn_and_nothing_else() -> Result<()> {
     const LENGTH: usize = 1 << 20;
     let command = format!("head -c {LENGTH} /dev/zero");
@@ -85,7 +82,7 @@ fn a_candidate_that_never_reads_costs_its_turn_and_nothing_else() -> Result<()> 
         stand.status_when(index, |status| status["data_len"] == LENGTH)?;
     }
     let listener = peer.listen(PORT)?;
-    // A leader adds a node that asks to its list, and offers it the token.
+    // A leader adds an asking node to its list, and offers it the token.
     let [high, low] = PORT.to_be_bytes();
     for index in [0, 1] {
         peer.send(
@@ -99,7 +96,7 @@ fn a_candidate_that_never_reads_costs_its_turn_and_nothing_else() -> Result<()> 
     stream.set_read_timeout(Some(PATIENCE))?;
     let offered = stream.read(&mut [0; 64])?;
     ensure!(offered > 0, "it is offered nothing");
-    // The peer answers that it has the list, and reads nothing until the pass is over.
+    // The peer answers that it has the list, and reads nothing until the pass ends.
     stream.write_all(&[0x41])?;
     let index = usize::from(giver.ip() != stand.address(0));
     let is_over =

@@ -29,7 +29,7 @@ impl Client {
         Ok(self.reader.get_mut().write_all(line.as_bytes())?)
     }
 
-    /// The same, with the descriptor of a file.
+    /// Sends a request with the descriptor of a file.
     pub(crate) fn say_with(&mut self, request: &Value, file: &File) -> Result<()> {
         let line = format!("{request}\n");
         let descriptors = [file.as_raw_fd()];
@@ -44,7 +44,7 @@ impl Client {
         Ok(())
     }
 
-    /// The next line, whatever it is; an error if there is no further one.
+    /// Returns the next line. Fails at the end of the connection.
     pub(crate) fn hear(&mut self) -> Result<Value> {
         let mut line = String::new();
         let read = self.reader.read_line(&mut line);
@@ -53,7 +53,7 @@ impl Client {
         Ok(serde_json::from_str(&line)?)
     }
 
-    /// The next line that is no renewal; it must be of this kind.
+    /// Returns the next line that is not a renewal, and checks its kind.
     pub(crate) fn hears(&mut self, kind: &str) -> Result<Value> {
         loop {
             let mut said = self.hear()?;
@@ -64,7 +64,7 @@ impl Client {
         }
     }
 
-    /// Asks for the lock, for as long as it takes.
+    /// Waits for the lock.
     pub(crate) fn lock(&mut self, label: &str) -> Result<()> {
         self.say(&json!({"request": "lock", "label": label}))
     }
@@ -74,7 +74,7 @@ impl Client {
         self.hears("unlocked").map(drop)
     }
 
-    /// Gives the lock back, unless the ring has taken it first.
+    /// Releases the lock. It may already be lost.
     pub(crate) fn unlock_or_lose(&mut self) -> Result<()> {
         self.say(&json!({"request": "unlock"}))?;
         loop {

@@ -1,4 +1,4 @@
-//! Sudden deaths: of `ringctl`, of what holds the token for it, and of the command.
+//! Crashes of `ringctl`, of its keeper and of the command.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::locks::program::Running;
 use crate::locks::scene::{Scene, holder};
 use crate::locks::{LOST, PATIENCE};
 
-/// Neither it nor what it has started ends when it is told to.
+/// Command that ignores SIGTERM, as does its child.
 const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
 
 pub(super) fn tests() -> Vec<Test> {
@@ -34,7 +34,7 @@ fn the_death_of_ringctl_ends_its_work_before_another_begins() -> Result<()> {
     next.begins_alone()
 }
 
-/// It is the one that the daemon knows. The kernel and `ringctl` end the work then.
+/// The daemon knows only the keeper. The kernel and `ringctl` end the work.
 fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     let scene = Scene::new()?;
     let mut run = scene.work(&[], STUBBORN)?;
@@ -58,7 +58,7 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     Ok(())
 }
 
-/// What it has started is gone with it, though nobody has told that to end.
+/// Processes that the command started end too, though nothing signaled them.
 fn the_death_of_the_command_gives_the_token_back_at_once() -> Result<()> {
     let scene = Scene::new()?;
     let mut run = scene.work(&[], "sleep 1000 & echo ready; echo $$; wait")?;
@@ -69,8 +69,8 @@ fn the_death_of_the_command_gives_the_token_back_at_once() -> Result<()> {
     run.ends_with(128 + Signal::SIGKILL as i32)
 }
 
-/// Neither `ringctl` nor its keeper can end the work: one is killed, and the other is as well, or is
-/// stopped before.
+/// Checks that work ends when neither `ringctl` nor its keeper can end it: `check` kills or stops one, and the
+/// other is killed.
 fn nothing_outlives_both(line: &str, check: impl Fn(&mut Running) -> Result<()>) -> Result<()> {
     let scene = Scene::new()?;
     for keeper_is_killed in [true, false] {
@@ -102,41 +102,40 @@ fn what_left_the_process_group_does_not_outlive_ringctl_and_its_keeper() -> Resu
     })
 }
 
-/// Says that it is ready, and has none of the descriptors that `ringctl` lets it inherit. Only the mark that it
-/// is there.
+/// Command that prints "ready" and closes all descriptors of `ringctl`. Only the test's mark stays open.
 pub(super) const CLOSES_ALL: &str = "exec python3 -c 'import os, time
 os.closerange(3, 9)
 os.closerange(10, 1000)
 print(\"ready\", flush=True)
 time.sleep(1000)'";
 
-/// A daemon does.
+/// A daemonized process does this.
 fn what_closed_its_descriptors_does_not_outlive_ringctl_and_its_keeper() -> Result<()> {
     nothing_outlives_both(CLOSES_ALL, |_| Ok(()))
 }
 
-/// The kernel's file of a process.
+/// Reads a file of a process in /proc.
 fn proc_file(process: Pid, name: &str) -> Result<String> {
     Ok(fs::read_to_string(format!("/proc/{process}/{name}"))?)
 }
 
 fn nice_of(process: Pid) -> Result<i32> {
     let stat = proc_file(process, "stat")?;
-    // The name before may contain anything; the nice value is the 19th field.
+    // The process name may contain anything; the nice value is the 19th field.
     let (_, fields) = stat.rsplit_once(')').context("a name in brackets")?;
     let nice = fields.split_whitespace().nth(16);
     Ok(nice.context("enough fields")?.parse()?)
 }
 
-/// It has a session of its own, which waits for seconds beside a busy one, and then its lease is over.
+/// The keeper is in its own session. Beside a busy session it would wait for seconds, and its lease would expire.
 fn a_keeper_is_favoured_on_a_busy_machine_as_its_daemon_is() -> Result<()> {
     let scene = Scene::new()?;
     let _work = scene.work(&[], "echo ready; exec sleep 1000")?;
     let keeper = holder(scene.first())?;
     let nice = nice_of(scene.first().pid())?;
     ensure!(nice_of(keeper)? == nice, "not {nice}: {}", nice_of(keeper)?);
-    // Who has no right to a larger share has none for the session either. Kernels that do not share
-    // the CPU out to sessions have no such file.
+    // Without permission for a better nice value, the session gets none either. Kernels without autogroups have no
+    // such file.
     if nice < 0
         && let Ok(session) = proc_file(keeper, "autogroup")
     {

@@ -1,4 +1,4 @@
-//! `ringctl data`, `guard` and `watch`: what goes on beside the lock.
+//! `ringctl data`, `guard` and `watch`.
 
 use std::fs;
 use std::process::Stdio;
@@ -13,7 +13,7 @@ use crate::locks::program::Running;
 use crate::locks::scene::{Scene, path};
 use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_told};
 
-/// The most bytes that travel with a token.
+/// Maximum size of the token's data, in bytes.
 const MOST: usize = 1024;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -33,7 +33,7 @@ fn start(daemon: &Daemon, arguments: &[&str]) -> Result<Running> {
     Running::start(&mut ringctl(daemon, arguments))
 }
 
-/// A line for the shell under the lock, in which `ringctl` is that of this daemon.
+/// Starts a shell line under the lock, in which `ringctl` talks to this daemon.
 fn under_the_lock(daemon: &Daemon, line: &str) -> Result<Running> {
     let (ringctl, socket) = (crate::locks::binaries().ringctl, daemon.control());
     let function = format!(
@@ -43,7 +43,7 @@ fn under_the_lock(daemon: &Daemon, line: &str) -> Result<Running> {
     start(daemon, &["run", "-c", &format!("{function}; {line}")])
 }
 
-/// Waits until a node has heard of these data.
+/// Waits until a node knows these data.
 fn wait_for_data(daemon: &Daemon, data: &str) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -62,17 +62,17 @@ fn what_is_set_under_a_lock_is_read_on_another_node() -> Result<()> {
     let (here, there) = (&ring.daemons[0], &ring.daemons[1]);
     under_the_lock(here, "ringctl data set 'by run'")?.ends_with(0)?;
     wait_for_data(there, "by run")?;
-    // It takes the lock for that itself where the caller has none.
+    // Without a lock of the caller it takes the lock itself.
     start(there, &["data", "set", "by itself"])?.ends_with(0)?;
     wait_for_data(here, "by itself")?;
     let mut get = start(here, &["data", "get"])?;
     get.says("627920697473656c66")?;
-    // The next holder has it, wherever.
+    // The next holder on any node has the data.
     let mut next = under_the_lock(here, "echo $RINGD_DATA")?;
     next.says("627920697473656c66")
 }
 
-/// It has no lock to show in `status`, and would seem to hang.
+/// The command has no lock that `status` could show, so it would seem to hang.
 fn who_waits_to_set_data_is_told_for_whom() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
@@ -104,7 +104,7 @@ fn what_is_set_without_the_lock_is_refused() -> Result<()> {
     let mut run = under_the_lock(daemon, "echo $RINGD_TOKEN")?;
     let earlier = run.line();
     run.ends_with(0)?;
-    // A token that rests here is the same for the next holder.
+    // For the next holder a resting token is unchanged.
     under_the_lock(&ring.daemons[1], "true")?.ends_with(0)?;
     let set_late = || {
         let mut command = ringctl(daemon, &["data", "set", "late"]);
@@ -145,14 +145,14 @@ fn as_many_bytes_travel_as_are_promised_and_not_one_more() -> Result<()> {
     ] {
         let mut command = ringctl(here, &["data", "set", value]);
         let mut set = Running::start(command.stdin(Stdio::piped()))?;
-        // It may have ended before it reads anything.
+        // The command may end before it reads the input.
         let _ = set.types(&over);
         set.close_input();
         let said = set.errors();
         ensure!(said.contains(why), "{said}");
         set.ends_with(1)?;
     }
-    // Who speaks for itself is refused by the daemon.
+    // The daemon refuses a request without a lock.
     let mut client = connect(here)?;
     client.lock("greedy")?;
     client.hears("granted")?;
@@ -194,7 +194,7 @@ fn a_guard_refuses_the_token_of_an_earlier_holder() -> Result<()> {
     Ok(())
 }
 
-/// How many tokens there are in an answer: each has its fencing string.
+/// Counts the tokens of an answer, and checks that each has its fencing string.
 fn count_tokens(value: &Value) -> Result<usize> {
     let below: Vec<&Value> = match value {
         Value::Object(map) => map.values().collect(),
@@ -213,7 +213,7 @@ fn count_tokens(value: &Value) -> Result<usize> {
     Ok(count)
 }
 
-/// What jq and JavaScript would round otherwise.
+/// jq and JavaScript would round the numbers.
 fn every_token_in_json_has_its_fencing_string() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
@@ -247,7 +247,7 @@ fn every_token_in_json_has_its_fencing_string() -> Result<()> {
     client.unlock()
 }
 
-/// The next thing that a watch says.
+/// Returns the next event of a watch.
 fn hear(watch: &mut Running) -> Result<Value> {
     let line = watch.line();
     serde_json::from_str(&line).with_context(|| format!("{line:?} is no JSON"))
@@ -274,7 +274,7 @@ fn a_watch_begins_with_all_there_is_and_goes_on_where_it_ended() -> Result<()> {
     ensure!(lock["event"] == "lock_granted", "{lock}");
     watch.signal(Signal::SIGINT)?;
     watch.killed_by(Signal::SIGINT)?;
-    // What happened meanwhile is told afterwards.
+    // The watch later reports events that happened meanwhile.
     start(daemon, &["run", "--label", "missed", "true"])?.ends_with(0)?;
     let from = (number + 1).to_string();
     let mut again = start(daemon, &["watch", "--json", "--turns", "--from", &from])?;
@@ -304,8 +304,8 @@ fn a_watch_ends_with_its_daemon_and_says_how_to_go_on() -> Result<()> {
         "{said}"
     );
     watch.ends_with(3)?;
-    // The daemon that was started anew knows nothing of these numbers: all there is comes first, under
-    // a number that the other has not given to anything.
+    // The restarted daemon does not know the old event numbers. It sends a snapshot first, with a number that the
+    // earlier one never used.
     ring.daemons[0].start()?;
     ring.daemons[0].wait_for_status(PATIENCE, |_| true)?;
     let from = next.to_string();

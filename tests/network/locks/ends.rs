@@ -1,4 +1,4 @@
-//! How a lock ends that its holder has not given up, and when the next one begins.
+//! Locks that end without a release, and the begin of the next one.
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -47,7 +47,7 @@ fn a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards() -> Res
     next.hears("granted").map(drop)
 }
 
-/// Nobody renews the lease, and nobody says that it is over. The two rings wait at one time.
+/// No daemon renews the lease or reports its end. The two rings wait at the same time.
 fn a_holder_whose_daemon_is_stopped_ends_before_another_begins() -> Result<()> {
     let cases: [Case; 2] = [
         ("a command", a_command_whose_daemon_is_stopped),
@@ -82,10 +82,9 @@ fn a_planned_stop_waits_for_the_holder() -> Result<()> {
     Ok(())
 }
 
-/// What runs under `ringctl run` knows nothing of a yield if `ringctl` is stopped: it is ended when
-/// its lease is over.
+/// A stopped `ringctl run` does not hear of a yield. Its work ends when the lease expires.
 fn a_holder_that_does_not_hear_of_a_yield_has_the_time_that_it_was_promised() -> Result<()> {
-    // A lease far longer than the second that a holder has to make way.
+    // A lease much longer than the second that a holder has to release the token.
     let heartbeat = Duration::from_secs(1);
     let ring = form_with(2, Timing::patient(heartbeat).idle_hold(heartbeat))?;
     let mut holder = connect(&ring.daemons[0])?;
@@ -111,7 +110,7 @@ fn a_holder_that_does_not_hear_of_a_yield_has_the_time_that_it_was_promised() ->
     Ok(())
 }
 
-/// Until when a holder was told to rely on its lock.
+/// Returns the end of the lease in a grant or renewal.
 fn promised(said: &Value) -> Result<Duration> {
     let until = said["until_ns"].as_u64().context("a time")?;
     Ok(Duration::from_nanos(until))
@@ -121,13 +120,13 @@ fn boottime() -> Result<Duration> {
     Ok(Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME)?))
 }
 
-/// A ring in which a newcomer would be granted the token long before it may be: it hears of the
-/// token sooner than WAITER_TIMEOUT is over.
+/// Returns a timing with which a new member hears of the token before WAITER_TIMEOUT ends, so it could be granted
+/// too early.
 fn brisk() -> Timing {
     Timing::patient(HEARTBEAT).idle_hold(HEARTBEAT)
 }
 
-/// A daemon that has just started may have missed an owner that still relies on its token.
+/// A daemon that has just started may not know an owner whose holder still relies on its lease.
 fn nothing_is_granted_before_an_earlier_owners_lease_is_over() -> Result<()> {
     let mut ring = form_with(3, brisk())?;
     ring.daemons[0].kill()?;
@@ -146,7 +145,7 @@ fn nothing_is_granted_so_soon_after_the_link_came_up() -> Result<()> {
     is_granted_late(&ring, begun)
 }
 
-/// The first node has the token no sooner than WAITER_TIMEOUT after that time.
+/// Checks that the first node has the token no sooner than WAITER_TIMEOUT after `begun`.
 fn is_granted_late(ring: &Ring, begun: Duration) -> Result<()> {
     let mut client = connect(&ring.daemons[0])?;
     client.lock("early")?;
@@ -180,7 +179,7 @@ fn the_token_can_be_sent_to_a_member() -> Result<()> {
     }
     for to in [&mac, &ip, "south"] {
         check_it_is_sent(&ring, to, &ip)?;
-        // It is there, whatever it is called.
+        // A live member is refused, whatever name is used for it.
         let there = where_it_is_called_south(&ip, &ring.daemons[0], &["forget", to])?;
         let said = String::from_utf8_lossy(&there.stderr);
         let (_, ago) = said
@@ -189,13 +188,13 @@ fn the_token_can_be_sent_to_a_member() -> Result<()> {
         let (ago, _) = ago
             .split_once(" ago: stop its ringd first")
             .context("since when")?;
-        // `33.5 ms`.
+        // For example `33.5 ms`.
         ensure!(ago.contains(' ') && ago.len() <= 7, "{said}");
     }
     Ok(())
 }
 
-/// `ringctl`, on a machine whose table of hosts has this one name.
+/// Runs `ringctl` on a machine whose hosts file has this name.
 fn where_it_is_called_south(ip: &str, daemon: &Daemon, arguments: &[&str]) -> Result<Output> {
     let mut hosts = tempfile::NamedTempFile::new()?;
     writeln!(hosts, "{ip} south")?;
@@ -209,7 +208,7 @@ fn where_it_is_called_south(ip: &str, daemon: &Daemon, arguments: &[&str]) -> Re
     Ok(command.args(arguments).output()?)
 }
 
-/// The token goes to the third member, which is meant by `to`.
+/// Checks that the token goes to the third member, which `to` names.
 fn check_it_is_sent(ring: &Ring, to: &str, ip: &str) -> Result<()> {
     let here = &ring.daemons[0];
     let mut holder = connect(here)?;
@@ -234,7 +233,7 @@ fn check_it_is_sent(ring: &Ring, to: &str, ip: &str) -> Result<()> {
     }
 }
 
-/// As `docs/control.md` has it.
+/// Returns the Python client of `docs/control.md`.
 fn manual_client() -> Result<&'static str> {
     block(CONTROL, "import json, os, signal")
 }
@@ -246,7 +245,7 @@ fn python(program: &str, daemon: &Daemon) -> Result<Child> {
     started.context("cannot start python3: install it")
 }
 
-/// One that works for longer than any test takes.
+/// Starts a Python client that works longer than any test.
 fn busy_python(daemon: &Daemon) -> Result<Child> {
     let program = manual_client()?.replace("time.sleep(1)", "time.sleep(1000)");
     let child = python(&program, daemon)?;

@@ -1,4 +1,4 @@
-//! Who has the token, and who had it, as other machines, watchers and the log are told.
+//! Present and former holders, as other machines, watchers and the log report them.
 
 use anyhow::{Result, ensure};
 use ring_segment::{Test, tests};
@@ -66,12 +66,12 @@ fn the_log_has_who_held_the_token_for_how_long_and_how_it_ended() -> Result<()> 
     })?;
     ensure!(released.contains(", exit code 7"), "{released}");
     ensure!(released.contains("\"seven\" (process "), "{released}");
-    // A job is named beside its label.
+    // The event names the job and its label.
     let once = ["once", "nightly", "--every", "20h", "--", "true"];
     Running::start(&mut ringctl(daemon, &once))?.ends_with(0)?;
     let line = daemon.wait_for_line(PATIENCE, |line| line.contains("exit code 0"))?;
     ensure!(line.contains("nightly"), "{line}");
-    // A client that is gone has lost the token, and that is not said again as a release.
+    // A client that disconnects loses the token. This is not reported as a release too.
     let mut gone = connect(daemon)?;
     gone.lock("gone")?;
     gone.hears("granted")?;

@@ -1,4 +1,4 @@
-//! Programs that hold a lock by the library: the example of `ring-client`.
+//! Programs that hold a lock with the library: the example of `ring-client`.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// The example, which writes so many lines to the file.
+/// Returns the example's command, which writes `lines` lines to the file.
 fn writes(daemon: &Daemon, file: &Path, lines: &str) -> Command {
     let mut command = Command::new(program("examples/lock"));
     command.arg(daemon.control()).arg(file).arg(lines);

@@ -1,4 +1,4 @@
-//! Locks of real daemons, as programs on the machines hold them.
+//! Locks of real daemons, used by programs on their machines.
 
 mod client;
 mod crashes;
@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 pub(crate) use client::Client;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// The exit code of a `ringctl` that has lost the token.
+/// Exit code of a `ringctl` that lost the token.
 const LOST: i32 = 75;
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -56,12 +56,12 @@ pub(crate) fn tests() -> Vec<Test> {
     tests
 }
 
-/// A holder keeps its lock even if its daemon is stalled for half a second.
+/// Long enough that a holder keeps its lock during a stall of half a second.
 fn timing() -> Timing {
     Timing::forbearing(HEARTBEAT).idle_hold(HEARTBEAT)
 }
 
-/// For a test that harms no daemon.
+/// Returns a ring for a test that harms no daemon.
 fn shared_ring(count: usize) -> Result<SharedRing> {
     let layout = Layout::new(count).addresses();
     SharedRing::on(layout, timing(), binaries(), &[])
@@ -82,9 +82,8 @@ fn connect(daemon: &Daemon) -> Result<Client> {
     Client::connect(&daemon.control())
 }
 
-/// `ringctl` with its arguments, for a daemon. It hears all signals: who starts the tests may ignore
-/// some, as shells do with those of the keyboard for what is in the background, and what is ignored
-/// is inherited.
+/// Returns `ringctl` for a daemon, with all signals at their defaults. The parent of the tests may ignore some, as
+/// shells do for background commands, and children inherit that.
 fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Command {
     let mut command = Command::new("env");
     command.arg("--default-signal").arg(binaries().ringctl);
@@ -107,7 +106,7 @@ fn wait_for(child: &mut Child) -> Result<Option<i32>> {
     }
 }
 
-/// Waits until a machine knows the program that holds the token on another one.
+/// Waits until a machine knows the program that holds the token on another machine.
 fn wait_until_told(daemon: &Daemon, program: &str) -> Result<Value> {
     daemon.wait_for_status(PATIENCE, |status| status["holder"]["program"] == program)
 }
@@ -117,7 +116,7 @@ fn clients(daemon: &Daemon) -> Result<Vec<Value>> {
     Ok(status["clients"].as_array().context("a list")?.clone())
 }
 
-/// Waits until a client of this daemon has the token.
+/// Waits until a client of this daemon holds the token.
 fn wait_until_held(daemon: &Daemon) -> Result<()> {
     let waited = ringctl(daemon, &["wait", "held", "-w", WAIT]).output()?;
     ensure!(waited.status.success(), "{waited:?}");
@@ -142,7 +141,7 @@ fn a_command_runs_under_the_token_and_its_exit_code_is_handed_on() -> Result<()>
     Ok(())
 }
 
-/// What Jepsen asked of etcd's locks: read, wait, write, under the lock.
+/// Jepsen's test of etcd's locks: read, wait and write under the lock.
 fn programs_on_three_machines_lose_no_update() -> Result<()> {
     const CLIENTS: usize = 3;
     const ROUNDS: usize = 40;
@@ -190,7 +189,7 @@ fn two_hundred_clients_get_it_in_the_order_in_which_they_came() -> Result<()> {
     for n in 0..200 {
         let mut client = connect(daemon)?;
         client.lock(&n.to_string())?;
-        // So that the next one comes after it.
+        // So that the next client queues after this one.
         if n == 0 {
             client.hears("granted")?;
         } else if n % 16 == 0 {
@@ -208,7 +207,7 @@ fn two_hundred_clients_get_it_in_the_order_in_which_they_came() -> Result<()> {
     let label = |client: &Value| client["label"].as_str().map(str::to_owned);
     let labels: Vec<_> = order.iter().filter_map(label).collect();
     ensure!(order[0]["holds"] == true && order[1]["holds"] == false);
-    // One leaves the queue without a word.
+    // One client disconnects from the queue.
     let gone: usize = labels[100].parse()?;
     let mut waiting: Vec<_> = waiting.into_iter().map(Some).collect();
     waiting[gone] = None;
@@ -234,7 +233,7 @@ fn what_a_holder_wrote_survives_its_machine() -> Result<()> {
     holder.say(&json!({"request": "data_set", "hex": hex}))?;
     holder.hears("done")?;
     holder.unlock()?;
-    // The others hear of it at once; then its machine is gone.
+    // The others hear of the end at once. Then its machine dies.
     let heard = |daemon: &Daemon| -> Result<String> {
         let output = ringctl(daemon, &["data", "get", "--raw"]).output()?;
         Ok(String::from_utf8(output.stdout)?)

@@ -1,4 +1,4 @@
-//! Machines are called by their names wherever people read their addresses.
+//! Names of machines wherever people read addresses.
 
 use std::io::Write;
 use std::process::Command;
@@ -24,7 +24,7 @@ fn a_name_of_the_table_of_hosts_stands_beside_each_address() -> Result<()> {
     mount.arg("--bind").arg(hosts.path()).arg("/etc/hosts");
     ensure!(mount.status()?.success(), "the table is in its place");
 
-    // A member counts as silent after 3.2 s.
+    // With it a member counts as silent after 3.2 s.
     let mut ring = form_with(2, Timing::forbearing(Duration::from_millis(25)))?;
     let named = format!("{} (beta)", ring.macs()[1]);
     let [alpha, beta] = [0, 1].map(|at| &ring.daemons[at]);

@@ -21,11 +21,11 @@ use crate::locks::scene::{Scene, holder};
 use crate::locks::{PATIENCE, connect, form, shared_ring};
 
 const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
-/// How many requests a flood sends without waiting for an answer.
+/// Number of requests that a flood sends without waiting for an answer.
 const AHEAD: usize = 64;
-/// The most bytes of a request, with its newline.
+/// Maximum length of a request in bytes, including its newline.
 const MOST: usize = 4096;
-/// How often each nuisance does what it does, at the least.
+/// Minimum number of attempts of each misbehaving client.
 const ROUNDS: usize = 20;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -47,18 +47,18 @@ fn open(socket: &Path) -> Result<UnixStream> {
     Ok(stream)
 }
 
-/// All that comes until it is hung up.
+/// Reads until the daemon closes the connection.
 fn read_all(mut stream: &UnixStream) -> Result<String> {
     let mut said = Vec::new();
     match stream.read_to_end(&mut said) {
-        // It hangs up before all that was sent is read.
+        // The daemon closes the connection before it has read everything.
         Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
         read => drop(read.context("it does not hang up")?),
     }
     Ok(String::from_utf8(said)?)
 }
 
-/// Waits until the daemon has hung up, and reads nothing.
+/// Waits until the daemon closes the connection. Reads nothing.
 fn is_let_go(stream: &UnixStream, within: Duration) -> Result<bool> {
     let mut seen = [PollFd::new(stream.as_fd(), PollFlags::empty())];
     poll(&mut seen, PollTimeout::try_from(within)?)?;
@@ -67,12 +67,12 @@ fn is_let_go(stream: &UnixStream, within: Duration) -> Result<bool> {
         .is_some_and(|seen| seen.contains(PollFlags::POLLHUP)))
 }
 
-/// Whether it has hung up already.
+/// Whether the daemon has closed the connection.
 fn is_gone(stream: &UnixStream) -> bool {
     is_let_go(stream, Duration::ZERO).unwrap_or(false)
 }
 
-/// Many requests at once, each of which is answered.
+/// Sends many requests at once. The daemon must answer each.
 fn flood(stream: UnixStream) -> Result<()> {
     let mut reader = BufReader::new(stream);
     reader.get_mut().write_all(&STATUS.repeat(AHEAD))?;
@@ -83,12 +83,12 @@ fn flood(stream: UnixStream) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of all values, and lines that never end.
+/// Sends bytes of all values, and lines that never end.
 fn garbage(mut stream: UnixStream) -> Result<()> {
     let bytes: Vec<u8> = (0..=u8::MAX).rev().collect();
     stream.write_all(&bytes)?;
     stream.write_all(b"\n")?;
-    // The daemon may have had enough of it.
+    // The daemon may have closed the connection.
     let _ = stream.write_all(&bytes.repeat(64));
     let _ = stream.shutdown(Shutdown::Write);
     let said = read_all(&stream)?;
@@ -96,13 +96,13 @@ fn garbage(mut stream: UnixStream) -> Result<()> {
     Ok(())
 }
 
-/// Half a request, and gone.
+/// Sends half a request and disconnects.
 fn half(mut stream: UnixStream) -> Result<()> {
     Ok(stream.write_all(&STATUS[..STATUS.len() / 2])?)
 }
 
-/// Somebody who locks and unlocks all the time, until `is_over`. A lock that is lost ends as well as
-/// one that is given back: the machine may have been too busy for it.
+/// Locks and unlocks until `is_over`. A lost lock is accepted like a released one: the machine may be too busy for
+/// the lease.
 fn work(daemon: &Daemon, is_over: impl Fn() -> bool) -> Result<()> {
     let mut client = connect(daemon)?;
     while !is_over() {
@@ -117,7 +117,7 @@ fn clients_that_send_garbage_flood_or_do_not_read_disturb_nobody() -> Result<()>
     let ring = shared_ring(3)?;
     let daemon = &ring.daemons[0];
     let socket = daemon.control();
-    // They have nothing read of what happens.
+    // Watchers that never read.
     let lazy: Vec<_> = (0..4).map(|_| watcher(&socket)).collect::<Result<_>>()?;
     let nuisances: [fn(UnixStream) -> Result<()>; 3] = [flood, garbage, half];
     thread::scope(|scope| {
@@ -143,14 +143,14 @@ fn clients_that_send_garbage_flood_or_do_not_read_disturb_nobody() -> Result<()>
     ring.check()
 }
 
-/// One that has begun to watch and will not read.
+/// Starts a watch whose output is not read.
 fn watcher(socket: &Path) -> Result<UnixStream> {
     let mut stream = open(socket)?;
     stream.write_all(b"{\"request\":\"watch\"}\n")?;
     Ok(stream)
 }
 
-/// It takes an event now and then, so that it is never silent for long, and far fewer than there are.
+/// The watcher sometimes reads an event, so it is never silent for long, but it reads far fewer than are sent.
 fn a_watcher_that_reads_too_slowly_is_let_go() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
@@ -206,7 +206,7 @@ fn what_is_no_request_is_answered_with_an_error() -> Result<()> {
         let said = answer(&mut client)?;
         ensure!(said["error"].is_string(), "{shown:?}: {said}");
     }
-    // It goes on all the same, until a line has no end.
+    // The daemon continues until a line is too long.
     client.get_mut().write_all(STATUS)?;
     let said = answer(&mut client)?;
     ensure!(said["status"]["interface"] == "eth0", "{said}");
@@ -217,7 +217,8 @@ fn what_is_no_request_is_answered_with_an_error() -> Result<()> {
     Ok(())
 }
 
-/// Who holds the lock may hand over what ends a control group. The daemon may write where others may not.
+/// A holder may pass a descriptor of a file that ends its control group. The daemon may write to files that the
+/// client may not.
 fn nothing_is_written_to_a_file_that_ends_no_control_group() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
@@ -243,8 +244,8 @@ fn nothing_is_written_to_a_file_that_ends_no_control_group() -> Result<()> {
     next.unlock()
 }
 
-/// A connection from the second machine to the first that takes a day to close: nobody reads at its other end,
-/// which comes with it.
+/// Returns a connection between the machines that takes a day to close: its peer, which is also returned, reads
+/// nothing.
 fn slow_to_close(segment: &Segment) -> Result<(TcpStream, TcpStream)> {
     const A_DAY: i32 = 86_400;
     let ip = segment.node(0).ip().context("it has an ip")?;
@@ -262,7 +263,6 @@ fn slow_to_close(segment: &Segment) -> Result<(TcpStream, TcpStream)> {
     Ok((stream, other))
 }
 
-/// Sends bytes with a descriptor.
 fn send_with(client: &UnixStream, bytes: &[u8], descriptor: impl AsFd) -> Result<()> {
     let descriptors = [descriptor.as_fd().as_raw_fd()];
     let with = [ControlMessage::ScmRights(&descriptors)];
@@ -271,12 +271,13 @@ fn send_with(client: &UnixStream, bytes: &[u8], descriptor: impl AsFd) -> Result
     Ok(())
 }
 
-/// The kernel closes what nobody takes with the bytes that it came with: in the daemon's time, if that read them.
+/// The kernel closes descriptors that the receiver does not take. If the daemon reads their bytes, this takes the
+/// daemon's time.
 fn what_is_slow_to_close_keeps_nobody_waiting() -> Result<()> {
     let ring = form(2)?;
     let daemon = &ring.daemons[0];
     let mut others = Vec::new();
-    // Hands one over, and it is the daemon's alone when that reads on.
+    // Sends a descriptor, and closes the test's copy. The daemon then holds the only one.
     let mut hand_over = |client: UnixStream, bytes: &[u8], nested: bool, goes: bool| {
         let (slow, other) = slow_to_close(&ring.segment)?;
         others.push(other);
@@ -293,7 +294,7 @@ fn what_is_slow_to_close_keeps_nobody_waiting() -> Result<()> {
         daemon.signal(Signal::SIGCONT)?;
         anyhow::Ok(stays)
     };
-    // With a request, with half of one, and behind what it hangs up at.
+    // With a request, with half a request, and with the bytes at which the daemon closes the connection.
     let long = [&[b'x'; 2 * MOST][..], STATUS].concat();
     for bytes in [STATUS, &STATUS[..5], &long] {
         let client = open(&daemon.control())?;
@@ -301,7 +302,7 @@ fn what_is_slow_to_close_keeps_nobody_waiting() -> Result<()> {
         let said = read_all(&client.context("it stays")?)?;
         ensure!(said.contains("\"error\""), "{said}");
     }
-    // One that is there as its client goes, and one in what a holder hands over.
+    // One descriptor arrives as its client disconnects, and one is inside another descriptor.
     hand_over(open(&daemon.control())?, STATUS, false, true)?;
     let mut holder = BufReader::new(open(&daemon.control())?);
     holder.get_mut().write_all(b"{\"request\":\"lock\"}\n")?;
@@ -317,7 +318,7 @@ fn what_is_slow_to_close_keeps_nobody_waiting() -> Result<()> {
     work(daemon, || asked.elapsed() > Duration::from_secs(1))
 }
 
-/// The next answer that is no renewal; it must be of this kind.
+/// Checks the kind of the next answer that is not a renewal.
 fn hears(client: &mut impl BufRead, kind: &str) -> Result<()> {
     loop {
         let said = answer(client)?;
@@ -339,7 +340,7 @@ fn who_hands_over_what_is_slow_to_close_turns_off_nobodys_backstop() -> Result<(
         let (slow, other) = slow_to_close(&scene.ring.segment)?;
         others.push(other);
         send_with(client.get_ref(), b"{\"request\":\"bi", &slow)?;
-        // It has that when it answers: one more is not read before.
+        // When the daemon answers, it has read the earlier bytes: it reads no request before.
         daemon.status()?;
         drop(slow);
         client.get_mut().write_all(b"nd\"}\n")?;

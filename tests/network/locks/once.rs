@@ -1,4 +1,4 @@
-//! `ringctl once`: a job that every machine calls, and one runs.
+//! `ringctl once`: every machine calls a job, and one machine runs it.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Where a job says that it runs.
+/// File in which jobs write that they run.
 struct Diary {
     folder: TempDir,
 }
@@ -39,7 +39,7 @@ impl Diary {
         Ok(Self { folder })
     }
 
-    /// A line for the shell that writes itself down, and then this.
+    /// Returns a shell line that writes to the diary and then runs `then`.
     fn line(&self, then: &str) -> String {
         let runs = self.folder.path().join("runs");
         format!("echo ran >> {}; {then}", runs.display())
@@ -57,10 +57,10 @@ fn once(daemon: &Daemon, name: &str, options: &[&str], line: &str) -> Result<Run
     Running::start(&mut ringctl(daemon, &arguments))
 }
 
-/// The job has run before: one line says so, and when its period ends.
+/// Checks the message that the job has run before, and when its period ends.
 fn has_run(mut run: Running) -> Result<()> {
     let (said, errors) = (run.rest(), run.errors());
-    // The whole 20 hours are left in the first second of the period.
+    // In the first second of the period 20 hours are left.
     let left = ["20h\n", "19h 59m "];
     let is_told = left.map(|left| format!("; its period ends in {left}"));
     let is_told = is_told.iter().any(|end| errors.contains(end)) && errors.lines().count() == 1;
@@ -68,7 +68,7 @@ fn has_run(mut run: Running) -> Result<()> {
     run.ends_with(0)
 }
 
-/// It has nothing to say, and nothing was wrong.
+/// Checks that the command succeeds without output.
 fn is_quiet(mut run: Running) -> Result<()> {
     let (said, errors) = (run.rest(), run.errors());
     ensure!(said.is_empty() && errors.is_empty(), "{said}{errors}");
@@ -85,7 +85,7 @@ fn knows(daemon: &Daemon, name: &str, outcome: &str) -> Result<()> {
     daemon.wait_for_status(PATIENCE, known).map(drop)
 }
 
-/// The crontab's line of `docs/once.md`, with another program.
+/// Returns the crontab line of `docs/once.md` with another program.
 fn nightly(program: &str) -> Result<Vec<String>> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/once.md");
     let page = fs::read_to_string(page)?;
@@ -103,7 +103,7 @@ fn nightly(program: &str) -> Result<Vec<String>> {
 }
 
 fn the_nightly_job_of_the_page_runs_on_one_machine_only() -> Result<()> {
-    // The name is the page's: nobody else of a shared ring may have run it.
+    // The page's name of the job: on a shared ring another test may have run it.
     let ring = form(3)?;
     let diary = Diary::new()?;
     let program = diary.folder.path().join("nightly");
@@ -143,7 +143,7 @@ fn a_job_that_a_machine_cannot_begin_is_left_to_the_next() -> Result<()> {
         ensure!(said.contains("another machine may run it"), "{said}");
         run.ends_with(code)?;
     }
-    // One that begins, and has such an exit code of its own, has run.
+    // A job that starts and returns one of these exit codes has run.
     let line = diary.line("exit 127");
     once(&ring.daemons[1], "elsewhere", &[], &line)?.ends_with(127)?;
     has_run(once(&ring.daemons[0], "elsewhere", &[], &line)?)?;
@@ -254,7 +254,7 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
         &diary.line("true"),
     )?)?;
     ensure!(diary.runs()? == 1);
-    // Whoever holds the token says so, once.
+    // The holder is named once in the events.
     let mut watch = Running::start(&mut ringctl(&ring.daemons[1], &["watch", "--json"]))?;
     let is_told = |line: &str| line.contains(&lost) && line.contains(&runner);
     let line = ring.daemons[1].wait_for_line(2 * PATIENCE, is_told)?;
@@ -303,7 +303,7 @@ fn what_has_run_is_known_after_a_restart_of_the_whole_ring() -> Result<()> {
     for daemon in &mut ring.daemons {
         daemon.kill()?;
     }
-    // The one that has run it does not come back.
+    // The machine that ran the job does not come back.
     for daemon in &mut ring.daemons[1..] {
         daemon.start()?;
     }
@@ -335,7 +335,7 @@ fn a_part_without_a_quorum_runs_nothing_that_requires_one() -> Result<()> {
     ring.wait_until_formed()?;
     let diary = Diary::new()?;
     ring.segment.cut(2)?;
-    // What was promised to the tenure before may be granted until it runs out.
+    // A grade of the tenure before may be shown until it expires.
     ring.daemons[2].wait_for_status(PATIENCE, |status| status["grade"] != "quorum")?;
     let quorum = &["--require", "quorum"][..];
     let impatient = &["--require", "quorum", "-w", "2", "-E", "9"][..];

@@ -1,4 +1,4 @@
-//! `ringctl` as a process, and what it says.
+//! `ringctl` as a process, and its output.
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -12,7 +12,7 @@ use rustix::process::{PidfdFlags, pidfd_open};
 
 use ring_segment::limit::{self, Text, is_readable};
 
-/// A process that was started. It is killed at the end of the test.
+/// A started process. It is killed on drop.
 pub(crate) struct Running {
     child: Child,
     output: Text<ChildStdout>,
@@ -40,23 +40,22 @@ impl Running {
         Ok(kill(self.pid(), signal)?)
     }
 
-    /// Gives it something to read.
+    /// Writes to its input.
     pub(crate) fn types(&mut self, input: &str) -> Result<()> {
         let pipe = self.child.stdin.as_mut().context("it is piped")?;
         Ok(pipe.write_all(input.as_bytes())?)
     }
 
-    /// Its input, if it is piped, has come to its end.
     pub(crate) fn close_input(&mut self) {
         drop(self.child.stdin.take());
     }
 
-    /// The next line of its output; empty at the end.
+    /// Returns the next line of its output; empty at the end.
     pub(crate) fn line(&mut self) -> String {
         self.output.take_to("\n").trim_end().to_owned()
     }
 
-    /// Its next line must be this.
+    /// Checks its next line.
     pub(crate) fn says(&mut self, line: &str) -> Result<()> {
         let said = self.line();
         let errors = self.errors.so_far();
@@ -64,12 +63,11 @@ impl Running {
         Ok(())
     }
 
-    /// The rest of its output, once nobody has that open.
+    /// Returns the rest of its output, after all writers have closed it.
     pub(crate) fn rest(&mut self) -> String {
         self.output.take_rest()
     }
 
-    /// Waits for its end.
     pub(crate) fn end(&mut self) -> Result<ExitStatus> {
         let pid = rustix::process::Pid::from_child(&self.child);
         let process = pidfd_open(pid, PidfdFlags::empty())?;
@@ -78,7 +76,7 @@ impl Running {
         Ok(self.child.wait()?)
     }
 
-    /// It must end with this code.
+    /// Checks its exit code.
     pub(crate) fn ends_with(&mut self, code: i32) -> Result<()> {
         let status = self.end()?;
         let errors = self.errors.take_rest();
@@ -89,7 +87,7 @@ impl Running {
         Ok(())
     }
 
-    /// A signal must have ended it.
+    /// Checks that a signal ended it.
     pub(crate) fn killed_by(&mut self, signal: Signal) -> Result<()> {
         let status = self.end()?;
         let killed = status.signal() == Some(signal as i32);
@@ -97,14 +95,14 @@ impl Running {
         Ok(())
     }
 
-    /// What it has to complain of must come to this.
+    /// Checks that its standard error contains a text.
     pub(crate) fn complains(&mut self, of: &str) -> Result<()> {
         let said = self.errors.take_to(of);
         ensure!(said.ends_with(of), "it has said {said:?}");
         Ok(())
     }
 
-    /// What it has said on standard error, once nobody has that open.
+    /// Returns its standard error, after all writers have closed it.
     pub(crate) fn errors(&mut self) -> String {
         self.errors.take_rest()
     }

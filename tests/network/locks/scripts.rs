@@ -29,19 +29,19 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A script that does nothing, and ends when the test does.
+/// Starts a script that does nothing and ends with the test.
 fn script() -> Result<Running> {
     Running::start(Command::new("sleep").arg("1000").stdin(Stdio::null()))
 }
 
-/// `ringctl lock` or `unlock` for a script, with further options.
+/// Starts `ringctl lock` or `unlock` for a script.
 fn on_behalf(script: &Running, daemon: &Daemon, arguments: &[&str]) -> Result<Running> {
     let pid = script.pid().to_string();
     let arguments = [arguments, &["--pid", &pid]].concat();
     Running::start(&mut ringctl(daemon, &arguments))
 }
 
-/// A lock that is held for a script: its fencing token.
+/// Takes a lock for a script. Returns its fencing token.
 fn lock(script: &Running, daemon: &Daemon, label: &str) -> Result<String> {
     let mut lock = on_behalf(script, daemon, &["lock", "--label", label])?;
     let token = lock.line();
@@ -50,8 +50,8 @@ fn lock(script: &Running, daemon: &Daemon, label: &str) -> Result<String> {
     Ok(token)
 }
 
-/// No lock is held for the script, and the exit code says so: etcdctl's is 0 when a lease is gone
-/// (etcd#19261).
+/// Checks that no lock is held for the script, and that the exit code reports it. etcdctl returns 0 when a lease is
+/// gone (etcd#19261).
 fn check_none(script: &Running, daemon: &Daemon) -> Result<()> {
     for arguments in [&["lock", "--check"][..], &["unlock"]] {
         let mut without = on_behalf(script, daemon, arguments)?;
@@ -117,7 +117,7 @@ fn scripts_get_the_lock_in_the_order_in_which_they_came() -> Result<()> {
     let status = daemon.status()?;
     ensure!(shown(&status) == labels, "{status}");
     ensure!(holds(&status, labels[0]), "{status}");
-    // The script that it waits for dies.
+    // The script for which it waits dies.
     scripts[2].signal(Signal::SIGKILL)?;
     daemon.wait_for_status(PATIENCE, |status| shown(status).len() == 3)?;
     for (holder, left) in [(0, &["second", "last"][..]), (1, &["last"])] {
@@ -130,14 +130,14 @@ fn scripts_get_the_lock_in_the_order_in_which_they_came() -> Result<()> {
             "{status}"
         );
         if holder == 0 {
-            // The one that has left.
+            // The lock command of the dead script.
             ensure!(waiting.remove(0).end()?.code() != Some(0));
         }
     }
     Ok(())
 }
 
-/// `sh` with a script, in which `ringctl` is that of this daemon.
+/// Starts `sh` with a script, in which `ringctl` talks to this daemon.
 fn shell(daemon: &Daemon, script: &str) -> Result<Running> {
     let (ringctl, socket) = (binaries().ringctl, daemon.control());
     let function = format!(
@@ -150,7 +150,7 @@ fn shell(daemon: &Daemon, script: &str) -> Result<Running> {
     Running::start(command.stdin(Stdio::piped()))
 }
 
-/// The script in the help of `ringctl lock` that stands below this line.
+/// Returns the script below this line in the help of `ringctl lock`.
 fn script_of_the_help(below: &str) -> Result<String> {
     let mut help = Command::new(binaries().ringctl);
     let help = help.args(["lock", "--help"]).output()?;
@@ -206,7 +206,7 @@ fn a_script_is_told_of_the_loss_though_its_keeper_is_killed_or_stopped() -> Resu
         let keeper = holder(scene.first())?;
         kill(keeper, signal)?;
         if signal == Signal::SIGSTOP {
-            // It does not hear of this.
+            // The stopped script does not hear of this.
             ringctl(scene.first(), &["yield"]).output()?;
         }
         script.killed_by(Signal::SIGTERM)?;
@@ -215,7 +215,7 @@ fn a_script_is_told_of_the_loss_though_its_keeper_is_killed_or_stopped() -> Resu
     Ok(())
 }
 
-/// Neither then nor when its keeper ends.
+/// It gets no signal at the release, nor when its keeper ends.
 fn a_script_whose_lock_was_given_back_is_told_nothing() -> Result<()> {
     let scene = Scene::new()?;
     let mut script = script()?;
@@ -229,7 +229,7 @@ fn a_script_whose_lock_was_given_back_is_told_nothing() -> Result<()> {
     script.killed_by(Signal::SIGKILL)
 }
 
-/// As the help has it: the descriptor is 9.
+/// Starts a script with the descriptor 9 of the help.
 fn pipe(scene: &Scene, rest: &str) -> Result<Running> {
     let help = script_of_the_help("Bound to an open file descriptor, 9,")?;
     let (begin, _) = help.split_once("...\n").context("where the work is")?;
@@ -247,7 +247,7 @@ fn pipe(scene: &Scene, rest: &str) -> Result<Running> {
 
 fn a_lock_lasts_as_long_as_a_descriptor_is_open() -> Result<()> {
     let scene = Scene::new()?;
-    // What it starts inherits it.
+    // A child of the script inherits the descriptor.
     let rest = "sleep 1000 & helper=$!; exec 9<&-; echo closed; \
         read go; kill $helper; echo ended; read go";
     let mut script = pipe(&scene, rest)?;
@@ -273,7 +273,7 @@ fn a_descriptor_is_at_its_end_when_the_lock_is_lost() -> Result<()> {
     script.ends_with(LOST)
 }
 
-/// As by whoever enters a container: its caller has no number there.
+/// For a process that enters a container: its caller has no PID there.
 fn who_is_called_from_outside_is_told_to_name_a_process() -> Result<()> {
     let ring = shared_ring(2)?;
     for arguments in [&["lock"][..], &["lock", "--check"], &["unlock"]] {

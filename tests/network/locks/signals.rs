@@ -1,5 +1,5 @@
-//! Signals to `ringctl run`. Each test is a way in which `consul lock` has left work behind, or
-//! its caller in the dark; the numbers are those of its public reports.
+//! Signals to `ringctl run`. Each test is a way in which `consul lock` left work running or its caller uninformed;
+//! the numbers are consul's public issues.
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
@@ -16,8 +16,8 @@ const FATAL: [Signal; 4] = [
     Signal::SIGQUIT,
 ];
 
-/// A shell, and something that it has started and waits for. It is ready when that has become another
-/// program: a signal that hits a shell's child before that may be lost in it.
+/// A shell and a child that it waits for. It prints "ready" after the child has called exec: an earlier signal
+/// could be lost in the forked shell.
 const TREE: &str = "sleep 1000 & is=sh; \
     while [ $is != sleep ]; do read is </proc/$!/comm; done; echo ready; wait";
 
@@ -33,7 +33,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// consul#797: SIGTERM to `consul lock` left its child running, and the lock was another's.
+/// consul#797: SIGTERM to `consul lock` left its child running while another client got the lock.
 fn a_terminated_ringctl_leaves_no_command_running() -> Result<()> {
     let scene = Scene::new()?;
     let mut run = scene.work(&[], "echo ready; exec sleep 1000")?;
@@ -43,11 +43,10 @@ fn a_terminated_ringctl_leaves_no_command_running() -> Result<()> {
     run.ends_with(128 + Signal::SIGTERM as i32)
 }
 
-/// consul#3754: SIGTERM did not stop the child. Through a shell, by which consul runs it, that is a
-/// grandchild.
+/// consul#3754: SIGTERM did not stop the child. consul runs it through a shell, so it is a grandchild.
 fn a_terminated_ringctl_leaves_nothing_running_that_a_shell_has_started() -> Result<()> {
     let scene = Scene::new()?;
-    // The shell waits for the end of the second, which does not take its place.
+    // With the exit command the shell does not replace itself by the last command.
     for line in [TREE, "echo ready; sleep 1000; exit 5"] {
         let mut run = scene.work(&[], line)?;
         let next = scene.next()?;
@@ -58,7 +57,7 @@ fn a_terminated_ringctl_leaves_nothing_running_that_a_shell_has_started() -> Res
     Ok(())
 }
 
-/// consul#4643: SIGTERM was not passed on, so that the child could not end well.
+/// consul#4643: SIGTERM was not forwarded, so the child could not clean up.
 fn a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on() -> Result<()> {
     let scene = Scene::new()?;
     let (begin, go) = (scene.file("begin"), scene.file("go"));
@@ -71,7 +70,7 @@ fn a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on() -> R
     let next = scene.next()?;
     run.signal(Signal::SIGTERM)?;
     run.says("tidies up")?;
-    // For as long as that takes the token is its.
+    // During the cleanup it keeps the token.
     wait_until_queued(scene.second(), "next")?;
     std::fs::write(&go, "\n")?;
     next.begins_alone()?;
@@ -79,8 +78,8 @@ fn a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on() -> R
     run.ends_with(7)
 }
 
-/// consul#2489: of the signals that ended `consul lock` only SIGTERM was passed on; SIGHUP and others
-/// left orphans. What a shell starts in the background does not hear SIGINT at all.
+/// consul#2489: `consul lock` forwarded only SIGTERM; SIGHUP and others left orphans. Background processes of a
+/// shell ignore SIGINT.
 fn a_hang_up_or_an_interrupt_leaves_no_orphans() -> Result<()> {
     let scene = Scene::new()?;
     for signal in [Signal::SIGHUP, Signal::SIGINT] {
@@ -93,7 +92,7 @@ fn a_hang_up_or_an_interrupt_leaves_no_orphans() -> Result<()> {
     Ok(())
 }
 
-/// consul#1210: SIGQUIT ended `consul lock` on the spot, and its child was nobody's.
+/// consul#1210: SIGQUIT ended `consul lock` at once and left its child running.
 fn a_quit_strands_nothing() -> Result<()> {
     let scene = Scene::new()?;
     let mut run = scene.work(&[], TREE)?;
@@ -103,14 +102,14 @@ fn a_quit_strands_nothing() -> Result<()> {
     run.ends_with(128 + Signal::SIGQUIT as i32)
 }
 
-/// consul#4439: signals were thrown away until the lock was acquired.
+/// consul#4439: signals were ignored until the lock was acquired.
 fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<()> {
     let scene = Scene::new()?;
     let began = scene.file("began");
     let mut holder = connect(scene.first())?;
     holder.lock("holder")?;
     holder.hears("granted")?;
-    // One waits where the holder is, the other one where it is not.
+    // One client waits on the holder's node, the other on the other node.
     for daemon in &scene.ring.daemons {
         for signal in FATAL {
             let command = ["run", "--label", "waits", "--", "touch", path(&began)?];
@@ -123,7 +122,7 @@ fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<
         }
     }
     holder.unlock()?;
-    // Whoever has a place before it would have been served before.
+    // A client that is still queued would be served before this one.
     for daemon in &scene.ring.daemons {
         let mut after = connect(daemon)?;
         after.lock("after")?;
@@ -134,7 +133,7 @@ fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<
     Ok(())
 }
 
-/// consul#9788: the child was stopped a minute and a half after another one had the lock.
+/// consul#9788: the child was stopped 90 s after another client had the lock.
 fn what_ignores_the_loss_of_the_token_is_killed_before_another_has_it() -> Result<()> {
     let scene = Scene::new()?;
     let mut run = scene.work(&[], &format!("trap '' TERM; {TREE}; sleep 1000"))?;

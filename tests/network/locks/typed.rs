@@ -1,4 +1,4 @@
-//! `ringctl run` as people type it who are used to `flock`.
+//! `ringctl run` as users of `flock` type it.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -54,7 +54,7 @@ fn who_does_not_want_to_wait_is_told_by_the_exit_code_that_another_works() -> Re
         }
     }
     holder.unlock()?;
-    // On a busy machine the token may take longer on its way than is waited for it.
+    // On a busy machine the token may arrive after the end of the wait.
     let deadline = Instant::now() + PATIENCE;
     while run(&ring.daemons[1], &["-n", "true"])?.end()?.code() != Some(0) {
         ensure!(Instant::now() < deadline, "nobody works");
@@ -136,7 +136,7 @@ fn a_longest_time_ends_the_command_and_the_next_one_has_its_turn() -> Result<()>
     let said = work.errors();
     ensure!(said.contains("--max-hold (2 s) reached"), "{said}");
     work.ends_with(LOST)?;
-    // It is told a second before.
+    // The command gets a signal one second before the end.
     let worked = begun.elapsed();
     ensure!(worked >= Duration::from_secs(1), "{worked:?}");
     Ok(())
@@ -166,7 +166,7 @@ fn the_environment_says_what_is_held() -> Result<()> {
     work.end().map(drop)
 }
 
-/// However it asks.
+/// Whichever command it uses.
 fn what_runs_under_the_token_is_told_that_it_would_wait_for_itself() -> Result<()> {
     let ring = shared_ring(2)?;
     let (daemon, ringctl) = (&ring.daemons[0], own(&ring.daemons[0]));
@@ -189,11 +189,11 @@ fn what_runs_under_the_token_is_told_that_it_would_wait_for_itself() -> Result<(
         ensure!(said.ends_with("\n1\n"), "{asks}: {said}");
         outer.ends_with(0)?;
     }
-    // Who does not wait for the end may ask for a pause from under the lock.
+    // A command under the lock may ask for a pause if it does not wait for it.
     let line = format!("{ringctl} pause --drain --wait 0; echo $?; {ringctl} resume; echo $?");
     let said = run(daemon, &["-c", &line])?.rest();
     ensure!(said == "6\n0\n", "{said}");
-    // The other variable alone says so as well, unless it is a hook's, which has no lock.
+    // Each variable suffices, except in a hook, which has no lock.
     for (hook, told) in [("", true), ("RINGD_EVENT=owner", false)] {
         let line = format!("unset RINGD_LOCK; {hook} {ringctl} run -n true 2>&1");
         let said = run(daemon, &["-c", &line])?.rest();
@@ -202,7 +202,7 @@ fn what_runs_under_the_token_is_told_that_it_would_wait_for_itself() -> Result<(
             "{said}"
         );
     }
-    // Of a lock that is over nobody has to wait for the end.
+    // The lock of this token has ended, so waiting is no deadlock.
     let later = format!("RINGD_LOCK=1-02:00:00:00:00:01-1 {ringctl} run echo runs");
     let mut shell = Command::new("sh");
     let mut shell = Running::start(shell.args(["-c", &later]).stdin(Stdio::null()))?;
@@ -210,7 +210,7 @@ fn what_runs_under_the_token_is_told_that_it_would_wait_for_itself() -> Result<(
     shell.ends_with(0)
 }
 
-/// `ringctl` for this daemon, as a script has it.
+/// Returns the `ringctl` command line for this daemon.
 fn own(daemon: &Daemon) -> String {
     let socket = daemon.control();
     format!("{} --socket {}", binaries().ringctl, socket.display())
@@ -221,7 +221,7 @@ fn input_and_output_pass_through_a_pipeline() -> Result<()> {
     let ringctl = own(&ring.daemons[1]);
     let lines = [
         (format!("echo x | {ringctl} run cat | tr x y"), "y\n"),
-        // More than any pipe holds.
+        // More than a pipe can hold.
         (
             format!("head -c 1000000 /dev/zero | {ringctl} run -- cat | wc -c"),
             "1000000\n",

@@ -1,4 +1,4 @@
-//! Waits for the token: what who waits is told, and how the wait ends.
+//! Waits for the token: messages to the waiting user, and the end of the wait.
 
 use std::fs;
 use std::process::Command;
@@ -22,7 +22,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A member counts as silent after 3.2 s.
+/// With it a member counts as silent after 3.2 s.
 fn timing() -> Timing {
     Timing::forbearing(Duration::from_millis(25))
 }
@@ -37,7 +37,7 @@ fn a_wait_that_does_not_end_by_itself_gives_its_reason_and_each_new_one() -> Res
     let mut lock = start(&["lock", "--pipe"])?;
     once.complains(paused)?;
     lock.complains(paused)?;
-    // Those before it in the queue need no quorum.
+    // The clients before it in the queue need no quorum.
     let mut run = start(&["run", "-r", "quorum", "--", "true"])?;
     run.complains(paused)?;
     for gone in &mut ring.daemons[1..] {
@@ -62,7 +62,7 @@ fn a_wait_for_another_program_says_nothing() -> Result<()> {
     let daemon = &ring.daemons[1];
     let mut run = Running::start(&mut ringctl(daemon, &["run", "--", "true"]))?;
     waits_for_lock(daemon)?;
-    // This one tells of every reason, later than the other one would.
+    // This command reports every reason, later than the other one.
     let mut set = Running::start(&mut ringctl(daemon, &["data", "set", "x"]))?;
     set.complains("ringctl: waiting for the token: held by ")?;
     holder.unlock()?;
@@ -72,7 +72,7 @@ fn a_wait_for_another_program_says_nothing() -> Result<()> {
     run.ends_with(0)
 }
 
-/// The kernel keeps signals without a handler from process 1 of a container.
+/// In a container the kernel delivers no signal without a handler to process 1.
 fn sigterm_ends_every_wait_also_that_of_a_first_process() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[1])?;
@@ -103,7 +103,7 @@ fn sigterm_ends_every_wait_also_that_of_a_first_process() -> Result<()> {
         command.arg(daemon.control()).args(*arguments);
         let mut container = Running::start(&mut command)?;
         let first = child_of(container.pid())?;
-        // It passes signals on from the moment on in which it has started the program.
+        // It forwards signals from the start of the program on.
         let program = child_of(first)?;
         begins_to_wait(daemon, program, arguments)?;
         kill(first, Signal::SIGTERM)?;
@@ -113,14 +113,14 @@ fn sigterm_ends_every_wait_also_that_of_a_first_process() -> Result<()> {
     holder.unlock()
 }
 
-/// Waits until a command of `ringctl` waits: for the lock, or for what the daemon tells it.
+/// Waits until a command of `ringctl` waits for the lock or for an event.
 fn begins_to_wait(daemon: &Daemon, ringctl: Pid, arguments: &[&str]) -> Result<()> {
     if !matches!(arguments, ["wait" | "watch", ..]) {
         return waits_for_lock(daemon).with_context(|| arguments.join(" "));
     }
     let has_connected = || -> Result<bool> {
         for file in fs::read_dir(format!("/proc/{ringctl}/fd"))? {
-            // A file may be closed meanwhile.
+            // The file may be closed meanwhile.
             let target = fs::read_link(file?.path()).unwrap_or_default();
             if target.to_string_lossy().starts_with("socket:") {
                 return Ok(true);
@@ -149,7 +149,7 @@ fn has_no_clients(daemon: &Daemon) -> Result<()> {
     Ok(())
 }
 
-/// Returns the child of a process, once there is one.
+/// Waits for the child of a process, and returns it.
 fn child_of(parent: Pid) -> Result<Pid> {
     let give_up = Instant::now() + PATIENCE;
     loop {

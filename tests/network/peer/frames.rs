@@ -1,4 +1,4 @@
-//! Which frames get through the kernel and the socket to the machine, and in which form.
+//! Frames that pass the kernel and the socket to the state machine, and their form.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use ring_segment::{
     binaries, frame, holds, is_heartbeat, offers, tests,
 };
 
-/// So long that the daemon says nothing of its own accord while a test listens to its answer.
+/// So long that the daemon sends nothing on its own during a test.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const ANSWER: Duration = Duration::from_millis(150);
 
@@ -31,8 +31,7 @@ fn counter(stand: &Stand, reason: &str) -> Result<u64> {
         .with_context(|| format!("{reason}: {status:#}"))
 }
 
-/// Payloads at the borders of what a frame can be, each with the source that it comes from and the
-/// reason under which it is counted.
+/// Returns payloads at the limits of the format, each with its source and the reason under which it is counted.
 fn invalid_frames(author: MacAddr) -> Vec<(&'static str, MacAddr, Vec<u8>)> {
     let of = |author| Message::WhereIsToken.payload(author);
     let longest = {
@@ -41,7 +40,7 @@ fn invalid_frames(author: MacAddr) -> Vec<(&'static str, MacAddr, Vec<u8>)> {
         payload.resize(1500, 0);
         payload
     };
-    // The source is as forged as the author.
+    // The source is forged like the author.
     let forged = [MacAddr::zero(), MacAddr::broadcast()];
     let [nobody, everybody] = forged.map(|mac| ("author_not_a_station", mac, of(mac)));
     vec![
@@ -54,11 +53,11 @@ fn invalid_frames(author: MacAddr) -> Vec<(&'static str, MacAddr, Vec<u8>)> {
 }
 
 fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
-    // The kernel's bridge lets no frame by whose source is no station. The tests' switch does.
+    // The kernel's bridge drops frames whose source is not unicast. The tests' switch forwards them.
     let timing = Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD);
     let stand = Stand::on(Segment::switch(3, 1)?, binaries(), timing, |ringd| ringd)?;
     let token = stand.elect()?;
-    // The peer is greeted before, so that a greeting is not mistaken for an answer.
+    // The daemon greets the peer first, so a greeting is not mistaken for an answer.
     stand.high.broadcast(&Message::WhereIsToken)?;
     stand.high.collect(ANSWER)?;
     for (reason, station, payload) in invalid_frames(stand.high.mac()) {
@@ -90,7 +89,7 @@ fn frames_for_others_are_not_answered() -> Result<()> {
     let token = stand.elect()?;
     let nobody = MacAddr::new(2, 0, 0, 0, 0x99, 1);
     let mark = stand.mark();
-    // The bridge floods these: nobody has this address.
+    // The bridge floods these frames, since no station has this address.
     stand.high.send(nobody, &Message::WhereIsToken)?;
     let stronger = Token {
         progress: token.progress + 5,
@@ -114,7 +113,7 @@ fn frames_for_others_are_not_answered() -> Result<()> {
 fn another_ethertype_is_not_heard() -> Result<()> {
     let stand = stand()?;
     let token = stand.elect()?;
-    // The peer is greeted before, so that a greeting is not mistaken for an answer.
+    // The daemon greets the peer first, so a greeting is not mistaken for an answer.
     stand.high.broadcast(&Message::WhereIsToken)?;
     stand.high.collect(ANSWER)?;
     let mark = stand.mark();
@@ -124,7 +123,7 @@ fn another_ethertype_is_not_heard() -> Result<()> {
             .high
             .send_frame(&frame(stand.mac(), stand.high.mac(), ethertype, &payload))?;
     }
-    // It is there, and has come past them.
+    // The answer to this frame shows that the frames before it were handled.
     stand.high.send(stand.mac(), &Message::WhereIsToken)?;
     let answer = stand.wait_from(mark, |seen| !is_heartbeat(seen))?;
     ensure!(answer.message.token() == Some(token), "{answer:?}");

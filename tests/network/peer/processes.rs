@@ -1,4 +1,4 @@
-//! A process that is stopped, killed, started again and asked to end.
+//! A process that is stopped, killed, restarted and asked to end.
 
 use std::thread;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use ring_segment::{
 };
 use serde_json::Value;
 
-/// A peer has as long to give the daemon a token before that elects itself, twice over.
+/// Until the daemon elects itself, a peer has twice the time that it needs to hand over a token.
 const HEARTBEAT: Duration = Duration::from_millis(300);
 
 pub(super) fn tests() -> Vec<Test> {
@@ -37,11 +37,11 @@ fn late_wake_ups(status: &Value) -> Option<u64> {
     status["counters"]["late_wake_ups"].as_u64()
 }
 
-/// Its patience has run out by its clock, but not by what lies in its socket.
+/// The timeout has expired by the clock, but the socket contains newer heartbeats.
 fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
     let stand = stand()?;
     let token = stand.follow()?;
-    // A busy machine may have woken it late already.
+    // A busy machine may already have woken it late.
     let before = late_wake_ups(&stand.daemon.status()?);
     let mark = stand.mark();
     stand.daemon.signal(Signal::SIGSTOP)?;
@@ -67,7 +67,7 @@ fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
         ..token
     };
     stand.low.send(stand.mac(), &offers(offered))?;
-    // Longer than a giver waits, and shorter than the daemon's patience.
+    // Longer than a giver waits, and shorter than the daemon's timeout.
     thread::sleep(timing().hand_over_timeout() + HEARTBEAT / 4);
     stand.daemon.signal(Signal::SIGCONT)?;
     let dropped = |status: &Value| status["counters"]["dropped"]["stale_offer"] == 1;
@@ -77,7 +77,7 @@ fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
     Ok(())
 }
 
-/// Which it reads in its state file.
+/// It reads the number from its state file.
 fn chains_are_numbered_on_after_a_restart() -> Result<()> {
     let mut stand = stand()?;
     let first = stand.elect()?;
@@ -93,7 +93,7 @@ fn chains_are_numbered_on_after_a_restart() -> Result<()> {
     Ok(())
 }
 
-/// A stand whose daemon holds a token and knows both peers.
+/// Makes a stand whose daemon holds a token and knows both peers.
 fn with_members(timing: Timing) -> Result<(Stand, Token)> {
     let stand = Stand::new(binaries(), timing)?;
     stand.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
@@ -102,7 +102,7 @@ fn with_members(timing: Timing) -> Result<(Stand, Token)> {
     Ok((stand, token))
 }
 
-/// Sends the daemon a signal that asks it to end, and what `meanwhile` does, and checks its end.
+/// Sends the daemon a signal that asks it to end, runs `meanwhile`, and checks its exit.
 fn ends(
     stand: &mut Stand,
     signal: Signal,
@@ -121,7 +121,7 @@ fn ends(
 }
 
 fn a_waiter_leaves_with_a_word() -> Result<()> {
-    // Nothing but the signal makes it speak.
+    // Only the signal makes it send frames.
     let eternal = Timing::patient(Duration::from_secs(600)).idle_hold(FOR_GOOD);
     let mut stand = Stand::new(binaries(), eternal)?;
     stand.follow()?;
@@ -136,7 +136,7 @@ fn a_waiter_leaves_with_a_word() -> Result<()> {
 }
 
 fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
-    // Attempts that together last longer than a peer may be held up before it acknowledges one.
+    // All attempts together take longer than a peer's acknowledgement may be delayed.
     let timing = Timing {
         take_timeout: HEARTBEAT,
         ..timing()
@@ -153,7 +153,7 @@ fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
     })
 }
 
-/// The daemon itself ends what its machine would go on with.
+/// The ending daemon makes the attempts that its state machine would make later.
 fn an_ending_owner_with_too_many_dead_members_to_try_says_leaving() -> Result<()> {
     let (mut stand, _) = with_members(timing())?;
     let dead = |last| Member {

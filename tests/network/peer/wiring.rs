@@ -1,4 +1,4 @@
-//! What reaches the machine from outside: time, options, and the interface's addresses.
+//! Inputs from outside of the state machine: time, options, and the interface's addresses.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ring_segment::{
     FOR_GOOD, Message, PATIENCE, Seen, Stand, Test, Timing, binaries, is_heartbeat, offers, tests,
 };
 
-/// A peer has as long to give the daemon a token before that elects itself, twice over.
+/// Until the daemon elects itself, a peer has twice the time that it needs to hand over a token.
 const HEARTBEAT: Duration = Duration::from_millis(300);
 const SOME: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
 
@@ -77,9 +77,9 @@ fn a_waiter_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
         delays.push(ack.at.saturating_sub(sent));
     }
     stand.wait_for_state("OWNER")?;
-    // One in the middle, since a busy machine may be late for any.
+    // The median, since a busy machine may delay any of them.
     delays.sort_unstable();
-    // A quarter of the TAKE_TIMEOUT that goes with the heartbeat by default.
+    // A quarter of the default TAKE_TIMEOUT for this heartbeat.
     let least_patient = HEARTBEAT / 20 / 4;
     ensure!(
         delays[4] <= least_patient,

@@ -1,4 +1,4 @@
-//! Invariant 4: a killed owner is replaced within the bound, at a cost of O(n) broadcasts.
+//! Invariant 4: another member replaces a killed owner within the bound, with O(n) broadcasts.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use ring_segment::{Message, Seen, is_claim, is_heartbeat};
 use super::evidence::{CrashTime, Cycle, Evidence, Span};
 use super::{Lateness, Rule, Sample, Verdict};
 
-/// The bound is one of time-outs. Four of them must fire and some frames travel, one after the
-/// other, and no machine does that in no time.
+/// Addition to the bound. The bound consists of four timeouts; timers fire late and frames need some time to
+/// travel.
 const GRAIN: Duration = Duration::from_millis(5);
-/// Broadcasts a member for an election: it asks, stands, is told, and the winner says so.
+/// Broadcasts per member in an election: question, candidacy, answers, and the winner's heartbeat.
 const BROADCASTS: usize = 5;
 
 pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verdict) {
@@ -50,7 +50,7 @@ fn check_crash(
         return;
     };
     let took = successor.at.saturating_sub(killed);
-    // What it was late by before the kill may still make members ask too late.
+    // A delay before the kill may still make members ask too late.
     let disturbed = lateness.disturbs(killed, successor.at);
     let sample = |value: Duration| Sample {
         at: killed,
@@ -78,7 +78,7 @@ fn check_crash(
     }
 }
 
-/// The first heartbeat of somebody who was elected: who stood before with that chain.
+/// Returns the first heartbeat of an elected station, one that stood with this chain before.
 fn elected(after: &[Seen], victim: usize) -> Option<&Seen> {
     let heartbeats = after
         .iter()
@@ -94,7 +94,7 @@ fn elected(after: &[Seen], victim: usize) -> Option<&Seen> {
     found.map(|(seen, _)| seen)
 }
 
-/// Whether others claim what the victim had: it had handed the token on, or had not quite got it.
+/// Whether other stations claim the victim's chain: it had handed the token over, or had not yet taken it.
 fn goes_on(after: &[Seen], victim: usize, claim: &Seen) -> bool {
     let mut claims = after.iter().filter(|it| it.port != victim && is_claim(it));
     let strongest = claim.message.token();

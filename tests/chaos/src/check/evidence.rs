@@ -1,4 +1,4 @@
-//! What a run has left behind.
+//! Evidence that a run leaves: its journal, recordings and logs.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -16,75 +16,75 @@ use crate::journal::{self, Entry, What};
 use crate::recording::{self, DELIVERED, SENT};
 use crate::stage::log_of;
 
-/// A time from and to.
+/// An interval of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Its begin.
+    /// Begin.
     pub from: Duration,
-    /// Its end.
+    /// End.
     pub to: Duration,
 }
 
 impl Span {
-    /// From a time to another.
+    /// Makes an interval.
     pub fn new(from: Duration, to: Duration) -> Self {
         Self { from, to }
     }
 
-    /// How long it is.
+    /// Returns its length.
     pub fn length(&self) -> Duration {
         self.to.saturating_sub(self.from)
     }
 
-    /// Whether a time lies in it.
+    /// Whether the interval contains `at`.
     pub fn holds(&self, at: Duration) -> bool {
         self.from <= at && at < self.to
     }
 }
 
-/// A fault that was carried out.
+/// A fault that the run caused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
-    /// When.
+    /// Time of the fault.
     pub span: Span,
-    /// In a word.
+    /// Kind, in one word.
     pub kind: String,
-    /// Whom it befell; none: all.
+    /// Affected stations; empty: all.
     pub stations: Vec<usize>,
 }
 
-/// A killed owner.
+/// Kill of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrashTime {
-    /// Its place.
+    /// Place of the owner.
     pub station: usize,
-    /// From the kill to the new start.
+    /// Time from the kill to the restart.
     pub span: Span,
 }
 
-/// A cycle as it was.
+/// A cycle of the run.
 #[derive(Debug, Clone, Default)]
 pub struct Cycle {
-    /// From 1.
+    /// Number, from 1.
     pub number: u32,
-    /// When it began.
+    /// Begin.
     pub begins: Duration,
-    /// The end of the faults.
+    /// End of the faults.
     pub calm: Option<Duration>,
-    /// Whether CPU burners went on.
+    /// Whether CPU burners ran in the calm.
     pub starved: bool,
-    /// When the members wanted the token.
+    /// Time in which the members wanted the token.
     pub wants: Option<Span>,
-    /// When the daemons were asked, and what they said.
+    /// Time of the status requests, and the daemons' answers.
     pub statuses: Option<(Duration, Vec<(usize, Value)>)>,
-    /// Killed owners.
+    /// Kills of owners.
     pub crashes: Vec<CrashTime>,
-    /// The end.
+    /// End.
     pub ends: Duration,
 }
 
 impl Cycle {
-    /// The calm, if the cycle came so far.
+    /// Returns the calm, if the cycle reached it.
     pub fn calm_span(&self) -> Option<Span> {
         let from = self.calm?;
         Some(Span::new(from, self.ends))
@@ -119,41 +119,41 @@ impl Cycle {
     }
 }
 
-/// Everything, with times since the start of the run.
+/// All evidence, with times since the start of the run.
 #[derive(Debug)]
 pub struct Evidence {
-    /// The start of the run, since 1970.
+    /// Start of the run, since 1970.
     pub start: Duration,
-    /// Whether the run came to its end.
+    /// Whether the run reached its end.
     pub complete: bool,
-    /// The seed.
+    /// Seed of the plan.
     pub seed: u64,
-    /// Who took part.
+    /// Stations.
     pub cast: Cast,
-    /// The protocol's constants.
+    /// Constants of the protocol.
     pub timing: Timing,
-    /// The cycles.
+    /// Cycles.
     pub cycles: Vec<Cycle>,
-    /// The faults.
+    /// Faults.
     pub faults: Vec<Done>,
     /// Frames as the ring's stations sent them.
     pub sent: Vec<Seen>,
     /// Frames as they arrived.
     pub delivered: Vec<Seen>,
-    /// What the stranger sent.
+    /// Frames of the stranger.
     pub garbage: Vec<Seen>,
-    /// When the machine was late, and who noticed.
+    /// Times when the machine was late, and the observer.
     pub late: Vec<(Span, String)>,
-    /// Daemons that ended by themselves.
+    /// Daemons that exited without a command, with their exit status.
     pub died: Vec<(Duration, usize, String)>,
     /// Frames that the recordings lack.
     pub blind: Vec<(Duration, u32)>,
-    /// The end of the run.
+    /// End of the run.
     pub end: Duration,
 }
 
 impl Evidence {
-    /// Nothing has happened yet to this cast.
+    /// Makes evidence of a run in which nothing happened.
     pub fn empty(cast: Cast, timing: Timing) -> Self {
         Self {
             start: Duration::ZERO,
@@ -192,17 +192,17 @@ impl Evidence {
         Ok(this)
     }
 
-    /// The frames sent in a span.
+    /// Returns the frames sent in an interval.
     pub fn sent_in(&self, span: Span) -> &[Seen] {
         within(&self.sent, span)
     }
 
-    /// The frames that arrived in a span.
+    /// Returns the frames that arrived in an interval.
     pub fn delivered_in(&self, span: Span) -> &[Seen] {
         within(&self.delivered, span)
     }
 
-    /// The addresses that lost their state file at some time.
+    /// Returns the addresses of stations that lost their state file in a fault.
     pub fn forgetful(&self) -> HashSet<MacAddr> {
         let amnesias = self.faults.iter().filter(|done| done.kind == "amnesia");
         let places = amnesias.flat_map(|done| &done.stations);
@@ -226,7 +226,7 @@ impl Evidence {
             this.end = this.end.max(at);
             this.take(at, &entry.what, &mut open);
         }
-        // What was broken off lasts to the end.
+        // If the run was aborted, open faults last to its end.
         let end = this.end;
         this.faults.extend(open.into_values().map(|mut done: Done| {
             done.span.to = end;
@@ -292,8 +292,8 @@ struct Line {
     late_ns: u64,
 }
 
-/// Returns when a daemon was late, by its log. It logs this at most once a second, and the line tells of the time before.
-/// A line that SIGKILL cut short is left out.
+/// Returns the times when a daemon was late, from its log. The daemon logs this at most once per second, and the
+/// line covers the time before it. An incomplete last line is ignored.
 fn read_log(path: &Path, start: Duration) -> Result<Vec<Span>> {
     let file = File::open(path).with_context(|| format!("there is no {}", path.display()))?;
     let mut late = Vec::new();

@@ -6,13 +6,13 @@ use super::evidence::Evidence;
 use super::{Rule, Verdict};
 use crate::cast::Part;
 
-/// So many findings say it: the rest is counted.
+/// Maximum number of reported findings; the others are only counted.
 const MOST: usize = 20;
 
 pub(super) fn check(evidence: &Evidence, verdict: &mut Verdict) {
     let mut identities = Identities::with_forgetful(evidence.forgetful());
     look(evidence.sent.iter(), &mut identities, "", verdict);
-    // Frames may arrive in another order than they were sent in: only holders are compared.
+    // Frames may arrive in another order than they were sent, so only the holders are compared.
     let all = evidence.cast.0.iter().map(crate::cast::Station::address);
     let mut identities = Identities::with_forgetful(all);
     let strangers: Vec<_> = evidence

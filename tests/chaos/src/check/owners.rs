@@ -1,4 +1,4 @@
-//! Invariant 2: in a calm one owner remains.
+//! Invariant 2: in a calm exactly one owner remains.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verd
     }
 }
 
-/// A time in which the ring is judged.
+/// Interval in which the ring is judged.
 struct Look<'a> {
     frames: &'a [Seen],
     timing: Timing,
@@ -48,13 +48,13 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Returns since when neither a fault nor a late machine accounts for the frames at a time.
+    /// Returns the time since which neither a fault nor a late machine could explain a wrong frame at `at`.
     fn in_time_since(&self, at: Duration) -> Duration {
         self.lateness.in_time_since(at).max(self.span.from)
     }
 
-    /// Finds claims of a second owner for which neither the end of the faults nor the machine's own
-    /// lateness accounts, and tells when the last claim of a second owner was made at all.
+    /// Finds claims of a second owner that neither the faults nor a late machine explain. Returns the time of the
+    /// last claim of a second owner.
     fn rivals(&self, verdict: &mut Verdict) -> Option<Duration> {
         let bound = self.timing.one_owner_bound();
         let (mut from, mut last) = (self.span.from, None);
@@ -72,7 +72,7 @@ impl Look<'_> {
         last
     }
 
-    /// Somebody claims the token within the bound; tells when that was.
+    /// Checks that a station claims the token within the bound. Returns the time of the first claim.
     fn the_first(&self, verdict: &mut Verdict) -> Option<Duration> {
         let bound = self.timing.one_owner_bound();
         let first = self.frames.iter().find(|seen| is_claim(seen))?.at;
@@ -84,7 +84,7 @@ impl Look<'_> {
         Some(first)
     }
 
-    /// A ring with an owner says so all the time.
+    /// Checks that an owner sends its heartbeats all the time.
     fn silence(&self, verdict: &mut Verdict) {
         let claims = self.frames.iter().filter(|seen| is_claim(seen));
         let mut last = self.span.from;

@@ -1,4 +1,4 @@
-//! Runs that nobody has made, to see that each check can fail.
+//! Made-up runs that show that each check can fail.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ fn take(token: Token) -> Message {
 /// Three daemons, a member and a stranger, in one cycle with a calm from `CALM` to `END`.
 struct Tale {
     evidence: Evidence,
-    /// Where what was sent does not arrive.
+    /// Time from which frames do not arrive at a station.
     deaf: Option<(Duration, usize)>,
 }
 
@@ -89,7 +89,7 @@ impl Tale {
         }
     }
 
-    /// One token goes round from station to station, 10 ms each.
+    /// Passes a token from station to station, 10 ms each.
     fn rotates(self, from: u64, to: u64, first: Token) -> Self {
         let turns = (to - from) / 10;
         let holders = (0..=turns).map(|turn| usize::try_from(turn % 4).expect("it is small"));
@@ -97,7 +97,7 @@ impl Tale {
         self.passes_on(from, first, &holders)
     }
 
-    /// A token goes from one to the next, 10 ms each, and is only offered to the last.
+    /// Passes a token to each of `holders`, 10 ms each, and only offers it to the last one.
     fn passes_on(mut self, from: u64, first: Token, holders: &[usize]) -> Self {
         let (mut at, mut token) = (from, first);
         for pair in holders.windows(2) {
@@ -227,7 +227,7 @@ fn a_ring_whose_first_owner_comes_too_late_is_found() {
     tale.finds(Rule::OneOwner, "the first owner spoke after 1s");
 }
 
-/// Station 3 wants the token at 2500, when station 2 has it, and gets it after so many others.
+/// Lets station 3 want the token at 2500, when station 2 has it. It gets it after `others` tenures.
 fn with_want(others: usize) -> Tale {
     let mut tale = Tale::new().rotates(CALM, 2500, token(10));
     tale = tale.asked(END - 1, "0000000000000007");
@@ -247,7 +247,7 @@ fn a_member_that_waits_for_more_than_its_turns_is_found() {
 }
 
 fn with_crash(successor: u64) -> Tale {
-    // The holder at 4000 is station 0, which dies right after it has said so.
+    // Station 0 holds the token at 4000 and dies right after its heartbeat.
     let mut tale = Tale::new()
         .rotates(CALM, 4000, token(10))
         .crash(0, 4001, 6000);
@@ -306,7 +306,7 @@ fn tables_that_differ_are_found_on_the_wire_and_in_the_status() {
     assert!((verdict.tables[0].value - 2.0).abs() < 1e-9);
 }
 
-/// The token goes round among all but station 0, which is silent, and asked by ringctl.
+/// Passes the token among all stations but 0, which sends nothing but answers ringctl.
 fn with_silence(hash: &str) -> Tale {
     let holders: Vec<usize> = (0..600).map(|turn| 1 + turn % 3).collect();
     let tale = Tale::new().passes_on(CALM, chain(10, 1, 1), &holders);

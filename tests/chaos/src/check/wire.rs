@@ -1,5 +1,4 @@
-//! The frames one by one: whether the protocol allows them, and whether the network was as the run
-//! says that it was.
+//! Checks single frames: whether the protocol allows them, and whether the network behaved as the run commanded.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -10,13 +9,13 @@ use ring_segment::{MacAddr, Message, Seen, Token};
 use super::evidence::{Cycle, Evidence, Span};
 use super::{Rule, Verdict};
 
-/// At both ends of a calm frames may be under way.
+/// At both ends of a calm some frames may be on their way.
 const EDGE: Duration = Duration::from_millis(200);
 
-/// How long frames were under way in calm times.
+/// Travel times of frames in calms.
 #[derive(Debug, Default)]
 pub struct Transit {
-    /// Frames that took longer than a TAKE_TIMEOUT: the switch itself was late.
+    /// Frames that took longer than TAKE_TIMEOUT: the switch itself was late.
     pub slow: Vec<Span>,
 }
 
@@ -50,7 +49,7 @@ fn check_instruments(evidence: &Evidence, verdict: &mut Verdict) {
     }
 }
 
-/// What arrives was sent by somebody.
+/// Checks that a station sent each frame that arrived.
 fn check_origins(evidence: &Evidence, verdict: &mut Verdict) {
     let all = evidence.sent.iter().chain(&evidence.garbage);
     let sent: HashSet<&[u8]> = all.map(|seen| &seen.bytes[..]).collect();
@@ -62,7 +61,7 @@ fn check_origins(evidence: &Evidence, verdict: &mut Verdict) {
     }
 }
 
-/// In a calm every frame arrives once, and at once, at everybody whom it is for.
+/// Checks that in a calm each frame arrives once, in time, at all its receivers.
 fn follow_frames(evidence: &Evidence, cycle: &Cycle, transit: &mut Transit, verdict: &mut Verdict) {
     let Some(calm) = cycle.calm else { return };
     let whole = Span::new(calm, cycle.ends + EDGE);
@@ -79,7 +78,7 @@ fn follow_frames(evidence: &Evidence, cycle: &Cycle, transit: &mut Transit, verd
             let arrived = arrivals
                 .get_mut(&(place, &seen.bytes[..]))
                 .and_then(|times| {
-                    // Equal bytes sent at the edge came first.
+                    // Equal frames sent before the calm arrive first.
                     while times.front().is_some_and(|at| *at < seen.at) {
                         times.pop_front();
                     }
@@ -111,8 +110,7 @@ fn receivers(evidence: &Evidence, ring: &[usize], seen: &Seen) -> Vec<usize> {
         .collect()
 }
 
-/// An offer to a live member that runs is answered, sooner or later: what is never answered was
-/// not late but ignored.
+/// Checks that a running member answers each offer at some time. An offer without any answer was ignored, not late.
 fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict) {
     let Some(calm) = cycle.calm else { return };
     let timing = &evidence.timing;
@@ -122,7 +120,7 @@ fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict
     let mut open: HashMap<(MacAddr, Token), (Duration, u32)> = HashMap::new();
     for seen in evidence.sent_in(settled) {
         let author = seen.author;
-        // Whatever it says, it is alive and has had its turn.
+        // Any frame of it shows that it is alive and had its chance to answer.
         open.retain(|(taker, _), _| *taker != author);
         if let Message::TakeToken { token, .. } = seen.message {
             open.entry((seen.dst, token)).or_insert((seen.at, 0)).1 += 1;
@@ -134,7 +132,7 @@ fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict
         };
         let in_ring = evidence.cast.ring().contains(&place);
         let name = evidence.cast.name(place);
-        // What waited for it to run was old by then, and rightly dropped.
+        // Frames that waited until the station ran again were old, and rightly dropped.
         let starved = |(span, who): &(Span, String)| {
             who == name && span.from <= at + patience && at <= span.to
         };

@@ -1,7 +1,7 @@
-//! A member of the ring by a second, small implementation, which shares no code with `ringd`.
+//! A small second implementation of a member, which shares no code with `ringd`.
 //!
-//! It takes the token, holds it for as long as it has work and hands it on; it looks for the token
-//! when it is lost, but never stands for election. `docs/protocol.md` is what it follows.
+//! It takes the token, holds it while it has work, and hands it over. It searches for a lost token, but never
+//! stands for election. It implements `docs/protocol.md`.
 
 mod passing;
 mod runner;
@@ -21,10 +21,9 @@ use table::Table;
 /// TAKE_ATTEMPTS.
 const ATTEMPTS: u32 = 3;
 
-/// A message and whom it is for.
+/// A message and its destination.
 pub type Letter = (MacAddr, Message);
 
-/// What the member is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Role {
     /// Asks for the token at this time.
@@ -35,51 +34,50 @@ enum Role {
     Owner(Tenure),
 }
 
-/// The token in hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Tenure {
     token: Token,
-    /// The next heartbeat.
+    /// Time of the next heartbeat.
     heartbeat: Duration,
-    /// The last one.
+    /// Time of the last heartbeat.
     told: Duration,
-    /// The work is done.
+    /// Time when the work ends.
     done: Duration,
     passing: Option<Passing>,
 }
 
-/// The member, without a socket and a clock.
+/// State of a member, without a socket and a clock.
 #[derive(Debug)]
 pub struct Member {
     mac: MacAddr,
     timing: Timing,
     table: Table,
-    /// The strongest token seen, its holder and its data.
+    /// The strongest known token, its holder and its data.
     known: Option<(Token, MacAddr)>,
-    /// When that was strengthened, or its holder last spoke for itself.
+    /// Time when that token was last strengthened, or its holder last sent a frame.
     confirmed: Duration,
-    /// The last objection to a weaker token, and the last answer to a weaker claim.
+    /// Times of the last objection to a weaker token, and of the last answer to a weaker claim.
     objected: Option<Duration>,
     answered: Option<Duration>,
     data: Vec<u8>,
     /// heardAboutToken.
     heard: Duration,
-    /// The last broadcast TOKEN_IS_HERE of anybody.
+    /// Time of the last broadcast TOKEN_IS_HERE of any member.
     heartbeat_heard: Duration,
     /// currentMyTokenNumber.
     number: u32,
     role: Role,
     wanting: BTreeSet<MacAddr>,
-    /// Members that did not take the token, until when they are passed over.
+    /// Members that did not take the token, and the times until which they are passed over.
     shunned: HashMap<MacAddr, Duration>,
-    /// Members that say that they hear nobody.
+    /// Members that report that they hear nobody.
     deaf: BTreeSet<MacAddr>,
-    /// How long the token shall be held when it comes, and the next WANT_TOKEN.
+    /// For how long this member wants to hold the token, and the time of the next WANT_TOKEN.
     wish: Option<(Duration, Duration)>,
 }
 
 impl Member {
-    /// A LOOSER that knows itself alone.
+    /// Makes a LOOSER that knows only itself.
     pub fn new(mac: MacAddr, ip: [u8; 16], timing: Timing, now: Duration) -> Self {
         Self {
             mac,
@@ -101,7 +99,7 @@ impl Member {
         }
     }
 
-    /// Its state as the protocol spells it.
+    /// Returns the state as the protocol spells it.
     pub fn state(&self) -> &'static str {
         match self.role {
             Role::Looser { .. } => "LOOSER",
@@ -110,12 +108,12 @@ impl Member {
         }
     }
 
-    /// Whether it wants the token and has not got it yet.
+    /// Whether the member wants the token and does not hold it.
     pub fn wants(&self) -> bool {
         self.wish.is_some()
     }
 
-    /// Wants the token, to hold it for a while: at once if it has it.
+    /// Wants the token for a while. If the member holds it, the work begins at once.
     pub fn want(&mut self, now: Duration, hold: Duration) {
         match &mut self.role {
             Role::Owner(tenure) if tenure.passing.is_none() => tenure.done = now + hold,
@@ -125,7 +123,7 @@ impl Member {
         }
     }
 
-    /// When [`Member::wake`] has something to do.
+    /// Returns the time of the next [`Member::wake`].
     pub fn deadline(&self) -> Duration {
         let own = match &self.role {
             Role::Looser { ask } => *ask,
@@ -138,7 +136,7 @@ impl Member {
         self.wish.map_or(own, |(_, ask)| own.min(ask))
     }
 
-    /// Does what is due.
+    /// Does the actions that are due.
     pub fn wake(&mut self, now: Duration) -> Vec<Letter> {
         let mut out = Vec::new();
         if let Some((_, ask)) = &mut self.wish
@@ -153,7 +151,7 @@ impl Member {
                 self.ask(now, &mut out);
             }
             Role::Owner(tenure) if now >= tenure.told + self.timing.waiter_timeout() => {
-                // The others have given this one up: so has it itself.
+                // The other members have given this one up, so it asks for the token.
                 self.ask(now, &mut out);
             }
             Role::Owner(_) => self.rule(now, &mut out),
@@ -162,7 +160,7 @@ impl Member {
         out
     }
 
-    /// Takes a frame that arrived at `seen.at` and is read at `now`.
+    /// Handles a frame that arrived at `seen.at` and is read at `now`.
     pub fn hear(&mut self, now: Duration, seen: &Seen) -> Vec<Letter> {
         let mut out = Vec::new();
         let author = seen.author;
@@ -177,7 +175,8 @@ impl Member {
             None => {}
         }
         if self.deaf.contains(&author) {
-            // What it says of the token has nobody's answer, but an answer may be what it waits for.
+            // A token message needs no answer about the table, but may itself be an answer that the table waits
+            // for.
             if matches!(seen.message, Message::TokenIsHere { .. })
                 && self.table.may_tell(now, author, self.timing.heartbeat)
             {
@@ -254,7 +253,7 @@ impl Member {
         }
     }
 
-    /// Tells the holder of a weaker token of a stronger one whose holder is silent.
+    /// Tells the holder of a weaker token about a stronger one whose holder is silent.
     fn object(&mut self, now: Duration, token: Token, holder: MacAddr, out: &mut Vec<Letter>) {
         let Some((known, last)) = self.known else {
             return;
@@ -282,7 +281,7 @@ impl Member {
             return;
         };
         if token.chain() == tenure.token.chain() && !token.beats(&tenure.token) {
-            // A heartbeat that the token has overtaken on its way.
+            // This heartbeat was overtaken by the token.
             return;
         }
         if token.beats(&tenure.token) {
@@ -297,7 +296,7 @@ impl Member {
         }
     }
 
-    /// Takes an offered token, or says why not.
+    /// Takes an offered token, or answers why it does not.
     fn take(
         &mut self,
         now: Duration,
@@ -306,7 +305,7 @@ impl Member {
         data: &[u8],
         out: &mut Vec<Letter>,
     ) {
-        // While it passes a token on, the strongest that it knows is the one that it offers.
+        // During a handover the strongest known token is the one that this member offers.
         if self.known.is_some_and(|(known, _)| !token.beats(&known)) {
             let outgrown = matches!(&self.role, Role::Owner(it) if token.beats(&it.token));
             self.complete(now, token);
@@ -338,7 +337,7 @@ impl Member {
         });
     }
 
-    /// What to tell someone who looks for the token.
+    /// Returns the answer to a member that looks for the token.
     fn whereabouts(&self, to: MacAddr) -> Option<Letter> {
         match &self.role {
             Role::Owner(tenure) => Some((to, self.here(tenure.token))),
@@ -361,7 +360,7 @@ impl Member {
     }
 }
 
-/// Whether a while has passed since something was last done, if it was.
+/// Whether `pause` has passed since `last`; false without `last`.
 fn is_over(last: Option<Duration>, pause: Duration, now: Duration) -> bool {
     last.is_none_or(|last| now >= last + pause)
 }

@@ -1,4 +1,4 @@
-//! An owner's time with the token, up to the hand-over.
+//! Tenure of an owner, up to the handover.
 
 use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
@@ -7,17 +7,16 @@ use ring_segment::{MacAddr, Message, Token};
 
 use super::{ATTEMPTS, Letter, Member, Role};
 
-/// For how many heartbeats a member is passed over that did not take the token.
+/// For this many heartbeats a member that did not take the token is passed over.
 const SHUNNED: u32 = 10;
 
-/// A hand-over under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Passing {
     to: MacAddr,
     offered: Token,
-    /// How often it was offered to this member.
+    /// Number of offers to this member.
     attempts: u32,
-    /// The next attempt, or the end.
+    /// Time of the next offer, or of the failure.
     due: Duration,
 }
 
@@ -32,7 +31,7 @@ impl Passing {
 }
 
 impl Member {
-    /// Does what is due of an owner: the heartbeat, and the hand-over.
+    /// Does the actions of an owner that are due: heartbeat and handover.
     pub(super) fn rule(&mut self, now: Duration, out: &mut Vec<Letter>) {
         let Role::Owner(tenure) = &mut self.role else {
             return;
@@ -62,7 +61,7 @@ impl Member {
         }
     }
 
-    /// Whether a token that somebody has ends the hand-over under way.
+    /// Whether a token that another member holds ends the current handover.
     pub(super) fn complete(&mut self, now: Duration, token: Token) -> bool {
         let Role::Owner(tenure) = &self.role else {
             return false;
@@ -76,7 +75,7 @@ impl Member {
         complete
     }
 
-    /// Whether it has a token, outside a hand-over, that a token of another chain beats.
+    /// Whether this member holds a token, is not handing it over, and a token of another chain beats it.
     pub(super) fn tenure_beaten_by(&self, token: Token) -> bool {
         let Role::Owner(tenure) = &self.role else {
             return false;
@@ -85,7 +84,7 @@ impl Member {
         tenure.passing.is_none() && other && token.beats(&tenure.token)
     }
 
-    /// Makes a token that beats one whose holder is gone.
+    /// Makes a token that beats one whose holder is dead.
     pub(super) fn outdo(&mut self, now: Duration, gone: Token, out: &mut Vec<Letter>) {
         self.mint(now, gone.progress + 2);
         if let Role::Owner(tenure) = &mut self.role {
@@ -96,7 +95,7 @@ impl Member {
         }
     }
 
-    /// Begins a new chain in the place of the one in hand.
+    /// Begins a new chain that replaces the held one.
     fn mint(&mut self, now: Duration, progress: u64) {
         self.number += 1;
         let token = Token {
@@ -110,7 +109,7 @@ impl Member {
         }
     }
 
-    /// The member did not take it: the chain is spoilt, a new one takes its place.
+    /// Replaces the chain after a failed handover: the silent member may hold it.
     fn give_up(&mut self, now: Duration, failed: MacAddr, out: &mut Vec<Letter>) {
         let until = now + self.timing.heartbeat * SHUNNED;
         self.shunned.insert(failed, until);
@@ -123,7 +122,7 @@ impl Member {
         self.pass_on(now, failed, out);
     }
 
-    /// Offers the token to the next after `after`, and keeps it for a while if there is none.
+    /// Offers the token to the member after `after`. Without one the member keeps it for a while.
     fn pass_on(&mut self, now: Duration, after: MacAddr, out: &mut Vec<Letter>) {
         let next = self.next_after(now, after);
         let Role::Owner(tenure) = &mut self.role else {
@@ -151,11 +150,11 @@ impl Member {
         out.push((to, self.offer(offered)));
     }
 
-    /// The next wanting member in ring order, or else the next that is not shunned.
+    /// Returns the next member in ring order that wants the token, otherwise the next one that is not passed over.
     fn next_after(&self, now: Duration, after: MacAddr) -> Option<MacAddr> {
         let members = self.table.members();
         let own = self.mac;
-        // The way round ends at the node itself, wherever it began.
+        // The search goes around the ring and ends at this node.
         let ahead = members.range((Excluded(after), Unbounded));
         let round = ahead.chain(members.range(..after));
         let hearing = round.filter(|(mac, _)| !self.deaf.contains(mac));

@@ -1,4 +1,4 @@
-//! A member on a real node: its socket, its clock and its thread.
+//! Runs a member on a node, with a socket, a clock and a thread.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -14,11 +14,9 @@ use ring_segment::{Node, Peer, Rng, Timing, epoch, now};
 use super::{Letter, Member};
 use crate::journal::{Journal, What};
 
-/// How soon the thread notices a change of its orders.
+/// Longest time until the thread notices a new command.
 const TURN: Duration = Duration::from_millis(10);
-/// The longest work.
 const LONGEST_HOLD: Duration = Duration::from_millis(30);
-/// The longest time without work.
 const LONGEST_REST: Duration = Duration::from_millis(150);
 
 #[derive(Debug, Default)]
@@ -27,7 +25,7 @@ struct Orders {
     busy: AtomicBool,
 }
 
-/// A member that runs. It ends when this is dropped.
+/// A running member. It ends on drop.
 #[derive(Debug)]
 pub struct Handle {
     orders: Arc<Orders>,
@@ -35,7 +33,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Lets it want the token again and again, or no more.
+    /// Makes the member want the token again and again, or stop doing so.
     pub fn keep_busy(&self, busy: bool) {
         self.orders.busy.store(busy, Ordering::Relaxed);
     }
@@ -50,17 +48,17 @@ impl Drop for Handle {
     }
 }
 
-/// Where a member says what it does.
+/// Outputs of a member.
 pub struct Says {
-    /// Its name in the journal.
+    /// Name in the journal.
     pub name: String,
-    /// Its log, in the daemons' own format.
+    /// Log, in the format of the daemons.
     pub log: PathBuf,
-    /// The run's journal.
+    /// Journal of the run.
     pub journal: Journal,
 }
 
-/// Lets a member live on a node.
+/// Starts a member on a node.
 pub fn start(node: &Node, timing: Timing, dice: Rng, says: Says) -> Result<Handle> {
     let ip = node.ip().map_or([0; 16], |ip| ip.to_ipv6_mapped().octets());
     let log = File::create(&says.log).context("cannot write a member's log")?;
@@ -104,7 +102,7 @@ impl Life {
             let seen = self.peer.receive(wait)?;
             let before = self.member.state();
             let at = now();
-            // What waits is read before any time-out: it may be what the time-out waits for.
+            // Reads waiting frames before any timeout: they may be the answers that the timeout waits for.
             let letters = if let Some(seen) = seen {
                 self.notice(at.saturating_sub(seen.at))?;
                 self.member.hear(at, &seen)
@@ -129,7 +127,7 @@ impl Life {
         }
     }
 
-    /// A frame that cannot be sent, since the link is down, is a frame that is lost.
+    /// Sends messages. If the link is down, the frame is lost.
     fn post(&self, letters: Vec<Letter>) {
         for (to, message) in letters {
             let _ = self.peer.send(to, &message);

@@ -1,4 +1,4 @@
-//! Who is in the ring.
+//! The member table.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use super::Letter;
 
 const NO_IP: [u8; 16] = [0; 16];
 
-/// The member table. Ips never change in these runs: any is better than none.
+/// Members of the ring. IPs never change in these runs, so any known IP is better than none.
 #[derive(Debug)]
 pub(super) struct Table {
     own: MacAddr,
     members: BTreeMap<MacAddr, [u8; 16]>,
     digest: Digest,
-    /// When a peer was last told something about the table.
+    /// Time of the last message about the table to each peer.
     told: HashMap<MacAddr, Duration>,
 }
 
@@ -39,7 +39,7 @@ impl Table {
         self.digest
     }
 
-    /// Adds an author that is new.
+    /// Adds a new author.
     pub(super) fn meet(&mut self, author: MacAddr) {
         self.learn(author, NO_IP);
     }
@@ -51,7 +51,7 @@ impl Table {
         }
     }
 
-    /// What a frame says of the ring, and what is to be said in return.
+    /// Handles a digest in a frame. Returns the messages to send.
     pub(super) fn hear(
         &mut self,
         now: Duration,
@@ -100,7 +100,7 @@ impl Table {
         }
     }
 
-    /// Not more often than once a period to one peer.
+    /// Whether a message about the table may go to this peer: at most one per period.
     pub(super) fn may_tell(&mut self, now: Duration, peer: MacAddr, period: Duration) -> bool {
         let told = self.told.get(&peer);
         let may = told.is_none_or(|told| now >= *told + period);

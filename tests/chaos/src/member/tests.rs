@@ -48,7 +48,7 @@ fn take(token: Token) -> Message {
     }
 }
 
-/// Member 2 of three, which has heard of token 5 at node 1.
+/// Returns member 2 of three, which knows token 5 at node 1.
 fn waiter() -> Member {
     let mut member = Member::new(mac(2), [0; 16], Timing::patient(ms(100)), ms(0));
     member.hear(
@@ -218,7 +218,7 @@ fn an_owner_that_is_told_of_a_stronger_token_outdoes_it() {
     };
     let letters = member.hear(ms(3), &from(3, 3, mac(2), &gone));
     assert!(names(&letters, MacAddr::broadcast(), 72) && member.state() == "OWNER");
-    // Of the own chain it only tells that the token has gone on.
+    // For its own chain the member only answers that the token has gone on.
     let older = Message::TokenWasHereRecently {
         token: token(60),
         holder: mac(1),

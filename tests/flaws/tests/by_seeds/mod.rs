@@ -1,10 +1,10 @@
-//! Flaws of a system's machine that its simulator finds in one of a few seeds, and nothing in the machine that ships.
+//! Tests for flaws that a simulator detects within a few seeds. The real state machine passes the same seeds.
 
-/// So many seeds are tried, from the one that a test names on.
+/// Number of seeds that are tried, from the first seed of a test on.
 pub(crate) const SEEDS: u64 = 20;
 
-/// Declares a test for each flaw of a system, with the kinds of fault of a run, the first seed, and the rule that is broken; and that
-/// each patch has one, and that copies without a flaw do what ships.
+/// Declares one test per flaw of a system: with the faults of its runs, the first seed and the rule that breaks.
+/// Also tests that each patch has a test, and that copies without a flaw behave like the originals.
 macro_rules! found_by_seeds {
     ($system:ident, $simulate:ident, $time:expr; $($name:ident $faults:literal $first:literal, $rule:ident;)*) => {
         use ring_flaws::Flaw;
@@ -32,7 +32,7 @@ macro_rules! found_by_seeds {
             findings.note(format_args!("{name}: simulator, {found}"));
         }
 
-        /// The first violation of a rule, without the circumstances that take many lines.
+        /// Returns the first violation of a rule, on one line.
         fn broken(outcome: &Outcome, rule: Rule) -> Option<String> {
             let found = outcome.violations.iter().find(|found| found.rule == rule)?;
             Some(found.to_string().chars().take(160).collect())

@@ -1,5 +1,5 @@
-//! Every flaw of the token service's machines is found out: by its simulator, in one of a few seeds or in a schedule, or by
-//! the model checker. The machines that ship pass the same.
+//! The token service's simulator detects every flaw in one of a few seeds or in a schedule, or the model checker
+//! does. The real state machines pass the same runs.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use ring_sim::ftn::{Outcome, Rule, Schedule, Settings, replay, run};
 use super::by_seeds::SEEDS;
 use super::spoil;
 
-/// What runs: the faults of a run and its first seed, or a schedule, each with the promise that is broken in it; or the
-/// model checker in a scenario, with words of what it finds.
+/// Run that detects a flaw: simulated seeds, a schedule, or a scenario of the model checker. It includes the broken
+/// promise, or the beginning of the checker's report.
 enum Runs {
     Seeds(&'static str, u64, Rule),
     Schedule(&'static str, Rule),
@@ -28,7 +28,7 @@ fn settings(seed: u64, faults: &str) -> Settings {
     }
 }
 
-/// What runs finds that a promise is broken, and nothing in the machines that ship.
+/// Checks that the run detects the flaw, and finds nothing without it.
 fn caught(findings: &mut Findings, name: &str, runs: &Runs) {
     let found = match *runs {
         Runs::Seeds(faults, first, rule) => (first..first + SEEDS).find_map(|seed| {
@@ -54,7 +54,7 @@ fn caught(findings: &mut Findings, name: &str, runs: &Runs) {
     findings.note(format_args!("{name}: {found}"));
 }
 
-/// What the model checker finds. That the machines that ship pass the same is a test of the model's own.
+/// Returns the model checker's finding. The model's own tests show that the real state machines pass.
 fn explored(name: &str, scenario: &str, says: &str) -> Option<String> {
     let mut scenarios = ring_model::ftn::small().into_iter();
     let scenario = scenarios.find(|it| it.name == scenario);
@@ -66,13 +66,13 @@ fn explored(name: &str, scenario: &str, says: &str) -> Option<String> {
         .then(|| format!("checker, {states} states: {found}"))
 }
 
-/// The first violation of a promise, without the circumstances that take many lines.
+/// Returns the first violation of a promise, on one line.
 fn broken(outcome: &Outcome, rule: Rule) -> Option<String> {
     let found = outcome.violations.iter().find(|found| found.rule == rule)?;
     Some(found.to_string().chars().take(160).collect())
 }
 
-/// A schedule that is kept as a test of the machines that ship.
+/// Reads a schedule that also tests the real state machines.
 macro_rules! kept {
     ($name:literal) => {
         include_str!(concat!(
@@ -83,7 +83,7 @@ macro_rules! kept {
     };
 }
 
-/// One test for each flaw, and the list of them.
+/// Declares one test per flaw, and lists them.
 macro_rules! flaws {
     ($($name:ident $runs:expr;)*) => {
         $(

@@ -1,4 +1,4 @@
-//! The judge can fail: datagrams that were made up break its rules. These tests cost nothing.
+//! Shows with made-up datagrams that the judge can fail.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::super::wire::{Body, Datagram};
 use super::{DEASSIGN, Judge, MIN_SESSION, READY, Service};
 use crate::record::Sent;
 
-/// When a datagram was sent, in seconds, from which address to which, its head and its body.
+/// Time in seconds, sender and receiver, head, and body of a datagram.
 type MadeUp = (u64, [u8; 2], [i64; 2], Body);
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -24,7 +24,7 @@ pub(crate) fn tests() -> Vec<Test> {
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// Two sessions.
+/// Sessions.
 const ONE: i64 = MIN_SESSION;
 const OTHER: i64 = MIN_SESSION + 1;
 
@@ -32,7 +32,7 @@ fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([10, 77, 0, last], 7300))
 }
 
-/// Servers 0 and 1, at the addresses .1 and .2.
+/// Returns servers 0 and 1, at the addresses .1 and .2.
 fn service() -> Service {
     Service {
         lines: Vec::new(),
@@ -41,7 +41,7 @@ fn service() -> Service {
     }
 }
 
-/// What a judge says of such datagrams.
+/// Judges these datagrams.
 fn judged(all: &[MadeUp]) -> Result<()> {
     let (mut judge, service) = (Judge::default(), service());
     for (at, [from, to], [sender, receiver], body) in all {
@@ -66,7 +66,7 @@ fn judged(all: &[MadeUp]) -> Result<()> {
     Ok(())
 }
 
-/// A client at .9 asks server 0 for the token `t`, alone.
+/// Client .9 requests token `t` exclusively from server 0.
 fn asks(at: u64, session: i64) -> MadeUp {
     let token = (b"t".to_vec(), Vec::new());
     let request = Body::Request {
@@ -82,7 +82,7 @@ fn grants(at: u64, session: i64, fence: &str) -> MadeUp {
     (at, [1, 9], [0, session], Body::Grant { msgnum: 1, token })
 }
 
-/// The client renews its session, and server 0 confirms that.
+/// The client renews its session, and server 0 confirms.
 fn renews(at: u64, session: i64) -> [MadeUp; 2] {
     let returns = Body::Return {
         msgnum: 7,
