@@ -1,4 +1,4 @@
-//! Whose word counts for a member's ip.
+//! Which frames may change a member's IP.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ fn an_address_beats_none_and_is_kept() -> Result<()> {
     };
     let known =
         |ip| stand.digest_with(&[member(stand.high.mac(), NONE), member(stand.low.mac(), ip)]);
-    // `low` is alive: what it has is not for `high` to change.
+    // `low` is alive, so `high` must not change its address.
     stand.low.send(stand.mac(), &Message::WhereIsToken);
     tell(NONE);
     stand.wait_for_digest(known(NONE))?;

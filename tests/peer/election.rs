@@ -1,4 +1,4 @@
-//! How a node without a token behaves: LOOSER and GENERATING.
+//! A node without a token: states LOOSER and GENERATING.
 
 use std::time::Duration;
 
@@ -25,14 +25,14 @@ fn stands(seen: &Seen) -> bool {
     matches!(seen.message, Message::GeneratingToken { .. }) && seen.is_broadcast()
 }
 
-/// A stand whose daemon has just asked for the first time.
+/// Returns a stand whose daemon has just asked for the first time.
 fn looser() -> Result<Stand> {
     let stand = stand();
     stand.wait_from(0, asks)?;
     Ok(stand)
 }
 
-/// A stand whose daemon stands for election, and its candidate.
+/// Returns a stand whose daemon stands for election, and its candidate.
 fn candidate() -> Result<(Stand, Token)> {
     let stand = stand();
     let seen = stand.wait_from(0, stands)?;
@@ -109,7 +109,7 @@ fn word_of_a_token_puts_the_election_off() -> Result<()> {
     Ok(())
 }
 
-/// After what `becomes` sends, the daemon is a WAITER that does not go on with an election.
+/// Checks that after the frames of `becomes` the daemon is a WAITER that has ended its election.
 fn becomes_waiter(stand: &Stand) -> Result<()> {
     let token = stand.high.token(50);
     stand.high.broadcast(&holds(token));
@@ -176,7 +176,7 @@ fn a_looser_takes_no_offer_that_is_not_stronger() -> Result<()> {
     Ok(())
 }
 
-/// A peer stands for election; the time.
+/// Lets a peer stand for election. Returns the time.
 fn stand_for_election(peer: &Peer, progress: u64) -> Duration {
     let token = Token {
         progress,
@@ -223,7 +223,7 @@ fn is_quiet_for_a_looser_timeout(stand: &Stand, since: Duration, mark: usize) ->
 #[test]
 fn a_looser_is_quiet_after_a_stronger_candidate() -> Result<()> {
     let stand = looser()?;
-    // It counts from its question, and not from what it hears then.
+    // Its timeout runs from its question, whatever it hears later.
     let (since, mark) = (stand.wait_from(0, asks)?.at, stand.mark());
     stand_for_election(&stand.low, 1);
     is_quiet_for_a_looser_timeout(&stand, since, mark)
@@ -285,13 +285,13 @@ fn a_candidate_has_one_more_than_the_strongest_token_known() -> Result<()> {
             .is_some_and(|it| it.progress == future + 1),
         "{seen:?}"
     );
-    // It is ahead of the clock: nothing is raised.
+    // The author's progress is ahead of the clock, so it is not raised.
     let owner = stand.elect()?;
     ensure!(owner.progress == future + 1, "{owner:?}");
     Ok(())
 }
 
-/// Elects the daemon once more after a restart, and gives both tokens.
+/// Lets the daemon be elected before and after a restart. Returns both tokens.
 fn elected_twice(between: impl FnOnce(&Stand)) -> Result<(Token, Token)> {
     let stand = stand();
     let first = stand.elect()?;

@@ -1,4 +1,4 @@
-//! Which frames a daemon listens to, and how much it answers, whatever is sent to it.
+//! Frames that a daemon handles, and the number of its answers.
 
 use std::time::Duration;
 
@@ -8,22 +8,21 @@ use ring_segment::{Digest, FOR_GOOD, MacAddr, Member, Message, Rng, Timing, Toke
 
 use super::stand::{AT_ONCE, Stand};
 
-/// So long that the daemon says nothing of its own accord in a whole test.
+/// So long that the daemon sends nothing on its own during a whole test.
 const HEARTBEAT: Duration = Duration::from_secs(600);
-/// Longer than an answer could be put off, and so short that all of a test's do not reach a
-/// time-out of the daemon's.
+/// Longer than any delayed answer. The sum over a test is shorter than the daemon's timeouts.
 const ANSWER: Duration = Duration::from_secs(5);
 
 fn stand() -> Stand {
     Stand::new(Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD))
 }
 
-/// How many frames the daemon has heard: those that it dropped, too.
+/// Returns the number of received frames, with dropped ones.
 fn heard(counters: &Counters) -> u64 {
     counters.received.values().sum::<u64>() + counters.dropped.values().sum::<u64>()
 }
 
-/// Frames that section 1 forbids, and the reason under which each is counted.
+/// Returns frames that section 1 forbids, each with the reason under which it is counted.
 fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8>)> {
     let valid = holds(Token {
         progress: u64::MAX / 4,
@@ -79,13 +78,13 @@ fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8
 fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
     let stand = stand();
     let token = stand.give()?;
-    // The peer is greeted before, so that a greeting is not mistaken for an answer.
+    // The daemon greets the peer first, so a greeting is not mistaken for an answer.
     stand.high.broadcast(&Message::WhereIsToken);
     stand.pass(ANSWER);
     for (reason, payload) in invalid_frames(stand.high.mac(), stand.mac()) {
         let (before, mark) = (stand.daemon.counters(), stand.mark());
         let station = match reason {
-            // The source is as forged as the author.
+            // The source is forged like the author.
             "author_not_a_station" => MacAddr::from(<[u8; 6]>::try_from(&payload[2..8])?),
             _ => stand.high.mac(),
         };
@@ -109,7 +108,7 @@ fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
     Ok(())
 }
 
-/// One message of every kind by a station, with a token that the daemon must find weaker.
+/// Returns one message of every kind by a station, with a token that is weaker than the daemon's.
 fn every_kind(author: MacAddr) -> Vec<Message> {
     let token = Token {
         progress: 1,
@@ -140,7 +139,7 @@ fn every_kind(author: MacAddr) -> Vec<Message> {
     ]
 }
 
-/// Sends one kind by a station that nobody knows, and counts what it brings about.
+/// Sends one kind from an unknown station, and counts the answers.
 fn is_answered_at_most_twice(stand: &Stand, dst: MacAddr, kind: u8) -> Result<()> {
     let group = u8::from(dst == MacAddr::broadcast());
     let author = MacAddr::new(2, 0, 0, 0, 0x40 + group, kind);
@@ -187,7 +186,7 @@ fn a_looser_answers_no_frame_more_than_twice() -> Result<()> {
     let stand = stand();
     for dst in [stand.mac(), MacAddr::broadcast()] {
         for kind in 0..9 {
-            // Some kinds end the state: each meets a new daemon in it.
+            // Some kinds end the state, so each kind gets a new daemon.
             stand.daemon.kill();
             stand.daemon.start();
             stand.daemon.is("LOOSER")?;
@@ -202,7 +201,7 @@ fn padding_is_ignored() -> Result<()> {
     let stand = stand();
     let token = stand.give()?;
     let author = stand.high.mac();
-    // It is greeted before, so that a greeting is not mistaken for an answer.
+    // The daemon greets it first, so a greeting is not mistaken for an answer.
     stand.high.broadcast(&Message::WhereIsToken);
     stand.pass(ANSWER);
     for length in [46, 64, 1500] {
@@ -219,7 +218,7 @@ fn padding_is_ignored() -> Result<()> {
     Ok(())
 }
 
-/// They are of all kinds, and right in what is checked first.
+/// All kinds of message, whose first checked fields are valid.
 #[test]
 fn random_frames_do_not_stop_a_daemon() -> Result<()> {
     let stand = stand();

@@ -1,4 +1,4 @@
-//! How a daemon ends that is asked to.
+//! A daemon that is asked to end.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The member table: who is in it, who says so, and how tables become equal.
+//! The member table: its members, the frames that change it, and how tables become equal.
 
 use std::time::Duration;
 
@@ -113,12 +113,12 @@ fn the_table_is_sent_once_a_heartbeat_for_one_peer() -> Result<()> {
         stand.high.send(stand.mac(), &ping);
         stand.pass(HEARTBEAT / 10);
     }
-    // Another peer has a right of its own.
+    // Another peer has its own limit.
     stand.low.send(stand.mac(), &ping);
     stand.low.expect(AT_ONCE, is_table)?;
     let nanosecond = Duration::from_nanos(1);
     stand.pass((HEARTBEAT / 10).saturating_sub(AT_ONCE + nanosecond));
-    // One comes just too early, one just in time.
+    // One question comes just too early, one just in time.
     stand.high.send(stand.mac(), &ping);
     stand.pass(nanosecond);
     stand.high.send(stand.mac(), &ping);
@@ -163,7 +163,7 @@ fn tables_are_merged_and_sent_back_while_they_differ() -> Result<()> {
     stand.elect()?;
     let far = member(MacAddr::new(2, 0, 0, 0, 9, 9), SOME);
     let own = member(stand.high.mac(), NONE);
-    // A digest of more than is told: the tables still differ afterwards.
+    // The digest has more members than the frame, so the tables still differ.
     stand.high.send(
         stand.mac(),
         &Message::RingMembers {
@@ -178,7 +178,7 @@ fn tables_are_merged_and_sent_back_while_they_differ() -> Result<()> {
         table.message == Message::RingMembers { digest, members },
         "{table:?}"
     );
-    // Now they are equal: there is nothing to send back.
+    // The tables are equal, so the daemon has nothing to send.
     let members = vec![member(stand.mac(), NONE), own, far];
     stand.pass(HEARTBEAT);
     stand.high.forget();
@@ -221,7 +221,7 @@ fn a_large_table_is_sent_in_parts() -> Result<()> {
     let digest = digest_of(&all);
     stand.wait_for_digest(digest)?;
     let mut told: Vec<Member> = Vec::new();
-    // 302 members are five frames of 66.
+    // 302 members need five frames of 66.
     for _ in 0..3 {
         stand.pass(HEARTBEAT);
         let mark = stand.mark();
@@ -284,10 +284,10 @@ fn the_table_is_bounded() -> Result<()> {
         "{} members",
         stand.daemon.members()
     );
-    // Seventeen authors, and the last frame's author and members: all in the table are heard just now.
+    // Seventeen authors, and the last frame's author and members. All in the table were heard just before.
     let refused = stand.daemon.counters().table_full;
     ensure!(refused == 17 + 1 + 66, "{refused} found no room");
-    // Those who found no room are answered all the same.
+    // Authors without a place in the table get answers too.
     stand.low.send(stand.mac(), &Message::WhereIsToken);
     let answer = stand
         .low

@@ -1,4 +1,4 @@
-//! How an OWNER behaves: the protocol's section 4, seen from beside it.
+//! Behavior of an OWNER (section 4 of the protocol).
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn its_first_token_has_the_clock_as_progress() -> Result<()> {
     Ok(())
 }
 
-/// The daemon no longer has a token: it claims none for some periods.
+/// Checks that the daemon claims no token for some periods.
 fn is_over(stand: &Stand) -> Result<()> {
     stand.wait_for_state("WAITER")?;
     let claims: Vec<Seen> = stand
@@ -84,7 +84,7 @@ fn a_stronger_holder_makes_it_destroy_its_token_and_ping() -> Result<()> {
 fn of_equal_progress_the_smaller_author_wins() -> Result<()> {
     let stand = stand();
     let token = stand.elect()?;
-    // Larger than its author: weaker.
+    // A larger address is weaker.
     stand
         .high
         .broadcast(&holds(stand.high.token(token.progress)));
@@ -96,12 +96,12 @@ fn of_equal_progress_the_smaller_author_wins() -> Result<()> {
     is_over(&stand)
 }
 
-/// Sends a message from `high` and checks that the token's state comes back by unicast, and at
-/// once by broadcast too or not.
+/// Sends a message from `high`. Checks the unicast answer with the token's state, and whether a broadcast follows
+/// at once.
 fn is_told(message: &Message, broadcast: bool) -> Result<()> {
     let stand = stand();
     let token = stand.give()?;
-    // The heartbeat is half a period off: a broadcast at once is no coincidence.
+    // The next heartbeat is half a period away, so a broadcast at once is an answer.
     stand.pass(HEARTBEAT / 2);
     stand.high.forget();
     let mark = stand.mark();
@@ -217,7 +217,7 @@ fn an_owner_that_knows_nobody_keeps_its_token() -> Result<()> {
     Ok(())
 }
 
-/// The others may have elected another owner by then.
+/// By then the others may have elected another owner.
 #[test]
 fn it_has_no_token_when_it_wakes_up_after_its_lease() -> Result<()> {
     let lease = timing().waiter_timeout();
@@ -229,7 +229,7 @@ fn it_has_no_token_when_it_wakes_up_after_its_lease() -> Result<()> {
         stand.daemon.stop();
         stand.pass(asleep.saturating_sub(FLIGHT));
         let mark = stand.mark();
-        // What it reads first asks for a claim.
+        // The first frame that it reads asks for a claim.
         stand.high.broadcast(&Message::WhereIsToken);
         stand.pass(FLIGHT);
         stand.daemon.resume();
@@ -281,7 +281,7 @@ fn a_token_taken_keeps_its_data() -> Result<()> {
         anyhow::bail!("no heartbeat: {beat:?}");
     };
     ensure!(held == data, "the data was changed to {held:?}");
-    // It goes on with the token.
+    // It continues with the token.
     stand.high.broadcast(&Message::WantToken);
     let offer = stand.high.expect(AT_ONCE, |seen| {
         matches!(seen.message, Message::TakeToken { .. })

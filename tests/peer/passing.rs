@@ -1,4 +1,4 @@
-//! How a token is handed on: to whom, how often, and what is done when nobody takes it.
+//! Handover of a token: the next member, the attempts, and what happens when no member takes it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::stand::{AT_ONCE, FLIGHT, Peer, Stand};
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Attempts that together last for several heartbeats, and are still within the waiters' patience.
+/// Timing whose attempts together last several heartbeats, but less than the waiters' timeout.
 fn timing(idle_hold: Duration) -> Timing {
     Timing {
         take_timeout: HEARTBEAT,
@@ -19,7 +19,7 @@ fn timing(idle_hold: Duration) -> Timing {
     }
 }
 
-/// A stand whose daemon holds a token and knows both peers, in that order.
+/// Returns a stand whose daemon holds a token and knows both peers, in that order.
 pub(crate) fn with_members(idle_hold: Duration) -> Result<(Stand, Token)> {
     with_members_at(timing(idle_hold))
 }
@@ -42,7 +42,7 @@ pub(crate) fn expect_offer(to: &Peer, timeout: Duration) -> Result<(Seen, Token)
     Ok((offer, token))
 }
 
-/// The token's next tenure in the same chain.
+/// Returns the token of the next tenure in the same chain.
 pub(crate) fn next(token: Token) -> Token {
     Token {
         progress: token.progress + 1,
@@ -79,7 +79,7 @@ fn an_offer_is_repeated_then_the_chain_is_given_up() -> Result<()> {
             .all(|seen| seen.message.token() == Some(offered)),
         "{to_high:?}"
     );
-    // After the last it waits for half as long again.
+    // After the last attempt it waits half as long again.
     let take_timeout = stand.timing.take_timeout;
     let given_up = to_low.at.saturating_sub(FLIGHT + take_timeout / 2);
     let times = to_high.iter().map(|seen| seen.at);
@@ -89,7 +89,7 @@ fn an_offer_is_repeated_then_the_chain_is_given_up() -> Result<()> {
         ensure!(apart == take_timeout, "{apart:?} apart");
     }
     ensure!(offered == next(token), "{first:?}");
-    // The new chain's token has two more than the one that was given up, and is offered as one more.
+    // The new chain's token has two more progress than the lost one, and the offer one more.
     let expected = Token {
         progress: token.progress + 3,
         author: stand.mac(),
@@ -104,7 +104,7 @@ fn no_chain_is_offered_to_two_members() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT / 10)?;
     let mut frames = Vec::new();
     for _ in 0..20 {
-        // Who says nothing is not offered the token for long.
+        // A silent member is soon offered the token no longer.
         for peer in [&stand.high, &stand.low] {
             peer.send(stand.mac(), &Message::WhereIsToken);
         }
@@ -142,7 +142,7 @@ fn heartbeats_go_on_while_passing() -> Result<()> {
     Ok(())
 }
 
-/// Offers end with this answer of `high`'s to the offered token.
+/// Checks that this answer of `high` ends the offers.
 fn completes(answer: impl FnOnce(&Stand, Token) -> Message) -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT)?;
     let (_, offered) = expect_offer(&stand.high, stand.patience())?;
@@ -186,7 +186,7 @@ fn the_takers_own_offer_completes_a_hand_over() -> Result<()> {
 fn a_weaker_answer_does_not_complete_a_hand_over() -> Result<()> {
     let (stand, token) = with_members(HEARTBEAT)?;
     expect_offer(&stand.high, stand.patience())?;
-    // What the giver holds itself is less than what it offered.
+    // The giver itself holds less progress than it offered.
     stand.high.send(
         stand.mac(),
         &Message::TokenWasHereRecently {
@@ -219,7 +219,7 @@ fn the_offered_token_sent_back_is_not_taken() -> Result<()> {
     Ok(())
 }
 
-/// Lets `high` be dead and `low` return the token at once, and lists the members that were tried.
+/// Keeps `high` dead, lets `low` return the token at once, and returns the members that were tried.
 fn tried(stand: &Stand, turns: usize, each: impl Fn()) -> Result<Vec<MacAddr>> {
     let mark = stand.mark();
     for _ in 0..turns {
@@ -238,7 +238,7 @@ fn a_failed_member_is_passed_over_and_tried_again_later() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT / 10)?;
     let (high, low) = (stand.high.mac(), stand.low.mac());
     let order = tried(&stand, 7, || ())?;
-    // Passed over for 2^1 - 1 turns, then for 2^2 - 1, then tried again.
+    // `high` is passed over for 2^1 - 1 turns, then for 2^2 - 1, then tried again.
     let expected = [high, low, low, high, low, low, low, low, high, low];
     ensure!(order == expected, "the order was {order:?}");
     Ok(())
@@ -273,7 +273,7 @@ fn a_member_that_left_is_passed_over() -> Result<()> {
 #[test]
 fn a_wanting_member_is_served_at_once() -> Result<()> {
     let (stand, token) = with_members(FOR_GOOD)?;
-    // Not the next in ring order: the one that wants it.
+    // It prefers a member that wants the token to the next in ring order.
     stand.low.broadcast(&Message::WantToken);
     let (_, offered) = expect_offer(&stand.low, AT_ONCE)?;
     ensure!(offered == next(token), "{offered:?}");
@@ -288,7 +288,7 @@ fn a_wanting_member_is_served_at_once() -> Result<()> {
 #[test]
 fn wanting_members_are_served_in_ring_order() -> Result<()> {
     let (stand, _) = with_members(FOR_GOOD)?;
-    // Wishes that are there before the token: the next in ring order comes first.
+    // If several members want the token before it comes, the next in ring order is first.
     stand.high.broadcast(&holds(Token {
         progress: 5000,
         author: stand.high.mac(),
@@ -304,10 +304,10 @@ fn wanting_members_are_served_in_ring_order() -> Result<()> {
     };
     let mark = stand.mark();
     stand.low.send(stand.mac(), &offers(token));
-    // `low` had it just now: its wish is fulfilled, and `high` is the one left.
+    // `low` just had the token, so its request is fulfilled, and only `high` is left.
     let (_, offered) = expect_offer(&stand.high, AT_ONCE)?;
     ensure!(offered == next(token), "{offered:?}");
-    // `low` hears before it repeats itself.
+    // `low` is told before it repeats its request.
     stand.wait_in(stand.timing.take_timeout / 4, mark, |seen| {
         seen.dst == stand.low.mac() && seen.message.token() == Some(token)
     })?;
@@ -322,7 +322,7 @@ fn a_waiter_that_wants_gets_the_token_from_the_one_who_heard() -> Result<()> {
     ensure!(offered == next(token), "{offered:?}");
     stand.high.send(stand.mac(), &holds(offered));
     stand.wait_for_state("WAITER")?;
-    // The wish is fulfilled: the token that comes back stays.
+    // The request is fulfilled, so the token that comes back rests.
     let back = next(offered);
     stand.offer(&stand.high, &offers(back), |seen| {
         seen.message.token() == Some(back)

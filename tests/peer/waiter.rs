@@ -1,4 +1,4 @@
-//! How a WAITER behaves: what it answers, what it takes, and how long it is patient.
+//! A WAITER: its answers, the tokens that it takes, and its timeout.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ fn timing() -> Timing {
     Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
 }
 
-/// A WAITER, and the token that it follows.
+/// Returns a stand whose daemon is a WAITER, and the token that it follows.
 fn settled() -> Result<(Stand, Token)> {
     let stand = Stand::new(timing());
     let token = stand.follow()?;
     Ok((stand, token))
 }
 
-/// Whether the daemon says something of a token.
+/// Whether a frame of the daemon tells of a token.
 fn tells(stand: &Stand, seen: &Seen) -> bool {
     seen.src == stand.mac() && seen.message.token().is_some()
 }
@@ -73,7 +73,7 @@ fn it_answers_with_the_strongest_token_that_it_has_heard_of() -> Result<()> {
         holder: stand.low.mac(),
     };
     stand.high.send(stand.mac(), &word);
-    // A weaker one is no news.
+    // A weaker token is no news.
     stand.low.broadcast(&holds(Token {
         progress: 3,
         ..token
@@ -140,7 +140,7 @@ fn a_passed_token_is_acknowledged_even_if_it_does_not_stay() -> Result<()> {
     ensure!(passed.dst == stand.high.mac(), "{passed:?}");
     let next = passed.message.token().context("an offer has a token")?;
     stand.high.send(stand.mac(), &holds(next));
-    // A giver repeats itself after TAKE_TIMEOUT; a quarter of that is the limit.
+    // A giver repeats its offer after TAKE_TIMEOUT, so an answer must come within a quarter of it.
     let ack = stand.wait_in(stand.timing.take_timeout / 4, mark, |seen| {
         let word = matches!(
             seen.message,
@@ -187,7 +187,7 @@ fn it_does_not_take_one_offer_twice() -> Result<()> {
     };
     stand.low.send(stand.mac(), &offers(offered));
     stand.wait_for_state("OWNER")?;
-    // It meets a stronger token, and then the old offer once more.
+    // It hears of a stronger token, and then gets the old offer again.
     let stronger = Token {
         progress: token.progress + 5,
         author: stand.high.mac(),
@@ -205,15 +205,15 @@ fn it_does_not_take_one_offer_twice() -> Result<()> {
     stand.wait_for_state("WAITER")
 }
 
-/// The token that the daemon had is offered once more, by a late copy of the offer.
+/// Checks that a late copy of an offer does not return the token.
 fn does_not_take_again(stand: &Stand, offered: Token) -> Result<()> {
     let mark = stand.mark();
     let before = stand.daemon.counters();
     stand.low.send(stand.mac(), &offers(offered));
-    // A holder acknowledges at once; one that rests for long says so in a heartbeat.
+    // A holder acknowledges at once, or with its heartbeat if it rests long.
     stand.pass(HEARTBEAT);
     let claims = |seen: &Seen| is_claim(seen) && seen.message.token() == Some(offered);
-    // One of its own, after an election, is no such claim.
+    // Its own token after an election is no such claim.
     let claim = stand.sent_from(mark).into_iter().find(claims);
     ensure!(
         claim.is_none(),
@@ -296,7 +296,7 @@ fn heartbeats_keep_it_waiting() -> Result<()> {
     Ok(())
 }
 
-/// Its patience has run out by its clock, but not by what waits in its link.
+/// Its timeout has expired by the clock, but newer heartbeats wait in its link.
 #[test]
 fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
     let (stand, token) = settled()?;
@@ -313,7 +313,7 @@ fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
     Ok(())
 }
 
-/// Only TOKEN_IS_HERE and hand-overs say that the token is alive.
+/// Only TOKEN_IS_HERE and handovers show that the token is alive.
 #[test]
 fn word_of_a_token_does_not_keep_it_waiting() -> Result<()> {
     let (stand, token) = settled()?;
@@ -337,7 +337,7 @@ fn word_of_a_token_does_not_keep_it_waiting() -> Result<()> {
 #[test]
 fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
     let take_timeout = timing().take_timeout;
-    // By the end of TAKE_TIMEOUT its giver repeats it, or gives this node up.
+    // At the end of TAKE_TIMEOUT the giver repeats its offer, or gives this node up.
     for (waited, takes) in [(take_timeout, true), (take_timeout + NANOSECOND, false)] {
         let (stand, token) = settled()?;
         let mark = stand.mark();

@@ -1,5 +1,5 @@
-//! The unit of `docs/hooks.md` that runs where the token is, on two machines, while their daemons are
-//! killed, restarted, stopped and paused.
+//! The unit of `docs/hooks.md` that runs on the token's machine, on two machines whose daemons are killed,
+//! restarted, stopped and paused.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Both run the service, which is made as `install` has it.
+    /// Runs the service on both machines, installed by `install`.
     fn new(install: impl Fn(&Container) -> Result<()>) -> Result<Self> {
         let segment = Segment::bridge(2)?;
         let mut machines = Vec::new();
@@ -57,12 +57,12 @@ impl Pair {
         })
     }
 
-    /// How many runs there were on a machine.
+    /// Returns the number of runs on a machine.
     fn count(&self, at: usize) -> Result<usize> {
         Ok(runs(&self.machines[at])?.len())
     }
 
-    /// Waits until there has been one more run than `before` on a machine.
+    /// Waits for a run on a machine after the first `before` runs.
     fn wait_for_run(&self, at: usize, before: usize) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         while self.count(at)? <= before {
@@ -72,7 +72,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Waits until the service waits for the token on a machine: while it is started again, the other may be first.
+    /// Waits until the service on a machine waits for the token. Otherwise the other machine could get it first.
     fn wait_for_client(&self, at: usize) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -89,7 +89,7 @@ impl Pair {
         }
     }
 
-    /// Where it runs.
+    /// Returns the machine where the service runs.
     fn place(&self) -> Result<usize> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -105,7 +105,8 @@ impl Pair {
         }
     }
 
-    /// Has these befall the daemon beside which it runs, and end: each time it goes on, on the other machine.
+    /// Applies each trouble to the daemon of the machine where the service runs, and ends it. The service must
+    /// continue on the other machine.
     fn go_through(&self, troubles: &[(&str, &str)]) -> Result<()> {
         for (trouble, end) in troubles {
             let here = self.place()?;
@@ -125,7 +126,7 @@ impl Pair {
     fn check(&self) -> Result<()> {
         check_apart(&self.machines[0], &self.machines[1])?;
         for machine in &self.machines {
-            // Before a restart it may have failed for a moment. What was given up has failed for good.
+            // It may have failed once before a restart. Then systemd must not have given up.
             let deadline = Instant::now() + PATIENCE;
             while machine.show(UNIT, "ActiveState")? == "failed" {
                 ensure!(Instant::now() < deadline, "it was given up");
@@ -136,7 +137,7 @@ impl Pair {
     }
 }
 
-/// The unit, as the page has it.
+/// Installs the unit of the page.
 fn with_unit(machine: &Container) -> Result<()> {
     let unit = block(HOOKS, "# /etc/systemd/system/reports.service")?;
     machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
@@ -155,7 +156,7 @@ fn a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons() -> Re
         ),
         ("systemctl kill --signal=KILL ringd@eth0", "true"),
     ])?;
-    // A stop is the end of it.
+    // A stop must be final.
     for machine in &pair.machines {
         machine.run(&["systemctl", "stop", UNIT])?;
         let state = machine.show(UNIT, "ActiveState")?;
@@ -179,7 +180,7 @@ fn a_service_that_is_there_already_is_put_behind_run() -> Result<()> {
     ])
 }
 
-/// The first ring's token is left to others meanwhile.
+/// Meanwhile other clients may use the first ring's token.
 fn a_service_that_stays_has_a_ring_of_its_own() -> Result<()> {
     let pair = Pair::new(|machine| {
         with_unit(machine)?;

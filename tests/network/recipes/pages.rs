@@ -1,4 +1,4 @@
-//! The pages that readers copy from, and that nothing on them is left untried.
+//! Finds the code blocks of the pages, and checks that a test runs each of them.
 
 use std::fs;
 use std::panic::Location;
@@ -35,7 +35,7 @@ pub(crate) const FTN: Page = page!("docs/ftn.md");
 pub(crate) const JITTERBUG: Page = page!("docs/jitterbug.md");
 pub(crate) const CONTROL: Page = page!("docs/control.md");
 
-/// All pages that readers copy from, README and those of docs, by name.
+/// Returns all pages that contain recipes, by name.
 fn pages() -> Result<Vec<(String, String)>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut names = vec!["README.md".to_owned()];
@@ -53,19 +53,19 @@ fn pages() -> Result<Vec<(String, String)>> {
     names.into_iter().map(page).collect()
 }
 
-/// What is to be run or installed stands in blocks of these languages.
+/// Languages of the blocks that readers run or install.
 const LANGUAGES: [&str; 6] = ["sh", "console", "ini", "python", "sql", "service"];
 
-/// What tries a recipe.
+/// Test of a recipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
-    /// The tests of this module, which are handed it out.
+    /// Tests of this module, which get the recipe from [`block`].
     Test(&'static str),
-    /// Something else.
+    /// Another test.
     Other(&'static str),
 }
 
-/// The page and the beginning of each recipe, and what tries it.
+/// Page and beginning of each recipe, and its test.
 pub(crate) const TRIED: [(&str, &str, By); 39] = [
     (
         "README.md",
@@ -260,7 +260,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests![every_recipe_has_a_test_and_every_test_its_recipe]
 }
 
-/// A block of a page: its language and its text.
+/// Returns the language and the text of each block of a page.
 fn blocks(page: &str) -> impl Iterator<Item = (&str, &str)> {
     // Fences come in pairs.
     page.split_inclusive("\n```")
@@ -272,7 +272,7 @@ fn blocks(page: &str) -> impl Iterator<Item = (&str, &str)> {
         })
 }
 
-/// Hands out the block of a page that begins so.
+/// Returns the block of a page with this beginning.
 #[track_caller]
 pub(crate) fn block(page: Page, beginning: &str) -> Result<&'static str> {
     let asker = Location::caller();
@@ -282,7 +282,7 @@ pub(crate) fn block(page: Page, beginning: &str) -> Result<&'static str> {
     hand_out(page, text, asker)
 }
 
-/// Hands out the `nth` block in a language below a heading of a page.
+/// Returns the `nth` block in a language below a heading of a page.
 #[track_caller]
 pub(crate) fn block_below(
     page: Page,
@@ -304,7 +304,7 @@ pub(crate) fn block_below(
     hand_out(page, text, asker)
 }
 
-/// Notes who was given a recipe to try.
+/// Notes that a test got this recipe.
 fn hand_out(page: Page, text: &'static str, asker: &Location<'_>) -> Result<&'static str> {
     let is_it = |(name, beginning, _): &&(&str, &str, By)| {
         *name == page.name && text.starts_with(beginning)

@@ -28,17 +28,17 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Whoever is given up deserves it: none is for a stall of half a second.
+/// A timing with which a stall of half a second has no effect.
 fn timing() -> Timing {
     Timing::forbearing(HEARTBEAT)
 }
 
-/// Where somebody may be given up for a stall: the test waits until the ring has settled, or nothing runs beside it.
+/// A shorter timing for tests that wait until the ring has settled, or that are exclusive.
 fn brisk() -> Timing {
     Timing::patient(HEARTBEAT)
 }
 
-/// A ring whose token stays with its owner, and the owner's place.
+/// Forms a ring whose token rests. Returns it with the owner's place.
 fn with_resting_token(segment: Segment) -> Result<(Ring, usize)> {
     resting(segment, timing())
 }
@@ -58,8 +58,7 @@ fn with_rotating_token(count: usize, timing: Timing) -> Result<Ring> {
     Ok(ring)
 }
 
-/// Waits for a heartbeat of a node other than `former`, and gives it. When it comes at the latest is
-/// for a test to judge that runs alone.
+/// Waits for a heartbeat of a node other than `former`, and returns it. Only an exclusive test may judge its time.
 fn wait_for_successor(ring: &Ring, mark: usize, former: usize) -> Result<Seen> {
     ring.segment.capture().wait_from(mark, PATIENCE, |seen| {
         seen.port != former && is_heartbeat(seen)
@@ -77,11 +76,11 @@ fn a_killed_owner_is_replaced_in_time() -> Result<()> {
         took <= timing().new_owner_bound() + SLACK,
         "it took {took:?}"
     );
-    // The members trusted the old owner for as long as they must.
+    // The members wait for the old owner until its timeout.
     let patience = timing().waiter_timeout().saturating_sub(HEARTBEAT);
     ensure!(took >= patience, "it was given up after {took:?}");
     ring.wait_for_one_owner_in_time(killed)?;
-    // O(n) broadcasts: each asks, stands, and the winner says so.
+    // O(n) broadcasts: each member asks and stands for election, and the winner claims.
     let broadcasts = ring
         .segment
         .capture()
@@ -96,7 +95,7 @@ fn a_killed_owner_is_replaced_in_time() -> Result<()> {
     ring.check()
 }
 
-/// And the ring is one again in time once that is over. The three rings wait at one time.
+/// When the fault ends, the ring becomes one in time. The three rings wait at the same time.
 fn an_owner_that_is_stopped_cut_off_or_without_carrier_is_replaced_in_time() -> Result<()> {
     let cases: [Case; 3] = [
         ("stopped", || {
@@ -163,13 +162,13 @@ fn a_killed_owner_comes_back_as_a_member() -> Result<()> {
 fn a_killed_member_is_passed_over() -> Result<()> {
     let mut ring = with_rotating_token(4, timing())?;
     let dead = ring.daemons.pop().context("there are four")?.node().mac();
-    // It may have had the token: then a new one is elected first.
+    // It may have had the token: then a new owner is elected first.
     thread::sleep(timing().new_owner_bound());
     let from = ring.wait_for_one_owner(now())?;
     let mark = ring.segment.capture().mark();
     let turns = |frames: &[Seen]| (tenures(&frames[mark..]).len() > 40).then_some(());
     ring.segment.capture().wait_until(PATIENCE, turns)?;
-    // Its penalty doubles: three attempts for each of the few times that it is tried.
+    // Its penalty doubles, so it is tried only a few times, with three attempts each.
     let frames = ring.segment.capture().frames_from(mark);
     let tried = frames
         .iter()
@@ -223,7 +222,7 @@ fn a_member_stopped_in_mid_rotation_does_not_go_on_with_an_old_token() -> Result
         let woken = now();
         stopped.signal(Signal::SIGCONT)?;
         ring.wait_for_one_owner(woken)?;
-        // An offer may just be waiting for it. Whatever is older is over.
+        // An offer may be waiting for it. Older frames no longer count.
         let limit = woken.saturating_sub(brisk().take_timeout);
         let claims: Vec<Seen> = ring
             .frames_since(Duration::ZERO)
@@ -252,7 +251,7 @@ fn two_rings_merge_and_the_weaker_token_is_destroyed() -> Result<()> {
     let (ring, owner) = with_resting_token(Layout::new(3).addresses().bridge()?)?;
     let mark = ring.segment.capture().mark();
     ring.segment.cut(owner)?;
-    // Both sides have an owner now, the one cut off by his own account.
+    // Both sides have an owner; the isolated node elected itself.
     let elected = wait_for_successor(&ring, mark, owner)?;
     let newer = elected.message.token().context("a heartbeat has a token")?;
     let from = ring.segment.capture().mark();
@@ -293,7 +292,7 @@ fn two_halves_of_a_ring_merge() -> Result<()> {
         let claims = |mac| owners.iter().any(|(_, owner)| *owner == mac);
         ring.macs().into_iter().all(claims).then_some(())
     };
-    // Each half has a token that goes round in it.
+    // In each half a token moves.
     ring.segment.capture().wait_until(PATIENCE, both)?;
     ring.segment.rules().set(|rules| rules.side = vec![0; 4]);
     ring.wait_for_one_owner(now())?;

@@ -14,7 +14,7 @@ use ring_segment::{
 };
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// How often a busy machine may come between a ring and its judgement.
+/// Maximum number of windows that a busy machine may disturb.
 const WINDOWS: usize = 6;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -48,7 +48,7 @@ fn form_with(count: usize, timing: Timing) -> Result<Ring> {
     Ok(ring)
 }
 
-/// One owner and equal hashes, by the frames; and `ringctl` says the same.
+/// Checks one owner and equal hashes in the frames and in `ringctl`.
 fn forms(count: usize) -> Result<()> {
     let ring = form(count)?;
     let macs: Vec<String> = ring.macs().iter().map(MacAddr::to_string).collect();
@@ -103,7 +103,7 @@ fn a_ring_forms_with_the_defaults() -> Result<()> {
     check_all(&segment.capture().frames())
 }
 
-/// Such a ring may lose its token whenever the machine is busy. It must be safe all the same.
+/// Such a ring may lose its token when the machine is busy, but it must stay safe.
 fn a_ring_forms_with_a_heartbeat_of_one_millisecond() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let start =
@@ -118,10 +118,9 @@ fn a_ring_forms_with_a_heartbeat_of_one_millisecond() -> Result<()> {
     check_all(&segment.capture().frames())
 }
 
-/// Lets the ring run for one window after another, until in two that follow each other no token was
-/// given up, and gives all frames and how many came before the second. Who is stalled for longer
-/// than the token is offered to it misses this turn, and the next one as a penalty; the giver goes
-/// on with a chain of another number.
+/// Lets the ring run for one window after another, until no token was given up in two successive windows. Returns
+/// all frames and the number of those before the second window. A member that is stalled for longer than an offer
+/// misses this offer and the next one. Then the giver continues with a chain of another number.
 fn undisturbed(
     ring: &Ring,
     pass_window: impl Fn(usize) -> Result<()>,
@@ -198,8 +197,8 @@ fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
     let heartbeat = Duration::from_millis(500);
     let timing = Timing::patient(heartbeat).idle_hold(Duration::ZERO);
     let segment = Segment::bridge(3)?;
-    // All that such a ring sends in a fifth of a heartbeat has room in the capture's socket ten times
-    // over, however late the test wakes up. What it sends until it has formed has not.
+    // The capture's socket can buffer ten times the frames of a fifth of a heartbeat, but not all frames of the
+    // ring's formation.
     segment.capture().record_broadcasts()?;
     let ring = Ring::start(segment, 3, timing, binaries())?;
     ring.wait_for_one_owner(now())?;
@@ -217,7 +216,7 @@ fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
     capture.stop()?;
     let (hops, total) = (tenures(&frames).len(), frames.len());
     ensure!(hops > 50, "only {hops} hops in a tenth of a second");
-    // One a hop, a broadcast a heartbeat, and an acknowledgement where the machine was busy.
+    // One frame per hop, one broadcast per heartbeat, and acknowledgements where the machine was busy.
     ensure!(
         total <= hops + hops / 10 + 10,
         "{total} frames for {hops} hops"
@@ -235,7 +234,7 @@ fn a_node_joins_in_mid_rotation() -> Result<()> {
     let newcomer = ring.macs()[3];
     let has_it = |seen: &Seen| seen.src == newcomer && is_claim(seen);
     ring.segment.capture().wait_from(0, PATIENCE, has_it)?;
-    // A newcomer takes its turn. It does not disturb the token that is there.
+    // A new member does not disturb the existing token.
     check_one_owner(&ring.segment.capture().frames(), joined)?;
     let elected = ring
         .frames_since(joined)
@@ -294,7 +293,7 @@ fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
     ring.check()
 }
 
-/// It tries one member that takes the token at once.
+/// It tries one member, which takes the token at once.
 fn a_leaving_owner_ends_in_time() -> Result<()> {
     let timing = Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD);
     let mut ring = Ring::start(Segment::bridge(2)?, 2, timing, binaries())?;
@@ -324,7 +323,7 @@ fn a_leaving_member_of_a_rotating_ring_leaves_no_gap() -> Result<()> {
     ring.check()
 }
 
-/// The token went on: one owner, nobody has missed it, and no hand-over to the one that left.
+/// Checks that the token moved on: one owner, no election, and no handover to the leaving member.
 fn leaves_no_gap(ring: &Ring, left: Duration) -> Result<()> {
     let timing = Timing::forbearing(HEARTBEAT);
     let frames = ring.segment.capture().watch(2 * timing.waiter_timeout());

@@ -1,4 +1,4 @@
-//! Rings on a segment that loses, doubles, delays and is full of garbage.
+//! Rings on a segment that loses, duplicates and delays frames, and carries garbage.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -29,7 +29,7 @@ fn timing() -> Timing {
     Timing::patient(HEARTBEAT)
 }
 
-/// A ring in trouble is safe all the time, goes on if it can, and recovers when the trouble ends.
+/// Checks that a ring stays safe during a fault, continues if it can, and recovers after the fault.
 fn survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules)) -> Result<()> {
     let segment = Layout::new(4).addresses().switch(seed)?;
     let ring = Ring::start(segment, 4, timing(), binaries())?;
@@ -41,7 +41,7 @@ fn survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules)) -> 
     });
     let mark = ring.segment.capture().mark();
     thread::sleep(TROUBLE);
-    // It goes on in the trouble, however slowly on a busy machine.
+    // It must continue during the fault, however slowly on a busy machine.
     let enough = |frames: &[Seen]| (tenures(&frames[mark..]).len() >= least_turns).then_some(());
     let goes_on = ring.segment.capture().wait_until(PATIENCE, enough);
     let harmless = harmless.context("the rules were set")?;
@@ -118,8 +118,8 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
     ring.check()
 }
 
-/// Sends frames that are almost right, to everybody and to each, until told to stop. They are
-/// wrong in a way that no node may act on.
+/// Sends frames that are almost valid to all and to each until `over`. No node may act on them. Returns their
+/// number.
 fn rave(peer: &Peer, victims: &[MacAddr], over: &AtomicBool) -> Result<u64> {
     let mut dice = Rng::with_seed(6);
     let mut sent = 0;
@@ -135,7 +135,7 @@ fn rave(peer: &Peer, victims: &[MacAddr], over: &AtomicBool) -> Result<u64> {
                 let author = peer.mac().octets();
                 let length = author.len().min(rest.len());
                 rest[..length].copy_from_slice(&author[..length]);
-                // Right so far: only the kind is not.
+                // The kind is the only error.
                 payload[0] |= 0x10;
             }
             [_, reserved, ..] => *reserved |= 1,

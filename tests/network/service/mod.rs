@@ -1,4 +1,4 @@
-//! The unit under a live systemd: what a unit promises shows nowhere else.
+//! The systemd unit under a live systemd, which is the only place to test what it promises.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use ring_segment::{Container, Daemon, PATIENCE, Segment, Test, Timing, ask, bina
 use serde_json::{Value, json};
 
 const UNIT: &str = "ringd@eth0";
-/// The unit's default.
+/// Default of the unit.
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// Which of the kernel's capabilities lets a process send raw frames.
+/// Bit of the capability to send raw frames.
 const CAP_NET_RAW: u64 = 1 << 13;
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -29,7 +29,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A service, and a daemon beside it without one.
+/// A service, and another member of its ring that is not a service.
 struct Scene {
     container: Container,
     other: Daemon,
@@ -37,7 +37,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Both run; the service has these lines added to its unit.
+    /// Starts both. `lines` are added to the unit.
     fn new(lines: &str) -> Result<Self> {
         let scene = Self::before_the_start(lines)?;
         scene
@@ -63,7 +63,7 @@ impl Scene {
         })
     }
 
-    /// The service takes part in a ring of two.
+    /// Waits until the service is a member of a ring of two.
     fn wait_for_ring(&self) -> Result<()> {
         let own = self.container.node().mac().to_string();
         let is_fresh = |member: &Value| {
@@ -84,7 +84,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Its status, asked for by a user that the control socket admits.
+    /// Returns the status as a user sees it whom the control socket admits.
     fn status(&self) -> Result<Value> {
         let text = self.container.run(&[
             "setpriv",
@@ -102,7 +102,7 @@ impl Scene {
         self.container.show(UNIT, property)
     }
 
-    /// Waits until it runs again after its end, and takes part; `why` it was ended.
+    /// Waits until the service runs again and has joined the ring. `why` says how it ended.
     fn wait_for_restart(&self, why: &str) -> Result<()> {
         self.container
             .wait_for(UNIT, "NRestarts", PATIENCE, |count| count == "1")?;
@@ -115,7 +115,7 @@ impl Scene {
     }
 }
 
-/// What nobody but systemd can have done.
+/// Returns the complaints in the journal that only systemd can have written.
 fn what_systemd_complains_of(container: &Container) -> Vec<String> {
     let mut lines = container.journal();
     let words = [
@@ -134,7 +134,7 @@ fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
     let complaints = what_systemd_complains_of(&scene.container);
     ensure!(complaints.is_empty(), "{}", complaints.join("\n"));
 
-    // One capability, and nothing by which to get another.
+    // The only capability, and no way to get another one.
     let pid = scene.show("MainPID")?;
     let status = scene
         .container
@@ -160,7 +160,7 @@ fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
 
     ensure!(scene.status()?["link"] == "up");
     scene.container.run(&["ringctl", "run", "--", "true"])?;
-    // The unit hides /proc/sys, and clients in other time namespaces need the clock all the same.
+    // The unit hides /proc/sys, but clients in other time namespaces need the clock.
     let lock = json!({"request": "lock"});
     let grant = ask(
         &scene.container.path("/run/ringd/eth0.sock"),
@@ -191,8 +191,8 @@ fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
     Ok(())
 }
 
-/// A process that has taken over another unit neither asks as a member of the group, nor reads the state, nor takes the place of
-/// the socket.
+/// Checks that a compromised process of another unit cannot act as a member of the group, read the state, or
+/// replace the socket.
 fn check_other_units_are_kept_out(container: &Container) -> Result<()> {
     for user in ["ringd-ftn", "ringd-jitterbug", "ringd-board"] {
         let become_it = format!("setpriv --reuid={user} --regid={user} --init-groups");
@@ -247,7 +247,7 @@ fn what_is_killed_or_restarted_knows_its_last_token() -> Result<()> {
 
 fn what_hangs_is_ended_by_its_watchdog_and_started_again() -> Result<()> {
     let scene = Scene::new("[Service]\nWatchdogSec=2s\n")?;
-    // It is fed again and again.
+    // The daemon notifies the watchdog again and again.
     let mut fed = String::new();
     for _ in 0..4 {
         fed = scene
@@ -299,7 +299,7 @@ fn a_lost_link_is_a_warning_in_the_journal() -> Result<()> {
     container.wait_for_line(PATIENCE, |line| {
         line.contains("eth0 is down: waiting for its return")
     })?;
-    // The whole message: systemd knows the time.
+    // The complete message without a time, since systemd adds it.
     let said = warnings()?;
     let line = said.iter().find(|line| says(line));
     let line = line.with_context(|| format!("no warning: {said:#?}"))?;
@@ -347,7 +347,7 @@ fn the_unit_waits_for_an_interface_that_is_missing() -> Result<()> {
         text.contains("waiting for the interface: there is no interface 'eth0'")
     })?;
     let waits_since = scene.show("ExecMainPID")?;
-    // Changes of other interfaces are looked at, and say nothing new.
+    // Changes of other interfaces cause no log lines.
     for state in ["up", "down"].repeat(12) {
         container.run(&["ip", "link", "set", "other0", state])?;
     }
@@ -381,7 +381,7 @@ fn what_no_second_try_can_mend_is_not_tried_again() -> Result<()> {
 
 fn a_state_file_of_a_newer_version_is_not_tried_again() -> Result<()> {
     let scene = Scene::before_the_start("")?;
-    // systemd gives the directory to the unit's user, with all in it.
+    // systemd gives the directory and its files to the unit's user.
     scene.container.sh(
         "mkdir -p /var/lib/ringd && printf RINGST02 > /var/lib/ringd/eth0.state \
          && truncate -s 1024 /var/lib/ringd/eth0.state",
@@ -426,7 +426,7 @@ fn what_a_daemon_of_roots_has_left_does_not_keep_the_unit_from_starting() -> Res
     Ok(())
 }
 
-/// The unit sees control groups, and what it writes to is not in its own.
+/// The unit sees the control groups, and the one that it writes to is not its own.
 fn the_unit_ends_what_has_left_the_process_group_of_a_holder_that_was_killed() -> Result<()> {
     let scene = Scene::new("")?;
     let container = &scene.container;
@@ -449,7 +449,7 @@ fn the_unit_ends_what_has_left_the_process_group_of_a_holder_that_was_killed() -
          done
          cat /tmp/said; exit 1"
     ))?;
-    // A machine that has cgroup v1 could freeze the container, which ringctl warns of.
+    // With cgroup v1 the machine could freeze the container, which ringctl warns about.
     let said = container.run(&["cat", "/tmp/said"])?;
     let is_known = |line: &str| line.contains("a cgroup v1 freezer can freeze the command");
     ensure!(said.lines().all(is_known), "{said}");

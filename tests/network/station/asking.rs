@@ -1,4 +1,4 @@
-//! What an operator's programs learn from a daemon: which one it is, whether it is in a ring, and lines.
+//! Answers of a daemon to an operator's programs: which daemon it is, whether it is in a ring, and lines of text.
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
@@ -26,7 +26,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Runs `ringctl` without a socket, and gives its exit code and all that it prints.
+/// Runs `ringctl` without `--socket`. Returns its exit code and all output.
 fn ringctl(node: &Node, arguments: &[&str]) -> Result<(Option<i32>, String)> {
     let mut command = std::process::Command::new(binaries().ringctl);
     let streams = [std::process::Stdio::piped(), std::process::Stdio::piped()];
@@ -63,7 +63,7 @@ fn the_only_daemon_is_found_without_being_named() -> Result<()> {
     Ok(())
 }
 
-/// Nothing but the exit code says whether the node is in a ring.
+/// Returns the exit code that reports whether the node is in a ring.
 fn in_ring(daemon: &Daemon) -> Result<i32> {
     let output = daemon.ringctl(&["status", "-q"])?;
     ensure!(
@@ -91,7 +91,7 @@ fn monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring() -> Resul
     Ok(())
 }
 
-/// It owns a token, and is alone, though others are there.
+/// It owns a token and is alone, though other members exist.
 fn monitoring_learns_that_a_machine_is_cut_off() -> Result<()> {
     let timing = Timing::patient(HEARTBEAT);
     let mut ring = Ring::start(Segment::bridge(3)?, 3, timing, binaries())?;
@@ -110,7 +110,7 @@ fn monitoring_learns_that_a_machine_is_cut_off() -> Result<()> {
     ring.daemons[2].wait_for_status(PATIENCE, |status| status["deaf"] == false)?;
     ring.wait_until_formed()?;
     ensure!(in_ring(&ring.daemons[2])? == 0);
-    // Who is left alone because all others have left is a ring of its own.
+    // A member that is alone because all others have left is a complete ring.
     for other in &mut ring.daemons[1..] {
         other.signal(Signal::SIGTERM)?;
         ensure!(other.wait_exit(PATIENCE)?.success());
@@ -191,7 +191,7 @@ fn an_interface_is_known_by_its_other_names_and_waited_for() -> Result<()> {
         let status: Value = serde_json::from_str(&text)?;
         ensure!(status["interface"] == "eth0", "{status:#}");
     }
-    // It is the same ring by either name.
+    // Both names mean the same ring.
     let mut second = timed(node).interface("eth0").default_places().spawn()?;
     ensure!(second.wait_exit(PATIENCE)?.code() == Some(6));
     Ok(())
@@ -215,7 +215,7 @@ fn a_hanging_client_does_not_stop_the_ring() -> Result<()> {
     let timing = Timing::forbearing(HEARTBEAT);
     let ring = SharedRing::on(Layout::new(2), timing, binaries(), &[])?;
     let path = ring.daemons[0].control();
-    // Some say nothing, some say half of something, some never read, and some talk nonsense.
+    // Some clients send nothing, some send half a request, some never read, and some send nonsense.
     let mut clients = Vec::new();
     for number in 0..40 {
         let Ok(mut client) = UnixStream::connect(&path) else {
@@ -227,7 +227,7 @@ fn a_hanging_client_does_not_stop_the_ring() -> Result<()> {
             1 => drop(client.write(&[0, 0, 0])),
             2 => drop(client.write(&[0xff; 4096])),
             _ => {
-                // Until the daemon, or the socket's buffer, takes no more.
+                // Until neither the daemon nor the socket's buffer takes more.
                 while client.write(b"{\"status\":null}\n").is_ok() {}
             }
         }

@@ -1,4 +1,4 @@
-//! A daemon that may open no more files: its ring goes on, and it rests.
+//! A daemon at its limit of open files: its ring continues, and it uses little CPU.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,9 +13,9 @@ use ring_segment::{
 };
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// The kernel's unit of processor time, as `/proc` has it.
+/// Unit of CPU time in `/proc`.
 const TICK: Duration = Duration::from_millis(10);
-/// Heartbeats that a measurement takes.
+/// Number of heartbeats in a measurement.
 const HEARTBEATS: usize = 10;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -25,16 +25,16 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// The token rests between its turns, so that those who watch and do not read may stay.
+/// The token rests, so few events are sent, and watchers that do not read stay connected.
 fn timing() -> Timing {
     Timing::patient(HEARTBEAT).idle_hold(HEARTBEAT)
 }
 
-/// A client that may stay as long as it likes, since it watches.
+/// Connects a client. A watcher may stay connected indefinitely.
 fn watcher(daemon: &Daemon) -> Result<UnixStream> {
     let mut stream = UnixStream::connect(daemon.control()).context("nobody listens")?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    // One that there is no room for may have been told so, and left, by now.
+    // A daemon at its limit may already have refused the connection.
     match stream.write_all(b"{\"request\":\"watch\"}\n") {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(stream),
@@ -49,17 +49,17 @@ fn first_line(stream: &UnixStream) -> Result<String> {
     Ok(line)
 }
 
-/// The processor time that a daemon has taken.
+/// Returns the CPU time of a daemon.
 fn cpu(daemon: &Daemon) -> Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", daemon.pid()))?;
-    // Fields 14 and 15; the second is in brackets and may hold anything.
+    // Fields 14 and 15. The second field, in parentheses, may contain anything.
     let fields = stat.rsplit_once(')').context("no process's state")?.1;
     let ticks = fields.split_whitespace().skip(11).take(2);
     let ticks: u32 = ticks.map(|field| field.parse().unwrap_or(0)).sum();
     Ok(TICK * ticks)
 }
 
-/// That a daemon takes little of the processor's time while the ring's heartbeats go on.
+/// Checks that a daemon uses little CPU while the ring's heartbeats continue.
 fn rests(daemon: &Daemon, segment: &Segment) -> Result<()> {
     let (before, start) = (cpu(daemon)?, Instant::now());
     for _ in 0..HEARTBEATS {
@@ -83,7 +83,7 @@ fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
                 .is_some_and(|all| all.len() == 2)
         })?;
     }
-    // More than it may have files, and more than wait to be accepted at a time.
+    // More than the daemon's limit of files and its backlog of connections together.
     let clients: Vec<_> = (0..150).map(|_| watcher(&limited)).collect::<Result<_>>()?;
     let last = clients.last().context("there are clients")?;
     let answer = first_line(last)?;
@@ -133,9 +133,10 @@ fn who_cannot_open_a_file_rests_and_serves_again_later() -> Result<()> {
         line.contains("clients of the control socket have to wait")
     })?;
     rests(&limited, &segment)?;
-    // Its link comes back meanwhile, and not even the descriptor that it had for that is left.
+    // Meanwhile the link comes back, and its socket has no descriptor any more.
     segment.node(0).ns().ip("link set eth0 down\n")?;
-    // If it hears of that before it fails to receive, its socket is still open, and none is left to look with.
+    // If the daemon hears of it before its receive fails, it keeps the socket, and no descriptor is left to look at
+    // the link.
     limited.wait_for_line(PATIENCE, |line| {
         line.contains("eth0 is down") || line.contains("cannot look up eth0")
     })?;

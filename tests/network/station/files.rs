@@ -1,4 +1,4 @@
-//! What may lie where a daemon keeps its state and its control socket.
+//! Files where a daemon wants to keep its state and its control socket.
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
@@ -27,7 +27,7 @@ pub(super) fn tests() -> Vec<Test> {
 
 fn a_state_directory_that_cannot_be_written_is_refused() -> Result<()> {
     let segment = Segment::bridge(1)?;
-    // Below a file nobody, not even root, can make a directory.
+    // Not even root can make a directory below a file.
     let mut daemon = timed(segment.node(0))
         .option("--state-dir", "/dev/null/ringd")
         .spawn()?;
@@ -119,15 +119,14 @@ fn what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone() -> Re
     Ok(())
 }
 
-/// A file of another user's, and what is in it.
+/// A file of another user, and its content.
 struct Foreign {
     path: PathBuf,
     text: Vec<u8>,
     is_covered: bool,
 }
 
-/// Gives a file away; where there is no other user to give it to, puts one of root's in its place, who is such
-/// a user there.
+/// Gives a file to another user. In a user namespace without other users, takes a file of the real root instead.
 fn give_away(path: &Path) -> Result<Foreign> {
     let is_covered = match chown(path, Some(65534), None) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
@@ -170,13 +169,13 @@ fn a_stale_socket_of_another_user_is_refused_where_others_may_make_files() -> Re
     drop(UnixListener::bind(&path)?);
     let start = || timed(segment.node(0)).option("--control", &path);
     match chown(&path, Some(65534), None) {
-        // There is no other user in this world.
+        // This user namespace has no other user.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
         given => {
             given?;
             ends(&mut start().spawn()?, 8, &["control.sock", "user 65534"])?;
             ensure!(fs::metadata(&path)?.uid() == 65534, "it was replaced");
-            // Nobody else can have made it where nobody else can make files.
+            // The owner of a directory that only root can write to must be root.
             fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
         }
     }

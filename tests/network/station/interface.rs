@@ -1,4 +1,4 @@
-//! An interface that goes away, comes back or changes under a running daemon.
+//! An interface that disappears, comes back or changes while a daemon runs.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use ring_segment::{
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// How often a socket is made to fail until it is seen to.
+/// Maximum number of failures until one is noticed.
 const FAILURES: usize = 20;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -37,7 +37,7 @@ fn ring() -> Result<Ring> {
     Ok(ring)
 }
 
-/// Waits until the daemon says that it has no link, and why.
+/// Waits until the daemon logs why it has no link.
 fn says_that_the_link_is_lost(ring: &Ring, place: usize) -> Result<()> {
     let daemon = &ring.daemons[place];
     daemon.wait_for_line(PATIENCE, |line| line.contains("waiting for its return"))?;
@@ -46,7 +46,7 @@ fn says_that_the_link_is_lost(ring: &Ring, place: usize) -> Result<()> {
     Ok(())
 }
 
-/// The ring has one owner again and the daemon takes its turns in it.
+/// Checks that the ring has one owner again, and the daemon gets the token.
 fn rejoins(ring: &Ring, place: usize, back: Duration) -> Result<()> {
     ring.segment.wait_for_link(place)?;
     ring.daemons[place].wait_for_status(PATIENCE, |status| status["link"] == "up")?;
@@ -84,8 +84,8 @@ fn an_interface_that_flaps_is_survived() -> Result<()> {
     rejoins(&ring, 2, now())
 }
 
-/// The socket fails, and the interface is as it was. Where frames wait to be read when the daemon goes on, a frame that
-/// it sends may be told of the failure in the place of the next look for frames: then it happens again.
+/// The socket fails although the interface works again. If frames wait to be read, a send may consume the error,
+/// and the daemon does not notice. Then the failure is repeated.
 fn an_interface_that_was_down_unnoticed_is_opened_anew() -> Result<()> {
     let ring = ring()?;
     let daemon = &ring.daemons[1];
@@ -140,7 +140,7 @@ fn a_new_mac_is_a_new_member() -> Result<()> {
         members.contains(&old.to_string()) && members.contains(&new.to_string()),
         "{members}"
     );
-    // It has said LEAVING for its old address, with that as the frames' source.
+    // The daemon has sent LEAVING for its old address, and with that address as the source.
     for place in [0, 2] {
         let has_left = |status: &serde_json::Value| {
             let members = status["members"].as_array();

@@ -1,4 +1,4 @@
-//! One daemon and what surrounds it on its machine.
+//! One daemon and its environment on its machine.
 
 mod asking;
 mod descriptors;

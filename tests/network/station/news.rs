@@ -1,4 +1,4 @@
-//! What the log and `ringctl watch` tell whoever looks after a machine, and what they leave out.
+//! Reports of the log and of `ringctl watch` to operators.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::locks::Client;
 
-/// More than a daemon remembers.
+/// More than a daemon's history holds.
 const MANY: u64 = 1100;
 
 pub(super) fn tests() -> Vec<Test> {
-    // A daemon that stands still would be news.
+    // A stalled daemon would cause log lines.
     let quiet = tests![an_idle_ring_of_four_has_no_news];
     let quiet = quiet.into_iter().map(Test::without_stalls);
     let others = tests![
@@ -36,13 +36,13 @@ fn shared_ring() -> Result<SharedRing> {
     SharedRing::on(Layout::new(2), timing(), binaries(), &[])
 }
 
-/// How many events there have been.
+/// Returns the number of the latest event.
 fn latest(daemon: &Daemon) -> Result<u64> {
     let snapshot = daemon.ask(&json!({"request": "watch"}), "snapshot")?;
     snapshot["number"].as_u64().context("it has a number")
 }
 
-/// Whether a line tells of a turn. Not one that warns of a token which was taken too late.
+/// Whether a line reports a handover. A warning of a token that was taken too late does not count.
 fn is_turn(line: &str) -> bool {
     [": took the token", ": handed the token over"]
         .iter()
@@ -71,7 +71,7 @@ fn a_token_that_goes_round_is_no_news() -> Result<()> {
     let turn = logged.iter().find(|line| is_turn(line));
     ensure!(turn.is_none(), "{turn:?}");
 
-    // The latest events are turns, and an early one is still known beside them.
+    // The latest events are handovers, and the history still has an early election.
     let watch = |turns: bool| json!({"request": "watch", "from": from, "turns": turns});
     daemon.ask(&watch(true), "snapshot")?;
     let mut client = Client::connect(&daemon.control())?;
@@ -86,7 +86,7 @@ fn a_token_that_goes_round_is_no_news() -> Result<()> {
     }
 }
 
-/// However many programs work meanwhile.
+/// However many programs use locks meanwhile.
 fn an_election_is_remembered_beside_many_locks() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let ring = Ring::start(segment, 1, timing(), binaries())?;
@@ -106,7 +106,7 @@ fn an_election_is_remembered_beside_many_locks() -> Result<()> {
         client.lock("one of many")?;
         client.hears("granted")?;
         client.unlock()?;
-        // They are shown live, all of them.
+        // A watcher sees all of them live.
         while watcher.hears("event")?["event"] != "lock_granted" {}
     }
     let mut other = Client::connect(&daemon.control())?;
@@ -135,7 +135,7 @@ fn an_election_is_remembered_beside_many_locks() -> Result<()> {
     }
 }
 
-/// Of four, each tenure is confirmed by one member after the other.
+/// In a ring of four, members confirm each tenure one after the other.
 fn an_idle_ring_of_four_has_no_news() -> Result<()> {
     let heartbeat = Duration::from_millis(250);
     let timing = Timing::patient(heartbeat).idle_hold(heartbeat);
@@ -146,7 +146,7 @@ fn an_idle_ring_of_four_has_no_news() -> Result<()> {
         let all = |status: &Value| turns(status) > before + rounds;
         ring.daemons[0].wait_for_status(PATIENCE, all).map(drop)
     };
-    // Until each has had its quorum.
+    // Until each node has had its quorum.
     go_round(2)?;
     let said: Vec<usize> = ring.daemons.iter().map(|it| it.output().len()).collect();
     let daemon = &ring.daemons[0];
@@ -195,7 +195,7 @@ fn a_pause_and_its_end_are_logged() -> Result<()> {
     let daemon = &ring.daemons[0];
     for command in ["pause", "resume"] {
         ensure!(daemon.ringctl(&[command])?.status.success(), "{command}");
-        // Whoever does it once more changes nothing.
+        // A second pause changes nothing.
         ensure!(daemon.ringctl(&[command])?.status.success(), "{command}");
     }
     daemon.wait_for_line(PATIENCE, |line| line.contains("resumed by process"))?;
@@ -212,7 +212,7 @@ fn a_pause_and_its_end_are_logged() -> Result<()> {
 
 fn the_journal_is_given_priorities() -> Result<()> {
     let segment = Segment::bridge(1)?;
-    // As systemd says where the standard output goes.
+    // systemd sets this variable when standard output is the journal.
     let told = "JOURNAL_STREAM=$(stat -L -c %d:%i /proc/$$/fd/1) exec \"$@\"";
     let ring = Ring::start_with(segment, 1, timing(), binaries(), |ringd| {
         ringd

@@ -1,4 +1,4 @@
-//! Several rings on one interface, told apart by their EtherTypes.
+//! Several rings on one interface, with different EtherTypes.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -9,9 +9,9 @@ use ring_segment::{Daemon, Node, PATIENCE, Segment, Test, Timing, binaries, test
 use serde_json::Value;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// The usual EtherType, and another.
+/// The default EtherType, and another one.
 const TYPES: [&str; 2] = ["0x88b5", "0x88b6"];
-/// What their rings are called.
+/// Names of their rings.
 const NAMES: [&str; 2] = ["eth0", "eth0:0x88b6"];
 
 pub(super) fn tests() -> Vec<Test> {
@@ -26,7 +26,7 @@ fn start(node: &Node, ethertype: &str) -> Result<Daemon> {
         .ringd(binaries())
         .timing(&Timing::forbearing(HEARTBEAT));
     let ringd = ringd.option("--ethertype", ethertype);
-    // One node has the world's default places.
+    // One daemon uses the default directories.
     let ringd = match node.index() {
         0 => ringd.default_places(),
         _ => ringd,
@@ -51,7 +51,7 @@ fn status(node: &Node, ring: &str) -> Result<Value> {
 fn two_rings_share_an_interface() -> Result<()> {
     let segment = Segment::bridge(3)?;
     let node = segment.node(0);
-    // Each ring has another member beside it.
+    // Each ring has one more member.
     let daemons = TYPES
         .iter()
         .zip([1, 2])
@@ -80,12 +80,12 @@ fn two_rings_share_an_interface() -> Result<()> {
         let state = format!("/var/lib/ringd/{ring}.state");
         ensure!(Path::new(&state).exists(), "there is no {state}");
     }
-    // A lock of each, one within the other.
+    // Takes a lock of each ring, one inside the other.
     let [first, second] = NAMES;
     let inner = [binaries().ringctl, "-i", second, "run", "--", "true"];
     let both = ringctl(node, &[&["-i", first, "run", "--"][..], &inner].concat())?;
     ensure!(both.status.success(), "{both:?}");
-    // Which one is meant has to be said.
+    // The user must name the ring.
     let output = ringctl(node, &["status"])?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.code() == Some(4), "{said}");

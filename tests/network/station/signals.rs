@@ -1,4 +1,4 @@
-//! Signals by which people speak to a daemon: none costs the ring an election.
+//! Signals of operators to a daemon, none of which causes an election.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -13,8 +13,7 @@ use nix::unistd::ttyname;
 use ring_segment::{Daemon, FOR_GOOD, PATIENCE, Segment, Test, Timing, binaries, tests};
 use serde_json::Value;
 
-/// Two of them are longer than a daemon that is there stays unheard, be it stalled: then there is one
-/// election, and none after it.
+/// Two heartbeats are longer than a stalled daemon is silent. So there is one election, and no further one.
 const HEARTBEAT: Duration = Duration::from_millis(300);
 
 pub(super) fn tests() -> Vec<Test> {
@@ -28,9 +27,9 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A terminal that somebody could sit at.
+/// A terminal at which a user could work.
 struct Terminal {
-    /// Closed, it is gone.
+    /// Closing it hangs up the terminal.
     master: OwnedFd,
     _slave: OwnedFd,
     name: PathBuf,
@@ -50,7 +49,7 @@ impl Terminal {
         })
     }
 
-    /// What runs a command as the first process of a session on it, after these lines of shell.
+    /// Returns the arguments that run a command as the leader of a session on the terminal, after `lines` of shell.
     fn session(&self, lines: &str) -> [String; 4] {
         let name = self.name.display();
         let script = format!("{lines} exec <>{name} setsid --ctty \"$@\"");
@@ -58,7 +57,7 @@ impl Terminal {
     }
 }
 
-/// An owner that keeps its token, run through a command, and a daemon that waits for it.
+/// An owner whose token rests, started through a command, and a daemon that waits for the token.
 struct Pair {
     owner: Daemon,
     waiter: Daemon,
@@ -81,7 +80,7 @@ impl Pair {
         })
     }
 
-    /// The owner has ended in an orderly way, and the other was given the token.
+    /// Checks that the owner exited properly and handed the token over.
     fn has_handed_over(mut self) -> Result<()> {
         let status = self.owner.wait_exit(PATIENCE)?;
         ensure!(status.success(), "it ended with {status}");
@@ -96,7 +95,7 @@ impl Pair {
         Ok(())
     }
 
-    /// The owner has lost nothing.
+    /// Checks that the owner has lost nothing.
     fn goes_on(&self) -> Result<Value> {
         let status = self.owner.wait_for_status(PATIENCE, |_| true)?;
         ensure!(status["state"] == "OWNER", "{status:#}");
@@ -127,17 +126,17 @@ fn the_end_of_its_terminal_hands_the_token_over() -> Result<()> {
 fn quit_on_a_terminal_hands_the_token_over() -> Result<()> {
     let terminal = Terminal::open()?;
     let pair = Pair::new(terminal.session(""))?;
-    // Ctrl-\, as its keyboard sends it.
+    // The keyboard sends Ctrl-\ like this.
     nix::unistd::write(&terminal.master, b"\x1c")?;
     pair.has_handed_over()
 }
 
 fn who_was_started_to_outlive_its_terminal_does() -> Result<()> {
     let terminal = Terminal::open()?;
-    // What nohup does.
+    // `nohup` does this.
     let pair = Pair::new(terminal.session("trap '' HUP;"))?;
     drop(terminal);
-    // Signals are taken in the order in which they came: the hang-up has been by the time of this.
+    // The daemon handles signals in order: after this one it has handled the hang-up.
     pair.owner.signal(Signal::SIGUSR1)?;
     pair.owner
         .wait_for_line(PATIENCE, |line| line.contains("status: eth0"))?;
@@ -167,7 +166,7 @@ fn the_status_is_logged_on_demand() -> Result<()> {
     Ok(())
 }
 
-/// Whoever asked for it was told that it had failed.
+/// Its client was told that the request failed.
 fn what_nobody_waits_for_is_not_done() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let daemon = segment.node(0).ringd(binaries()).spawn()?;

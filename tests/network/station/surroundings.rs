@@ -1,4 +1,4 @@
-//! What a user meets: bad surroundings get a sentence and an exit code of their own.
+//! Bad environments: each has its own error message and exit code.
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Daemon, Node, PATIENCE, Ringd, Segment, Test, Timing, binaries, tests};
@@ -35,10 +35,10 @@ pub(super) fn timed(node: &Node) -> Ringd {
     node.ringd(binaries()).timing(&Timing::patient(HEARTBEAT))
 }
 
-/// Waits for the daemon's end and checks its exit code, what it says, and that it is no panic.
+/// Waits for the daemon's exit. Checks its exit code and its error, and that it did not panic.
 pub(super) fn ends(daemon: &mut Daemon, code: i32, words: &[&str]) -> Result<()> {
     let status = daemon.wait_exit(PATIENCE)?;
-    // The end of its output may come a moment after its own.
+    // Its last output may arrive after its exit.
     let says = |line: &str| words.iter().all(|word| line.contains(word));
     let line = daemon.wait_for_line(PATIENCE, says)?;
     ensure!(
@@ -123,7 +123,7 @@ fn the_clock_is_known_where_proc_shows_only_processes() -> Result<()> {
 
 fn it_takes_a_larger_share_of_a_busy_machine_if_it_may() -> Result<()> {
     let segment = Segment::bridge(1)?;
-    // What a shell may have, which counts from what it has: its complaint, if it may not, goes nowhere.
+    // Nice values are relative. If the shell may not lower its own, it fails, which is ignored.
     let own = Command::new("nice").output()?;
     let own: i32 = String::from_utf8(own.stdout)?.trim().parse()?;
     let allowed = Command::new("nice")
@@ -134,7 +134,7 @@ fn it_takes_a_larger_share_of_a_busy_machine_if_it_may() -> Result<()> {
     let daemon = timed(segment.node(0)).spawn()?;
     daemon.wait_for_status(PATIENCE, |_| true)?;
     let stat = fs::read_to_string(format!("/proc/{0}/task/{0}/stat", daemon.pid()))?;
-    // The nineteenth field; the second is in brackets and may hold anything.
+    // Field 19. The second field, in parentheses, may contain anything.
     let fields = stat.rsplit_once(')').context("no process's state")?.1;
     let nice = fields.split_whitespace().nth(16);
     ensure!(
@@ -152,7 +152,7 @@ fn a_second_daemon_on_the_interface_is_refused() -> Result<()> {
     ends(&mut second, 6, &["eth0", "another ringd"])?;
     ensure!(first.is_running()?, "the first was disturbed");
     first.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
-    // A lock does not outlive its holder.
+    // The lock must not outlive its process.
     first.kill()?;
     second.start()?;
     second.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
@@ -163,13 +163,13 @@ fn a_second_daemon_is_refused_though_it_sees_other_files() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let mut first = timed(segment.node(0)).spawn()?;
     first.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
-    // As in a container that shares the network, or as an ordinary user with a directory of its own.
+    // Like a container that shares the network, or a user with another directory.
     let elsewhere = "mkdir -p /run/ringd && mount -t tmpfs tmpfs /run/ringd && exec \"$@\"";
     let elsewhere = ["unshare", "--mount", "sh", "-c", elsewhere, "sh"];
     let mut second = timed(segment.node(0)).through(elsewhere).spawn()?;
     ends(&mut second, 6, &["eth0", "another ringd"])?;
     ensure!(first.is_running()?, "the first was disturbed");
-    // While the link is down nobody receives anything; when it is back both would.
+    // While the link is down no daemon receives; once it is up both would.
     segment.node(0).ns().ip("link set eth0 down\n")?;
     first.wait_for_status(PATIENCE, |status| status["link"] != "up")?;
     second.start()?;
@@ -193,7 +193,7 @@ fn a_second_daemon_is_refused_though_it_sees_other_files() -> Result<()> {
 fn nobody_without_rights_can_keep_a_daemon_from_starting() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
-    // Anybody may have any abstract name, and connect to or lock whatever its mode lets them.
+    // Any user may bind any abstract name, and may connect to sockets and lock files if their modes permit.
     let name = SocketAddr::from_abstract_name("ringd/eth0")?;
     let _occupied = node.ns().run(|| UnixListener::bind_addr(&name))??;
     let daemon = timed(node).spawn()?;

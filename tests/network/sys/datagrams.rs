@@ -13,7 +13,7 @@ use ring_segment::{Node, Segment};
 use crate::sys::helpers::{PATIENCE, find, wait_for_carrier};
 
 const PORT: u16 = 57_700;
-/// More than a datagram holds.
+/// More than a datagram can hold.
 const TOO_LONG: usize = 70_000;
 
 struct End {
@@ -48,12 +48,12 @@ impl End {
         })
     }
 
-    /// Waits for datagrams: who sent each, its bytes and its age.
+    /// Waits for datagrams. Returns the sender, the bytes and the age of each.
     fn next(&mut self) -> Result<Vec<(SocketAddr, Vec<u8>, Duration)>> {
         self.next_of(2_000)
     }
 
-    /// Waits for datagrams of at most that length.
+    /// Waits for datagrams of at most `longest` bytes.
     fn next_of(&mut self, longest: usize) -> Result<Vec<(SocketAddr, Vec<u8>, Duration)>> {
         let mut batch = ReceiveBatch::of(MANY.into(), longest);
         let give_up = Instant::now() + PATIENCE;
@@ -79,7 +79,7 @@ fn batch(messages: &[(usize, u8, SocketAddr)]) -> Result<TransmitBatch<SocketAdd
     Ok(batch)
 }
 
-/// Two stations with addresses of their own, and those.
+/// Makes two stations with an address each, and returns these.
 fn ends() -> Result<([End; 2], [SocketAddr; 2])> {
     ends_with(&UdpOptions::default())
 }
@@ -89,7 +89,7 @@ fn ends_with(options: &UdpOptions) -> Result<([End; 2], [SocketAddr; 2])> {
     let mut ends = Vec::new();
     for (node, last) in nodes.iter().zip(1..) {
         let ns = node.ns();
-        // It stands by the network's broadcast address as well.
+        // The station knows the network's broadcast address too.
         ns.ip(&format!("address add 10.9.0.{last}/24 dev eth0"))?;
         let any = Ipv4Addr::UNSPECIFIED.into();
         ends.push(End::with(node, "eth0", any, options)?);
@@ -131,7 +131,7 @@ pub(super) fn a_datagram_that_has_waited_has_its_age() -> Result<()> {
     let now = clock::now();
     right.link.receive(now, &mut batch)?;
     let (.., age) = batch.iter().next().context("it has come")?;
-    // `now` shows the wall's time after the other, and the thread may have stood still in between.
+    // `now` reads the monotonic clock before the wall clock, and the thread may stall in between.
     let past = clock::now().monotonic.since(sent);
     ensure!(age >= waited && age <= past, "{age:?} of {past:?}");
     Ok(())
@@ -166,7 +166,7 @@ pub(super) fn a_broadcast_and_a_multicast_reach_the_other() -> Result<()> {
     Ok(())
 }
 
-/// More than one system call takes, in either direction.
+/// More than one system call sends or receives.
 const MANY: u8 = 150;
 
 pub(super) fn a_refused_datagram_among_many_loses_none_behind_it() -> Result<()> {
@@ -242,7 +242,7 @@ pub(super) fn what_the_kernel_drops_is_counted() -> Result<()> {
     Ok(())
 }
 
-/// As large as is asked for, or as the system lets anybody.
+/// As large as requested, up to the system's limit.
 pub(super) fn a_buffer_is_as_large_as_it_may_be() -> Result<()> {
     const MUCH: usize = 16 << 20;
     let options = UdpOptions {
@@ -264,7 +264,7 @@ pub(super) fn a_buffer_is_as_large_as_it_may_be() -> Result<()> {
     Ok(())
 }
 
-/// Two networks between the same two stations; the group is joined on both, by a link each.
+/// Two networks connect the two stations; both join the group on each link.
 pub(super) fn a_multicast_reaches_through_the_interface_named_only() -> Result<()> {
     let group = Ipv4Addr::new(239, 1, 2, 3);
     let nodes = Segment::pair()?;
@@ -307,7 +307,7 @@ pub(super) fn a_multicast_reaches_through_the_interface_named_only() -> Result<(
         let is_right = heard.len() == 1 && sender.ip() == from && bytes == &[subnet];
         ensure!(is_right, "{heard:?}");
     }
-    // What comes next came not before it: neither took the other way as well.
+    // The next datagram is the other one, so neither took the other way too.
     let ways = [
         (&mut left_0, &mut right_0, 0),
         (&mut left_7, &mut right_7, 7),
@@ -321,10 +321,10 @@ pub(super) fn a_multicast_reaches_through_the_interface_named_only() -> Result<(
     Ok(())
 }
 
-/// Another cable between the two, between interfaces of this name.
+/// Connects two stations by another cable, between interfaces with this name.
 fn join_again([left, right]: &[Node; 2], name: &str) -> Result<()> {
     right.ns().run(|| {
-        // By number, since `thread-self` is another one to `ip`; as the mounted /proc counts them.
+        // `ip` would resolve `thread-self` to its own thread, so the process number is passed.
         let own = std::fs::read_link("/proc/thread-self")?;
         let there = format!("name {name} netns /proc/{}/ns/net", own.display());
         left.ns()

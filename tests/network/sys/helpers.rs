@@ -1,4 +1,4 @@
-//! Sockets, frames and waiting for the tests.
+//! Sockets, frames and waits for the tests.
 
 use std::env;
 use std::io::Read;
@@ -18,33 +18,33 @@ use ring_runtime::wait::{Interest, Poller};
 use ring_segment::Node;
 pub(super) use ring_segment::PATIENCE;
 
-/// IEEE 802's first experimental EtherType.
+/// First experimental EtherType of IEEE 802.
 pub(super) const ETHERTYPE: u16 = 0x88b5;
-/// Its second: what other traffic the tests make.
+/// Second experimental EtherType, for other traffic.
 pub(super) const OTHER: u16 = 0x88b6;
-/// The destination of frames for all.
+/// Broadcast address.
 pub(super) const ALL: [u8; 6] = [0xff; 6];
 
-/// Where locks lie.
+/// Directory of the locks.
 pub(super) const LOCKS: &str = "/run/ringd";
 
-/// Tells the test program to be a child that locks the interface named in it.
+/// Environment variable: interface that a child process locks.
 const LOCK: &str = "RINGD_TEST_LOCK";
-/// Tells the test program to be a child that opens the interface named in it.
+/// Environment variable: interface that a child process opens.
 const OPEN: &str = "RINGD_TEST_OPEN";
 
-/// The variable and value that make a child lock `interface`, say `held`, and hold it until its
-/// standard input ends.
+/// Returns the environment of a child that locks `interface`, prints `held`, and keeps the lock until its standard
+/// input ends.
 pub(super) fn lock(interface: &str) -> (&'static str, &str) {
     (LOCK, interface)
 }
 
-/// The variable and value that make a child open `interface` and say why it could not.
+/// Returns the environment of a child that tries to open `interface`, and prints the error.
 pub(super) fn open_only(interface: &str) -> (&'static str, &str) {
     (OPEN, interface)
 }
 
-/// Does what the environment asks a child of the tests to do, if this is one.
+/// Runs this process as a child of a test, if the environment asks for it.
 pub(crate) fn act_as_a_child() -> Option<ExitCode> {
     let result = if let Ok(interface) = env::var(LOCK) {
         hold(&interface)
@@ -74,14 +74,14 @@ fn hold(interface: &str) -> Result<()> {
     Ok(())
 }
 
-/// The interface `name` of a node.
+/// Returns the interface `name` of a node.
 pub(super) fn find(node: &Node, name: &str) -> Result<Interface> {
     node.ns()
         .run(|| Interface::find(name))??
         .with_context(|| format!("node {} has no {name}", node.index()))
 }
 
-/// Waits until an interface sends: what is sent before, in the moment after it was set up, is lost.
+/// Waits until an interface has a carrier. Frames sent earlier would be lost.
 pub(super) fn wait_for_carrier(node: &Node, name: &str) -> Result<()> {
     let give_up = Instant::now() + PATIENCE;
     while !find(node, name)?.carrier {
@@ -91,7 +91,7 @@ pub(super) fn wait_for_carrier(node: &Node, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A packet socket on the interface `name` of a node, with something to wait for it.
+/// Packet socket on an interface of a node, with its poller.
 pub(super) struct Station {
     pub node: Node,
     pub socket: PacketSocket,
@@ -115,18 +115,18 @@ impl Station {
         })
     }
 
-    /// The usual: the protocol's EtherType on `eth0`.
+    /// Opens a socket for the protocol's EtherType on `eth0`.
     pub(super) fn new(node: &Node) -> Result<Self> {
         Self::on(node, "eth0", ETHERTYPE)
     }
 
-    /// Whether the process would be woken now.
+    /// Whether the socket is ready.
     pub(super) fn is_awake(&mut self) -> Result<bool> {
         self.poller.wait(Some(Duration::ZERO))?;
         Ok(self.poller.ready().len() > 0)
     }
 
-    /// Waits until the process is woken.
+    /// Waits until the socket is ready.
     pub(super) fn wait(&mut self) -> Result<()> {
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -139,7 +139,7 @@ impl Station {
         }
     }
 
-    /// Makes one receive call, and gives the frames.
+    /// Makes one receive call, and returns the frames.
     pub(super) fn receive(&mut self) -> Result<Vec<Vec<u8>>> {
         self.socket.receive(clock::now(), &mut self.batch)?;
         Ok(self
@@ -149,7 +149,7 @@ impl Station {
             .collect())
     }
 
-    /// Waits for frames, and gives those of one receive call.
+    /// Waits for frames, and returns those of one receive call.
     pub(super) fn next(&mut self) -> Result<Vec<Vec<u8>>> {
         self.wait()?;
         let frames = self.receive()?;
@@ -157,7 +157,7 @@ impl Station {
         Ok(frames)
     }
 
-    /// Sends frames, all in one batch, and fails if one was refused.
+    /// Sends frames in one batch. Fails if one is refused.
     pub(super) fn send(&mut self, frames: &[Vec<u8>]) -> Result<()> {
         let sent = self.socket.send(&transmit(frames)?)?;
         ensure!(
@@ -169,7 +169,7 @@ impl Station {
     }
 }
 
-/// A batch of these frames.
+/// Returns a batch of these frames.
 pub(super) fn transmit(sent: &[Vec<u8>]) -> Result<TransmitBatch> {
     let mut batch = frames::transmit_batch();
     for frame in sent {
@@ -180,12 +180,12 @@ pub(super) fn transmit(sent: &[Vec<u8>]) -> Result<TransmitBatch> {
     Ok(batch)
 }
 
-/// A frame of the protocol's EtherType.
+/// Returns a frame of the protocol's EtherType.
 pub(super) fn frame(to: [u8; 6], from: &Node, payload: &[u8]) -> Vec<u8> {
     frame_of(ETHERTYPE, to, from, payload)
 }
 
-/// A frame of any EtherType.
+/// Returns a frame of any EtherType.
 pub(super) fn frame_of(ethertype: u16, to: [u8; 6], from: &Node, payload: &[u8]) -> Vec<u8> {
     let mut frame = to.to_vec();
     frame.extend(from.mac().octets());
@@ -194,18 +194,18 @@ pub(super) fn frame_of(ethertype: u16, to: [u8; 6], from: &Node, payload: &[u8])
     frame
 }
 
-/// A frame that carries `number`.
+/// Returns a frame that carries `number`.
 pub(super) fn numbered(from: &Node, number: usize) -> Vec<u8> {
     frame(ALL, from, &number.to_be_bytes())
 }
 
-/// The number that [`numbered`] put into a frame.
+/// Returns the number in a frame of [`numbered`].
 pub(super) fn number(frame: &[u8]) -> usize {
     let bytes = frame[14..].first_chunk().expect("a numbered frame");
     usize::from_be_bytes(*bytes)
 }
 
-/// Sends frames by other means than those under test.
+/// Sends frames without the code under test.
 pub(super) struct Forger(Box<dyn DataLinkSender>);
 
 impl Forger {
@@ -230,7 +230,7 @@ impl Forger {
     }
 }
 
-/// Whether something is to be read from `fd` in time.
+/// Whether `fd` becomes readable in time.
 pub(super) fn rings(fd: impl AsFd) -> Result<bool> {
     let mut poller = Poller::new()?;
     poller.add(fd, 0, Interest::Read)?;

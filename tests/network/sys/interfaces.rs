@@ -1,4 +1,4 @@
-//! Looking interfaces up, and hearing of their changes.
+//! Looks interfaces up and watches their changes.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -42,7 +42,7 @@ pub(super) fn an_interface_that_cannot_send_is_down() -> Result<()> {
     Ok(())
 }
 
-/// The ip of a node's `eth0`.
+/// Returns the IP of a node's `eth0`.
 fn ip(node: &Node) -> Result<String> {
     Ok(Ipv6Addr::from(find(node, "eth0")?.ip).to_string())
 }
@@ -116,7 +116,7 @@ pub(super) fn a_missing_interface_is_none_and_the_others_have_names() -> Result<
     Ok(())
 }
 
-/// Runs each of the lines of `ip` arguments, and asks of each that the watch rings.
+/// Checks that the watch reports a change after each of these `ip` commands.
 fn rings_on(lines: &[&str]) -> Result<()> {
     let [left, _right] = Segment::pair()?;
     let mut watch = left.ns().run(InterfaceWatch::new)??;

@@ -1,4 +1,4 @@
-//! One daemon a ring.
+//! At most one daemon per ring and machine.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -15,7 +15,7 @@ fn acquire(ns: &NetNs) -> Result<Result<RingLock, LockError>> {
     ns.run(|| RingLock::acquire(Path::new(helpers::LOCKS), "eth0"))
 }
 
-/// That the lock is refused because process `pid` holds it.
+/// Checks that process `pid` holds the lock.
 fn held_by(ns: &NetNs, pid: u32) -> Result<()> {
     match acquire(ns)? {
         Err(LockError::Held { ring, holder }) => {

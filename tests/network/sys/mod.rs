@@ -1,5 +1,4 @@
-//! The kernel room on a real link: what passes the filter, what wakes the process, what a lost
-//! interface looks like, and who holds a lock.
+//! `ring-runtime` on a real link: its filter, its wake-ups, lost interfaces, and the lock of a daemon.
 
 mod datagrams;
 mod helpers;
@@ -50,7 +49,7 @@ use surroundings::{
 };
 
 pub(crate) fn tests() -> Vec<Test> {
-    // There is no daemon that could stand still.
+    // No daemon runs that could be stalled.
     let tests = ring_segment::tests![
         only_our_frames_wake_the_process,
         frames_for_a_macvlan_are_not_ours,

@@ -1,4 +1,4 @@
-//! What comes in and what goes out.
+//! Frames that are received and sent.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::sys::helpers::{
     ALL, ETHERTYPE, Forger, OTHER, Station, find, frame, frame_of, number, numbered,
 };
 
-/// A clock's granularity, and what two clocks may drift apart during a test.
+/// Granularity of a clock, and the drift of two clocks during a test.
 const TOLERANCE: Duration = Duration::from_millis(5);
 
-/// Both clocks, read at one time: again, if the process was stopped between them.
+/// Reads both clocks. Repeats it if the process was stopped between them.
 fn clocks() -> Now {
     loop {
         let (before, now, after) = (clock::now(), clock::now(), clock::now());
@@ -30,7 +30,7 @@ fn clocks() -> Now {
 pub(super) fn only_our_frames_wake_the_process() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut station = Station::new(&right)?;
-    // A witness hears the last of the frames: then the others have arrived too.
+    // When the other station has received the last frame, all have arrived.
     let mut witness = Station::on(&right, "eth0", OTHER)?;
     let mut forger = Forger::new(&left)?;
     let own = right.mac().octets();
@@ -61,7 +61,7 @@ pub(super) fn only_our_frames_wake_the_process() -> Result<()> {
     ensure!(witnessed == [unwanted[8].clone()], "{witnessed:?}");
     ensure!(!station.is_awake()?, "woken by a frame that is not for us");
 
-    // A priority tag is no VLAN: the kernel takes it off.
+    // A priority tag is not a VLAN: the kernel removes it.
     forger.send(&frame_of(0x8100, ALL, &left, &tagged(0xe000)))?;
     let received = station.next()?;
     ensure!(received == [frame(ALL, &left, b"of a VLAN")]);
@@ -142,7 +142,7 @@ pub(super) fn a_burst_takes_few_calls_and_keeps_its_order() -> Result<()> {
 }
 
 pub(super) fn the_ring_goes_round() -> Result<()> {
-    // More than the kernel has room for at once.
+    // More than the kernel can buffer.
     const FRAMES: usize = 5000;
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
@@ -178,7 +178,7 @@ pub(super) fn long_frames_are_cut() -> Result<()> {
     Ok(())
 }
 
-/// The age of the one frame that `station` receives at `now`.
+/// Returns the age of the single frame that `station` receives at `now`.
 fn age(station: &mut Station, now: Now) -> Result<Duration> {
     station.socket.receive(now, &mut station.batch)?;
     let ages: Vec<_> = station.batch.iter().map(|(.., age)| age).collect();
@@ -194,7 +194,7 @@ pub(super) fn a_late_frame_has_its_age() -> Result<()> {
     speaker.send(&[frame(ALL, &left, b"early")])?;
     listener.wait()?;
     let arrived = clock::now().monotonic;
-    // The process is late: it was stopped, say.
+    // The process is late, for example because it was stopped.
     std::thread::sleep(4 * TOLERANCE);
     let now = clocks();
     let age = age(&mut listener, now)?;
@@ -203,8 +203,8 @@ pub(super) fn a_late_frame_has_its_age() -> Result<()> {
     Ok(())
 }
 
-/// A process may be stopped between reading the clocks and looking for frames: an offer that came
-/// meanwhile was taken for a fresh one.
+/// A process may be stopped after it has read the clocks and before it receives. Once, an offer that arrived in
+/// between was taken for a new one.
 pub(super) fn a_frame_that_came_after_the_clocks_were_read_has_its_age() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
@@ -226,7 +226,7 @@ pub(super) fn a_frame_in_time_is_fresh_whatever_the_wall_clock() -> Result<()> {
     let mut speaker = Station::new(&left)?;
     let mut listener = Station::new(&right)?;
     for set in [0, nanos(HOUR), nanos(HOUR).wrapping_neg()] {
-        // The queue was found empty just now, so nothing that comes can be older.
+        // The queue was empty at this time, so later frames are not older.
         listener.receive()?;
         let emptied = clock::now().monotonic;
         speaker.send(&[frame(ALL, &left, b"fresh")])?;
@@ -242,7 +242,7 @@ pub(super) fn a_frame_in_time_is_fresh_whatever_the_wall_clock() -> Result<()> {
 
 pub(super) fn what_does_not_fit_is_counted() -> Result<()> {
     const FRAMES: u64 = 4000;
-    // Fewer would not last through a storm.
+    // A smaller buffer would overflow in a storm of frames.
     const ROOM: u64 = 1024;
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;

@@ -12,13 +12,13 @@ use ring_segment::{Node, Segment};
 
 use crate::sys::helpers::PATIENCE;
 
-/// More than all buffers between two programs hold, of which some grow to megabytes.
+/// More than all buffers between two programs can hold; some grow to megabytes.
 const MUCH: usize = 32 * 1024 * 1024;
 
-/// When nothing has changed for so long nothing will.
+/// After this time without a change no further change is expected.
 const REST: Duration = Duration::from_millis(300);
 
-/// One station's connections, with something to wait for them.
+/// Connections of one station, with their poller.
 struct End {
     node: Node,
     streams: Connections<TcpNetwork, SocketAddr>,
@@ -56,7 +56,7 @@ impl End {
         })
     }
 
-    /// Connects from its network.
+    /// Connects from the station's network.
     fn open(&mut self, to: SocketAddr) -> Result<StreamId> {
         let id = self.streams.vacant().context("a slot")?;
         let ns = self.node.clone();
@@ -64,7 +64,7 @@ impl End {
         Ok(id)
     }
 
-    /// Waits for the next thing to happen.
+    /// Waits for the next event.
     fn next(&mut self) -> Result<(StreamId, Happened<SocketAddr>)> {
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -83,7 +83,7 @@ impl End {
         Ok(())
     }
 
-    /// Reads one connection to its end.
+    /// Reads a connection to its end.
     fn read_to_end(&mut self, id: StreamId) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         loop {
@@ -99,7 +99,7 @@ impl End {
         }
     }
 
-    /// Writes as much of `bytes`, from `at` on, as is taken.
+    /// Writes as many of `bytes` from `at` on as the connection takes.
     fn write(&mut self, id: StreamId, bytes: &[u8], at: &mut usize) {
         self.streams.write(id, &mut |room| {
             let count = room.len().min(bytes.len() - *at);
@@ -110,7 +110,7 @@ impl End {
     }
 }
 
-/// Two stations and a connection from the first to the second, by its two ids.
+/// Connects two stations. Returns both ids of the connection.
 fn connected(resets: bool) -> Result<([End; 2], [StreamId; 2])> {
     connected_with(&TcpOptions {
         resets,
@@ -169,7 +169,7 @@ pub(super) fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()
     let sent = vec![1; MUCH];
     let mut at = 0;
     left.write(from, &sent, &mut at);
-    // The kernels fill their buffers, which goes on for a while.
+    // The kernels fill their buffers for some time.
     loop {
         left.poller.wait(Some(REST))?;
         while right.streams.next().is_some() {}
@@ -197,12 +197,12 @@ pub(super) fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()
     }
 }
 
-/// Half of what it has sent must not look like all of it.
+/// The receiver must not mistake half of the data for all of it.
 pub(super) fn a_process_that_dies_leaves_no_end_behind() -> Result<()> {
     let ([mut left, mut right], [from, to]) = connected(true)?;
     left.write(from, b"the first half", &mut 0);
     right.expect((to, Happened::Received))?;
-    // What the kernel does for a process that is killed.
+    // The kernel does this for a process that is killed.
     drop(left);
     right.expect((to, Happened::Closed(Closed::Reset)))
 }
@@ -228,7 +228,7 @@ pub(super) fn who_does_not_listen_refuses() -> Result<()> {
     let id = left.open(nobody)?;
     loop {
         match left.next()? {
-            // The connection that stood is gone as well.
+            // The established connection is closed too.
             (other, Happened::Closed(Closed::Reset)) if other != id => {}
             other => {
                 ensure!(
@@ -255,7 +255,7 @@ pub(super) fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()>
         let (_, Happened::Accepted(from)) = right.next()? else {
             anyhow::bail!("nobody has connected");
         };
-        // The kernel would choose the first.
+        // The kernel would choose the first address.
         let expected = if own_address { 11 } else { 1 };
         ensure!(from.ip() == Ipv4Addr::new(10, 9, 0, expected), "{from}");
         ensure!(from.port() != left.address.port(), "it listens there");
@@ -269,7 +269,7 @@ pub(super) fn a_peer_that_falls_silent_is_given_up_in_time() -> Result<()> {
         liveness: Some(liveness),
         ..TcpOptions::default()
     })?;
-    // From now on its machine throws away what is for it, and says nothing.
+    // From now on the peer's machine drops its packets silently.
     right.node.ns().ip("address del 10.9.0.2/24 dev eth0")?;
     let begun = Instant::now();
     left.expect((idle, Happened::Closed(Closed::TimedOut)))?;

@@ -11,7 +11,7 @@ use ring_segment::Segment;
 
 use crate::sys::helpers::{ALL, ETHERTYPE, Station, find, frame, open_only, transmit};
 
-/// That `result` is the error `wanted`.
+/// Checks that `result` is the error `wanted`.
 fn refused<T>(result: Result<T, impl Into<Refused>>, wanted: Errno) -> Result<()> {
     match result.map_err(Into::into) {
         Ok(_) => bail!("no error, but {wanted} was due"),
@@ -24,13 +24,13 @@ fn refused<T>(result: Result<T, impl Into<Refused>>, wanted: Errno) -> Result<()
     }
 }
 
-/// Receives with the error still in it.
+/// Receives, and returns a pending error.
 fn receive(station: &mut Station) -> std::io::Result<()> {
     let now = ring_runtime::clock::now();
     station.socket.receive(now, &mut station.batch)
 }
 
-/// That frames go both ways.
+/// Checks that frames go both ways.
 fn talk(one: &mut Station, other: &mut Station) -> Result<()> {
     let to = frame(ALL, &one.node, b"to");
     one.send(slice::from_ref(&to))?;
@@ -97,7 +97,7 @@ pub(super) fn a_socket_needs_an_interface_that_is_there() -> Result<()> {
 
 pub(super) fn only_ethernet_is_opened() -> Result<()> {
     let [left, _right] = Segment::pair()?;
-    // A tunnel has no hardware address at all.
+    // A tunnel has no hardware address.
     left.ns().ip("tuntap add dev tun0 mode tun\n")?;
     for name in ["lo", "tun0"] {
         let names = left.ns().run(Interface::names)??;
@@ -117,7 +117,7 @@ pub(super) fn only_ethernet_is_opened() -> Result<()> {
 pub(super) fn a_missing_permission_is_explained() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     let (name, value) = open_only("eth0");
-    // In a user namespace of its own a process has no power over this network.
+    // In its own user namespace a process has no permission for this network.
     let mut command = Command::new("unshare");
     command
         .arg("--user")

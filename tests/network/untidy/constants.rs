@@ -1,4 +1,4 @@
-//! Members that were started with other options than the rest.
+//! Members with different options.
 
 use std::fs;
 use std::path::Path;
@@ -12,9 +12,9 @@ use ring_segment::{Daemon, Layout, Message, Node, Seen, Segment, Test, WAIT, bin
 use super::watcher::Watcher;
 use super::{PATIENCE, ringctl};
 
-/// The shortest with which a stall of half a second is no failure.
+/// The shortest heartbeat with which a stall of half a second has no effect.
 const HEARTBEAT: &str = "250ms";
-/// How many jobs each node has to have begun before the next one is changed.
+/// Number of jobs of each node before the next change of a node.
 const JOBS: usize = 3;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -35,7 +35,7 @@ fn start(node: &Node, folder: &Path, heartbeat: &str) -> Result<Daemon> {
         .spawn()
 }
 
-/// In the log and in the status.
+/// Checks the trouble in the log and in the status.
 fn says_of(daemon: &Daemon, other: &Daemon, what: &str) -> Result<()> {
     let mac = other.node().mac().to_string();
     daemon.wait_for_line(PATIENCE, |line| line.contains(&mac) && line.contains(what))?;
@@ -65,7 +65,7 @@ fn a_slow_owner_beside_fast_members_stays_the_only_one() -> Result<()> {
         let told = watcher.sees("member_differs")?;
         ensure!(told["member"] == slow.node().mac().to_string(), "{told}");
     }
-    // It is the only one, for longer than the others' patience.
+    // This node is alone for longer than the others' timeout.
     let (done, said) = ringctl(&slow, &["run", "-w", WAIT, "--", "true"])?;
     ensure!(done, "{said}");
     let mark = segment.capture().mark();
@@ -98,7 +98,7 @@ fn who_expects_another_number_is_named() -> Result<()> {
     let told = watchers[0].sees("member_differs")?;
     let words = told["reason"].as_str().unwrap_or_default();
     ensure!(words.contains("expects 3 members"), "{told}");
-    // Two of three are a quorum, two of two would be one as well; one of them is none.
+    // Two of three are a quorum, and so are two of two. One of them is none.
     let (done, said) = ringctl(
         &one,
         &["run", "-w", WAIT, "--require", "quorum", "--", "true"],
@@ -109,7 +109,7 @@ fn who_expects_another_number_is_named() -> Result<()> {
     Ok(())
 }
 
-/// A majority is of the most members that anybody expects, be it told of by a member that is gone.
+/// The majority counts from the largest number that any member expects, even one that has died.
 fn two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none() -> Result<()> {
     let segment = Segment::bridge(3)?;
     let at = |place: usize| {
@@ -133,7 +133,7 @@ fn two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none
         asks(daemon, true)?;
     }
     five.kill()?;
-    // What it has promised ends.
+    // Its confirmation expires.
     std::thread::sleep(Duration::from_secs(2));
     for daemon in [&three, &none] {
         asks(daemon, false)?;
@@ -143,11 +143,11 @@ fn two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none
     Ok(())
 }
 
-/// Jobs under the lock of one node, one after the other, for as long as this lives.
+/// Jobs under the lock of one node, one after the other. They end on drop.
 struct Jobs(Child);
 
 impl Jobs {
-    /// Each writes a line when it begins, and another one if it was not alone.
+    /// Each job writes a line when it begins, and another one if it was not alone.
     fn start(folder: &Path, shared: &Path) -> Result<Self> {
         let (mark, begun) = (shared.join("mark"), folder.join("begun"));
         let overlap = shared.join("overlap");
@@ -173,7 +173,7 @@ impl Jobs {
 
 impl Drop for Jobs {
     fn drop(&mut self) {
-        // What it has started last ends by itself.
+        // The last job ends by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -183,7 +183,7 @@ fn lines(file: &Path) -> usize {
     fs::read_to_string(file).map_or(0, |text| text.lines().count())
 }
 
-/// Every node begins some more jobs.
+/// Waits until every node has begun some more jobs.
 fn wait_for_jobs(folders: &[std::path::PathBuf]) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     for folder in folders {

@@ -1,4 +1,4 @@
-//! Members that are gone.
+//! Dead members.
 
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,9 @@ use serde_json::Value;
 use super::{HEARTBEAT, PATIENCE, ringctl, timing};
 use crate::locks::Client;
 
-/// So many stations are gone.
+/// Number of dead members.
 const DEAD: u16 = 2_000;
-/// Members in one frame.
+/// Number of members in one frame.
 const PART: usize = 66;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -32,7 +32,7 @@ fn address(number: u16) -> MacAddr {
     MacAddr::new(2, 0xfe, 0, 0, high, low)
 }
 
-/// What a status says of a member; `None`: it is none.
+/// Returns the state of a member in a status; `None`: it is not a member.
 fn state_of(status: &Value, mac: MacAddr) -> Option<String> {
     let members = status["members"].as_array()?;
     let member = members.iter().find(|it| it["mac"] == mac.to_string())?;
@@ -46,7 +46,7 @@ fn wait_until_all(ring: &Ring, so: impl Fn(&Value) -> bool) -> Result<()> {
     Ok(())
 }
 
-/// All members learn of so many that are gone, from one that is another.
+/// Lets a peer announce `count` dead members to all members.
 fn tell_of_dead(ring: &Ring, peer: &Peer, count: u16) -> Result<()> {
     let member = |number| Member {
         mac: address(number),
@@ -103,7 +103,7 @@ fn thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten() 
     Ok(())
 }
 
-/// It may be no owner's successor, and fail at nothing.
+/// It never fails as a successor, since it may be no owner's next member.
 fn a_member_that_is_killed_is_told_of_and_when_it_is_back() -> Result<()> {
     let timing = Timing::forbearing(HEARTBEAT / 4).idle_hold(FOR_GOOD);
     let segment = Layout::new(3).bridge()?;
@@ -150,8 +150,8 @@ fn a_member_that_was_stopped_in_order_has_left() -> Result<()> {
     Ok(())
 }
 
-/// How long a lock on each node takes, one after the other, so that the token has to come each time: the median. And
-/// how often the token is handed over in a second of rest.
+/// Returns the median time of a lock, taken on each node in turn so that the token must move, and the handovers per
+/// second of rest.
 fn pace(ring: &Ring) -> Result<(Duration, usize)> {
     const LOCKS: usize = 60;
     let mut clients = Vec::new();
@@ -178,7 +178,7 @@ fn pace(ring: &Ring) -> Result<(Duration, usize)> {
     Ok((took[LOCKS / 2], offers))
 }
 
-/// Measured beside the same ring without them: the rest is the machine's.
+/// Compared with the same ring without dead members, so a busy machine does not matter.
 fn a_full_table_of_dead_members_costs_the_live_ones_nothing() -> Result<()> {
     let segment = Layout::new(4).bridge()?;
     let ring = Ring::start(segment, 3, timing(), binaries())?;

@@ -1,4 +1,4 @@
-//! Members that hear nobody, or not everybody, and members whose frames to one station alone are lost.
+//! Members that hear no or not all others, and members whose unicast frames to one station are lost.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use super::{PATIENCE, forbearing, form, form_behind_a_switch, ringctl};
 use crate::locks::Client;
 
 pub(super) fn tests() -> Vec<Test> {
-    // An owner that stands still may lose the token before the test has had its frames lost, or been told of it.
+    // If the owner stalled, it could lose the token before the test drops its frames.
     let held = tests![
         an_owner_that_one_member_does_not_hear_is_named_by_it,
         an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again,
@@ -31,7 +31,7 @@ pub(super) fn tests() -> Vec<Test> {
     held.chain(others).collect()
 }
 
-/// The others do not reach this one, but it reaches them.
+/// Drops all frames to a member, but none of its own.
 fn deafen(ring: &Ring, place: usize) {
     let others = (0..ring.segment.nodes().len()).filter(|&port| port != place);
     let ways = others.map(|port| (port, place));
@@ -45,7 +45,7 @@ fn mend(ring: &Ring) {
     });
 }
 
-/// The state of another member, as a daemon shows it.
+/// Returns the state of another member that a daemon shows.
 fn standing<'a>(status: &'a Value, other: &Daemon) -> Option<&'a str> {
     let mac = other.node().mac().to_string();
     let mut members = status["members"].as_array()?.iter();
@@ -59,7 +59,7 @@ fn locks(daemon: &Daemon) -> Result<()> {
     Ok(())
 }
 
-/// The others say that one hears nobody, go on, and say that it does when it does.
+/// Checks that the others report a deaf member, continue, and report its recovery.
 fn others_tell_of(ring: &Ring, deaf: &Daemon, mut others: Vec<Watcher<'_>>) -> Result<()> {
     let mac = deaf.node().mac();
     for other in &mut others {
@@ -128,12 +128,12 @@ fn an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again() -> Res
     lets_go_of_it_and_owns_again(&ring, lose, mend)
 }
 
-/// Its frames do not even leave: sending them fails.
+/// The kernel refuses its frames.
 fn an_owner_whose_interface_refuses_unicast_lets_go_of_it_and_owns_again() -> Result<()> {
     let ring = form_behind_a_switch(3)?;
     let refuse = || {
         tc(&ring, 1, "qdisc add dev eth0 clsact")?;
-        // Dropped is what goes to an address that begins with the two bytes of all stations' here.
+        // This filter drops frames whose destination begins with the first two bytes of the stations' addresses.
         let unicast = "4,40 0 0 0,21 0 1 512,6 0 0 2,6 0 0 4294967295,";
         let filter = "filter add dev eth0 egress bpf direct-action bytecode";
         tc_with(&ring, 1, filter, &[unicast])
@@ -161,7 +161,7 @@ fn tc_with(ring: &Ring, place: usize, arguments: &str, more: &[&str]) -> Result<
     Ok(())
 }
 
-/// The owner is node 1, whose unicast is lost, and arrives again.
+/// Drops the unicast frames of owner 1, and forwards them again.
 fn lets_go_of_it_and_owns_again(
     ring: &Ring,
     lose: impl FnOnce() -> Result<()>,
@@ -213,7 +213,7 @@ fn an_owner_that_one_member_does_not_hear_is_named_by_it() -> Result<()> {
     partly
         .daemon
         .wait_for_status(PATIENCE, |status| shows(status, &words))?;
-    // Nobody else owns it meanwhile.
+    // Meanwhile no other member owns the token.
     let status = owner.status()?;
     ensure!(status["state"] == "OWNER", "{status:#}");
     mend(&ring);
@@ -222,9 +222,9 @@ fn an_owner_that_one_member_does_not_hear_is_named_by_it() -> Result<()> {
     locks(partly.daemon)
 }
 
-/// What is sent to all is dropped where it leaves the bridge towards a node.
+/// Drops broadcasts at the bridge's port to a node.
 fn lose_broadcasts_to(ring: &Ring, place: usize) -> Result<()> {
-    // It begins with two bytes of ones.
+    // Two bytes of ones begin the broadcast address.
     drop_towards(
         ring,
         place,
@@ -232,7 +232,7 @@ fn lose_broadcasts_to(ring: &Ring, place: usize) -> Result<()> {
     )
 }
 
-/// What a node sends, be it to all or to the other alone, is dropped on its way to that.
+/// Drops all frames of one node on their way to another.
 fn lose_all_from(ring: &Ring, from: usize, to: usize) -> Result<()> {
     let [.., fifth, last] = ring.segment.node(from).mac().octets();
     let ending = u16::from_be_bytes([fifth, last]);
@@ -269,8 +269,8 @@ fn hub_tc(ring: &Ring, arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// A program on one node that locks, works and unlocks again and again while the others want the lock as well: how
-/// often it had it.
+/// Lets a program on one node lock, work and unlock repeatedly while other nodes want the lock. Returns how often
+/// it got it.
 fn others_lock_beside_a_program(ring: &Ring, place: usize) -> Result<usize> {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -349,7 +349,7 @@ fn a_holder_that_no_broadcast_reaches_is_asked_alone_for_a_token_that_rests_with
     Ok(())
 }
 
-/// It hears all others, and knows nothing of this one's wishes.
+/// The holder hears all other members, but not this one's requests.
 fn a_holder_that_does_not_hear_one_member_does_not_starve_it() -> Result<()> {
     let ring = form(4)?;
     lose_all_from(&ring, 0, 2)?;

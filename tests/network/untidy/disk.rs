@@ -1,4 +1,4 @@
-//! A disk that is full.
+//! A full disk.
 
 use anyhow::{Result, ensure};
 use ring_segment::{Segment, SmallDisk, Test, binaries, tests};

@@ -1,4 +1,4 @@
-//! Rings on machines that are not all in order.
+//! Rings on machines with faults.
 
 mod constants;
 mod dead;
@@ -31,7 +31,7 @@ fn timing() -> Timing {
     Timing::patient(HEARTBEAT)
 }
 
-/// A ring with an owner and equal tables.
+/// Forms a ring with an owner and equal tables.
 fn form(count: usize) -> Result<Ring> {
     let segment = Layout::new(count).bridge()?;
     let ring = Ring::start(segment, count, timing(), binaries())?;
@@ -39,12 +39,12 @@ fn form(count: usize) -> Result<Ring> {
     Ok(ring)
 }
 
-/// Nobody is given up whom a busy machine has but stalled.
+/// A timing with which stalls of a busy machine have no effect.
 fn forbearing() -> Timing {
     Timing::forbearing(HEARTBEAT)
 }
 
-/// The same behind a switch that loses frames on demand.
+/// Forms a ring on a switch that can drop frames.
 fn form_behind_a_switch(count: usize) -> Result<Ring> {
     let segment = Layout::new(count).switch(1)?;
     let ring = Ring::start(segment, count, forbearing(), binaries())?;
@@ -52,7 +52,7 @@ fn form_behind_a_switch(count: usize) -> Result<Ring> {
     Ok(ring)
 }
 
-/// What `ringctl` ends with, and what it says.
+/// Runs `ringctl`. Returns whether it succeeded, and its output.
 fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Result<(bool, String)> {
     let output = daemon.ringctl(arguments)?;
     let said = [output.stdout, output.stderr].concat();

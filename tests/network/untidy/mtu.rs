@@ -1,4 +1,4 @@
-//! Interfaces that carry less than the token's data need.
+//! Interfaces whose MTU is too small for the token's data.
 
 use anyhow::{Result, ensure};
 use ring_segment::limit::until;
@@ -16,7 +16,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// More than fits a small frame.
+/// Returns data that is too long for a small frame.
 fn long() -> String {
     "x".repeat(1_000)
 }
@@ -49,7 +49,7 @@ fn data_that_do_not_fit_a_small_mtu_are_refused_with_the_reason() -> Result<()> 
     ring.check()
 }
 
-/// The data are gone, loudly, and the token is not.
+/// Checks that the ring has reported the loss of the data, and kept the token.
 fn gave_way(ring: &Ring, watchers: Vec<Watcher<'_>>) -> Result<()> {
     let dropped = |daemon: &Daemon| {
         let lines = daemon.output();
@@ -100,7 +100,7 @@ fn data_give_way_when_one_interface_shrinks() -> Result<()> {
     gave_way(&ring, watchers)
 }
 
-/// 68 bytes, the least that the kernel allows: offers and heartbeats fit it, promises do not.
+/// 68 bytes, the kernel's minimum. Offers and heartbeats fit, confirmations do not.
 fn an_interface_too_small_for_promises_is_named_once() -> Result<()> {
     let ring = form(3)?;
     let mut watchers = Watcher::of_all(&ring.daemons)?;

@@ -45,7 +45,7 @@ fn two_stations_with_one_address_are_named_once() -> Result<()> {
         let told = watcher.sees("address_shared")?;
         ensure!(told["member"] == shared.as_str(), "{told}");
     }
-    // For many heartbeats more it says no more of that.
+    // It logs nothing more about it during many heartbeats.
     let since = now();
     let many = 20 * HEARTBEAT;
     segment

@@ -1,4 +1,4 @@
-//! What people are told of a daemon: by its log, by `watch` and by `status`.
+//! Reports of a daemon to people: its log, `watch` and `status`.
 
 use std::time::Instant;
 
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::PATIENCE;
 use crate::locks::Client;
 
-/// Somebody who watches a daemon from now on.
+/// A watcher of a daemon.
 pub(super) struct Watcher<'a> {
     pub daemon: &'a Daemon,
     pub client: Client,
 }
 
-/// A connection on which the events of a daemon come, from now on; but for turns, which nobody reads for long.
+/// Connects a client to a daemon's events, without handovers.
 pub(super) fn watch(daemon: &Daemon) -> Result<Client> {
     let mut client = Client::connect(&daemon.control())?;
     client.say(&json!({"request": "watch", "turns": false}))?;
@@ -33,7 +33,7 @@ impl<'a> Watcher<'a> {
         daemons.iter().map(Self::of).collect()
     }
 
-    /// The same of daemons that were started just now.
+    /// Starts a watcher for each of some daemons.
     pub(super) fn of_all_up(daemons: &'a [Daemon]) -> Result<Vec<Self>> {
         for daemon in daemons {
             daemon.wait_for_line(PATIENCE, |line| line.contains("is up:"))?;
@@ -41,7 +41,7 @@ impl<'a> Watcher<'a> {
         Self::of_all(daemons)
     }
 
-    /// An event tells of it, and a line of the log in these words.
+    /// Checks that an event reports it, and a log line with these words.
     pub(super) fn is_told(&mut self, event: &str, words: &str) -> Result<()> {
         self.sees(event)?;
         self.daemon
@@ -49,14 +49,14 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
-    /// The same, and the status shows it in these words while it lasts.
+    /// Checks the same, and that the status shows a trouble with these words.
     pub(super) fn is_told_of_trouble(&mut self, event: &str, words: &str) -> Result<()> {
         self.is_told(event, words)?;
         let shown = |status: &Value| shows(status, words);
         self.daemon.wait_for_status(PATIENCE, shown).map(drop)
     }
 
-    /// Such an event comes.
+    /// Waits for such an event.
     pub(super) fn sees(&mut self, event: &str) -> Result<Value> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -69,7 +69,7 @@ impl<'a> Watcher<'a> {
     }
 }
 
-/// Whether a daemon shows a trouble in such words.
+/// Whether a status shows a trouble with these words.
 pub(super) fn shows(status: &Value, words: &str) -> bool {
     let mut troubles = status["troubles"].as_array().into_iter().flatten();
     troubles.any(|trouble| trouble.as_str().is_some_and(|it| it.contains(words)))

@@ -1,4 +1,4 @@
-//! The daemon under test, as whoever operates its machine sees it.
+//! The daemon under test, as its operator sees it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use ring_segment::{Digest, MacAddr};
 use super::host::{Disk, Process};
 use super::world::World;
 
-/// The daemon. It runs from the start.
+/// Handle of the daemon. It runs from the start.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     world: World,
@@ -23,39 +23,39 @@ impl Daemon {
         Self { world }
     }
 
-    /// Ends the process at once, as SIGKILL does.
+    /// Ends the process like SIGKILL.
     pub(crate) fn kill(&self) {
         self.world.with(|inner| inner.host.process = None);
     }
 
-    /// Starts it again after it has ended, with the same options and state.
+    /// Starts it again after its end, with the same options and state.
     pub(crate) fn start(&self) {
         self.world
             .with(|inner| inner.host.start(&mut inner.segment));
     }
 
-    /// Takes its state file away.
+    /// Deletes its state file.
     pub(crate) fn lose_state(&self) {
         self.world.with(|inner| inner.host.disk = Disk::default());
     }
 
-    /// Stops the process, as SIGSTOP does: frames wait for it, and its time-outs go by.
+    /// Stops the process like SIGSTOP: frames wait, and its timeouts pass.
     pub(crate) fn stop(&self) {
         self.process(|process| process.is_stopped = true);
     }
 
-    /// Undoes [`Daemon::stop`], as SIGCONT does.
+    /// Continues the process like SIGCONT.
     pub(crate) fn resume(&self) {
         self.process(|process| process.is_stopped = false);
     }
 
-    /// Asks it to shut down, as SIGTERM does.
+    /// Asks it to shut down like SIGTERM.
     pub(crate) fn shut_down(&self) {
         self.world
             .with(|inner| inner.host.shut_down(&mut inner.segment));
     }
 
-    /// Waits for its own end, and gives the time.
+    /// Waits until the process ends. Returns the time.
     pub(crate) fn wait_exit(&self, timeout: Duration) -> Result<Duration> {
         let ended = self
             .world
@@ -64,17 +64,15 @@ impl Daemon {
         Ok(self.world.now())
     }
 
-    /// The name of its state.
     pub(crate) fn state(&self) -> &'static str {
         self.machine(|machine| machine.state().name())
     }
 
-    /// What it has counted since it was started.
+    /// Returns its counters since its start.
     pub(crate) fn counters(&self) -> Counters {
         self.process(|process| process.observers.tally.counters(0))
     }
 
-    /// The digest of its table.
     pub(crate) fn digest(&self) -> Digest {
         let digest = self.machine(Lab2::digest);
         Digest {
@@ -83,12 +81,12 @@ impl Daemon {
         }
     }
 
-    /// How many members its table has.
+    /// Returns the number of members in its table.
     pub(crate) fn members(&self) -> usize {
         self.machine(|machine| machine.members().len())
     }
 
-    /// For how many more turns it passes a member over.
+    /// Returns for how many more turns it passes a member over.
     pub(crate) fn penalty(&self, member: MacAddr) -> Result<u32> {
         let penalty = self.machine(|machine| {
             let mut members = machine.members();
@@ -98,7 +96,7 @@ impl Daemon {
         penalty.with_context(|| format!("{member} is no member"))
     }
 
-    /// Makes sure that its state is one.
+    /// Checks its state.
     pub(crate) fn is(&self, state: &str) -> Result<()> {
         let found = self.state();
         ensure!(found == state, "it is {found} and not {state}");

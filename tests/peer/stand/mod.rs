@@ -1,4 +1,4 @@
-//! A daemon between two peers, in virtual time: the stand of `ring_segment` without a kernel.
+//! A daemon between two peers in virtual time: the stand of `ring_segment` without a kernel.
 
 mod clock;
 mod daemon;
@@ -23,33 +23,33 @@ pub(crate) use segment::FLIGHT;
 use segment::{DAEMON, HIGH, LOW, mac};
 use world::World;
 
-/// The longest that a peer waits for what the daemon answers without waiting for anything.
+/// Longest time until an answer that the daemon sends at once arrives.
 pub(crate) const AT_ONCE: Duration = FLIGHT.saturating_mul(2);
-/// No ip.
+/// Unknown IP.
 pub(crate) const NONE: [u8; 16] = [0; 16];
 
-/// One daemon, and a peer with a smaller and one with a larger MAC.
+/// A daemon, and two peers with a smaller and a larger MAC.
 #[derive(Debug)]
 pub(crate) struct Stand {
-    /// Under test.
+    /// Daemon under test.
     pub daemon: Daemon,
-    /// `02:00:00:00:00:01`: of equal progress, its tokens and candidates beat the daemon's.
+    /// `02:00:00:00:00:01`. At equal progress its tokens and candidates beat the daemon's.
     pub low: Peer,
-    /// `02:00:00:00:00:03`: the daemon's beat its. The daemon's next in ring order.
+    /// `02:00:00:00:00:03`. At equal progress the daemon's tokens beat its. It follows the daemon in ring order.
     pub high: Peer,
-    /// The constants in force.
+    /// Constants of the daemon.
     pub timing: Timing,
     mac: MacAddr,
     world: World,
 }
 
 impl Stand {
-    /// Starts the daemon; the peers listen already.
+    /// Starts the daemon. The peers listen already.
     pub(crate) fn new(timing: Timing) -> Self {
         Self::with(timing, NONE, |constants| constants)
     }
 
-    /// The same with an address of the daemon's own and other constants than a [`Timing`] has.
+    /// Starts a daemon with an address and constants that [`Timing`] does not contain.
     pub(crate) fn with(
         timing: Timing,
         ip: [u8; 16],
@@ -67,33 +67,31 @@ impl Stand {
         }
     }
 
-    /// The daemon's MAC.
     pub(crate) fn mac(&self) -> MacAddr {
         self.mac
     }
 
-    /// The longest that anything here takes which depends on time-outs of the protocol.
+    /// Longest time of anything here that depends on timeouts of the protocol.
     pub(crate) fn patience(&self) -> Duration {
         self.timing.one_owner_bound()
     }
 
-    /// The time, from the start on.
+    /// Returns the time since the start.
     pub(crate) fn now(&self) -> Duration {
         self.world.now()
     }
 
-    /// Lets time pass.
     pub(crate) fn pass(&self, time: Duration) {
         self.world.pass(time);
     }
 
-    /// Lets the daemon elect itself, and gives its token.
+    /// Waits until the daemon has elected itself. Returns its token.
     pub(crate) fn elect(&self) -> Result<Token> {
         let heartbeat = self.wait_from(0, is_heartbeat)?;
         heartbeat.message.token().context("a heartbeat has a token")
     }
 
-    /// Makes the daemon a WAITER for a token of `low`'s, and gives that.
+    /// Makes the daemon a WAITER for a token of `low`. Returns the token.
     pub(crate) fn follow(&self) -> Result<Token> {
         let token = self.low.token(1000);
         self.low.broadcast(&holds(token));
@@ -101,7 +99,7 @@ impl Stand {
         Ok(token)
     }
 
-    /// Makes the daemon an OWNER by TAKE_TOKEN from `low`, and gives the token.
+    /// Makes the daemon an OWNER by TAKE_TOKEN of `low`. Returns the token.
     pub(crate) fn give(&self) -> Result<Token> {
         let token = self.low.token(1000);
         self.offer(&self.low, &offers(token), |seen| {
@@ -111,7 +109,7 @@ impl Stand {
         Ok(token)
     }
 
-    /// Offers the daemon a token, once, and waits for a frame of its that is as `answered`.
+    /// Offers the daemon a token once, and waits for a frame that `answered` accepts.
     pub(crate) fn offer(
         &self,
         giver: &Peer,
@@ -124,13 +122,13 @@ impl Stand {
             .context("the offer was not answered")
     }
 
-    /// Waits for a frame under way to bring the daemon into a state.
+    /// Waits until the frames on their way have brought the daemon into a state.
     pub(crate) fn wait_for_state(&self, state: &str) -> Result<()> {
         self.pass(FLIGHT);
         self.daemon.is(state)
     }
 
-    /// The digest of a table with the daemon, without an ip, and these others.
+    /// Returns the digest of a table with the daemon, without an IP, and these others.
     pub(crate) fn digest_with(&self, others: &[Member]) -> Digest {
         let own = Member {
             mac: self.mac,
@@ -139,7 +137,7 @@ impl Stand {
         digest_of(&[others, &[own]].concat())
     }
 
-    /// Waits for a frame under way to give the daemon's table a digest.
+    /// Waits until the frames on their way have given the daemon's table this digest.
     pub(crate) fn wait_for_digest(&self, digest: Digest) -> Result<()> {
         self.pass(FLIGHT);
         let found = self.daemon.digest();
@@ -150,12 +148,12 @@ impl Stand {
         Ok(())
     }
 
-    /// Waits for a frame of the daemon's since a mark of the recording.
+    /// Waits for a frame of the daemon after a mark.
     pub(crate) fn wait_from(&self, mark: usize, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         self.wait_in(self.patience(), mark, wanted)
     }
 
-    /// Waits for a frame of the daemon's since a mark of the recording, for so long.
+    /// Waits at most `timeout` for a frame of the daemon after a mark.
     pub(crate) fn wait_in(
         &self,
         timeout: Duration,
@@ -176,12 +174,12 @@ impl Stand {
         })
     }
 
-    /// The recording's mark for [`Stand::wait_from`].
+    /// Returns the end of the recording, for [`Stand::wait_from`].
     pub(crate) fn mark(&self) -> usize {
         self.world.with(|inner| inner.segment.recording().len())
     }
 
-    /// What the daemon has sent since a mark.
+    /// Returns the daemon's frames after a mark.
     pub(crate) fn sent_from(&self, mark: usize) -> Vec<Seen> {
         self.world.with(|inner| {
             let recording = &inner.segment.recording()[mark..];
@@ -190,7 +188,7 @@ impl Stand {
         })
     }
 
-    /// What the daemon sends in a span of time.
+    /// Returns the frames that the daemon sends during `window`.
     pub(crate) fn watch(&self, window: Duration) -> Vec<Seen> {
         let mark = self.mark();
         self.pass(window);

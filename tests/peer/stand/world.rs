@@ -1,4 +1,4 @@
-//! The segment and the daemon's machine in one time, which passes only when a test waits.
+//! The segment and the daemon's machine in virtual time, which passes only while a test waits.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::host::Host;
 use super::segment::{DAEMON, Segment};
 
-/// More turns than any daemon needs for what happens at one time.
+/// More turns than a daemon needs at one time.
 const TURNS: u32 = 100;
 
-/// All that there is, shared by the handles that a test has.
+/// State that all handles of a test share.
 #[derive(Debug, Clone)]
 pub(crate) struct World(Rc<RefCell<Inner>>);
 
@@ -35,13 +35,12 @@ impl World {
         self.with(|inner| inner.segment.now())
     }
 
-    /// Does something in no time.
+    /// Runs `act` on the state; no time passes.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
         act(&mut self.0.borrow_mut())
     }
 
-    /// Lets time pass until `found` finds something, for `timeout` at most. Looks whenever
-    /// something has happened.
+    /// Advances time until `found` returns a value, for at most `timeout`. Calls it after each event.
     pub(crate) fn wait<T>(
         &self,
         timeout: Duration,
@@ -58,14 +57,13 @@ impl World {
         }
     }
 
-    /// Lets time pass.
     pub(crate) fn pass(&self, time: Duration) {
         self.wait(time, |_| None::<()>);
     }
 }
 
 impl Inner {
-    /// Goes on to the next thing that happens until `end`; without one to `end`, and says so.
+    /// Advances to the next event before `end`, otherwise to `end`. Returns whether there was an event.
     fn step(&mut self, end: Duration) -> bool {
         let Self { segment, host, .. } = self;
         let unread = !segment.queue(DAEMON).is_empty() && host.is_running();
@@ -79,7 +77,7 @@ impl Inner {
             segment.advance(end);
             return false;
         };
-        // A daemon that was stopped is late.
+        // The daemon may be late after a stop.
         let next = next.max(segment.now());
         self.turns = if next == segment.now() {
             self.turns + 1

@@ -1,4 +1,4 @@
-//! What the running test has recorded, kept until its end so that a failure can show it.
+//! Recordings of the running test, which a failure report shows.
 
 use std::env;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use crate::capture::Recording;
 use crate::lines::Lines;
 use crate::pcap;
 
-/// How much of a log a failure shows.
+/// Number of log lines in a failure report.
 const LAST_LINES: usize = 25;
 
 enum Exhibit {
@@ -28,12 +28,12 @@ pub(crate) fn show_log(name: String, lines: Arc<Lines>) {
     lock().push(Exhibit::Log(name, lines));
 }
 
-/// Forgets everything: the test has passed, or has been reported.
+/// Forgets everything, after the test has passed or was reported.
 pub(crate) fn clear() {
     lock().clear();
 }
 
-/// Writes the recordings beside the test's program and describes everything.
+/// Writes the recordings to files in the target folder, and describes everything.
 pub(crate) fn describe(test: &str) -> String {
     let mut report = String::new();
     for (index, exhibit) in lock().iter().enumerate() {
@@ -60,7 +60,7 @@ fn save(recording: &Recording, test: &str, index: usize) -> String {
     }
 }
 
-/// `segment-failures` beside the build's `deps`, in cargo's target folder.
+/// Returns `segment-failures` next to `deps` in cargo's target folder.
 fn folder() -> PathBuf {
     let program = env::current_exe().unwrap_or_default();
     let build = program

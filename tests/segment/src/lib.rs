@@ -2,16 +2,18 @@
 #![allow(
     clippy::missing_errors_doc,
     clippy::must_use_candidate,
-    reason = "tests fail with the errors' own words, and a look that nobody uses harms none"
+    reason = "tests print the errors, and may ignore getters' results"
 )]
-//! A real Ethernet segment inside one test program: nodes in network namespaces on a bridge or on
-//! a switch that does harm, daemons on them, peers that say what the test wants, a capture of every
-//! frame, and a checker of the protocol's invariants that believes the frames alone.
+//! A real Ethernet segment for tests and benchmarks: nodes in network namespaces on a bridge, or on a switch that
+//! causes faults. Daemons run on the nodes, peers send the test's frames, a capture records every frame, and
+//! [`invariants`] checks the protocol with the recorded frames only.
 //!
-//! A test program (`harness = false`) hands its tests to [`main`], which moves the process into
-//! namespaces of its own first. Nothing reaches the machine's network and nothing is left behind.
-//! It needs root or unprivileged user namespaces, and `ip` of iproute2; a [`Container`], which has a systemd
-//! of its own, needs root and that systemd. What is missing makes the tests fail and is said in a sentence.
+//! A test program (`harness = false`) passes its tests to [`main`], which runs them in sandboxes: new namespaces, so
+//! that nothing reaches the machine's network and nothing is left behind. It needs root or unprivileged user
+//! namespaces, and `ip` of iproute2. A [`Container`] needs root and systemd. If something is missing, the tests fail
+//! and name it.
+//!
+//! Start reading at [`Segment`], [`Ring`] (a daemon on every node) and [`Stand`] (one daemon between two peers).
 //!
 //! ```no_run
 //! use std::process::ExitCode;

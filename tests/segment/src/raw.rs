@@ -1,4 +1,4 @@
-//! Packet sockets of the tests' own, with the kernel's time stamps.
+//! Packet sockets of the tests, with the kernel's timestamps.
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
@@ -20,9 +20,9 @@ use socket2::SockRef;
 use crate::clock;
 use crate::filter::{self, Destinations};
 
-/// Room for a storm between two turns of a reading thread.
+/// Enough for a storm of frames while the reading thread waits for a CPU.
 const RECEIVE_BUFFER: usize = 32 << 20;
-/// Experimental 2 of the IEEE: what an outlet would receive if anybody sent it.
+/// The IEEE's second experimental EtherType, which no station here sends.
 const UNUSED_ETHERTYPE: u16 = 0x88b6;
 const LONGEST_FRAME: usize = 2048;
 
@@ -32,18 +32,17 @@ pub(crate) struct RawSocket {
     fd: OwnedFd,
 }
 
-/// One received frame.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub at: Duration,
     pub interface: usize,
     pub bytes: Vec<u8>,
-    /// How many frames the socket had no room for so far.
+    /// Frames that the socket has dropped up to now, since its buffer was full.
     pub lost: u32,
 }
 
 impl RawSocket {
-    /// A socket for what comes in from the interfaces of the namespace: one EtherType, or all.
+    /// Opens a socket for incoming frames of all interfaces of the namespace, of one EtherType or all.
     pub(crate) fn on_all(ethertype: Option<u16>) -> Result<Self> {
         let fd = socket(
             AddressFamily::Packet,
@@ -62,7 +61,7 @@ impl RawSocket {
         Ok(this)
     }
 
-    /// Says what the socket receives from now on: nothing from the `ignored` interfaces.
+    /// Changes the filter of the socket. It no longer receives frames from `ignored` interfaces.
     pub(crate) fn accept(
         &self,
         ethertype: Option<u16>,
@@ -74,13 +73,12 @@ impl RawSocket {
             .context("cannot attach a packet filter")
     }
 
-    /// A socket for one EtherType on one interface.
+    /// Opens a socket for one EtherType on one interface.
     pub(crate) fn on(interface: &str, ethertype: u16) -> Result<Self> {
         let index = if_nametoindex(interface)
             .with_context(|| format!("there is no interface {interface}"))?;
         let this = Self::on_all(Some(ethertype))?;
-        // pnet knows how to bind a socket to an interface in safe code. It closes what it is
-        // given, so it gets a duplicate.
+        // pnet offers a safe way to bind to an interface, but closes its socket: it gets a duplicate.
         let twin = this.fd.try_clone().context("cannot duplicate a socket")?;
         let config = datalink::Config {
             channel_type: ChannelType::Layer3(ethertype),
@@ -101,14 +99,14 @@ impl RawSocket {
         Ok(this)
     }
 
-    /// A socket that only sends, from one interface.
+    /// Opens a socket that only sends, on one interface.
     pub(crate) fn outlet(interface: &str) -> Result<Self> {
         let this = Self::on(interface, UNUSED_ETHERTYPE)?;
         setsockopt(&this.fd, sockopt::RcvBuf, &0).context("cannot size the buffer")?;
         Ok(this)
     }
 
-    /// Sends a whole frame from the interface that the socket is bound to.
+    /// Sends a frame from the bound interface.
     pub(crate) fn send(&self, frame: &[u8]) -> Result<()> {
         loop {
             match send(self.fd.as_raw_fd(), frame, MsgFlags::empty()) {
@@ -126,7 +124,7 @@ impl RawSocket {
         }
     }
 
-    /// The next frame, if one comes in time.
+    /// Returns the next frame, or `None` at the timeout.
     pub(crate) fn receive(&self, timeout: Duration) -> Result<Option<Received>> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -141,12 +139,12 @@ impl RawSocket {
         }
     }
 
-    /// Waits for a frame and leaves it where it is.
+    /// Waits for a frame without receiving it.
     pub(crate) fn wait(&self, timeout: Duration) -> Result<()> {
         wait_for(self.fd.as_fd(), PollFlags::POLLIN, timeout)
     }
 
-    /// The next frame, if one is there.
+    /// Returns the next frame if there is one.
     pub(crate) fn try_receive(&self) -> Result<Option<Received>> {
         let mut bytes = [0; LONGEST_FRAME];
         let mut control = cmsg_space!(TimeSpec, u32);
@@ -157,8 +155,7 @@ impl RawSocket {
             match recvmsg::<LinkAddr>(fd, &mut parts, Some(&mut control), flags) {
                 Ok(message) => break message,
                 Err(Errno::EAGAIN) => return Ok(None),
-                // An interface that goes down tells every socket on it so, once: there may be
-                // frames behind.
+                // An interface that goes down causes one such error on every socket. More frames may follow it.
                 Err(Errno::EINTR | Errno::ENETDOWN) => {}
                 Err(errno) => return Err(anyhow!("cannot receive frames: {errno}")),
             }
@@ -178,13 +175,13 @@ impl RawSocket {
         Ok(Some(Received {
             at,
             interface: from.map_or(0, |from| from.ifindex()),
-            // A recording keeps it: no more room than it needs.
+            // A recording keeps it, so it has no unused capacity.
             bytes: bytes[..length.min(LONGEST_FRAME)].to_vec(),
             lost,
         }))
     }
 
-    /// Takes the socket's pending error (an interface that went down leaves one).
+    /// Clears the socket's pending error, such as that of an interface that went down.
     pub(crate) fn clear_error(&self) {
         let _ = getsockopt(&self.fd, sockopt::SocketError);
     }

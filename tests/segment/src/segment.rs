@@ -1,4 +1,4 @@
-//! A broadcast segment of nodes, each in a network namespace of its own.
+//! A broadcast segment of nodes in network namespaces.
 
 use std::net::Ipv4Addr;
 use std::thread;
@@ -15,22 +15,21 @@ use crate::node::Node;
 use crate::switch::Switch;
 use crate::wire::{ETHERTYPE, Seen};
 
-/// How long a new link may take to carry frames.
+/// Longest time until a new link carries frames.
 const LINK_PATIENCE: Duration = Duration::from_secs(10);
-/// A look at the link's state is a process of its own: not too often.
+/// Interval at which the state of a link is polled, which starts a process.
 const LINK_POLL: Duration = Duration::from_millis(5);
 
-/// What joins the nodes.
+/// Connection of the nodes.
 #[derive(Debug)]
 enum Fabric {
     /// The kernel's bridge.
     Bridge,
-    /// The tests' own switch.
+    /// The tests' switch.
     Switch(Switch),
 }
 
-/// What a segment shall be like. Start with [`Layout::new`], end with [`Layout::bridge`] or
-/// [`Layout::switch`].
+/// Builder of a segment. Begin with [`Layout::new`], end with [`Layout::bridge`] or [`Layout::switch`].
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 pub struct Layout {
@@ -41,7 +40,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Nodes with the MACs `02:00:00:00:00:01` and up, and with no IP addresses.
+    /// Makes nodes with the MACs `02:00:00:00:00:01` and up, and without IP addresses.
     pub fn new(nodes: usize) -> Self {
         let macs = (1..=nodes as u64).map(fixed_mac).collect();
         Self {
@@ -52,7 +51,7 @@ impl Layout {
         }
     }
 
-    /// Locally administered MACs from a seed, so that the ring's order is not the nodes'.
+    /// Uses locally administered MACs from a seed, so the ring's order differs from the nodes' order.
     pub fn random_macs(mut self, seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         for mac in &mut self.macs {
@@ -69,19 +68,19 @@ impl Layout {
         self
     }
 
-    /// The EtherType that is captured and that peers speak.
+    /// Sets the EtherType that is captured and that peers use.
     pub fn ethertype(mut self, ethertype: u16) -> Self {
         self.ethertype = ethertype;
         self
     }
 
-    /// Records no frames: for measurements, since a recording costs time.
+    /// Records no frames, for measurements: a recording costs time.
     pub fn without_capture(mut self) -> Self {
         self.is_captured = false;
         self
     }
 
-    /// Joins the nodes by a bridge of the kernel, without spanning tree and multicast snooping.
+    /// Connects the nodes by the kernel's bridge, without spanning tree and multicast snooping.
     pub fn bridge(self) -> Result<Segment> {
         let hub = NetNs::new()?;
         hub.ip(
@@ -94,8 +93,8 @@ impl Layout {
         Ok(segment)
     }
 
-    /// Joins the nodes by a switch that can lose, duplicate, delay and keep apart; its dice are
-    /// thrown from `seed`.
+    /// Connects the nodes by a switch that can lose, duplicate, delay and block frames. `seed` determines its
+    /// random choices.
     pub fn switch(self, seed: u64) -> Result<Segment> {
         let hub = NetNs::new()?;
         let switch = Switch::new(self.macs.len(), seed);
@@ -144,17 +143,17 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Nodes on a bridge, as [`Layout::new`] has them.
+    /// Makes nodes on a bridge, as in [`Layout::new`].
     pub fn bridge(nodes: usize) -> Result<Self> {
         Layout::new(nodes).bridge()
     }
 
-    /// Nodes on the tests' own switch, as [`Layout::new`] has them.
+    /// Makes nodes on the tests' switch, as in [`Layout::new`].
     pub fn switch(nodes: usize, seed: u64) -> Result<Self> {
         Layout::new(nodes).switch(seed)
     }
 
-    /// Two nodes with one cable between them, for measurements: no bridge and no capture.
+    /// Makes two nodes with a cable between them, for measurements: no bridge and no capture.
     pub fn pair() -> Result<[Node; 2]> {
         let nodes = [
             Node::new(0, fixed_mac(1), ETHERTYPE, None)?,
@@ -176,42 +175,42 @@ impl Segment {
         Ok(nodes)
     }
 
-    /// Lets the recording begin here, for the report of another test, and gives what it was.
+    /// Restarts the recording, for the report of another test. Returns the earlier frames.
     pub(crate) fn begin_anew(&self) -> Vec<Seen> {
         exhibits::show_capture(self.capture().recording());
         self.capture().drain()
     }
 
-    /// The nodes in order.
+    /// Returns the nodes in order.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// A node.
+    /// Returns a node.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// There is no such node.
     pub fn node(&self, index: usize) -> &Node {
         &self.nodes[index]
     }
 
-    /// The recording of all frames.
+    /// Returns the recording of all frames.
     ///
     /// # Panics
-    /// If the segment has none ([`Layout::without_capture`]).
+    /// The segment has none ([`Layout::without_capture`]).
     pub fn capture(&self) -> &Capture {
         (self.capture.as_ref()).expect("the segment records its frames")
     }
 
-    /// The namespace of the bridge or switch, for what this type has no method for.
+    /// Returns the namespace of the bridge or switch.
     pub fn hub(&self) -> &NetNs {
         &self.hub
     }
 
-    /// The switch.
+    /// Returns the switch.
     ///
     /// # Panics
-    /// If the segment is a bridge.
+    /// The segment is a bridge.
     pub fn rules(&self) -> &Switch {
         match &self.fabric {
             Fabric::Switch(switch) => switch,
@@ -219,7 +218,7 @@ impl Segment {
         }
     }
 
-    /// Cuts a node off without its noticing: its link stays up, and nothing goes through.
+    /// Cuts a node off without its noticing: its link stays up, but no frame passes.
     pub fn cut(&self, index: usize) -> Result<()> {
         match &self.fabric {
             Fabric::Bridge => self.hub.ip(&format!("link set p{index} nomaster\n")),
@@ -244,7 +243,7 @@ impl Segment {
         }
     }
 
-    /// Pulls a node's cable: it loses its carrier.
+    /// Takes a node's carrier away, like an unplugged cable.
     pub fn lose_carrier(&self, index: usize) -> Result<()> {
         self.hub.ip(&format!("link set p{index} down\n"))
     }
@@ -254,7 +253,7 @@ impl Segment {
         self.hub.ip(&format!("link set p{index} up\n"))
     }
 
-    /// Takes a node's interface away altogether.
+    /// Removes a node's interface.
     pub fn unplug(&self, index: usize) -> Result<()> {
         self.hub.ip(&format!("link del p{index}\n"))
     }
@@ -302,7 +301,7 @@ fn fixed_mac(number: u64) -> MacAddr {
     MacAddr::new(2, 0, 0, d, e, f)
 }
 
-/// Of the node's address: 254 nodes have one of their own.
+/// Returns the last octet of the node's address; 254 nodes have different ones.
 fn last_octet(index: usize) -> u8 {
     u8::try_from(index % 254 + 1).unwrap_or(u8::MAX)
 }

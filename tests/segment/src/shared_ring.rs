@@ -1,4 +1,4 @@
-//! Rings that stand ready: formed once, used by one test after another that harms nobody.
+//! Formed rings that one test after another can use, if none of them harms a daemon.
 
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,16 +14,16 @@ use crate::ring::Ring;
 use crate::segment::Layout;
 use crate::timing::Timing;
 
-/// How many stand ready in a world: daemons at rest cost a little, too.
+/// Maximum number of unused rings in a sandbox: idle daemons cost CPU time too.
 const MOST: usize = 2;
-/// How long a ring may take to be as it was formed, once a test has left it.
+/// Longest time until a ring has recovered from the last test.
 const RECOVERY: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(5);
 
-/// Those that nobody uses, the latest last.
+/// Unused rings; the last one was used last.
 static POOL: Mutex<Vec<PooledRing>> = Mutex::new(Vec::new());
 
-/// What makes two rings interchangeable.
+/// Properties that make two rings interchangeable.
 #[derive(Debug, Clone, PartialEq)]
 struct Kind {
     layout: Layout,
@@ -31,7 +31,7 @@ struct Kind {
     options: Vec<(&'static str, String)>,
 }
 
-/// A formed ring and its processes then.
+/// A formed ring, and its processes at that time.
 #[derive(Debug)]
 struct PooledRing {
     kind: Kind,
@@ -39,14 +39,13 @@ struct PooledRing {
     processes: Vec<Pid>,
 }
 
-/// A formed ring, to be looked at and to be asked, with a daemon on every node. Its recording and
-/// its logs begin with this test. A test that stops, kills or cuts off one of the daemons forms a
-/// [`Ring`] of its own.
+/// A formed ring with a daemon on every node, which the test only observes and queries. Its recording and its logs
+/// begin with this test. A test that stops, kills or cuts off a daemon forms its own [`Ring`].
 #[derive(Debug)]
 pub struct SharedRing(Option<PooledRing>);
 
 impl SharedRing {
-    /// One that an earlier test of this world has left in order, or a new one on a bridge.
+    /// Returns an intact ring that an earlier test of this sandbox has left, or a new one on a bridge.
     pub fn on(
         layout: Layout,
         timing: Timing,
@@ -104,12 +103,12 @@ impl PooledRing {
         })
     }
 
-    /// Whether it is as it was formed, or soon is: clients that have just hung up may still be
+    /// Whether it is unchanged since it was formed, or soon is: clients that just disconnected may still be
     /// counted.
     fn is_in_order(&mut self) -> bool {
         let deadline = Instant::now() + RECOVERY;
         while self.look().is_err() {
-            // Data stay with the token: waiting does not help.
+            // Data stay with the token, so waiting does not help.
             if Instant::now() >= deadline || self.has_data() {
                 return false;
             }
@@ -144,8 +143,8 @@ impl PooledRing {
     }
 }
 
-/// One of a kind that is in order; it is then as if it had just been formed. What is not in order is
-/// ended.
+/// Takes an intact ring of a kind from the pool, and ends the others of the kind. The ring looks as if it had just
+/// been formed.
 fn take(kind: &Kind) -> Option<PooledRing> {
     loop {
         let at = pool().iter().rposition(|pooled| pooled.kind == *kind)?;

@@ -1,4 +1,4 @@
-//! A switch of the tests' own: it learns and floods like a real one, and does harm on demand.
+//! A switch that learns and floods like a real one, and causes faults on demand.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -17,32 +17,32 @@ use pnet::util::MacAddr;
 use crate::checksum;
 use crate::raw::RawSocket;
 
-/// How soon the thread notices that it is no longer wanted.
+/// Longest time until the thread notices that it should end.
 const TURN: Duration = Duration::from_millis(20);
 
-/// What the switch does to frames. Set with [`Switch::set`]; the first rules do no harm.
+/// Faults of the switch, set with [`Switch::set`]. The default rules cause none.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// Which ports carry frames.
+    /// Whether each port carries frames.
     pub up: Vec<bool>,
-    /// The partition of each port: frames stay in their own.
+    /// Partition of each port. Frames stay in their partition.
     pub side: Vec<usize>,
-    /// From which port to which nothing passes: cuts that have one direction.
+    /// Links from one port to another on which no frame passes.
     pub blocked: HashSet<(usize, usize)>,
-    /// From which ports frames to one station alone are lost.
+    /// Ports whose unicast frames are lost.
     pub broadcasts_only: HashSet<usize>,
-    /// To which ports frames to all stations are lost.
+    /// Ports that do not get broadcasts.
     pub unicasts_only: HashSet<usize>,
-    /// The chance that one receiver misses a frame, 0 to 1.
+    /// Probability that a receiver misses a frame, 0 to 1.
     pub loss: f64,
-    /// The chance that one receiver gets a frame twice, 0 to 1.
+    /// Probability that a receiver gets a frame twice, 0 to 1.
     pub duplication: f64,
-    /// How long a copy is held back, by chance in this range: so later frames overtake it.
+    /// Range of the random delay of each copy, so later frames may overtake it.
     pub delay: Range<Duration>,
 }
 
-/// The switch. Its dice are its own: the same seed and the same frames in the same order meet the
-/// same fate.
+/// The switch. It has its own random numbers: with the same seed, the same frames in the same order are treated
+/// alike.
 #[derive(Debug)]
 pub struct Switch {
     rules: Arc<Mutex<Rules>>,
@@ -98,7 +98,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Changes the rules, for frames that come in from now on.
+    /// Changes the rules for frames that come in later.
     pub fn set(&self, change: impl FnOnce(&mut Rules)) {
         change(&mut lock(&self.rules));
     }
@@ -117,16 +117,16 @@ fn lock(rules: &Mutex<Rules>) -> MutexGuard<'_, Rules> {
     rules.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the thread works with.
+/// State of the thread.
 struct Engine {
     inlet: RawSocket,
     outlets: Vec<RawSocket>,
-    /// By interface number.
+    /// Ports by interface number.
     ports: HashMap<usize, usize>,
     stations: HashMap<MacAddr, usize>,
-    /// Copies that wait: when due, the how many-th, to which port.
+    /// Delayed copies: time, sequence number and port.
     held: BinaryHeap<Reverse<(Instant, u64, usize)>>,
-    /// Their bytes, by the how many-th.
+    /// Bytes of the delayed copies by sequence number.
     frames: HashMap<u64, Vec<u8>>,
     count: u64,
     dice: Rng,
@@ -162,7 +162,7 @@ impl Engine {
             self.stations.insert(packet.get_source(), from);
         }
         let station = self.stations.get(&packet.get_destination()).copied();
-        // What was learned from a port is forgotten when it goes down.
+        // The switch forgets the stations of a port that goes down.
         let known = station.filter(|port| rules.up[*port]);
         let mut frame = frame.to_vec();
         checksum::complete(&mut frame);
@@ -208,7 +208,7 @@ impl Engine {
     }
 
     fn emit(&self, to: usize, frame: &[u8]) {
-        // A port that is down loses frames, as a real one does.
+        // A port that is down loses frames, like a real one.
         if self.outlets[to].send(frame).is_err() {
             self.outlets[to].clear_error();
         }

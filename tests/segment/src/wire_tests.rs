@@ -135,7 +135,7 @@ fn a_table_is_hashed_in_the_order_of_its_macs() {
     };
     let (first, second) = (member(A, [0; 16]), member(B, IP));
     assert_eq!(digest_of(&[second, first]), digest_of(&[first, second]));
-    // The published XXH3-64 of nothing, with seed 0.
+    // The published XXH3-64 of empty input, with seed 0.
     assert_eq!(
         digest_of(&[]),
         Digest {

@@ -1,5 +1,4 @@
-//! A process of its own world: nothing that it does reaches the machine's network, and nothing
-//! of it outlives it.
+//! Sandbox of a process: nothing in it reaches the machine's network, and no process in it outlives it.
 
 use std::env;
 use std::fs;
@@ -20,24 +19,23 @@ use nix::unistd::{getegid, geteuid};
 use crate::ip;
 use crate::runner::Turn;
 
-/// Set in the environment of the process that is inside.
+/// Environment variable of the process inside.
 pub(crate) const INSIDE: &str = "RING_SEGMENT_INSIDE";
 
-/// Moves the process into network, mount and process-id namespaces of its own, and a user
-/// namespace where it is not root.
+/// Moves the process into new network, mount and process-id namespaces, and into a user namespace unless it is
+/// root.
 ///
-/// It is alone there and here: what measures time waits until all tests and other worlds of the same
-/// build have ended, and keeps new ones waiting.
+/// It also waits until all tests and other sandboxes of the same build have ended, and keeps new ones waiting, so
+/// that measured times are right.
 ///
-/// Call it first in `main`: the process must have one thread. It starts the same program again
-/// as process 1 of the new world and ends with that one's exit code, so it returns only inside.
-/// When process 1 dies, for whatever reason, the kernel ends every process in the world, and with
-/// them go all its namespaces, bridges and interfaces.
+/// Call it first in `main`: the process must have one thread. It starts the same program again as process 1 of the
+/// sandbox and exits with its exit code, so it returns only inside. When process 1 dies, the kernel ends every
+/// process in the sandbox, and deletes its namespaces, bridges and interfaces.
 pub fn enter() -> Result<()> {
     enter_in(Turn::alone)
 }
 
-/// Does the same as [`enter`], but beside tests and other worlds: for programs that measure no time.
+/// Does the same as [`enter`] without waiting for others: for programs that measure no time.
 pub fn enter_beside_others() -> Result<()> {
     enter_in(|| Turn::beside_others(usize::MAX))
 }
@@ -48,19 +46,18 @@ fn enter_in(turn: impl FnOnce() -> Turn) -> Result<()> {
     }
     let _turn = turn();
     leave_the_machine()?;
-    // Only the pipe's hang-up is of use: it tells the child that its parent is gone.
+    // The child notices by the end of this pipe that its parent has died.
     exit(run_inside(Stdio::piped())?);
 }
 
-/// Whether this process is inside.
+/// Whether this process is inside a sandbox.
 pub(crate) fn is_inside() -> bool {
     env::var_os(INSIDE).is_some()
 }
 
-/// What a process does that is to make a world for a runner: runs the same program inside, which
-/// has this one's standard input.
+/// Makes a sandbox for a runner: runs the same program inside, with the same standard input.
 pub(crate) fn cross_over() -> ExitCode {
-    // A new user namespace may unset the signal that tells of the parent's death.
+    // A new user namespace may reset the signal that reports the parent's death.
     let code = leave_the_machine()
         .and_then(|()| die_with_the_parent())
         .and_then(|()| run_inside(Stdio::inherit()));
@@ -73,7 +70,7 @@ pub(crate) fn cross_over() -> ExitCode {
     }
 }
 
-/// Makes a home of the world that this process is the first of.
+/// Prepares the sandbox. Its first process calls this.
 pub(crate) fn settle_in() -> Result<()> {
     die_with_the_parent()?;
     furnish()
@@ -86,7 +83,7 @@ fn leave_the_machine() -> Result<()> {
     }
     let (user, group) = (geteuid(), getegid());
     unshare(flags | CloneFlags::CLONE_NEWUSER).map_err(explain)?;
-    // Without this the kernel lets no group be mapped.
+    // Otherwise the kernel does not permit to map groups.
     fs::write("/proc/self/setgroups", "deny").context("cannot give up setgroups")?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1")).context("cannot map the user")?;
     fs::write("/proc/self/gid_map", format!("0 {group} 1")).context("cannot map the group")?;
@@ -120,8 +117,8 @@ fn explain(errno: Errno) -> anyhow::Error {
     anyhow!("cannot make namespaces for the tests ({errno}): {remedy}")
 }
 
-/// Runs this program inside, and gives its exit code. Its standard input must be of a kind that hangs
-/// up when this process, or who holds the other end, is gone.
+/// Runs this program inside, and returns its exit code. Standard input must end when this process, or the process
+/// at its other end, dies.
 fn run_inside(stdin: Stdio) -> Result<i32> {
     let program = env::current_exe().context("cannot find the running program")?;
     let mut arguments = env::args_os();
@@ -130,7 +127,7 @@ fn run_inside(stdin: Stdio) -> Result<i32> {
         .arg0(name)
         .args(arguments)
         .env(INSIDE, "1")
-        // A failed test names its line by the error's backtrace.
+        // With a backtrace a failed test prints its line.
         .env("RUST_LIB_BACKTRACE", "1")
         .stdin(stdin)
         .spawn()
@@ -147,7 +144,7 @@ fn run_inside(stdin: Stdio) -> Result<i32> {
 
 fn die_with_the_parent() -> Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL).context("cannot tie the process to its parent")?;
-    // The parent may have died before the line above: then nobody holds the pipe.
+    // If the parent died before the line above, no process holds the pipe.
     let stdin = std::io::stdin();
     let mut tie = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
     poll(&mut tie, PollTimeout::ZERO).context("cannot look after the parent")?;
@@ -170,8 +167,8 @@ fn furnish() -> Result<()> {
         nothing,
     )
     .context("cannot make the mounts private")?;
-    // Where part of /proc is masked (in containers) the kernel refuses. The machine's own /proc
-    // still serves then: /proc/self is right in both.
+    // The kernel refuses it if parts of /proc are masked, as in containers. Then the machine's /proc remains, in
+    // which /proc/self is right too.
     let _ = mount(
         Some("proc"),
         "/proc",
@@ -179,7 +176,7 @@ fn furnish() -> Result<()> {
         MsFlags::empty(),
         nothing,
     );
-    // The last one, if it is there, has hooks of the machine's own daemon.
+    // The last folder may contain hooks of the machine's daemon.
     for place in ["/run", "/var/lib", "/etc/ringd"] {
         if place.starts_with("/etc") && !Path::new(place).exists() {
             continue;

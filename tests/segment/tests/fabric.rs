@@ -1,4 +1,4 @@
-//! The segment itself: what the other tests stand on.
+//! Tests of the segment, on which the other tests rely.
 
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -43,7 +43,6 @@ fn hashes(frames: &[ring_segment::Seen]) -> Vec<u64> {
         .collect()
 }
 
-/// Makes a peer on each of the first nodes.
 fn peers<const N: usize>(segment: &Segment) -> Result<[Peer; N]> {
     let peers: Vec<Peer> = (0..N)
         .map(|n| segment.node(n).peer())
@@ -125,7 +124,7 @@ fn the_capture_sees_every_frame_once_and_in_order() -> Result<()> {
     Ok(())
 }
 
-/// What a node has heard was recorded before.
+/// The capture has a frame before the node's socket delivers it.
 fn the_capture_is_not_behind_the_nodes() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let [a, b] = peers(&segment)?;
@@ -169,7 +168,7 @@ fn a_cut_node_keeps_its_carrier_and_hears_nothing() -> Result<()> {
             link.contains("UP") && !link.contains("NO-CARRIER"),
             "{link}"
         );
-        // What a node sends into the void is still evidence.
+        // A frame that no port receives is recorded too.
         segment
             .capture()
             .wait_from(0, SOON, |seen| seen.port == 1)?;
@@ -226,11 +225,11 @@ fn the_switch_learns_and_floods() -> Result<()> {
     Ok(())
 }
 
-/// The number of frames that are counted, and the one that follows them.
+/// Number of counted frames, and the number of the frame that follows them.
 const LAST: u64 = 1000;
 
-/// What has come through the switch, which keeps the order. A frame after them tells that they
-/// are all through; it may itself be lost.
+/// Returns the numbers that passed the switch, which keeps their order. The last frame shows that all have passed;
+/// it may itself be lost.
 fn received_before_the_last(from: &Peer, to: &Peer) -> Result<Vec<u64>> {
     let mut received = Vec::new();
     let until = Instant::now() + SOON;

@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
-//! The runner: that tests run side by side, that `exclusive` ones do not, that each failure is told
-//! with what was printed, and that nothing outlives a runner that is killed.
+//! Tests of the runner: tests run in parallel except exclusive ones, each failure is reported with the output, and
+//! no process outlives a killed runner.
 
 use std::env;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use nix::fcntl::{Flock, FlockArg};
 use ring_segment::{Test, tests};
 use tempfile::TempDir;
 
-/// In the environment of a program that these tests run: the folder by which its tests meet.
+/// Environment variable of the program that these tests run: the folder in which its tests meet.
 const FOLDER: &str = "RUNNER_TEST_FOLDER";
 const PATIENCE: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(5);
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     ])
 }
 
-/// Those of the program that the tests run.
+/// Returns the tests of that program.
 fn programs_tests() -> Vec<Test> {
     tests![
         passes,
@@ -55,7 +55,7 @@ fn shared(name: &str) -> Result<PathBuf> {
     Ok(PathBuf::from(folder).join(name))
 }
 
-/// Held by every test of the program while it runs.
+/// Returns a lock that each test of the program holds while it runs.
 fn take_part() -> Result<Flock<File>> {
     let file = File::create(shared("present")?)?;
     Flock::lock(file, FlockArg::LockShared).map_err(|(_, errno)| errno.into())
@@ -67,7 +67,7 @@ fn passes() -> Result<()> {
     Ok(())
 }
 
-/// In the world's own `/run`.
+/// In the sandbox's `/run`.
 const MARK: &str = "/run/mark";
 
 fn marks_its_world() -> Result<()> {
@@ -114,7 +114,7 @@ fn finds_nobody() -> Result<()> {
     let file = File::create(shared("present")?)?;
     let alone = Flock::lock(file, FlockArg::LockExclusiveNonblock);
     ensure!(alone.is_ok(), "somebody else runs");
-    // Long enough for another to begin.
+    // Long enough for another test to begin.
     thread::sleep(Duration::from_millis(100));
     Ok(())
 }
@@ -124,7 +124,7 @@ fn finds_nobody_either() -> Result<()> {
 }
 
 fn hangs() -> Result<()> {
-    // What it starts takes part as well.
+    // The child inherits the lock.
     let mut flock = Command::new("flock");
     flock
         .arg("-s")
@@ -149,7 +149,7 @@ fn wait_until(is_so: impl Fn() -> bool) -> Result<()> {
     Ok(())
 }
 
-/// A program of its own in a folder of its own, which takes no turns with this one.
+/// Copy of this program in another folder, so that it takes no turns with this one.
 struct Program {
     folder: TempDir,
 }
@@ -166,7 +166,7 @@ impl Program {
         self.folder.path().join(name)
     }
 
-    /// With nothing of the world that this test is in.
+    /// Returns a command without this test's environment.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.path("program"));
         let path = env::var_os("PATH").unwrap_or_default();
@@ -175,7 +175,7 @@ impl Program {
         command
     }
 
-    /// Runs tests of these names, and none else.
+    /// Runs exactly the tests with these names.
     fn run(&self, names: &[&str], threads: &str) -> Result<(Output, String)> {
         let all = "passes marks sees_the_mark fails panics ends meets finds hangs";
         let skipped = all.split(' ').filter(|name| !names.contains(name));
@@ -190,7 +190,7 @@ impl Program {
     }
 }
 
-/// Whether the runner says this of a test.
+/// Whether the runner reports this outcome of a test.
 fn says(said: &str, test: &str, outcome: &str) -> bool {
     said.lines().any(|line| {
         let line = line.strip_prefix("test ").unwrap_or_default();
@@ -217,7 +217,7 @@ fn what_fails_is_told_with_what_was_printed() -> Result<()> {
     Ok(())
 }
 
-/// Runs tests of these names, which all pass.
+/// Runs the tests with these names, which must pass.
 fn all_pass(names: &[&str], threads: &str, passed: &str) -> Result<()> {
     let (output, said) = Program::new()?.run(names, threads)?;
     let is_so = output.status.success() && said.contains(passed);
@@ -237,7 +237,7 @@ fn one_thread_is_one_world() -> Result<()> {
     all_pass(&["marks", "sees_the_mark"], "1", "2 passed")
 }
 
-/// Whether all that took part has gone.
+/// Whether no process holds the lock.
 fn is_deserted(present: &Path) -> bool {
     let file = File::open(present);
     file.is_ok_and(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok())

@@ -1,4 +1,4 @@
-//! A control group for a container, gone with it.
+//! A control group for a container, removed on drop.
 
 use std::fs::{self, Permissions};
 use std::io::ErrorKind;
@@ -11,16 +11,15 @@ use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
 use tempfile::TempDir;
 
-/// Where the world has its cgroup2; /run is the world's own.
+/// Where the sandbox mounts cgroup2; /run is the sandbox's.
 const MOUNT: &str = "/run/cgroup2";
-/// How the groups are called.
 const PREFIX: &str = "ringd-test-";
-/// How old an empty one is that a killed test has left behind.
+/// Age after which an empty group counts as left behind by a killed test.
 const STALE: Duration = Duration::from_secs(600);
-/// How long the kernel may take to let go of processes that have ended.
+/// Longest time until the kernel releases processes that have ended.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A control group. Its processes must have ended when it is dropped.
+/// A control group. Its processes must end before it is dropped.
 #[derive(Debug)]
 pub(super) struct Cgroup {
     /// `Some` until it is dropped.
@@ -28,7 +27,7 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// A new one below the root of this process's cgroup namespace, where the controllers are.
+    /// Makes a group below the root of this process's cgroup namespace, where the controllers are enabled.
     pub(super) fn new() -> Result<Self> {
         let root = Path::new(MOUNT);
         if !root.join("cgroup.procs").exists() {
@@ -76,7 +75,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes a group with all below it.
+/// Removes a group with its subgroups.
 fn remove(group: &Path) -> std::io::Result<()> {
     for below in below(group) {
         remove(&below)?;
@@ -93,7 +92,7 @@ fn below(group: &Path) -> Vec<PathBuf> {
     folders.map(|entry| entry.path()).collect()
 }
 
-/// Removes what tests have left that were killed. The kernel keeps what is in use.
+/// Removes groups that killed tests have left. The kernel refuses to remove groups in use.
 fn remove_stale(root: &Path) {
     for group in below(root) {
         let is_ours = group
@@ -106,7 +105,7 @@ fn remove_stale(root: &Path) {
                 .is_ok_and(|age| age > STALE)
         });
         if is_ours && is_old {
-            // One that is in use, or removed by another test just now, is none of this one's business.
+            // It is in use, or another test is removing it.
             let _ = remove(&group);
         }
     }

@@ -1,4 +1,4 @@
-//! No two nodes ever hold equal tokens, and a chain goes to one successor only.
+//! Two nodes never hold equal tokens, and each chain has one successor.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,35 +9,35 @@ use crate::wire::{Message, Seen, Token};
 
 type Chain = (MacAddr, u32);
 
-/// What the frames have told so far of who held and offered which token. It takes them one by
-/// one, so that a check can go on after a violation.
+/// Holders and offers in the frames up to now. It handles one frame at a time, so that a check can continue after a
+/// violation.
 #[derive(Debug, Default)]
 pub struct Identities {
     /// Authors that have lost their numbers.
     forgetful: HashSet<MacAddr>,
-    /// Who alone may hold a token: its holder, or whom it was offered to.
+    /// The only node that may hold a token: its holder, or the node to which it was offered.
     holders: HashMap<Token, MacAddr>,
-    /// The newest offer of each chain: progress and taker.
+    /// Newest offer of each chain: progress and taker.
     offers: HashMap<Chain, (u64, MacAddr)>,
-    /// The largest progress of each chain.
+    /// Largest progress of each chain.
     reached: HashMap<Chain, u64>,
-    /// The largest number that each author has used.
+    /// Largest number that each author has used.
     numbers: HashMap<MacAddr, u32>,
 }
 
 /// Checks the identities of all tokens that were held or offered:
-/// - a token is held by one node, the one that it was offered to;
-/// - a chain is handed on by its holder, to one successor;
-/// - it begins with its author, under a number larger than that author's last;
-/// - its progress grows.
+/// - only the node to which a token was offered holds it;
+/// - only its holder hands a chain over, to one successor;
+/// - its author begins a chain, with a number larger than its last one;
+/// - the progress of a chain grows.
 pub fn check_identities(frames: &[Seen]) -> Result<()> {
     let mut identities = Identities::default();
     frames.iter().try_for_each(|seen| identities.see(seen))
 }
 
 impl Identities {
-    /// Expects that these authors lose their state files, and use numbers again. Of their chains
-    /// it is only checked that no two nodes hold equal tokens: the clock keeps those apart.
+    /// Expects that these authors lose their state files and reuse numbers. Of their chains it only checks that two
+    /// nodes never hold equal tokens, which the clock ensures.
     pub fn with_forgetful(authors: impl IntoIterator<Item = MacAddr>) -> Self {
         Self {
             forgetful: authors.into_iter().collect(),
@@ -45,7 +45,7 @@ impl Identities {
         }
     }
 
-    /// Takes the next frame. The first holder of a token stays in the right.
+    /// Checks the next frame. If two nodes hold a token, the first one is right.
     pub fn see(&mut self, seen: &Seen) -> Result<()> {
         match seen.message {
             Message::TokenIsHere { token, .. } => self.hold(token, seen.author, seen),
@@ -68,7 +68,7 @@ impl Identities {
         }
     }
 
-    /// A token that is new to the ledger.
+    /// Checks a token that no earlier frame named.
     fn appear(&mut self, token: Token, holder: MacAddr, seen: &Seen) -> Result<()> {
         let chain = token.chain();
         let Some(reached) = self.reached.insert(chain, token.progress) else {

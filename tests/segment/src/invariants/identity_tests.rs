@@ -7,14 +7,14 @@ fn a_ring_that_rotates_repeats_and_mints_passes() {
     let frames = [
         here(0, 1, token(5, 1, 1)),
         take(1, 1, 2, token(6, 1, 1)),
-        // Sent again, and a heartbeat while passing.
+        // A repeated offer, and a heartbeat during the handover.
         take(2, 1, 2, token(6, 1, 1)),
         here(2, 1, token(5, 1, 1)),
         here(3, 2, token(6, 1, 1)),
         take(4, 2, 3, token(7, 1, 1)),
-        // The first repetition arrives late.
+        // The first copy arrives late.
         take(4, 1, 2, token(6, 1, 1)),
-        // Node 3 does not take it: node 2 mints.
+        // Node 3 does not take it, so node 2 makes a new chain.
         take(5, 2, 1, token(9, 2, 1)),
         here(6, 1, token(9, 2, 1)),
     ];
@@ -29,7 +29,7 @@ fn each_violation_is_found() {
             &[here(0, 1, token(5, 1, 1)), here(1, 2, token(5, 1, 1))],
             "equal tokens",
         ),
-        // A holder other than the one that it was offered to.
+        // A holder other than the one to which it was offered.
         (
             &[
                 here(0, 1, token(5, 1, 1)),
@@ -43,7 +43,7 @@ fn each_violation_is_found() {
             &[take(1, 1, 2, token(6, 1, 1)), take(2, 1, 3, token(6, 1, 1))],
             "equal tokens",
         ),
-        // A chain handed to two successors at different progress.
+        // A chain handed over to two successors at different progress.
         (
             &[take(1, 1, 2, token(6, 1, 1)), take(2, 1, 3, token(8, 1, 1))],
             "hands on a chain",

@@ -1,4 +1,4 @@
-//! Frames that no node has sent, to try the checkers on.
+//! Made-up frames to test the checks.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) fn seen(at: u64, from: u8, to: u8, message: &Message) -> Seen {
     Seen::read(Duration::from_millis(at), usize::from(from), bytes).expect("it is long enough")
 }
 
-/// `from` broadcasts that it holds a token.
+/// Returns a broadcast in which `from` holds a token.
 pub(super) fn here(at: u64, from: u8, token: Token) -> Seen {
     let message = Message::TokenIsHere {
         token,
@@ -41,7 +41,7 @@ pub(super) fn here(at: u64, from: u8, token: Token) -> Seen {
     seen(at, from, EVERYBODY, &message)
 }
 
-/// `from` offers a token.
+/// Returns a frame in which `from` offers a token to `to`.
 pub(super) fn take(at: u64, from: u8, to: u8, token: Token) -> Seen {
     let message = Message::TakeToken {
         token,

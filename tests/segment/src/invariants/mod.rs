@@ -1,7 +1,7 @@
-//! What must always hold (section 5 of the protocol), checked on captured frames alone.
+//! Checks of invariants (section 5 of the protocol) that use only captured frames.
 //!
-//! A capture for these checks begins with the ring and holds frames of real nodes only: take out
-//! what a test forged.
+//! A capture for these checks begins with the ring, and contains only frames of real nodes: remove frames that a
+//! test forged.
 
 mod identity;
 mod members;
@@ -17,7 +17,7 @@ pub use tenures::{Tenure, check_fair_rotation, tenures};
 
 use crate::wire::{Message, Seen};
 
-/// Every frame is one that the protocol allows a node to send.
+/// Checks that the protocol allows a node to send each frame.
 pub fn check_well_formed(frames: &[Seen]) -> Result<()> {
     for seen in frames {
         match &seen.message {
@@ -32,8 +32,8 @@ pub fn check_well_formed(frames: &[Seen]) -> Result<()> {
     Ok(())
 }
 
-/// All that must hold at any time, in a ring in any trouble: well-formed frames and identities
-/// that name one tenure each.
+/// Checks invariants that hold at any time and during any fault: well-formed frames, and identities that name one
+/// tenure each.
 pub fn check_all(frames: &[Seen]) -> Result<()> {
     check_well_formed(frames)?;
     check_identities(frames)

@@ -21,7 +21,7 @@ fn one_token_that_goes_round_and_is_minted_anew_passes() {
         here(4, 2, token(6, 1, 1)),
         take(5, 2, 1, token(9, 2, 1)),
         here(6, 1, token(9, 2, 1)),
-        // Node 2 does not take it, and the minted token is offered on.
+        // Node 2 does not take it, and a new token is offered to the next node.
         take(7, 1, 2, token(10, 2, 1)),
         here(8, 1, token(12, 1, 2)),
     ];
@@ -46,7 +46,7 @@ fn two_owners_in_turn_are_found() {
         take(1, 1, 2, token(6, 1, 1)),
         take(2, 1, 3, token(8, 1, 2)),
         here(3, 3, token(8, 1, 2)),
-        // Node 2 had taken the first chain after all.
+        // Node 2 had taken the first chain.
         here(4, 2, token(6, 1, 1)),
     ];
     assert_found(check(&frames), "two owners");

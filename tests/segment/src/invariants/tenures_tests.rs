@@ -13,7 +13,7 @@ fn an_offer_that_nobody_takes_up_is_no_tenure() {
         .iter()
         .map(|tenure| tenure.holder)
         .collect();
-    // Node 1 had two: with its first chain, and with the one that it minted.
+    // Node 1 had two tenures: with its first chain, and with the chain that replaced it.
     assert_eq!(holders, [mac(1), mac(1), mac(3)]);
 }
 

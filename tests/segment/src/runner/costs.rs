@@ -1,4 +1,4 @@
-//! What each test costs, so that a slow one is noticed when it is new.
+//! Records the time of each test, so that a new slow test is noticed.
 
 use std::cmp::Reverse;
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::Test;
 
-/// How many are named.
+/// Number of tests that are named.
 const NAMED: usize = 10;
 
-/// How long each test took.
+/// Time of each test.
 #[derive(Debug, Default)]
 pub(crate) struct Costs(Mutex<Vec<(Duration, Test)>>);
 
@@ -19,7 +19,7 @@ impl Costs {
         all.push((cost, test));
     }
 
-    /// Names those that took longest, if they are not all; those that all others waited for apart.
+    /// Prints the slowest tests, and separately the slowest exclusive ones. Prints nothing if only a few tests ran.
     pub(crate) fn print(&self) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() <= NAMED {

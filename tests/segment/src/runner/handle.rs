@@ -1,4 +1,4 @@
-//! A world, seen from the runner: a process that is told which tests to run, and says how they went.
+//! The runner's handle of a sandbox: a process that runs the tests that it is sent, and reports their results.
 
 use std::env;
 use std::fs::File;
@@ -13,35 +13,35 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 
 use super::worker::{READY, Report};
 
-/// Set in the environment of a process that is to make a world and be its worker.
+/// Environment variable of a process that makes a sandbox and runs tests in it.
 const WORKER: &str = "RING_SEGMENT_WORKER";
-/// The longest that a test may take: it hangs then, and its world is ended.
+/// Longest time of a test. A test that takes longer hangs, and its sandbox is ended.
 const LIMIT: Duration = Duration::from_secs(300);
-/// How long a new world may take.
+/// Longest time to make a sandbox.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whether this process was started to be one.
+/// Whether this process was started as a worker.
 pub(crate) fn is_worker() -> bool {
     env::var_os(WORKER).is_some()
 }
 
-/// A world with a worker in it. It ends when this is dropped.
+/// A sandbox with a worker. It ends on drop.
 #[derive(Debug)]
 pub(crate) struct WorkerHandle {
     process: Child,
-    /// To the worker: a test's name; from it: its verdict. A line each.
+    /// Connection to the worker: it gets the name of a test, and answers with the verdict. Both are one line.
     channel: BufReader<UnixStream>,
-    /// The output of the worker and of its children, and the number of bytes that were read.
+    /// Output of the worker and its children, and the number of bytes already read.
     output: (File, u64),
 }
 
 impl WorkerHandle {
-    /// Makes a world. It dies with the calling thread.
+    /// Makes a sandbox. It ends with the calling thread.
     pub(crate) fn start() -> Result<Self> {
         let program = env::current_exe().context("cannot find the running program")?;
         let (own, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
         let output = tempfile::tempfile().context("cannot make a file for a world's output")?;
-        // Shells have what they start in the background ignore these, and daemons would as well.
+        // Shells make background commands ignore these signals, which daemons would inherit.
         let process = Command::new("env")
             .arg("--default-signal=HUP,INT,QUIT")
             .arg(&program)
@@ -66,7 +66,7 @@ impl WorkerHandle {
         }
     }
 
-    /// Has the worker run a test.
+    /// Runs a test in the worker.
     pub(crate) fn run(&mut self, test: &str) -> Report {
         let asked = writeln!(self.channel.get_mut(), "{test}");
         let answer = asked
@@ -115,7 +115,7 @@ impl WorkerHandle {
 
 impl Drop for WorkerHandle {
     fn drop(&mut self) {
-        // All that is in the world dies with its first process, and that with this one.
+        // All processes of the sandbox die with its first process, which dies with this one.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

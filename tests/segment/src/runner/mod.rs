@@ -1,4 +1,4 @@
-//! The `main` of a test program: deals tests out to worlds that stand side by side.
+//! The `main` of a test program: distributes tests to parallel sandboxes.
 
 mod costs;
 mod handle;
@@ -25,20 +25,19 @@ pub use test::Test;
 pub use turns::Turn;
 use worker::Report;
 
-/// Worlds for each processor: tests on a network wait most of the time.
+/// Sandboxes per processor. Tests on a network mostly wait.
 const WORLDS_PER_CPU: usize = 6;
 
 thread_local! {
-    /// The world that this thread hands its tests to.
+    /// Sandbox in which this thread runs its tests.
     static WORKER: RefCell<Option<WorkerHandle>> = const { RefCell::new(None) };
 }
 
-/// Runs the tests in worlds of their own, several side by side. Takes the arguments of any Rust test
-/// program; `--test-threads` is how many worlds there are, six a processor if it is not given.
+/// Runs the tests in parallel sandboxes. Takes the arguments of any Rust test program; `--test-threads` is the
+/// number of sandboxes (default: six per processor).
 ///
-/// In each world one test follows another. Those that say [`Test::exclusive`] come last, each with
-/// nothing beside it. A failed test shows what its daemons said last and where its frames were
-/// saved. At the end the tests that took longest are named.
+/// Each sandbox runs one test after another. Tests with [`Test::exclusive`] run last, one at a time. A failed test
+/// shows the last output of its daemons and the file of its frames. At the end the slowest tests are printed.
 pub fn main(mut tests: Vec<Test>) -> ExitCode {
     if world::is_inside() {
         return worker::work(&tests);
@@ -87,12 +86,12 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
     conclusion.exit_code()
 }
 
-/// Whether this process deals the tests out, and is not one of those that run them.
+/// Whether this process distributes the tests. Otherwise it runs single tests.
 pub fn is_runner() -> bool {
     !world::is_inside() && !handle::is_worker()
 }
 
-/// Makes sure that there can be worlds, and leaves away what is not to run.
+/// Checks that sandboxes can be made, and removes tests that should not run.
 fn prepare(mut tests: Vec<Test>) -> Result<(Vec<Test>, Option<Plan>)> {
     WorkerHandle::start()?;
     let Some(plan) = Plan::from_environment()? else {
@@ -106,7 +105,7 @@ fn prepare(mut tests: Vec<Test>) -> Result<(Vec<Test>, Option<Plan>)> {
     Ok((plan.draw(tests), Some(plan)))
 }
 
-/// Has a test run in this thread's world, when it is its turn; how long that took, and how it went.
+/// Runs a test in this thread's sandbox when its turn comes. Returns its time and its report.
 fn hand_over(
     test: Test,
     worlds: usize,
@@ -114,7 +113,7 @@ fn hand_over(
     stalls: &AtomicUsize,
 ) -> (Duration, Result<(), Failed>) {
     let turn = if test.is_exclusive() {
-        // Rings that stand ready for others would go on beside it.
+        // An exclusive test must not run next to the idle shared rings of this sandbox.
         WORKER.take();
         Turn::alone()
     } else {
@@ -143,7 +142,7 @@ fn hand_over(
     (began.elapsed(), outcome)
 }
 
-/// Has a test run in this thread's world.
+/// Runs a test once in this thread's sandbox.
 fn run_once(test: Test, stalls: &AtomicUsize) -> Result<Report> {
     WORKER.with_borrow_mut(|worker| {
         let ready = match worker.take() {
@@ -153,7 +152,7 @@ fn run_once(test: Test, stalls: &AtomicUsize) -> Result<Report> {
         let report = worker.insert(ready).run(test.name());
         stalls.fetch_add(report.stalls, Ordering::Relaxed);
         if report.verdict.is_err() {
-            // What a failed test has left behind is nobody's.
+            // Another test must not find the leftovers of a failed one.
             worker.take();
         }
         Ok(report)

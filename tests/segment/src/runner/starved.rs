@@ -1,23 +1,23 @@
-//! For how long the kernel has kept the daemons of the running test from the processors. Linux 6.18 with autogroups
-//! has let whole sessions wait for up to two minutes beside others that never rest: no test can judge anything then.
+//! Measures how long the kernel kept the test's daemons from the CPU. Linux 6.18 with autogroups let whole sessions
+//! wait for up to two minutes while others ran. A test cannot judge anything then.
 
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What daemons that share two processors with two busy loops wait in a whole test is less by far.
+/// Daemons that share two CPUs with two busy loops wait much less during a whole test.
 const TOO_LONG: Duration = Duration::from_secs(10);
 
-/// The longest time of all that were seen, in nanoseconds.
+/// Longest wait of all daemons, in nanoseconds.
 static LONGEST: AtomicU64 = AtomicU64::new(0);
 
-/// A test begins.
+/// Resets the measurement at the begin of a test.
 pub(crate) fn begin() {
     LONGEST.store(0, Ordering::Relaxed);
 }
 
-/// Looks how long a process has waited so far; call it before the process ends.
+/// Reads how long a process has waited. Call it before the process ends.
 pub(crate) fn look_at(process: u32) {
     let path = Path::new("/proc")
         .join(process.to_string())
@@ -26,13 +26,13 @@ pub(crate) fn look_at(process: u32) {
     LONGEST.fetch_max(waited(&text).unwrap_or_default(), Ordering::Relaxed);
 }
 
-/// For how long one of them has waited, if that was too long for any test.
+/// Returns the longest wait, if it was too long for any test.
 pub(crate) fn too_long() -> Option<Duration> {
     let longest = Duration::from_nanos(LONGEST.load(Ordering::Relaxed));
     (longest >= TOO_LONG).then_some(longest)
 }
 
-/// The second number of `schedstat`: nanoseconds in which the process could have run and did not.
+/// Returns the second number of `schedstat`: the nanoseconds for which the process was ready but did not run.
 fn waited(schedstat: &str) -> Option<u64> {
     schedstat.split_whitespace().nth(1)?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Inside a world: runs the tests that it is told to, one after the other.
+//! The worker in a sandbox: runs the tests that the runner names, one after the other.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write, stdin};
@@ -17,24 +17,24 @@ use super::starved;
 use crate::stalls::{Plan, Stalls};
 use crate::{exhibits, world};
 
-/// What the worker says first.
+/// First line of a worker.
 pub(crate) const READY: &str = "ready";
 
-/// What the runner is told of a test that has run.
+/// Result of a test.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// Why it failed.
+    /// Reason of its failure.
     pub(crate) verdict: Result<(), String>,
-    /// How often one of its daemons was made to stand still.
+    /// Number of stalls of its daemons.
     pub(crate) stalls: usize,
-    /// It has failed, and the kernel has kept it from the processors for so long.
+    /// If it failed: for how long the kernel kept its daemons from the CPU, if that was too long.
     pub(crate) starved: Option<Duration>,
-    /// The output meanwhile.
+    /// Output during the test.
     #[serde(skip)]
     pub(crate) said: String,
 }
 
-/// Works until the runner is gone.
+/// Runs tests until the runner is gone.
 pub(crate) fn work(tests: &[Test]) -> ExitCode {
     match serve(tests) {
         Ok(()) => ExitCode::SUCCESS,
@@ -61,8 +61,7 @@ fn serve(tests: &[Test]) -> Result<()> {
     Ok(())
 }
 
-/// The runner is at the other end of what is this process's standard input. What tests start has no
-/// business there.
+/// Takes the connection to the runner, which is standard input. Processes that tests start must not inherit it.
 fn take_channel() -> Result<UnixStream> {
     let channel = stdin().as_fd().try_clone_to_owned();
     let nothing = File::open("/dev/null").context("cannot open /dev/null")?;
@@ -81,7 +80,7 @@ fn run(test: &Test, plan: Option<Plan>) -> Report {
     let verdict = match outcome {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(format!("{error:#}\n{}", places(&error))),
-        // The panic has printed what it was about.
+        // The panic has printed its message.
         Err(_) => Err("it panicked".to_owned()),
     };
     let starved = starved::too_long().filter(|_| verdict.is_err());
@@ -95,7 +94,7 @@ fn run(test: &Test, plan: Option<Plan>) -> Report {
     }
 }
 
-/// The lines of the test programs that an error came through.
+/// Returns the lines of the test programs through which an error came.
 fn places(error: &Error) -> String {
     let trace = error.backtrace().to_string();
     let own = trace
