@@ -38,12 +38,12 @@ fn buffer() -> Vec<u8> {
 }
 
 /// Makes the compiler build the whole decoded value in place. Returning it would also measure its copy.
-fn see<T>(decoded: &T) {
+fn consume<T>(decoded: &T) {
     black_box(decoded);
 }
 
 /// Measures a format's worked examples. Panics if a kind has no example.
-fn format<K: Ord>(
+fn bench_format<K: Ord>(
     c: &mut Criterion,
     format: &str,
     kinds: &[K],
@@ -57,7 +57,7 @@ fn format<K: Ord>(
     group.finish();
 }
 
-fn both<T>(
+fn bench_both_ways<T>(
     group: &mut Group<'_>,
     name: &str,
     decode: impl Fn(),
@@ -72,15 +72,15 @@ fn both<T>(
 
 fn lab2_frame(group: &mut Group<'_>, name: &str, bytes: &[u8]) -> lab2::Kind {
     let frame = lab2::Frame::decode(bytes).expect("an example");
-    let decode = || see(&lab2::Frame::decode(black_box(bytes)));
-    both(group, name, decode, |buf| {
+    let decode = || consume(&lab2::Frame::decode(black_box(bytes)));
+    bench_both_ways(group, name, decode, |buf| {
         black_box(&frame).encode(lab2::ETHERTYPE, buf)
     });
     frame.message.kind()
 }
 
 fn lab2(c: &mut Criterion) {
-    format(c, "lab2", &lab2::Kind::ALL, lab2_frame);
+    bench_format(c, "lab2", &lab2::Kind::ALL, lab2_frame);
     let mut group = c.benchmark_group("lab2");
     for (name, bytes) in longest() {
         lab2_frame(&mut group, name, &bytes);
@@ -139,7 +139,7 @@ fn jitterbug_message(bytes: &[u8]) -> Result<jitterbug::Message<'_>, DecodeError
 }
 
 fn jitterbug(c: &mut Criterion) {
-    format(
+    bench_format(
         c,
         "jitterbug",
         &jitterbug::Kind::ALL,
@@ -147,12 +147,12 @@ fn jitterbug(c: &mut Criterion) {
             let message = jitterbug_message(bytes).expect("an example");
             let encode = |buf: &mut Vec<u8>| black_box(&message).encode(buf);
             if message.kind().is_datagram() {
-                let decode = || see(&jitterbug::Message::decode_datagram(black_box(bytes)));
-                both(group, name, decode, encode);
+                let decode = || consume(&jitterbug::Message::decode_datagram(black_box(bytes)));
+                bench_both_ways(group, name, decode, encode);
             } else {
                 let (ended, max) = (StreamState::Ended, jitterbug::MAX_NODES);
                 let decode = |bytes| jitterbug::Message::decode_stream(bytes, ended, max);
-                both(group, name, || see(&decode(black_box(bytes))), encode);
+                bench_both_ways(group, name, || consume(&decode(black_box(bytes))), encode);
             }
             message.kind()
         },
@@ -160,20 +160,20 @@ fn jitterbug(c: &mut Criterion) {
 }
 
 fn andrews(c: &mut Criterion) {
-    format(c, "andrews", &andrews::Kind::ALL, |group, name, bytes| {
+    bench_format(c, "andrews", &andrews::Kind::ALL, |group, name, bytes| {
         let frame = andrews::Frame::decode_datagram(bytes).expect("an example");
-        let decode = || see(&andrews::Frame::decode_datagram(black_box(bytes)));
-        both(group, name, decode, |buf| black_box(&frame).encode(buf));
+        let decode = || consume(&andrews::Frame::decode_datagram(black_box(bytes)));
+        bench_both_ways(group, name, decode, |buf| black_box(&frame).encode(buf));
         frame.message.kind()
     });
 }
 
 fn ftn(c: &mut Criterion) {
-    format(c, "ftn", &ftn::Kind::ALL, |group, name, bytes| {
+    bench_format(c, "ftn", &ftn::Kind::ALL, |group, name, bytes| {
         let received = ftn::Datagram::decode(bytes).expect("an example");
         let made = ftn::Datagram::new(received.header(), received.message());
-        let decode = || see(&ftn::Datagram::decode(black_box(bytes)));
-        both(group, name, decode, |buf| black_box(&made).encode(buf));
+        let decode = || consume(&ftn::Datagram::decode(black_box(bytes)));
+        bench_both_ways(group, name, decode, |buf| black_box(&made).encode(buf));
         made.message().kind()
     });
 }

@@ -25,13 +25,13 @@ use real::start::Start;
 /// Measured rings. A member of a small ring wakes up more often.
 const RINGS: [(Kind, usize); 3] = [(Kind::Pair, 2), (Kind::Bridge, 4), (Kind::Bridge, 8)];
 /// Time until memory and caches no longer change.
-const WARM_UP: Duration = Duration::from_secs(2);
+const WARM_UP_TIME: Duration = Duration::from_secs(2);
 /// How long the token is used: longer than a heartbeat, so that it leaves between two heartbeats.
-const USE: Duration = Duration::from_millis(130);
+const USE_TIME: Duration = Duration::from_millis(130);
 
 /// Number and length of the sleeps of the bare program, about the same as a daemon's.
-const WAKE_UPS: u32 = 300;
-const NAP: Duration = Duration::from_millis(8);
+const WAKE_UP_COUNT: u32 = 300;
+const NAP_TIME: Duration = Duration::from_millis(8);
 
 /// Measure memory and CPU of idle daemons.
 #[derive(Debug, Parser)]
@@ -54,7 +54,7 @@ fn main() -> Result<()> {
         return Ok(());
     }
     ring_segment::enter()?;
-    let bare = bare_wake_up()?;
+    let bare = measure_bare_wake_up()?;
     println!("A program that only sleeps costs {bare:.1?} a wake-up on this machine.\n");
     println!(
         "| members | resident memory, most | CPU a node, mean | most | wake-ups a second | CPU a wake-up |"
@@ -69,20 +69,20 @@ fn main() -> Result<()> {
 }
 
 /// Measures the CPU time of a bare program that sleeps and wakes up as often as a daemon.
-fn bare_wake_up() -> Result<Duration> {
+fn measure_bare_wake_up() -> Result<Duration> {
     let cpu = || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from);
     let before = cpu()?;
-    for _ in 0..WAKE_UPS {
-        thread::sleep(NAP);
+    for _ in 0..WAKE_UP_COUNT {
+        thread::sleep(NAP_TIME);
     }
-    Ok((cpu()?.saturating_sub(before)) / WAKE_UPS)
+    Ok((cpu()?.saturating_sub(before)) / WAKE_UP_COUNT)
 }
 
 fn measure(ringd: &Path, kind: Kind, members: usize, time: Duration) -> Result<String> {
     let fabric = Fabric::new(kind, members)?;
     let daemons = Daemon::ring(&Start::default(), &fabric.places, ringd, &[])?;
     use_once(&daemons[0])?;
-    thread::sleep(WARM_UP);
+    thread::sleep(WARM_UP_TIME);
     let usages = || daemons.iter().map(|daemon| Usage::of(daemon.process.id()));
     let start = Instant::now();
     let before = usages().collect::<Result<Vec<_>>>()?;
@@ -97,10 +97,10 @@ fn measure(ringd: &Path, kind: Kind, members: usize, time: Duration) -> Result<S
 fn use_once(daemon: &Daemon) -> Result<()> {
     let mut client = Client::connect(&daemon.control())?;
     client.ask()?;
-    client.granted()?;
-    thread::sleep(USE);
+    client.await_grant()?;
+    thread::sleep(USE_TIME);
     client.release()?;
-    client.unlocked()
+    client.await_unlock()
 }
 
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use ring_codec::lab2::{Digest, Message, Token};
 use ring_proto::Machine;
 use ring_proto::lab2::{Constants, State};
 
-use support::{ME, Node, encode};
+use support::{Node, OWN_MAC, encode};
 
 /// Other members, in ring order after the measured one.
 const PEERS: [MacAddr; 7] = [
@@ -29,9 +29,9 @@ const PEERS: [MacAddr; 7] = [
     MacAddr([2, 0, 0, 0, 0, 8]),
 ];
 /// Approximate time of a hop in a fast ring.
-const HOP: Duration = Duration::from_micros(10);
+const HOP_TIME: Duration = Duration::from_micros(10);
 /// Position of the token's progress in a TAKE_TOKEN or TOKEN_IS_HERE, in bytes.
-const PROGRESS: std::ops::Range<usize> = 22..30;
+const PROGRESS_BYTES: std::ops::Range<usize> = 22..30;
 
 /// Returns a node that knows `peers`, and the digest of its table.
 fn node(idle_hold: Duration, peers: &[MacAddr]) -> (Node, Digest) {
@@ -41,7 +41,7 @@ fn node(idle_hold: Duration, peers: &[MacAddr]) -> (Node, Digest) {
     };
     let mut node = Node::new(constants);
     for &peer in peers {
-        node.frame(&encode(peer, ME, Message::WhereIsToken));
+        node.frame(&encode(peer, OWN_MAC, Message::WhereIsToken));
     }
     let digest = node.machine.digest();
     (node, digest)
@@ -69,7 +69,7 @@ fn take_token(digest: Digest) -> Vec<u8> {
         digest,
         data,
     };
-    encode(PEERS[PEERS.len() - 1], ME, message)
+    encode(PEERS[PEERS.len() - 1], OWN_MAC, message)
 }
 
 fn token_is_here(progress: u64, digest: Digest) -> Vec<u8> {
@@ -89,10 +89,10 @@ fn pass_on(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::ZERO, &PEERS);
     let mut frame = take_token(digest);
     let mut progress: u64 = 1 << 40;
-    let rotation = HOP * u32::try_from(PEERS.len() + 1).expect("few");
+    let rotation = HOP_TIME * u32::try_from(PEERS.len() + 1).expect("few");
     let mut step = || {
         progress += PEERS.len() as u64 + 1;
-        frame[PROGRESS].copy_from_slice(&progress.to_be_bytes());
+        frame[PROGRESS_BYTES].copy_from_slice(&progress.to_be_bytes());
         node.now.monotonic = node.now.monotonic + rotation;
         node.frame(black_box(&frame))
     };
@@ -108,8 +108,8 @@ fn take_and_hold(c: &mut Criterion) {
     let mut progress: u64 = 1 << 40;
     let mut step = || {
         progress += 1;
-        frame[PROGRESS].copy_from_slice(&progress.to_be_bytes());
-        node.now.monotonic = node.now.monotonic + HOP;
+        frame[PROGRESS_BYTES].copy_from_slice(&progress.to_be_bytes());
+        node.now.monotonic = node.now.monotonic + HOP_TIME;
         node.frame(black_box(&frame))
     };
     assert!(step() > 0, "the token is acknowledged");
@@ -122,7 +122,7 @@ fn heartbeat_heard(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::ZERO, &PEERS);
     let frame = token_is_here(1 << 40, digest);
     let mut step = || {
-        node.now.monotonic = node.now.monotonic + HOP;
+        node.now.monotonic = node.now.monotonic + HOP_TIME;
         node.frame(black_box(&frame))
     };
     // An owner answers only the first question.

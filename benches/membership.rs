@@ -13,7 +13,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP};
 use ring_proto::lab2::Constants;
 
-use support::{ME, Node, encode};
+use support::{Node, OWN_MAC, encode};
 
 const SIZES: [usize; 4] = [10, 100, 1_000, 4_096];
 
@@ -44,7 +44,7 @@ fn node(members: usize) -> Node {
         let members = part;
         node.frame(&encode(
             mac(1),
-            ME,
+            OWN_MAC,
             Message::RingMembers { digest, members },
         ));
     }
@@ -54,7 +54,7 @@ fn node(members: usize) -> Node {
 
 /// Returns a frame that a LOOSER does not answer, so that only its author costs time.
 fn question(author: MacAddr) -> Vec<u8> {
-    encode(author, ME, Message::WhereIsToken)
+    encode(author, OWN_MAC, Message::WhereIsToken)
 }
 
 fn insert(c: &mut Criterion) {
@@ -87,7 +87,7 @@ fn hash(c: &mut Criterion) {
             let ip = [ip; 16];
             encode(
                 mac(size / 2),
-                ME,
+                OWN_MAC,
                 Message::Ping {
                     digest,
                     ip,

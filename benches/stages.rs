@@ -25,7 +25,7 @@ use ring_segment::NetNs;
 
 use fabric::{Fabric, Kind, Place};
 
-const RECORD: usize = 64;
+const RECORD_LEN: usize = 64;
 
 fn main() -> Result<()> {
     ring_segment::enter()?;
@@ -47,14 +47,14 @@ fn main() -> Result<()> {
 /// Measures the write of the state file that precedes each handover.
 fn store(c: &mut Criterion) -> Result<()> {
     let file = tempfile::tempfile_in("/run").context("cannot make a file in /run")?;
-    let write = |file: &File| file.write_all_at(black_box(&[0x5a; RECORD]), 0);
+    let write = |file: &File| file.write_all_at(black_box(&[0x5a; RECORD_LEN]), 0);
     write(&file)?;
     c.bench_function("stage/store", |b| b.iter(|| write(&file)));
     Ok(())
 }
 
-const DATAGRAMS: usize = datagrams::RECEIVE_BATCH;
-const DATAGRAM: usize = 100;
+const DATAGRAM_COUNT: usize = datagrams::RECEIVE_BATCH;
+const DATAGRAM_LEN: usize = 100;
 
 /// Measures datagrams from the first send to the last receive.
 fn datagrams(c: &mut Criterion) -> Result<()> {
@@ -69,7 +69,7 @@ fn datagrams(c: &mut Criterion) -> Result<()> {
     // The fastest pass of each kind: no other program used the processor during it.
     let mut fastest = [Duration::MAX; 3];
     let mut group = c.benchmark_group("stage/datagrams");
-    group.throughput(Throughput::Elements(DATAGRAMS as u64));
+    group.throughput(Throughput::Elements(DATAGRAM_COUNT as u64));
     let mut measure = |at: usize, name, pass: &mut dyn FnMut()| {
         group.bench_function(name, |b| {
             b.iter_custom(|times| {
@@ -85,24 +85,28 @@ fn datagrams(c: &mut Criterion) -> Result<()> {
             });
         });
     };
-    let mut room = [0; DATAGRAM];
+    let mut room = [0; DATAGRAM_LEN];
     measure(0, "sockets, one a call", &mut || {
-        for _ in 0..DATAGRAMS {
-            from.send_to(&[1; DATAGRAM], address).expect("it is sent");
+        for _ in 0..DATAGRAM_COUNT {
+            from.send_to(&[1; DATAGRAM_LEN], address)
+                .expect("it is sent");
         }
-        for _ in 0..DATAGRAMS {
-            assert_eq!(to.recv_from(&mut room).expect("it has come").0, DATAGRAM);
+        for _ in 0..DATAGRAM_COUNT {
+            assert_eq!(
+                to.recv_from(&mut room).expect("it has come").0,
+                DATAGRAM_LEN
+            );
         }
     });
-    for (at, name, size) in [(1, "driver, one a call", 1), (2, "driver", DATAGRAMS)] {
+    for (at, name, size) in [(1, "driver, one a call", 1), (2, "driver", DATAGRAM_COUNT)] {
         let to = right.address()?;
         let (sent, mut received) = batches(size, to)?;
         measure(at, name, &mut || {
             let now = clock::now();
-            for _ in 0..DATAGRAMS / size {
+            for _ in 0..DATAGRAM_COUNT / size {
                 assert_eq!(left.send(&sent).expect("they are sent"), size);
             }
-            for _ in 0..DATAGRAMS / size {
+            for _ in 0..DATAGRAM_COUNT / size {
                 right.receive(now, &mut received).expect("a link");
                 assert_eq!(received.len(), size);
             }
@@ -125,12 +129,12 @@ fn batches(
     size: usize,
     to: SocketAddr,
 ) -> Result<(TransmitBatch<SocketAddr>, ReceiveBatch<SocketAddr>)> {
-    let mut sent = TransmitBatch::of(size, DATAGRAM);
+    let mut sent = TransmitBatch::of(size, DATAGRAM_LEN);
     for _ in 0..size {
         sent.next_buffer().context("there is room")?.fill(1);
-        sent.push(DATAGRAM, to);
+        sent.push(DATAGRAM_LEN, to);
     }
-    Ok((sent, ReceiveBatch::of(size, DATAGRAM)))
+    Ok((sent, ReceiveBatch::of(size, DATAGRAM_LEN)))
 }
 
 /// Two stations in one thread, so no hop waits for a wake-up.
@@ -176,11 +180,11 @@ impl Stand {
     }
 
     /// Passes the frame from left to right `times` times, and returns the sum of one stage's times.
-    fn pass(&mut self, times: u64, stage: fn(&Passed) -> Duration) -> Duration {
+    fn pass(&mut self, times: u64, stage: fn(&StageTimes) -> Duration) -> Duration {
         (0..times).map(|_| stage(&self.pass_once())).sum()
     }
 
-    fn pass_once(&mut self) -> Passed {
+    fn pass_once(&mut self) -> StageTimes {
         let now = clock::now();
         let start = Instant::now();
         let accepted = self.left.send(&self.frame).expect("the link takes a frame");
@@ -190,7 +194,7 @@ impl Stand {
         self.right.receive(now, &mut self.received).expect("a link");
         let received = Instant::now();
         assert_eq!((accepted, self.received.iter().count()), (1, 1));
-        Passed {
+        StageTimes {
             sent: sent - start,
             waited: waited - sent,
             received: received - waited,
@@ -199,7 +203,7 @@ impl Stand {
 }
 
 /// Times of the stages of one pass. Each includes one reading of the clock.
-struct Passed {
+struct StageTimes {
     sent: Duration,
     waited: Duration,
     received: Duration,

@@ -58,14 +58,14 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Travel time of a frame.
-const FLIGHT: Duration = Duration::from_micros(20);
+const FLIGHT_TIME: Duration = Duration::from_micros(20);
 
 /// Frame on its way: time of arrival, length and bytes.
-type Flight = (Instant, usize, [u8; MAX_FRAME]);
+type FrameInFlight = (Instant, usize, [u8; MAX_FRAME]);
 
 /// Segment: a queue for each node, and the number of sent frames of each kind.
 struct Segment {
-    inboxes: Vec<VecDeque<Flight>>,
+    inboxes: Vec<VecDeque<FrameInFlight>>,
     unicast: [u64; 12],
     broadcast: [u64; 12],
 }
@@ -90,7 +90,7 @@ impl Segment {
             &mut self.unicast
         };
         counts[kind] += 1;
-        let mut flight = (now + FLIGHT, bytes.len(), [0; MAX_FRAME]);
+        let mut flight = (now + FLIGHT_TIME, bytes.len(), [0; MAX_FRAME]);
         flight.2[..bytes.len()].copy_from_slice(bytes);
         for (to, inbox) in self.inboxes.iter_mut().enumerate() {
             if to != from && (broadcast || frame.destination == mac(to)) {
@@ -132,9 +132,9 @@ impl Link for Port<'_> {
 }
 
 /// Store that keeps the last written state.
-struct LastWord(Option<Durable>);
+struct LastState(Option<Durable>);
 
-impl Store<Durable> for LastWord {
+impl Store<Durable> for LastState {
     fn store(&mut self, durable: &Durable) -> Stored {
         self.0 = Some(*durable);
         Stored::Done
@@ -144,7 +144,7 @@ impl Store<Durable> for LastWord {
 struct Node<'a> {
     driver: Driver<Lab2>,
     port: Port<'a>,
-    store: LastWord,
+    store: LastState,
     observers: Observers,
 }
 
@@ -153,7 +153,7 @@ impl Node<'_> {
     fn act<T>(
         &mut self,
         now: Now,
-        act: impl FnOnce(&mut Driver<Lab2>, &mut Environment<'_, Port<'_>, LastWord, Observers>) -> T,
+        act: impl FnOnce(&mut Driver<Lab2>, &mut Environment<'_, Port<'_>, LastState, Observers>) -> T,
     ) -> T {
         self.port.now = now.monotonic;
         // The port's borrow of the segment would last as long as the ring, so it is made for this call.
@@ -206,7 +206,7 @@ impl<'a> Ring<'a> {
                 at,
                 now: now.monotonic,
             },
-            store: LastWord(None),
+            store: LastState(None),
             observers: Observers {
                 tally: Tally::new(),
                 log: Log::new(false, constants.waiter_timeout()),
@@ -272,14 +272,14 @@ impl<'a> Ring<'a> {
 }
 
 /// Activity of a ring in its steady path.
-struct Steady {
+struct SteadyPath {
     hops: u64,
     allocations: u64,
     unicast: [u64; 12],
     broadcast: [u64; 12],
 }
 
-fn measure(nodes: usize, idle_hold: Duration, time: Duration) -> Steady {
+fn measure(nodes: usize, idle_hold: Duration, time: Duration) -> SteadyPath {
     let constants = Constants {
         idle_hold,
         ..Constants::default()
@@ -301,7 +301,7 @@ fn measure(nodes: usize, idle_hold: Duration, time: Duration) -> Steady {
     let allocations = ALLOCATIONS.get() - before;
     let hops = ring.hand_overs() - hops;
     let segment = segment.borrow();
-    Steady {
+    SteadyPath {
         hops,
         allocations,
         unicast: segment.unicast,

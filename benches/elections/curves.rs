@@ -44,7 +44,7 @@ fn curves(
     with_textbook: bool,
 ) -> Vec<Curve> {
     let mut curves = Vec::new();
-    for (colour, (method, name)) in METHODS.into_iter().enumerate() {
+    for (color, (method, name)) in METHODS.into_iter().enumerate() {
         let those = || {
             let of_method = all.iter().filter(move |it| it.method == method);
             of_method.filter(move |it| it.start == start)
@@ -64,7 +64,7 @@ fn curves(
             let differs = expected.last().zip(measured[at].last());
             // Smaller differences are chance: the mean is of few orders.
             let differs = differs.is_some_and(|(one, other)| (one.1 / other.1 - 1.0).abs() > 0.1);
-            let mut curve = Curve::new(&name, colour, measured[at].clone());
+            let mut curve = Curve::new(&name, color, measured[at].clone());
             if with_textbook {
                 curve.marks = Marks::Points;
                 let name = if differs {
@@ -74,7 +74,7 @@ fn curves(
                 };
                 curves.push(Curve {
                     marks: Marks::Line,
-                    ..Curve::new(&name, colour, expected)
+                    ..Curve::new(&name, color, expected)
                 });
             }
             curves.push(curve);

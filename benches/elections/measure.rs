@@ -6,10 +6,10 @@ use anyhow::Result;
 use ring_codec::andrews::Method;
 use ring_sim::kernel::rng::{Rng, Stream};
 
-use super::ring::{Cost, HOP, Ring};
+use super::ring::{Cost, HOP_TIME, Ring};
 
 /// Number of random orders of the nodes in the ring of which a mean is made.
-const ORDERS: u64 = 30;
+const RANDOM_ORDERS: u64 = 30;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
@@ -61,8 +61,8 @@ pub(crate) fn all(nodes: usize) -> Result<Vec<Measured>> {
     for method in [Method::RingBased, Method::ChangRoberts, Method::Bully] {
         for start in Start::BOTH {
             let (costs, drawn) = match start {
-                Start::One => one(method, nodes)?,
-                Start::All => at_once(method, nodes)?,
+                Start::One => measure_single_starts(method, nodes)?,
+                Start::All => measure_simultaneous_starts(method, nodes)?,
             };
             let spread = |of: fn(&Cost) -> f64| {
                 Spread::of(&values(&costs, of), &values(&costs[drawn..], of))
@@ -90,22 +90,22 @@ fn messages(cost: &Cost) -> f64 {
 
 fn hops(cost: &Cost) -> f64 {
     // In this simulation only hops and transactions take time, not computation.
-    Duration::as_secs_f64(&cost.time) / HOP.as_secs_f64()
+    Duration::as_secs_f64(&cost.time) / HOP_TIME.as_secs_f64()
 }
 
 /// Starts an election at each node. Any order of the nodes gives the same distances to the largest id, so one
 /// suffices.
-fn one(method: Method, nodes: usize) -> Result<(Vec<Cost>, usize)> {
-    let mut ring = Ring::new(method, &drawn(nodes, 0))?;
+fn measure_single_starts(method: Method, nodes: usize) -> Result<(Vec<Cost>, usize)> {
+    let mut ring = Ring::new(method, &random_ids(nodes, 0))?;
     let costs: Result<_> = (0..nodes).map(|place| ring.start_at(place)).collect();
     Ok((costs?, 0))
 }
 
 /// Starts elections at all nodes at once: with ascending ids, descending ids, and random orders.
-fn at_once(method: Method, nodes: usize) -> Result<(Vec<Cost>, usize)> {
+fn measure_simultaneous_starts(method: Method, nodes: usize) -> Result<(Vec<Cost>, usize)> {
     let ascending = drawn_from(nodes);
     let descending = ascending.iter().rev().copied().collect();
-    let orders = (1..=ORDERS).map(|seed| drawn(nodes, seed));
+    let orders = (1..=RANDOM_ORDERS).map(|seed| random_ids(nodes, seed));
     let costs: Result<_> = [ascending, descending]
         .into_iter()
         .chain(orders)
@@ -119,7 +119,7 @@ fn drawn_from(nodes: usize) -> Vec<u32> {
 }
 
 /// Returns ids in a random order.
-fn drawn(nodes: usize, seed: u64) -> Vec<u32> {
+fn random_ids(nodes: usize, seed: u64) -> Vec<u32> {
     let mut rng = Rng::new(seed, Stream::Plan);
     let mut ids = drawn_from(nodes);
     for at in (1..nodes).rev() {

@@ -22,20 +22,20 @@ use ring_sim::kernel::streams::{Fabric, Tcp};
 use ring_sim::kernel::system::{Moment, Route, System};
 use ring_sim::kernel::world;
 
-use super::quiet::{ip_of, node_of, nothing_goes_wrong};
+use super::quiet::{ip_of, no_faults, node_of};
 
 /// Time of one hop, of a datagram or on a connection.
-pub(crate) const HOP: Duration = Duration::from_millis(1);
+pub(crate) const HOP_TIME: Duration = Duration::from_millis(1);
 /// Time of a transaction, in nanoseconds. Elections that start at once then begin less than a hop apart.
-const TRANSACTION: u64 = 100_000;
+const TRANSACTION_NANOS: u64 = 100_000;
 const PORT: u16 = 7_400;
 const SLOTS: u16 = 32;
 const LONGEST: usize = 64;
-const LIMIT: Duration = Duration::from_secs(10);
+const ELECTION_LIMIT: Duration = Duration::from_secs(10);
 /// Long enough to end an election and to forget it: more than three times T1.
-const REST: Duration = Duration::from_secs(4);
+const REST_TIME: Duration = Duration::from_secs(4);
 /// A timeout for missing tokens that never ends: these rings have no token.
-const NEVER: Duration = Duration::from_secs(1 << 20);
+const UNREACHED_TIMEOUT: Duration = Duration::from_secs(1 << 20);
 
 type World = world::World<Segment>;
 
@@ -57,14 +57,14 @@ impl Ring {
         let node = |(at, _)| Node::new(address(at), LONGEST, 1_000_000_000);
         let nodes = places().map(node).collect();
         let list = NodeList::new(places().map(|(at, &id)| (id, address(at))))?;
-        let hop = u64::try_from(HOP.as_nanos())?;
+        let hop = u64::try_from(HOP_TIME.as_nanos())?;
         let chance = Rng::new(1, Stream::World);
         let mut world = World::assemble(nodes, Network::new((hop, 0)), chance, Segment::new(ids));
         for (at, &id) in places() {
             let options = Options {
                 election: method,
-                token_timeout: NEVER,
-                database_timeout: NEVER,
+                token_timeout: UNREACHED_TIMEOUT,
+                database_timeout: UNREACHED_TIMEOUT,
                 ..Options::new(id)
             };
             let machine = Andrews::new(options, list.clone(), 1 + u64::from(id))?;
@@ -77,8 +77,8 @@ impl Ring {
         }
         let mut ring = Self(world);
         // The largest node finds its old row, which names it coordinator. It claims the role and elects.
-        ring.0.run(LIMIT);
-        ring.look()?;
+        ring.0.run(ELECTION_LIMIT);
+        ring.check_coordinator()?;
         Ok(ring)
     }
 
@@ -103,10 +103,12 @@ impl Ring {
     fn cost(&mut self) -> Result<Cost> {
         let before = self.messages();
         self.0.system.started = None;
-        let started = self.0.run_until(LIMIT, |it| it.system.started.is_some());
+        let started = self
+            .0
+            .run_until(ELECTION_LIMIT, |it| it.system.started.is_some());
         started.context("nobody starts an election")?;
-        self.0.run(REST);
-        self.look()?;
+        self.0.run(REST_TIME);
+        self.check_coordinator()?;
         let segment = &self.0.system;
         let started = segment.started.unwrap_or_default();
         Ok(Cost {
@@ -116,7 +118,7 @@ impl Ring {
     }
 
     /// Checks that the largest node is coordinator.
-    fn look(&self) -> Result<()> {
+    fn check_coordinator(&self) -> Result<()> {
         let Segment { rows, largest, .. } = &self.0.system;
         let is_elected = rows.seat.id == Some(*largest) && !rows.acting;
         ensure!(is_elected, "node {largest} is not elected: {rows:?}");
@@ -195,7 +197,7 @@ impl Segment {
     }
 
     /// Returns the rows that make this node the acting coordinator.
-    fn named(&self, id: u32) -> Rows {
+    fn rows_with_acting(&self, id: u32) -> Rows {
         let term = self.rows.seat.term;
         Rows {
             seat: Seat { id: Some(id), term },
@@ -261,7 +263,9 @@ impl System for Segment {
                 let (id, work) = (job.id, job.work);
                 let due = Transaction { node, id, work };
                 let at = u64::try_from(world.now().as_nanos()).unwrap_or(u64::MAX);
-                world.queue.push(at + TRANSACTION, queue::Event::Own(due));
+                world
+                    .queue
+                    .push(at + TRANSACTION_NANOS, queue::Event::Own(due));
             }
         }
     }
@@ -274,12 +278,12 @@ impl System for Segment {
                 gathered.push((node, id));
                 if gathered.len() == segment.ids.len() {
                     for (node, id) in segment.gathered.take().unwrap_or_default() {
-                        let rows = world.system.named(world.system.ids[node]);
+                        let rows = world.system.rows_with_acting(world.system.ids[node]);
                         answer(world, node, id, Outcome::Rows(rows));
                     }
                     // The winner overwrites its row, so this row ends the election.
                     let segment = &mut world.system;
-                    segment.rows = segment.named(segment.largest);
+                    segment.rows = segment.rows_with_acting(segment.largest);
                 }
                 return;
             }
@@ -300,5 +304,5 @@ impl System for Segment {
         }
     }
 
-    nothing_goes_wrong!();
+    no_faults!();
 }

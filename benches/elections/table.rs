@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use ring_codec::andrews::Method;
 
 use super::measure::{Measured, Spread, Start};
-use super::page::grouped;
+use super::page::group_digits;
 use super::textbook;
 
 pub(crate) const fn name(method: Method) -> &'static str {
@@ -45,5 +45,8 @@ pub(crate) fn table(all: &[Measured]) -> String {
     reason = "small numbers that are rounded"
 )]
 fn triple(spread: Spread) -> String {
-    spread.0.map(|it| grouped(it.round() as u64)).join(", ")
+    spread
+        .0
+        .map(|it| group_digits(it.round() as u64))
+        .join(", ")
 }

@@ -10,10 +10,10 @@ use ring_proto::jitterbug::{Options, State};
 use super::chart;
 use super::ring::{Count, Ring};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const ELECTION_LIMIT: Duration = Duration::from_secs(60);
 /// Time in which the list goes round the ring.
-const REST: Duration = Duration::from_secs(10);
-const IDLE: Duration = Duration::from_secs(10);
+const REST_TIME: Duration = Duration::from_secs(10);
+const IDLE_TIME: Duration = Duration::from_secs(10);
 
 /// Cost of rings of one size.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct Cost {
 }
 
 /// Name of an action, and its cost.
-type Feat = (&'static str, fn(&Growth) -> &Cost);
+type Action = (&'static str, fn(&Growth) -> &Cost);
 /// Name of a curve, and its values.
 type Curve = (&'static str, fn(&Growth) -> f64);
 /// File, label of the ordinate, and curves of a chart.
@@ -40,18 +40,18 @@ type Chart<'a> = (&'a str, &'a str, &'a [Curve]);
 pub(crate) fn measure(nodes: usize) -> Result<Growth> {
     let mut ring = Ring::new(nodes, Options::default());
     let start = (ring.now(), Count::default());
-    ring.leader(LIMIT).context("nobody is elected")?;
+    ring.leader(ELECTION_LIMIT).context("nobody is elected")?;
     let form = cost(&ring, start);
-    ring.run(REST);
+    ring.run(REST_TIME);
     let lost = ring.has_state(State::Orphan);
     ensure!(lost == 0, "{lost} of {nodes} are orphans in a ring at rest");
     let start = (ring.now(), ring.count());
-    ring.run(IDLE);
+    ring.run(IDLE_TIME);
     let idle = cost(&ring, start);
-    let leader = ring.leader(LIMIT).context("the token is lost")?;
+    let leader = ring.leader(ELECTION_LIMIT).context("the token is lost")?;
     ring.kill(leader);
     let start = (ring.now(), ring.count());
-    ring.leader(LIMIT).context("nobody takes over")?;
+    ring.leader(ELECTION_LIMIT).context("nobody takes over")?;
     Ok(Growth {
         nodes,
         form,
@@ -88,7 +88,7 @@ impl Cost {
 pub(crate) fn table(all: &[Growth]) -> String {
     let mut text = "| | nodes | restores | datagrams to all | to one | time |\n".to_owned();
     text += "|---|---:|---:|---:|---:|---:|\n";
-    let feats: [Feat; 2] = [
+    let feats: [Action; 2] = [
         ("start", |it| &it.form),
         ("a leader's death", |it| &it.fail_over),
     ];
@@ -149,9 +149,9 @@ pub(crate) fn draw(all: &[Growth], folder: &Path) -> Result<()> {
         ),
     ];
     for (file, what, of) in charts {
-        let curve = |(colour, (name, value)): (usize, &Curve)| {
+        let curve = |(color, (name, value)): (usize, &Curve)| {
             let points = all.iter().map(|it| (it.nodes as f64, value(it)));
-            chart::Curve::new(name, colour, points.collect())
+            chart::Curve::new(name, color, points.collect())
         };
         let curves: Vec<chart::Curve> = of.iter().enumerate().map(curve).collect();
         chart::draw(&folder.join(file), ["nodes", what], &curves)?;

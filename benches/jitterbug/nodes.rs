@@ -84,7 +84,7 @@ impl Token {
             stream.write_all(&self.list)?;
         }
         stream.write_all(&self.last)?;
-        acknowledged(stream)
+        await_acknowledgement(stream)
     }
 
     /// Sends the same bytes at once, without waiting for answers.
@@ -92,11 +92,11 @@ impl Token {
         let mut stream = TcpStream::connect(to)?;
         stream.set_nodelay(true)?;
         stream.write_all(&[&self.offer[..], &self.last].concat())?;
-        acknowledged(stream)
+        await_acknowledgement(stream)
     }
 }
 
-fn acknowledged(mut stream: TcpStream) -> Result<()> {
+fn await_acknowledgement(mut stream: TcpStream) -> Result<()> {
     stream.shutdown(Shutdown::Write)?;
     let count = stream.read(&mut [0]);
     ensure!(matches!(count, Ok(0)), "{count:?} is no acknowledgement");
@@ -105,14 +105,14 @@ fn acknowledged(mut stream: TcpStream) -> Result<()> {
 
 /// Serves the floor: accepts connections, reads each to its end and closes it. With `answers` it sends one byte
 /// after TP1, like a candidate.
-pub(crate) fn read_all(listener: &TcpListener, answers: bool) -> std::io::Result<()> {
-    const OFFER: usize = 9;
+pub(crate) fn serve_floor(listener: &TcpListener, answers: bool) -> std::io::Result<()> {
+    const OFFER_LEN: usize = 9;
     let mut room = vec![0; 1 << 16];
     loop {
         let (mut stream, _) = listener.accept()?;
         stream.set_nodelay(true)?;
         if answers {
-            match stream.read_exact(&mut room[..OFFER]) {
+            match stream.read_exact(&mut room[..OFFER_LEN]) {
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
                 read => read?,
             }

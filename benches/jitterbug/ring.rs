@@ -17,7 +17,7 @@ use ring_sim::kernel::streams::{Fabric, Tcp};
 use ring_sim::kernel::system::{Listens, Moment, Route, System};
 use ring_sim::kernel::world::World;
 
-use super::quiet::{ip_of, node_of, nothing_goes_wrong};
+use super::quiet::{ip_of, no_faults, node_of};
 
 const PREFIX: u8 = 16;
 const ALL: Ipv4Addr = Ipv4Addr::new(10, 0, 255, 255);
@@ -192,5 +192,5 @@ impl System for Segment {
 
     fn observed(&mut self, _: Moment, _: &mut IpAddr, _: &Event) {}
 
-    nothing_goes_wrong!();
+    no_faults!();
 }

@@ -32,7 +32,7 @@ pub(crate) fn contend<L: Lock>(clients: Vec<L>, time: Duration) -> Result<Contes
     let began = Instant::now();
     let grants: Vec<Vec<Instant>> = thread::scope(|scope| {
         let over = &over;
-        let start = |client| scope.spawn(move || take_until(client, over));
+        let start = |client| scope.spawn(move || lock_until(client, over));
         let workers: Vec<_> = clients.into_iter().map(start).collect();
         thread::sleep(time);
         over.store(true, Ordering::Relaxed);
@@ -60,7 +60,10 @@ pub(crate) fn contend<L: Lock>(clients: Vec<L>, time: Duration) -> Result<Contes
 
 /// Lets one client lock and unlock without a pause. Returns the sorted times of its grants, and the grants per
 /// second.
-pub(crate) fn alone<L: Lock>(client: &mut L, time: Duration) -> Result<(Vec<Duration>, f64)> {
+pub(crate) fn measure_uncontended<L: Lock>(
+    client: &mut L,
+    time: Duration,
+) -> Result<(Vec<Duration>, f64)> {
     let mut took = Vec::new();
     let began = Instant::now();
     while began.elapsed() < time {
@@ -75,7 +78,7 @@ pub(crate) fn alone<L: Lock>(client: &mut L, time: Duration) -> Result<(Vec<Dura
 }
 
 /// Locks and unlocks until `over` is set. Returns the times of the grants.
-fn take_until<L: Lock>(mut client: L, over: &AtomicBool) -> Result<Vec<Instant>> {
+fn lock_until<L: Lock>(mut client: L, over: &AtomicBool) -> Result<Vec<Instant>> {
     let mut grants = Vec::new();
     while !over.load(Ordering::Relaxed) {
         client.lock()?;

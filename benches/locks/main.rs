@@ -76,7 +76,7 @@ enum Task {
 type Measure = fn(&[Daemon], Duration) -> Result<Sample>;
 
 /// Rest of the ring before each request, so that processors fall asleep.
-const REST: Duration = Duration::from_millis(2);
+const REST_TIME: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Clone, Copy)]
 struct Sample {
@@ -116,11 +116,15 @@ fn measure_locks(options: &Options) -> Result<()> {
     println!("| | floor | floor, rested | p50 | p99 | p50 ÷ floor | ÷ rested | a second | parts |");
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---|");
     let what: [(&str, usize, Measure); 5] = [
-        ("acquire, idle ring of 4, again and again", 4, acquire_again),
+        ("acquire, idle ring of 4, again and again", 4, acquire_awake),
         ("acquire, idle ring of 4, rested", 4, acquire_rested),
         ("hand-over, 3 nodes contend", 3, contend),
-        ("grant to the next program of one machine", 2, local),
-        ("one program, again and again, idle ring of 4", 4, again),
+        (
+            "grant to the next program of one machine",
+            2,
+            contend_locally,
+        ),
+        ("one program, again and again, idle ring of 4", 4, relock),
     ];
     for (name, stations, measure) in what {
         let samples = measure_all(options, stations, time, measure)?;
@@ -150,7 +154,7 @@ fn measure_all(
     let mut samples = vec![Vec::new(); options.ringd.len()];
     for _ in 0..options.pairs {
         let floor = floor::measure(&fabric, &start, time, Duration::ZERO)?.p50;
-        let rested = floor::measure(&fabric, &start, time, REST)?.p50;
+        let rested = floor::measure(&fabric, &start, time, REST_TIME)?.p50;
         for (ringd, samples) in options.ringd.iter().zip(&mut samples) {
             let daemons = Daemon::ring(&start, &fabric.places, ringd, &[])?;
             let sample = measure(&daemons, time)?;
@@ -166,12 +170,12 @@ fn measure_all(
 
 /// Measures grants after a rest, when the processors have to wake up.
 fn acquire_rested(daemons: &[Daemon], time: Duration) -> Result<Sample> {
-    acquire(daemons, time, REST)
+    acquire(daemons, time, REST_TIME)
 }
 
 /// Measures grants without a rest. No node holds the lock or waits for it, but all are awake, like the floor's
 /// stations.
-fn acquire_again(daemons: &[Daemon], time: Duration) -> Result<Sample> {
+fn acquire_awake(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     acquire(daemons, time, Duration::ZERO)
 }
 
@@ -203,7 +207,7 @@ fn contend(daemons: &[Daemon], time: Duration) -> Result<Sample> {
 }
 
 /// Lets two programs on one machine compete: one always waits.
-fn local(daemons: &[Daemon], time: Duration) -> Result<Sample> {
+fn contend_locally(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     let mut clients = connect(&[&daemons[0], &daemons[0]].map(|it| it))?;
     let mut took = Vec::new();
     clients[0].lock()?;
@@ -216,30 +220,30 @@ fn local(daemons: &[Daemon], time: Duration) -> Result<Sample> {
         thread::sleep(Duration::from_millis(1));
         let released = Instant::now();
         clients[holder].release()?;
-        clients[next].granted()?;
+        clients[next].await_grant()?;
         took.push(released.elapsed());
-        clients[holder].unlocked()?;
+        clients[holder].await_unlock()?;
         holder = next;
     }
     sample(took, 0.0, (1.0, 1.0))
 }
 
 /// Lets one program lock and unlock while no other program wants the token.
-fn again(daemons: &[Daemon], time: Duration) -> Result<Sample> {
+fn relock(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     let mut client = Client::connect(&daemons[0].control())?;
-    let (took, _) = contest::alone(&mut client, time)?;
+    let (took, _) = contest::measure_uncontended(&mut client, time)?;
     sample(took, 0.0, (1.0, 1.0))
 }
 
 impl Lock for Client {
     fn lock(&mut self) -> Result<()> {
         self.ask()?;
-        self.granted()
+        self.await_grant()
     }
 
     fn unlock(&mut self) -> Result<()> {
         self.release()?;
-        self.unlocked()
+        self.await_unlock()
     }
 }
 

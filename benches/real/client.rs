@@ -35,8 +35,8 @@ impl Client {
             .write_all(b"{\"request\":\"lock\"}\n")?)
     }
 
-    pub(crate) fn granted(&mut self) -> Result<()> {
-        self.hears("{\"granted\"")
+    pub(crate) fn await_grant(&mut self) -> Result<()> {
+        self.expect_line("{\"granted\"")
     }
 
     pub(crate) fn release(&mut self) -> Result<()> {
@@ -46,11 +46,11 @@ impl Client {
             .write_all(b"{\"request\":\"unlock\"}\n")?)
     }
 
-    pub(crate) fn unlocked(&mut self) -> Result<()> {
-        self.hears("{\"unlocked\"")
+    pub(crate) fn await_unlock(&mut self) -> Result<()> {
+        self.expect_line("{\"unlocked\"")
     }
 
-    fn hears(&mut self, what: &str) -> Result<()> {
+    fn expect_line(&mut self, what: &str) -> Result<()> {
         loop {
             self.line.clear();
             if self.reader.buffer().is_empty() {

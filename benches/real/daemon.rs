@@ -16,9 +16,9 @@ use super::fabric::Place;
 use super::start::Start;
 
 /// Longest time that anything may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_LIMIT: Duration = Duration::from_secs(20);
 /// Time between two requests of the status, which disturb the daemon.
-const POLL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Process that is killed on drop.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Daemon {
 
     /// Returns the status and the time of its request.
     #[allow(dead_code, reason = "not every bench wants to know when")]
-    pub(crate) fn look(&self) -> Result<(Status, Instant)> {
+    pub(crate) fn timed_status(&self) -> Result<(Status, Instant)> {
         let before = Instant::now();
         let status = self.status()?;
         Ok((status, before + before.elapsed() / 2))
@@ -98,9 +98,9 @@ impl Daemon {
         missing: &str,
         is_so: impl Fn(&S) -> bool,
     ) -> Result<S> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         loop {
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
             match self.status() {
                 Ok(status) if is_so(&status) => return Ok(status),
                 Ok(_) | Err(_) if Instant::now() < deadline => {}

@@ -11,7 +11,7 @@ use ring_codec::lab2::Kind;
 
 /// Actions of a ring that are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Feat {
+pub(crate) enum Action {
     /// All nodes start at once, until one owns the token and all tables are equal.
     Form,
     /// A node starts, until it and all others have the same table.
@@ -24,7 +24,7 @@ pub(crate) enum Feat {
     Idle,
 }
 
-impl Feat {
+impl Action {
     pub(crate) const ALL: [Self; 5] = [
         Self::Form,
         Self::Join,
@@ -47,7 +47,7 @@ impl Feat {
 /// Cost of one action in a ring of one size.
 #[derive(Debug, Clone)]
 pub(crate) struct Cost {
-    pub feat: Feat,
+    pub action: Action,
     pub nodes: usize,
     pub time: Duration,
     /// Numbers of frames to one member and to all, by kind.
@@ -69,7 +69,7 @@ impl Cost {
 
     /// Returns a line of the file: action, members, nanoseconds, then each kind as `unicast+broadcast`.
     fn line(&self) -> String {
-        let (name, nodes, nanos) = (self.feat.name(), self.nodes, self.time.as_nanos());
+        let (name, nodes, nanos) = (self.action.name(), self.nodes, self.time.as_nanos());
         let mut line = format!("{name}\t{nodes}\t{nanos}");
         for kind in Kind::ALL {
             let at = kind as usize;
@@ -81,7 +81,9 @@ impl Cost {
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split('\t');
         let name = fields.next()?;
-        let feat = Feat::ALL.into_iter().find(|feat| feat.name() == name)?;
+        let action = Action::ALL
+            .into_iter()
+            .find(|action| action.name() == name)?;
         let nodes = fields.next()?.parse().ok()?;
         let time = Duration::from_nanos(fields.next()?.parse().ok()?);
         let (mut unicast, mut broadcast) = ([0; 12], [0; 12]);
@@ -91,7 +93,7 @@ impl Cost {
             broadcast[kind as usize] = all.parse().ok()?;
         }
         Some(Self {
-            feat,
+            action,
             nodes,
             time,
             unicast,
@@ -134,16 +136,16 @@ impl Costs {
     }
 
     /// Returns the costs of one action by size.
-    pub(crate) fn of(&self, feat: Feat) -> impl Iterator<Item = &Cost> {
-        self.0.iter().filter(move |cost| cost.feat == feat)
+    pub(crate) fn of(&self, action: Action) -> impl Iterator<Item = &Cost> {
+        self.0.iter().filter(move |cost| cost.action == action)
     }
 
     /// Returns how a value grows with the size: the exponent of the best power law, by least squares of the
     /// logarithms. Returns `None` with fewer than two sizes.
     #[allow(clippy::cast_precision_loss, reason = "few points, and small numbers")]
-    pub(crate) fn exponent(&self, feat: Feat, value: fn(&Cost) -> f64) -> Option<f64> {
+    pub(crate) fn exponent(&self, action: Action, value: fn(&Cost) -> f64) -> Option<f64> {
         let points: Vec<(f64, f64)> = self
-            .of(feat)
+            .of(action)
             .map(|cost| ((cost.nodes as f64).ln(), value(cost).ln()))
             .collect();
         let count = points.len() as f64;

@@ -5,7 +5,7 @@ use std::path::Path;
 use plotters::prelude::*;
 
 /// Colors that color-blind people can distinguish (palette of Okabe and Ito), one per curve.
-const COLOURS: [RGBColor; 5] = [
+const COLORS: [RGBColor; 5] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
     RGBColor(0, 158, 115),
@@ -14,7 +14,7 @@ const COLOURS: [RGBColor; 5] = [
 ];
 const SIZE: (u32, u32) = (760, 480);
 /// Distance between two names, in pixels.
-const LINE: i32 = 16;
+const LINE_HEIGHT: i32 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "not every bench draws all of them")]
@@ -28,17 +28,17 @@ pub(crate) enum Marks {
 #[derive(Debug)]
 pub(crate) struct Curve {
     pub name: String,
-    pub colour: usize,
+    pub color: usize,
     pub points: Vec<(f64, f64)>,
     pub marks: Marks,
 }
 
 impl Curve {
     /// Makes a curve that is drawn as line and points.
-    pub(crate) fn new(name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
+    pub(crate) fn new(name: &str, color: usize, points: Vec<(f64, f64)>) -> Self {
         Self {
             name: name.to_owned(),
-            colour,
+            color,
             points,
             marks: Marks::Both,
         }
@@ -82,26 +82,26 @@ fn draw_into(
         .draw()?;
     let mut names = Vec::new();
     for curve in curves {
-        let colour = COLOURS[curve.colour];
+        let color = COLORS[curve.color];
         let points = &curve.points;
         if curve.marks != Marks::Points {
-            chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
+            chart.draw_series(LineSeries::new(points.clone(), color.stroke_width(2)))?;
         }
         if curve.marks != Marks::Line {
-            chart.draw_series(points.iter().map(|&at| Circle::new(at, 3, colour.filled())))?;
+            chart.draw_series(points.iter().map(|&at| Circle::new(at, 3, color.filled())))?;
         }
         if let Some(last) = points.last() {
-            names.push((chart.backend_coord(last), colour, &curve.name));
+            names.push((chart.backend_coord(last), color, &curve.name));
         }
     }
     names.retain(|(_, _, name)| !name.is_empty());
     // From top to bottom, so that no name overlaps the one above.
     names.sort_by_key(|((_, y), _, _)| *y);
     let mut free = 0;
-    for ((x, y), colour, name) in names {
+    for ((x, y), color, name) in names {
         let y = (y - 6).max(free);
-        free = y + LINE;
-        let style = ("sans-serif", 14).into_font().color(&colour);
+        free = y + LINE_HEIGHT;
+        let style = ("sans-serif", 14).into_font().color(&color);
         area.draw(&Text::new(name.clone(), (x + 10, y), style))?;
     }
     // A line of slope 1: a value that grows like the number of members is parallel to it.

@@ -9,7 +9,7 @@ use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, Sent, Stored, Transmit};
 
 /// Address of the measured node.
-pub(crate) const ME: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+pub(crate) const OWN_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
 pub(crate) fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>) -> Vec<u8> {
     let frame = Frame {
@@ -51,7 +51,7 @@ impl Node {
             buf: Box::new([0; MAX_FRAME_LEN]),
         };
         let up = LinkState::Up {
-            mac: ME,
+            mac: OWN_MAC,
             ip: NO_IP,
             mtu: 1500,
         };

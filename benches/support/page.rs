@@ -20,7 +20,7 @@ pub(crate) fn update(tables: &str, bench: &str, page: &Path) -> Result<()> {
 }
 
 /// Formats 12345 as 12,345.
-pub(crate) fn grouped(number: u64) -> String {
+pub(crate) fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -23,11 +23,11 @@ use crate::real::fabric::Fabric;
 use crate::real::start::Start;
 
 /// Environment variable with the task of a station's process.
-const STATION: &str = "RINGD_BENCH_STATION";
+const STATION_VARIABLE: &str = "RINGD_BENCH_STATION";
 /// The other experimental EtherType. Its frames teach the bridge the station's port, and no station receives them.
-const UNHEARD: u16 = 0x88b6;
+const IGNORED_ETHERTYPE: u16 = 0x88b6;
 /// Time before the first measured rotation.
-const WARM_UP: Duration = Duration::from_millis(200);
+const WARM_UP_TIME: Duration = Duration::from_millis(200);
 
 /// Task of one station, a separate process.
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ pub(crate) fn measure(
         };
         let orders = serde_json::to_string(&station)?;
         let child = start.spawn(at, &places[at], &env::current_exe()?, |command| {
-            command.env(STATION, orders);
+            command.env(STATION_VARIABLE, orders);
             command.stdin(Stdio::null()).stdout(Stdio::piped());
         })?;
         stations.push(Running(child));
@@ -105,7 +105,7 @@ impl Drop for Running {
 impl Station {
     /// Reads this process's task, if it was started as a station.
     pub(crate) fn from_env() -> Result<Option<Self>> {
-        let told = env::var(STATION).ok();
+        let told = env::var(STATION_VARIABLE).ok();
         let station = told.map(|told| serde_json::from_str(&told));
         station.transpose().context("not a station's orders")
     }
@@ -116,7 +116,7 @@ impl Station {
         let mut poller = Poller::new()?;
         poller.add(&socket, 0, Interest::Read)?;
         let frame = self.frame(MacAddr(self.next), ETHERTYPE)?;
-        send_frame(&socket, &self.frame(MacAddr::BROADCAST, UNHEARD)?)?;
+        send_frame(&socket, &self.frame(MacAddr::BROADCAST, IGNORED_ETHERTYPE)?)?;
         let mut out = std::io::stdout();
         out.write_all(b"!")?;
         out.flush()?;
@@ -125,7 +125,7 @@ impl Station {
                 pass(&mut poller, &socket, &frame)?;
             }
         };
-        let figures = self.lead(&mut poller, &socket, &frame, time)?;
+        let figures = self.run_first(&mut poller, &socket, &frame, time)?;
         writeln!(out, "{}", serde_json::to_string(&figures)?)?;
         Ok(())
     }
@@ -156,7 +156,7 @@ impl Station {
 
 impl Station {
     /// Runs the first station: starts rotations and measures them.
-    fn lead(
+    fn run_first(
         &self,
         poller: &mut Poller,
         socket: &OwnedFd,
@@ -166,7 +166,7 @@ impl Station {
         // As precise as the ring's histogram.
         let (mut rotations, mut count) = (Latency::new(), 0);
         send_frame(socket, frame)?;
-        let warm = Instant::now() + WARM_UP;
+        let warm = Instant::now() + WARM_UP_TIME;
         while Instant::now() < warm {
             pass(poller, socket, frame)?;
         }
@@ -174,7 +174,7 @@ impl Station {
         let mut last = start;
         let mut rested = Duration::ZERO;
         while last < start + time {
-            take(poller, socket)?;
+            await_frame(poller, socket)?;
             let now = Instant::now();
             let rotation = now.duration_since(last);
             rotations.record(rotation);
@@ -200,12 +200,12 @@ impl Station {
 /// Receives the frame and sends it on.
 #[inline]
 fn pass(poller: &mut Poller, socket: &OwnedFd, frame: &[u8]) -> Result<()> {
-    take(poller, socket)?;
+    await_frame(poller, socket)?;
     send_frame(socket, frame)
 }
 
 #[inline]
-fn take(poller: &mut Poller, socket: &OwnedFd) -> Result<()> {
+fn await_frame(poller: &mut Poller, socket: &OwnedFd) -> Result<()> {
     let mut buf = [0; MAX_FRAME_LEN];
     loop {
         poller.wait(None)?;

@@ -19,9 +19,9 @@ pub(crate) fn measure(
 ) -> Result<Figures> {
     let daemons = Daemon::ring(start, &fabric.places, ringd, &["--idle-hold", "0ms"])?;
     let first = &daemons[0];
-    let (from, began) = first.look()?;
+    let (from, began) = first.timed_status()?;
     thread::sleep(time);
-    let (to, ended) = first.look()?;
+    let (to, ended) = first.timed_status()?;
     let failed = to.counters.hand_overs_failed - from.counters.hand_overs_failed;
     if failed > 0 {
         eprintln!("{failed} hand-overs failed while the ring was measured");

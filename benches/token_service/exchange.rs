@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::median::median;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) trait Exchange {
     /// Requests a name exclusively.
@@ -24,7 +24,7 @@ pub(crate) trait Exchange {
     fn wait(&mut self) -> Result<()> {
         let began = Instant::now();
         while !self.poll()? {
-            ensure!(began.elapsed() < PATIENCE, "no answer");
+            ensure!(began.elapsed() < ANSWER_TIMEOUT, "no answer");
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Etcd {
                 let status: serde_json::Value = serde_json::from_str(body)?;
                 return Ok(status["leader"] == status["header"]["member_id"]);
             }
-            ensure!(began.elapsed() < PATIENCE, "no answer");
+            ensure!(began.elapsed() < ANSWER_TIMEOUT, "no answer");
         }
     }
 }

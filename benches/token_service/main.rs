@@ -76,11 +76,15 @@ impl Options {
 
     /// Returns the programs whose grants and memory are measured.
     fn programs(&self) -> Vec<&Path> {
-        self.beside.as_deref().into_iter().chain([own()]).collect()
+        self.beside
+            .as_deref()
+            .into_iter()
+            .chain([shipped_program()])
+            .collect()
     }
 }
 
-fn own() -> &'static Path {
+fn shipped_program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_ringd"))
 }
 
@@ -108,7 +112,7 @@ fn main() -> Result<()> {
     }
     if options.wants(Part::TakeOver) {
         for clients in [100, 300, 1_000] {
-            take_over(clients / share)?;
+            measure_takeover(clients / share)?;
         }
     }
     if options.wants(Part::Others) {
@@ -121,7 +125,7 @@ fn main() -> Result<()> {
 
 fn round_trip(options: &Options) -> Result<()> {
     let time = options.time.into();
-    let servers = server::start(own(), 1, "600s")?;
+    let servers = server::start(shipped_program(), 1, "600s")?;
     let mut session = raw::Session::log_in(&servers)?;
     let mut ratios = Vec::new();
     for _ in 0..options.pairs {
@@ -132,12 +136,12 @@ fn round_trip(options: &Options) -> Result<()> {
     }
     println!(
         "request to grant ÷ echo, medians: {:.2}",
-        middle(&mut ratios)
+        median_of(&mut ratios)
     );
     Ok(())
 }
 
-fn middle(values: &mut [f64]) -> f64 {
+fn median_of(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
@@ -159,7 +163,7 @@ fn grants(options: &Options) -> Result<()> {
         if !ratios.is_empty() {
             println!(
                 "{count} sessions: ÷ the other build, median {:.2}",
-                middle(&mut ratios)
+                median_of(&mut ratios)
             );
         }
     }
@@ -185,10 +189,10 @@ fn flood(program: &Path, count: usize, time: Duration) -> Result<f64> {
 
 /// Measures `count` clients of each service. Each client requests its own name again and again.
 fn others(count: usize, time: Duration) -> Result<()> {
-    let servers = server::start_crowded(own(), 1, &[])?;
+    let servers = server::start_crowded(shipped_program(), 1, &[])?;
     exchange("ringd ftn", count, time, || ftn::Ftn::connect(&servers))?;
     drop(servers);
-    let servers = server::start_crowded(own(), 3, &["--quorum", "majority"])?;
+    let servers = server::start_crowded(shipped_program(), 3, &["--quorum", "majority"])?;
     let name = "three ringd ftn, a majority";
     exchange(name, count, time, || ftn::Ftn::connect(&servers))?;
     drop(servers);
@@ -242,9 +246,9 @@ fn memory(program: &Path, tokens: u64) -> Result<()> {
 }
 
 fn sessions(clients: usize) -> Result<()> {
-    let servers = server::start(own(), 3, "60s")?;
+    let servers = server::start(shipped_program(), 3, "60s")?;
     let mut pool = pool::Pool::new(&servers, clients, Duration::from_secs(60))?;
-    let took = pool.until("all are live", |pool| pool.live == clients)?;
+    let took = pool.drive_until("all are live", |pool| pool.live == clients)?;
     println!(
         "{clients} sessions: live after {took:?}, {} KiB resident at the leader",
         servers
@@ -256,25 +260,25 @@ fn sessions(clients: usize) -> Result<()> {
     Ok(())
 }
 
-fn take_over(clients: usize) -> Result<()> {
-    const HELD: usize = 100;
-    let mut servers = server::start(own(), 3, "60s")?;
+fn measure_takeover(clients: usize) -> Result<()> {
+    const HELD_TOKENS: usize = 100;
+    let mut servers = server::start(shipped_program(), 3, "60s")?;
     let mut pool = pool::Pool::new(&servers, clients, Duration::from_secs(60))?;
-    pool.until("all are live", |pool| pool.live == clients)?;
-    for name in 0..HELD {
+    pool.drive_until("all are live", |pool| pool.live == clients)?;
+    for name in 0..HELD_TOKENS {
         pool.request(name);
         let wanted = (name + 1) * clients;
-        pool.until("tokens are granted", |pool| pool.granted >= wanted)?;
+        pool.drive_until("tokens are granted", |pool| pool.granted >= wanted)?;
     }
-    let dead = pool.a_follower()?;
-    let name = pool.name_of(dead);
+    let dead = pool.follower()?;
+    let name = pool.name_owned_by(dead);
     servers.kill(dead)?;
     pool.request_one(&name);
     let wanted = pool.granted + 1;
-    let took = pool.until("the heir serves", |pool| pool.granted >= wanted)?;
+    let took = pool.drive_until("the heir serves", |pool| pool.granted >= wanted)?;
     println!(
         "{} tokens held by {clients} clients: the heir serves {took:?} after the crash, with ST {:?}",
-        HELD * clients,
+        HELD_TOKENS * clients,
         server::SERVER_TIMEOUT
     );
     Ok(())

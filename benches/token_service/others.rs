@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::exchange::{Etcd, Exchange, Redis};
 use super::server::{Processes, on_processor};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Number of members of an etcd.
 const MEMBERS: usize = 3;
 
@@ -23,7 +23,7 @@ pub(crate) struct Service {
 }
 
 /// Returns addresses with free ports.
-fn free(count: usize) -> Result<Vec<SocketAddr>> {
+fn free_addresses(count: usize) -> Result<Vec<SocketAddr>> {
     let sockets = (0..count).map(|_| TcpListener::bind("127.0.0.1:0"));
     let sockets: Vec<TcpListener> = sockets.collect::<Result<_, _>>()?;
     let addresses = sockets.iter().map(TcpListener::local_addr);
@@ -43,7 +43,7 @@ fn spawn(command: &mut Command) -> Result<Child> {
 /// Starts one Redis. If it is `durable`, it answers after its disk has the write.
 pub(crate) fn redis(durable: bool) -> Result<Service> {
     let folder = tempfile::tempdir()?;
-    let addresses = free(1)?;
+    let addresses = free_addresses(1)?;
     let (on, sync) = if durable {
         ("yes", "always")
     } else {
@@ -62,14 +62,14 @@ pub(crate) fn redis(durable: bool) -> Result<Service> {
         addresses,
         folder,
     };
-    first(|| Redis::connect(service.addresses[0]))?;
+    await_first_grant(|| Redis::connect(service.addresses[0]))?;
     Ok(service)
 }
 
 /// Starts an etcd of three members. The first address is its leader's.
 pub(crate) fn etcd() -> Result<Service> {
     let folder = tempfile::tempdir()?;
-    let (clients, peers) = (free(MEMBERS)?, free(MEMBERS)?);
+    let (clients, peers) = (free_addresses(MEMBERS)?, free_addresses(MEMBERS)?);
     let members: Vec<String> = (peers.iter().enumerate())
         .map(|(at, peer)| format!("n{at}=http://{peer}"))
         .collect();
@@ -97,7 +97,7 @@ pub(crate) fn etcd() -> Result<Service> {
         )?;
         service.processes.0.push(process);
     }
-    first(|| Etcd::connect(service.addresses[0]))?;
+    await_first_grant(|| Etcd::connect(service.addresses[0]))?;
     for at in 0..MEMBERS {
         if Etcd::connect(service.addresses[at])?.leads()? {
             service.addresses.swap(0, at);
@@ -108,7 +108,7 @@ pub(crate) fn etcd() -> Result<Service> {
 }
 
 /// Waits until a name is granted for the first time, and releases it.
-fn first<E: Exchange>(connect: impl Fn() -> Result<E>) -> Result<()> {
+fn await_first_grant<E: Exchange>(connect: impl Fn() -> Result<E>) -> Result<()> {
     let began = Instant::now();
     loop {
         let granted = connect().and_then(|mut it| {
@@ -120,7 +120,10 @@ fn first<E: Exchange>(connect: impl Fn() -> Result<E>) -> Result<()> {
         let Err(error) = granted else {
             return Ok(());
         };
-        ensure!(began.elapsed() < PATIENCE, "it does not start: {error:#}");
+        ensure!(
+            began.elapsed() < START_TIMEOUT,
+            "it does not start: {error:#}"
+        );
         thread::sleep(Duration::from_millis(100));
     }
 }

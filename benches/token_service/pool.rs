@@ -12,9 +12,9 @@ use ring_proto::ftn::{Configuration, Servers};
 use ring_proto::{Machine, Sent};
 use ring_runtime::clock;
 
-use super::server::Running;
+use super::server::ServerProcesses;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const POOL_TIMEOUT: Duration = Duration::from_secs(120);
 
 struct Member {
     socket: UdpSocket,
@@ -34,7 +34,11 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// Makes `count` clients that log in.
-    pub(crate) fn new(running: &Running, count: usize, client_timeout: Duration) -> Result<Self> {
+    pub(crate) fn new(
+        running: &ServerProcesses,
+        count: usize,
+        client_timeout: Duration,
+    ) -> Result<Self> {
         let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
         setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
         let mut members = Vec::with_capacity(count);
@@ -61,16 +65,23 @@ impl Pool {
     }
 
     /// Drives all clients until `is_so`, and returns the time that it took.
-    pub(crate) fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Result<Duration> {
+    pub(crate) fn drive_until(
+        &mut self,
+        what: &str,
+        is_so: impl Fn(&Self) -> bool,
+    ) -> Result<Duration> {
         let began = Instant::now();
         while !is_so(self) {
-            ensure!(began.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
-            self.turn()?;
+            ensure!(
+                began.elapsed() < POOL_TIMEOUT,
+                "{what}: not in {POOL_TIMEOUT:?}"
+            );
+            self.drive_once()?;
         }
         Ok(began.elapsed())
     }
 
-    fn turn(&mut self) -> Result<()> {
+    fn drive_once(&mut self) -> Result<()> {
         let now = clock::now();
         for member in &mut self.members {
             let Member { socket, client } = member;
@@ -131,7 +142,7 @@ impl Pool {
     }
 
     /// Returns a server that does not lead.
-    pub(crate) fn a_follower(&self) -> Result<usize> {
+    pub(crate) fn follower(&self) -> Result<usize> {
         let configuration = self.configuration().context("there is a session")?;
         Ok((configuration.leader() + 1) % self.servers.len())
     }
@@ -142,7 +153,7 @@ impl Pool {
     }
 
     /// Returns the name of a token that belongs to this server.
-    pub(crate) fn name_of(&self, server: usize) -> String {
+    pub(crate) fn name_owned_by(&self, server: usize) -> String {
         let all = self.configuration().expect("there is a session");
         (0..1_000_000)
             .map(|number| format!("free {number}"))

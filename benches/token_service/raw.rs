@@ -13,15 +13,15 @@ use ring_runtime::net::{UdpLink, UdpOptions};
 
 use super::median::median;
 use super::pool::Pool;
-use super::server::Running;
+use super::server::ServerProcesses;
 
 /// Length of REQUEST and GRANT in the round trip, in bytes.
 pub(crate) const REQUEST_LEN: usize = 28;
 /// Number of a session's tokens with an outstanding request.
-const WINDOW: usize = 32;
+const WINDOW_SIZE: usize = 32;
 /// Longer than any datagram here.
-const LEN: usize = 256;
-const PATIENCE: Duration = Duration::from_secs(20);
+const BUFFER_LEN: usize = 256;
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Session with one server.
 pub(crate) struct Session {
@@ -37,9 +37,9 @@ pub(crate) struct Session {
 
 impl Session {
     /// Logs in with the client's state machine.
-    pub(crate) fn log_in(running: &Running) -> Result<Self> {
+    pub(crate) fn log_in(running: &ServerProcesses) -> Result<Self> {
         let mut pool = Pool::new(running, 1, Duration::from_secs(600))?;
-        pool.until("it is live", |pool| pool.live == 1)?;
+        pool.drive_until("it is live", |pool| pool.live == 1)?;
         let (socket, client) = pool.into_first().context("there is one")?;
         let Standing::Live { session: id } = client.standing() else {
             bail!("the session was lost");
@@ -60,13 +60,13 @@ impl Session {
             configuration,
             // Larger than any number that the state machine has used.
             msgnum: i64::try_from(clock::now().wall / 1_000)? + 1_000_000,
-            incoming: datagrams::receive_batch(LEN),
-            outgoing: datagrams::transmit_batch(LEN),
+            incoming: datagrams::receive_batch(BUFFER_LEN),
+            outgoing: datagrams::transmit_batch(BUFFER_LEN),
         })
     }
 
     /// Returns a name with this beginning that belongs to the server.
-    pub(crate) fn name_like(&self, name: &str) -> String {
+    pub(crate) fn name_with_prefix(&self, name: &str) -> String {
         let names = (0..1_000).map(|number| format!("{name}/{number}"));
         let (servers, all) = (&self.servers, &self.configuration);
         let mut its = names.filter(|name| servers.responsible(name.as_bytes(), all) == Some(0));
@@ -156,7 +156,7 @@ impl Session {
             if has_come {
                 return Ok(());
             }
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > ANSWER_TIMEOUT {
                 bail!("no answer");
             }
         }
@@ -165,8 +165,8 @@ impl Session {
     /// Makes `tokens` tokens with data, and returns the size of their names and data.
     pub(crate) fn fill(&mut self, tokens: u64) -> Result<u64> {
         let mut text = 0;
-        for first in (0..tokens).step_by(WINDOW) {
-            let names: Vec<String> = (first..tokens.min(first + WINDOW as u64))
+        for first in (0..tokens).step_by(WINDOW_SIZE) {
+            let names: Vec<String> = (first..tokens.min(first + WINDOW_SIZE as u64))
                 .map(|number| format!("token {number:010}"))
                 .collect();
             for name in &names {
@@ -192,7 +192,7 @@ impl Session {
         let (mut come, began) = (0, Instant::now());
         while come < count {
             self.receive(|message| come += usize::from(is_it(message)))?;
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > ANSWER_TIMEOUT {
                 bail!("a datagram was lost");
             }
         }
@@ -204,7 +204,11 @@ impl Session {
 /// time.
 pub(crate) fn flood(sessions: &mut [Session], time: Duration) -> Result<(u64, Duration)> {
     let names: Vec<Vec<String>> = (0..sessions.len())
-        .map(|session| (0..WINDOW).map(|at| format!("{session}/{at:02}")).collect())
+        .map(|session| {
+            (0..WINDOW_SIZE)
+                .map(|at| format!("{session}/{at:02}"))
+                .collect()
+        })
         .collect();
     for (session, names) in sessions.iter_mut().zip(&names) {
         for name in names {

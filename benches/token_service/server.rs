@@ -19,29 +19,33 @@ use super::resident::resident;
 pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Servers that end on drop.
-pub(crate) struct Running {
+pub(crate) struct ServerProcesses {
     pub servers: Servers,
     processes: Processes,
     _folder: TempDir,
 }
 
 /// Starts servers on free ports. A single server gets its own processor.
-pub(crate) fn start(program: &Path, count: usize, client_timeout: &str) -> Result<Running> {
+pub(crate) fn start(program: &Path, count: usize, client_timeout: &str) -> Result<ServerProcesses> {
     start_with(program, count, client_timeout, &[])
 }
 
 /// Starts servers with more options, all of them on the servers' processor.
-pub(crate) fn start_crowded(program: &Path, count: usize, options: &[&str]) -> Result<Running> {
+pub(crate) fn start_crowded(
+    program: &Path,
+    count: usize,
+    options: &[&str],
+) -> Result<ServerProcesses> {
     let running = on_processor(0, || start_with(program, count, "600s", options))?;
-    keep_to(1, Pid::from_raw(0))?;
+    pin_to(1, Pid::from_raw(0))?;
     running
 }
 
 /// Calls `act` on a processor, and returns to the other one. Processes that `act` starts stay there.
 pub(crate) fn on_processor<T>(cpu: usize, act: impl FnOnce() -> T) -> Result<T> {
-    keep_to(cpu, Pid::from_raw(0))?;
+    pin_to(cpu, Pid::from_raw(0))?;
     let done = act();
-    keep_to(1, Pid::from_raw(0))?;
+    pin_to(1, Pid::from_raw(0))?;
     Ok(done)
 }
 
@@ -50,7 +54,7 @@ fn start_with(
     count: usize,
     client_timeout: &str,
     options: &[&str],
-) -> Result<Running> {
+) -> Result<ServerProcesses> {
     let folder = tempfile::tempdir()?;
     let sockets: Vec<UdpSocket> = (0..count)
         .map(|_| UdpSocket::bind("127.0.0.1:0"))
@@ -82,12 +86,12 @@ fn start_with(
             .spawn()
             .context("cannot start ringd")?;
         if count == 1 {
-            keep_to(0, Pid::from_raw(i32::try_from(child.id())?))?;
-            keep_to(1, Pid::from_raw(0))?;
+            pin_to(0, Pid::from_raw(i32::try_from(child.id())?))?;
+            pin_to(1, Pid::from_raw(0))?;
         }
         processes.0.push(child);
     }
-    Ok(Running {
+    Ok(ServerProcesses {
         servers: read_servers(&list)?,
         processes,
         _folder: folder,
@@ -95,7 +99,7 @@ fn start_with(
 }
 
 /// Pins a process to a processor, if the machine has two.
-fn keep_to(cpu: usize, process: Pid) -> Result<()> {
+fn pin_to(cpu: usize, process: Pid) -> Result<()> {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 && cpu > 0 {
         return Ok(());
     }
@@ -104,7 +108,7 @@ fn keep_to(cpu: usize, process: Pid) -> Result<()> {
     Ok(sched_setaffinity(process, &cpus)?)
 }
 
-impl Running {
+impl ServerProcesses {
     fn file(&self, index: usize, name: &str) -> Result<String> {
         let id = self.processes.0[index].id();
         Ok(fs::read_to_string(format!("/proc/{id}/{name}"))?)

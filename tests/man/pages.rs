@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::Command;
 
 /// Environment variable: if it is set, the pages are written instead of checked.
-const WRITE: &str = "RINGD_WRITE_MAN";
+const WRITE_VARIABLE: &str = "RINGD_WRITE_MAN";
 
 /// Returns the pages of a program, by file name: one for the program and one for each command at any depth.
 pub(crate) fn pages(program: Command) -> BTreeMap<String, String> {
@@ -72,7 +72,7 @@ fn with_lists(page: &str) -> String {
     kept
 }
 
-/// Compares pages with those of the same program in `docs/man`, or writes them if [`WRITE`] is set.
+/// Compares pages with those of the same program in `docs/man`, or writes them if [`WRITE_VARIABLE`] is set.
 ///
 /// # Panics
 /// The pages differ. `again` is the command that writes them.
@@ -83,12 +83,12 @@ pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bo
         .ancestors()
         .find(|it| it.join("docs/man").is_dir());
     let directory = root.expect("docs/man is there").join("docs/man");
-    if env::var_os(WRITE).is_some() {
+    if env::var_os(WRITE_VARIABLE).is_some() {
         for (name, page) in made {
             fs::write(directory.join(name), page).expect("a manual page can be written");
         }
     }
-    let mut written = written(&directory);
+    let mut written = read_pages(&directory);
     written.retain(|name, _| is_own(name));
     let missing: Vec<_> = made
         .keys()
@@ -96,7 +96,7 @@ pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bo
         .collect();
     assert!(
         missing.is_empty(),
-        "docs/man has no page for these commands: {missing:?}; write them: {WRITE}=1 {again}"
+        "docs/man has no page for these commands: {missing:?}; write them: {WRITE_VARIABLE}=1 {again}"
     );
     let surplus: Vec<_> = written
         .keys()
@@ -114,7 +114,7 @@ pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bo
         );
         assert!(
             written[name] == *page,
-            "docs/man/{name} does not say what --help says; write it again: {WRITE}=1 {again}"
+            "docs/man/{name} does not say what --help says; write it again: {WRITE_VARIABLE}=1 {again}"
         );
     }
 }
@@ -125,7 +125,7 @@ fn references(page: &str) -> impl Iterator<Item = String> {
     listed.map(|name| name.replace(r"\-", "-") + ".8")
 }
 
-fn written(directory: &Path) -> BTreeMap<String, String> {
+fn read_pages(directory: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(directory).expect("docs/man is there");
     entries
         .map(|entry| {
@@ -151,9 +151,9 @@ pub(crate) fn check_lines(program: &Command) {
         let after = lines.get(at + 1).copied().unwrap_or_default();
         let is_alone = before.is_empty() && after.is_empty();
         let most = if line.starts_with(' ') {
-            LONGEST
+            HELP_WIDTH_MAX
         } else {
-            TERMINAL
+            TERMINAL_WIDTH
         };
         let name = program.get_name();
         assert!(
@@ -165,6 +165,6 @@ pub(crate) fn check_lines(program: &Command) {
 }
 
 /// Width of a terminal, in characters.
-const TERMINAL: usize = 80;
+const TERMINAL_WIDTH: usize = 80;
 /// Maximum width of help: clap breaks longer lines.
-const LONGEST: usize = 100;
+const HELP_WIDTH_MAX: usize = 100;

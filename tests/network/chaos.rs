@@ -8,16 +8,16 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use ring_chaos::check::{Finding, JUDGED, check};
 use ring_chaos::report;
-use ring_chaos::run::{Script, run};
+use ring_chaos::run::{RunOptions, run};
 use ring_segment::{Test, Timing, binaries, tests};
 
 /// A cycle lasts about ten seconds, and cycles begin until this time.
-const LASTS: Duration = Duration::from_secs(12);
+const RUN_TIME: Duration = Duration::from_secs(12);
 /// Shorter than in `scripts/chaos`, so more faults overlap.
-const FAULTS: Duration = Duration::from_secs(4);
+const FAULTS_TIME: Duration = Duration::from_secs(4);
 const SEED: u64 = 7;
 /// Minimum of calm in which bounds were judged, in milliseconds. A shorter time proves nothing.
-const LEAST_JUDGED: u64 = 500;
+const JUDGED_MIN_MS: u64 = 500;
 /// Number of attempts on a busy machine.
 const RUNS: usize = 3;
 
@@ -30,30 +30,30 @@ pub(crate) fn tests() -> Vec<Test> {
 fn a_ring_that_is_broken_on_purpose_keeps_its_promises() -> Result<()> {
     let mut judged = Vec::new();
     for _ in 0..RUNS {
-        judged.push(keeps_its_promises()?);
-        if judged.last() >= Some(&LEAST_JUDGED) {
+        judged.push(run_once()?);
+        if judged.last() >= Some(&JUDGED_MIN_MS) {
             return Ok(());
         }
     }
     bail!(
-        "one owner was demanded for {judged:?} ms of calm in {RUNS} runs, not {LEAST_JUDGED} ms: \
+        "one owner was demanded for {judged:?} ms of calm in {RUNS} runs, not {JUDGED_MIN_MS} ms: \
          the machine is too busy for this test"
     )
 }
 
 /// Makes one run. Returns the milliseconds of calm in which bounds were judged.
-fn keeps_its_promises() -> Result<u64> {
+fn run_once() -> Result<u64> {
     // Keeps the recordings until the next run, to examine failures.
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("chaos");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
-    let script = Script {
+    let script = RunOptions {
         binaries: binaries(),
-        lasts: LASTS,
-        faults: FAULTS,
+        lasts: RUN_TIME,
+        faults: FAULTS_TIME,
         seed: SEED,
-        timing: Timing::patient(Duration::from_millis(50)),
+        timing: Timing::tolerant(Duration::from_millis(50)),
         talks: false,
     };
     run(&script, &folder)?;

@@ -18,12 +18,12 @@ use nix::sys::socket::{
 use ring_segment::{Segment, limit};
 
 /// Longest time until the thread notices that it should end.
-const TURN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Enough for a few seconds in which the thread does not read.
-const BUFFER: usize = 64 << 20;
+const BUFFER_LEN: usize = 64 << 20;
 /// An interface may get a segment of this size in one piece (segmentation offload).
-const LONGEST: usize = 1 << 17;
-const ETHERNET: usize = 14;
+const FRAME_LEN_MAX: usize = 1 << 17;
+const ETHERNET_HEADER_LEN: usize = 14;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const FIN: u8 = 1;
@@ -103,13 +103,13 @@ impl Record {
 
     /// Returns all datagrams to a port, in order.
     pub(crate) fn datagrams(&self, port: u16) -> Vec<Sent> {
-        let mut all = self.exchanged(port);
+        let mut all = self.datagrams_both_ways(port);
         all.retain(|sent| sent.to_port == port);
         all
     }
 
     /// Returns all datagrams to or from a port, in order.
-    pub(crate) fn exchanged(&self, port: u16) -> Vec<Sent> {
+    pub(crate) fn datagrams_both_ways(&self, port: u16) -> Vec<Sent> {
         let packets = self.packets();
         let all = packets.iter().filter_map(|packet| {
             let (from, to, body) = transport(&packet.bytes, UDP)?;
@@ -164,13 +164,13 @@ impl Record {
             let Some(&(at, is_giver)) = known.get(&(from, to)) else {
                 continue;
             };
-            let side = if is_giver {
+            let partition = if is_giver {
                 &mut streams[at].giver
             } else {
                 &mut streams[at].candidate
             };
             let header = usize::from(head[12] >> 4) * 4;
-            side.take(
+            partition.take(
                 packet.at,
                 number,
                 flags,
@@ -236,8 +236,8 @@ fn open(count: usize) -> Result<(OwnedFd, HashMap<usize, usize>)> {
         flags,
         SockProtocol::EthAll,
     )?;
-    if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
-        setsockopt(&socket, sockopt::RcvBuf, &BUFFER)?;
+    if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_LEN).is_err() {
+        setsockopt(&socket, sockopt::RcvBuf, &BUFFER_LEN)?;
     }
     let mut ports = HashMap::new();
     for node in 0..count {
@@ -254,9 +254,9 @@ fn run(
     over: &AtomicBool,
 ) -> Result<()> {
     const OUTGOING: u8 = 4;
-    let mut room = vec![0; LONGEST];
+    let mut room = vec![0; FRAME_LEN_MAX];
     while !over.load(Ordering::Relaxed) {
-        limit::is_readable(socket.as_fd(), Instant::now() + TURN);
+        limit::is_readable(socket.as_fd(), Instant::now() + POLL_INTERVAL);
         loop {
             let (length, from) = match recvfrom::<LinkAddr>(socket.as_raw_fd(), &mut room) {
                 Ok(received) => received,
@@ -264,7 +264,7 @@ fn run(
                 Err(Errno::EINTR | Errno::ENETDOWN) => continue,
                 Err(error) => return Err(error.into()),
             };
-            ensure!(length < LONGEST, "a frame was cut");
+            ensure!(length < FRAME_LEN_MAX, "a frame was cut");
             let Some(from) = from.filter(|from| from.pkttype() != OUTGOING) else {
                 continue;
             };
@@ -286,8 +286,8 @@ fn run(
 
 /// Returns the addresses and the body of a frame's packet, if it has this protocol.
 fn transport(frame: &[u8], protocol: u8) -> Option<(IpAddr, IpAddr, &[u8])> {
-    let ip = frame.get(ETHERNET..)?;
-    match frame.get(12..ETHERNET)? {
+    let ip = frame.get(ETHERNET_HEADER_LEN..)?;
+    match frame.get(12..ETHERNET_HEADER_LEN)? {
         [0x08, 0x00] => {
             let length = usize::from(u16::from_be_bytes([*ip.get(2)?, *ip.get(3)?]));
             // The length is 0 in a piece that is longer than the field allows.

@@ -4,27 +4,29 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_control::lab2::Counters;
-use ring_segment::{Digest, FOR_GOOD, MacAddr, Member, Message, Rng, Timing, Token, holds, offers};
+use ring_segment::{
+    Digest, LONG_IDLE_HOLD, MacAddr, Member, Message, Rng, Timing, Token, take_token, token_is_here,
+};
 
 use super::stand::{AT_ONCE, Stand};
 
 /// So long that the daemon sends nothing on its own during a whole test.
 const HEARTBEAT: Duration = Duration::from_secs(600);
 /// Longer than any delayed answer. The sum over a test is shorter than the daemon's timeouts.
-const ANSWER: Duration = Duration::from_secs(5);
+const ANSWER_DELAY_MAX: Duration = Duration::from_secs(5);
 
 fn stand() -> Stand {
-    Stand::new(Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD))
+    Stand::new(Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD))
 }
 
 /// Returns the number of received frames, with dropped ones.
-fn heard(counters: &Counters) -> u64 {
+fn received_frames(counters: &Counters) -> u64 {
     counters.received.values().sum::<u64>() + counters.dropped.values().sum::<u64>()
 }
 
 /// Returns frames that section 1 forbids, each with the reason under which it is counted.
 fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8>)> {
-    let valid = holds(Token {
+    let valid = token_is_here(Token {
         progress: u64::MAX / 4,
         author,
         number: 1,
@@ -80,7 +82,7 @@ fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
     let token = stand.give()?;
     // The daemon greets the peer first, so a greeting is not mistaken for an answer.
     stand.high.broadcast(&Message::WhereIsToken);
-    stand.pass(ANSWER);
+    stand.pass(ANSWER_DELAY_MAX);
     for (reason, payload) in invalid_frames(stand.high.mac(), stand.mac()) {
         let (before, mark) = (stand.daemon.counters(), stand.mark());
         let station = match reason {
@@ -90,7 +92,7 @@ fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
         };
         let everybody = MacAddr::broadcast();
         stand.high.send_payload(station, everybody, &payload);
-        stand.pass(ANSWER);
+        stand.pass(ANSWER_DELAY_MAX);
         let mut expected = before;
         *expected.dropped.get_mut(reason).context(reason)? += 1;
         let counters = stand.daemon.counters();
@@ -121,8 +123,8 @@ fn every_kind(author: MacAddr) -> Vec<Message> {
         ip: [1; 16],
     }];
     vec![
-        holds(token),
-        offers(token),
+        token_is_here(token),
+        take_token(token),
         Message::Ping {
             digest,
             ip: [7; 16],
@@ -140,15 +142,15 @@ fn every_kind(author: MacAddr) -> Vec<Message> {
 }
 
 /// Sends one kind from an unknown station, and counts the answers.
-fn is_answered_at_most_twice(stand: &Stand, dst: MacAddr, kind: u8) -> Result<()> {
+fn check_at_most_two_answers(stand: &Stand, dst: MacAddr, kind: u8) -> Result<()> {
     let group = u8::from(dst == MacAddr::broadcast());
     let author = MacAddr::new(2, 0, 0, 0, 0x40 + group, kind);
     let message = &every_kind(author)[usize::from(kind)];
     let mark = stand.mark();
-    let before = heard(&stand.daemon.counters());
+    let before = received_frames(&stand.daemon.counters());
     stand.high.send_as(author, dst, message);
-    stand.pass(ANSWER);
-    let more = heard(&stand.daemon.counters()) - before;
+    stand.pass(ANSWER_DELAY_MAX);
+    let more = received_frames(&stand.daemon.counters()) - before;
     ensure!(more == 1, "{more} frames were heard");
     let sent = stand.sent_from(mark);
     ensure!(
@@ -158,9 +160,9 @@ fn is_answered_at_most_twice(stand: &Stand, dst: MacAddr, kind: u8) -> Result<()
     Ok(())
 }
 
-fn answers_no_frame_more_than_twice(stand: &Stand) -> Result<()> {
+fn check_answers_to_all_kinds(stand: &Stand) -> Result<()> {
     for dst in [stand.mac(), MacAddr::broadcast()] {
-        (0..9).try_for_each(|kind| is_answered_at_most_twice(stand, dst, kind))?;
+        (0..9).try_for_each(|kind| check_at_most_two_answers(stand, dst, kind))?;
     }
     Ok(())
 }
@@ -169,7 +171,7 @@ fn answers_no_frame_more_than_twice(stand: &Stand) -> Result<()> {
 fn an_owner_answers_no_frame_more_than_twice() -> Result<()> {
     let stand = stand();
     stand.give()?;
-    answers_no_frame_more_than_twice(&stand)?;
+    check_answers_to_all_kinds(&stand)?;
     stand.wait_for_state("OWNER")
 }
 
@@ -177,7 +179,7 @@ fn an_owner_answers_no_frame_more_than_twice() -> Result<()> {
 fn a_waiter_answers_no_frame_more_than_twice() -> Result<()> {
     let stand = stand();
     stand.follow()?;
-    answers_no_frame_more_than_twice(&stand)?;
+    check_answers_to_all_kinds(&stand)?;
     stand.wait_for_state("WAITER")
 }
 
@@ -189,8 +191,8 @@ fn a_looser_answers_no_frame_more_than_twice() -> Result<()> {
             // Some kinds end the state, so each kind gets a new daemon.
             stand.daemon.kill();
             stand.daemon.start();
-            stand.daemon.is("LOOSER")?;
-            is_answered_at_most_twice(&stand, dst, kind)?;
+            stand.daemon.expect_state("LOOSER")?;
+            check_at_most_two_answers(&stand, dst, kind)?;
         }
     }
     Ok(())
@@ -203,7 +205,7 @@ fn padding_is_ignored() -> Result<()> {
     let author = stand.high.mac();
     // The daemon greets it first, so a greeting is not mistaken for an answer.
     stand.high.broadcast(&Message::WhereIsToken);
-    stand.pass(ANSWER);
+    stand.pass(ANSWER_DELAY_MAX);
     for length in [46, 64, 1500] {
         let mark = stand.mark();
         let mut payload = Message::WhereIsToken.payload(author);
@@ -224,7 +226,7 @@ fn random_frames_do_not_stop_a_daemon() -> Result<()> {
     let stand = stand();
     stand.give()?;
     let (author, mut dice) = (stand.high.mac(), Rng::with_seed(3));
-    let before = heard(&stand.daemon.counters());
+    let before = received_frames(&stand.daemon.counters());
     for _ in 0..20_000 {
         let mut payload: Vec<u8> = (0..dice.usize(8..200)).map(|_| dice.u8(..)).collect();
         payload[0] = dice.u8(..12);
@@ -238,7 +240,7 @@ fn random_frames_do_not_stop_a_daemon() -> Result<()> {
         stand.high.send_payload(author, dst, &payload);
         stand.pass(AT_ONCE);
     }
-    let more = heard(&stand.daemon.counters()) - before;
+    let more = received_frames(&stand.daemon.counters()) - before;
     ensure!(more == 20_000, "{more} frames were heard");
     let mark = stand.mark();
     let token = Token {

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{FOR_GOOD, Message, Seen, Timing, holds};
+use ring_segment::{LONG_IDLE_HOLD, Message, Seen, Timing, token_is_here};
 
-use super::passing::{expect_offer, is_offer, next, with_members, with_members_at};
+use super::passing::{expect_offer, is_offer, next_tenure, with_members, with_members_at};
 use super::stand::{FLIGHT, Stand};
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
 #[test]
 fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
-    let (stand, token) = with_members(FOR_GOOD)?;
+    let (stand, token) = with_members(LONG_IDLE_HOLD)?;
     stand.daemon.shut_down();
     let (_, offered) = expect_offer(&stand.high, FLIGHT)?;
-    ensure!(offered == next(token), "{offered:?}");
-    stand.high.send(stand.mac(), &holds(offered));
+    ensure!(offered == next_tenure(token), "{offered:?}");
+    stand.high.send(stand.mac(), &token_is_here(offered));
     stand.daemon.wait_exit(FLIGHT)?;
     let last = stand.sent_from(0).pop().context("it has sent frames")?;
     ensure!(
@@ -36,13 +36,13 @@ fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
 }
 
 /// An ending owner has a limited time for its attempts.
-fn quick_to_end() -> Timing {
-    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+fn short_handover_timing() -> Timing {
+    Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }
 
 #[test]
 fn an_ending_owner_leaves_even_if_nobody_takes_the_token() -> Result<()> {
-    let (stand, _) = with_members_at(quick_to_end())?;
+    let (stand, _) = with_members_at(short_handover_timing())?;
     let began = stand.now();
     stand.daemon.shut_down();
     let ended = stand.daemon.wait_exit(stand.patience())?;
@@ -71,7 +71,7 @@ fn an_ending_owner_leaves_even_if_nobody_takes_the_token() -> Result<()> {
 
 #[test]
 fn a_waiter_leaves_with_a_word() -> Result<()> {
-    let stand = Stand::new(quick_to_end());
+    let stand = Stand::new(short_handover_timing());
     stand.follow()?;
     let mark = stand.mark();
     stand.daemon.shut_down();

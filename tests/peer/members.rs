@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use ring_proto::lab2::Constants;
-use ring_segment::{ALIEN, FOR_GOOD, MacAddr, Member, Message, Seen, Timing, digest_of, holds};
+use ring_segment::{
+    LONG_IDLE_HOLD, MacAddr, Member, Message, OTHER_DIGEST, Seen, Timing, digest_of, token_is_here,
+};
 
-use super::stand::{AT_ONCE, NONE, Stand};
+use super::stand::{AT_ONCE, NO_IP, Stand};
 
 const HEARTBEAT: Duration = Duration::from_millis(200);
-const SOME: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
+const SOME_IP: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
 
 fn timing() -> Timing {
-    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+    Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }
 
 fn stand() -> Stand {
@@ -39,12 +41,12 @@ fn an_unknown_broadcaster_is_greeted() -> Result<()> {
     let ping = stand.high.expect(AT_ONCE, |seen| {
         seen.dst == stand.high.mac() && is_ping(seen)
     })?;
-    let expected = stand.digest_with(&[member(stand.high.mac(), NONE)]);
+    let expected = stand.digest_with(&[member(stand.high.mac(), NO_IP)]);
     ensure!(
         ping.message
             == Message::Ping {
                 digest: expected,
-                ip: NONE
+                ip: NO_IP
             },
         "{ping:?}"
     );
@@ -72,13 +74,16 @@ fn an_owner_answers_ping_with_its_table() -> Result<()> {
     stand.high.send(
         stand.mac(),
         &Message::Ping {
-            digest: ALIEN,
-            ip: SOME,
+            digest: OTHER_DIGEST,
+            ip: SOME_IP,
         },
     );
     let table = stand.high.expect(AT_ONCE, is_table)?;
     ensure!(table.dst == stand.high.mac(), "{table:?}");
-    let members = vec![member(stand.mac(), NONE), member(stand.high.mac(), SOME)];
+    let members = vec![
+        member(stand.mac(), NO_IP),
+        member(stand.high.mac(), SOME_IP),
+    ];
     let digest = digest_of(&members);
     ensure!(
         table.message == Message::RingMembers { digest, members },
@@ -91,10 +96,14 @@ fn an_owner_answers_ping_with_its_table() -> Result<()> {
 fn an_owner_does_not_answer_ping_with_its_own_digest() -> Result<()> {
     let stand = stand();
     stand.elect()?;
-    let digest = stand.digest_with(&[member(stand.high.mac(), SOME)]);
-    stand
-        .high
-        .send(stand.mac(), &Message::Ping { digest, ip: SOME });
+    let digest = stand.digest_with(&[member(stand.high.mac(), SOME_IP)]);
+    stand.high.send(
+        stand.mac(),
+        &Message::Ping {
+            digest,
+            ip: SOME_IP,
+        },
+    );
     let answer = stand.high.collect(HEARTBEAT).into_iter().find(is_table);
     ensure!(answer.is_none(), "the tables are equal: {answer:?}");
     stand.wait_for_digest(digest)
@@ -105,8 +114,8 @@ fn the_table_is_sent_once_a_heartbeat_for_one_peer() -> Result<()> {
     let stand = stand();
     stand.elect()?;
     let ping = Message::Ping {
-        digest: ALIEN,
-        ip: NONE,
+        digest: OTHER_DIGEST,
+        ip: NO_IP,
     };
     let mark = stand.mark();
     for _ in 0..9 {
@@ -141,7 +150,7 @@ fn a_waiter_pings_a_holder_with_another_digest_once_a_heartbeat() -> Result<()> 
     let mark = stand.mark();
     let rounds = 5;
     for _ in 0..10 * rounds {
-        stand.low.broadcast(&holds(token));
+        stand.low.broadcast(&token_is_here(token));
         stand.pass(HEARTBEAT / 10);
     }
     let mut pings = stand.sent_from(mark);
@@ -161,25 +170,25 @@ fn a_waiter_pings_a_holder_with_another_digest_once_a_heartbeat() -> Result<()> 
 fn tables_are_merged_and_sent_back_while_they_differ() -> Result<()> {
     let stand = stand();
     stand.elect()?;
-    let far = member(MacAddr::new(2, 0, 0, 0, 9, 9), SOME);
-    let own = member(stand.high.mac(), NONE);
+    let far = member(MacAddr::new(2, 0, 0, 0, 9, 9), SOME_IP);
+    let own = member(stand.high.mac(), NO_IP);
     // The digest has more members than the frame, so the tables still differ.
     stand.high.send(
         stand.mac(),
         &Message::RingMembers {
-            digest: ALIEN,
+            digest: OTHER_DIGEST,
             members: vec![own, far],
         },
     );
     let table = stand.high.expect(AT_ONCE, is_table)?;
-    let members = vec![member(stand.mac(), NONE), own, far];
+    let members = vec![member(stand.mac(), NO_IP), own, far];
     let digest = digest_of(&members);
     ensure!(
         table.message == Message::RingMembers { digest, members },
         "{table:?}"
     );
     // The tables are equal, so the daemon has nothing to send.
-    let members = vec![member(stand.mac(), NONE), own, far];
+    let members = vec![member(stand.mac(), NO_IP), own, far];
     stand.pass(HEARTBEAT);
     stand.high.forget();
     stand
@@ -190,32 +199,34 @@ fn tables_are_merged_and_sent_back_while_they_differ() -> Result<()> {
     Ok(())
 }
 
-fn crowd(count: u16) -> Vec<Member> {
+fn many_members(count: u16) -> Vec<Member> {
     let mac = |number: u16| {
         let [high, low] = number.to_be_bytes();
         MacAddr::new(2, 0, 0, 1, high, low)
     };
-    (0..count).map(|number| member(mac(number), SOME)).collect()
+    (0..count)
+        .map(|number| member(mac(number), SOME_IP))
+        .collect()
 }
 
 #[test]
 fn a_large_table_is_sent_in_parts() -> Result<()> {
     let stand = stand();
     stand.elect()?;
-    let crowd = crowd(300);
+    let crowd = many_members(300);
     for members in crowd.chunks(66) {
         let members = members.to_vec();
         stand.high.send(
             stand.mac(),
             &Message::RingMembers {
-                digest: ALIEN,
+                digest: OTHER_DIGEST,
                 members,
             },
         );
     }
     let all = [
         &crowd[..],
-        &[member(stand.high.mac(), NONE), member(stand.mac(), NONE)],
+        &[member(stand.high.mac(), NO_IP), member(stand.mac(), NO_IP)],
     ]
     .concat();
     let digest = digest_of(&all);
@@ -228,8 +239,8 @@ fn a_large_table_is_sent_in_parts() -> Result<()> {
         stand.high.send(
             stand.mac(),
             &Message::Ping {
-                digest: ALIEN,
-                ip: NONE,
+                digest: OTHER_DIGEST,
+                ip: NO_IP,
             },
         );
         stand.pass(AT_ONCE);
@@ -257,7 +268,7 @@ fn a_large_table_is_sent_in_parts() -> Result<()> {
 
 #[test]
 fn the_table_is_bounded() -> Result<()> {
-    let stand = Stand::with(timing(), NONE, |constants| Constants {
+    let stand = Stand::with(timing(), NO_IP, |constants| Constants {
         max_members: 4,
         ..constants
     });
@@ -265,16 +276,16 @@ fn the_table_is_bounded() -> Result<()> {
     for number in 1..=20 {
         let author = MacAddr::new(2, 0, 0, 0, 7, number);
         let nothing = Message::Ping {
-            digest: ALIEN,
+            digest: OTHER_DIGEST,
             ip: [0; 16],
         };
         stand.high.send_as(author, stand.mac(), &nothing);
     }
-    let members = crowd(66);
+    let members = many_members(66);
     stand.high.send(
         stand.mac(),
         &Message::RingMembers {
-            digest: ALIEN,
+            digest: OTHER_DIGEST,
             members,
         },
     );
@@ -304,7 +315,7 @@ fn the_table_is_bounded() -> Result<()> {
 
 #[test]
 fn the_dead_stay_in_the_table() -> Result<()> {
-    let timing = Timing::patient(HEARTBEAT);
+    let timing = Timing::tolerant(HEARTBEAT);
     let stand = Stand::new(timing);
     stand.high.send(stand.mac(), &Message::WhereIsToken);
     stand.elect()?;
@@ -312,5 +323,5 @@ fn the_dead_stay_in_the_table() -> Result<()> {
     stand.pass(2 * timing.waiter_timeout());
     let penalty = stand.daemon.penalty(stand.high.mac())?;
     ensure!(penalty > 900, "it is passed over for {penalty} turns");
-    stand.wait_for_digest(stand.digest_with(&[member(stand.high.mac(), NONE)]))
+    stand.wait_for_digest(stand.digest_with(&[member(stand.high.mac(), NO_IP)]))
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    FOR_GOOD, MacAddr, Message, Seen, Timing, Token, holds, is_claim, is_heartbeat, offers,
+    LONG_IDLE_HOLD, MacAddr, Message, Seen, Timing, Token, is_claim, is_heartbeat, take_token,
+    token_is_here,
 };
 
 use super::stand::{AT_ONCE, FLIGHT, Peer, Stand};
@@ -15,7 +16,7 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 fn timing(idle_hold: Duration) -> Timing {
     Timing {
         take_timeout: HEARTBEAT,
-        ..Timing::patient(HEARTBEAT).idle_hold(idle_hold)
+        ..Timing::tolerant(HEARTBEAT).idle_hold(idle_hold)
     }
 }
 
@@ -43,7 +44,7 @@ pub(crate) fn expect_offer(to: &Peer, timeout: Duration) -> Result<(Seen, Token)
 }
 
 /// Returns the token of the next tenure in the same chain.
-pub(crate) fn next(token: Token) -> Token {
+pub(crate) fn next_tenure(token: Token) -> Token {
     Token {
         progress: token.progress + 1,
         ..token
@@ -57,7 +58,7 @@ fn the_next_member_is_offered_one_more_after_the_idle_hold() -> Result<()> {
     let began = stand.wait_from(0, |seen| seen.message.token() == Some(token))?;
     let offer = stand.wait_from(0, is_offer)?;
     ensure!(
-        offer.dst == stand.high.mac() && offer.message.token() == Some(next(token)),
+        offer.dst == stand.high.mac() && offer.message.token() == Some(next_tenure(token)),
         "{offer:?}"
     );
     let held = offer.at.saturating_sub(began.at);
@@ -88,7 +89,7 @@ fn an_offer_is_repeated_then_the_chain_is_given_up() -> Result<()> {
         let apart = pair[1].saturating_sub(pair[0]);
         ensure!(apart == take_timeout, "{apart:?} apart");
     }
-    ensure!(offered == next(token), "{first:?}");
+    ensure!(offered == next_tenure(token), "{first:?}");
     // The new chain's token has two more progress than the lost one, and the offer one more.
     let expected = Token {
         progress: token.progress + 3,
@@ -143,12 +144,12 @@ fn heartbeats_go_on_while_passing() -> Result<()> {
 }
 
 /// Checks that this answer of `high` ends the offers.
-fn completes(answer: impl FnOnce(&Stand, Token) -> Message) -> Result<()> {
+fn check_completes(answer: impl FnOnce(&Stand, Token) -> Message) -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT)?;
     let (_, offered) = expect_offer(&stand.high, stand.patience())?;
     stand.high.send(stand.mac(), &answer(&stand, offered));
     stand.wait_for_state("WAITER")?;
-    stand.high.broadcast(&holds(offered));
+    stand.high.broadcast(&token_is_here(offered));
     let claim = stand.watch(2 * HEARTBEAT).into_iter().find(is_claim);
     ensure!(claim.is_none(), "it goes on with the token: {claim:?}");
     Ok(())
@@ -156,12 +157,12 @@ fn completes(answer: impl FnOnce(&Stand, Token) -> Message) -> Result<()> {
 
 #[test]
 fn token_is_here_completes_a_hand_over() -> Result<()> {
-    completes(|_, offered| holds(offered))
+    check_completes(|_, offered| token_is_here(offered))
 }
 
 #[test]
 fn token_was_here_recently_completes_a_hand_over() -> Result<()> {
-    completes(|stand, token| Message::TokenWasHereRecently {
+    check_completes(|stand, token| Message::TokenWasHereRecently {
         token,
         holder: stand.high.mac(),
     })
@@ -171,8 +172,8 @@ fn token_was_here_recently_completes_a_hand_over() -> Result<()> {
 fn the_takers_own_offer_completes_a_hand_over() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT)?;
     let (_, offered) = expect_offer(&stand.high, stand.patience())?;
-    let returned = next(offered);
-    let claim = stand.offer(&stand.high, &offers(returned), |seen| {
+    let returned = next_tenure(offered);
+    let claim = stand.offer(&stand.high, &take_token(returned), |seen| {
         seen.message.token() == Some(returned)
     })?;
     ensure!(
@@ -203,7 +204,7 @@ fn a_weaker_answer_does_not_complete_a_hand_over() -> Result<()> {
 fn the_offered_token_sent_back_is_not_taken() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT)?;
     let (_, offered) = expect_offer(&stand.high, stand.patience())?;
-    stand.offer(&stand.high, &offers(offered), |seen| {
+    stand.offer(&stand.high, &take_token(offered), |seen| {
         let word = matches!(seen.message, Message::TokenWasHereRecently { .. });
         word && seen.dst == stand.high.mac()
     })?;
@@ -220,12 +221,14 @@ fn the_offered_token_sent_back_is_not_taken() -> Result<()> {
 }
 
 /// Keeps `high` dead, lets `low` return the token at once, and returns the members that were tried.
-fn tried(stand: &Stand, turns: usize, each: impl Fn()) -> Result<Vec<MacAddr>> {
+fn tried_members(stand: &Stand, turns: usize, each: impl Fn()) -> Result<Vec<MacAddr>> {
     let mark = stand.mark();
     for _ in 0..turns {
         let (_, offered) = expect_offer(&stand.low, stand.patience())?;
         each();
-        stand.low.send(stand.mac(), &offers(next(offered)));
+        stand
+            .low
+            .send(stand.mac(), &take_token(next_tenure(offered)));
         stand.wait_for_state("OWNER")?;
     }
     let mut offers: Vec<Seen> = stand.sent_from(mark).into_iter().filter(is_offer).collect();
@@ -237,7 +240,7 @@ fn tried(stand: &Stand, turns: usize, each: impl Fn()) -> Result<Vec<MacAddr>> {
 fn a_failed_member_is_passed_over_and_tried_again_later() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT / 10)?;
     let (high, low) = (stand.high.mac(), stand.low.mac());
-    let order = tried(&stand, 7, || ())?;
+    let order = tried_members(&stand, 7, || ())?;
     // `high` is passed over for 2^1 - 1 turns, then for 2^2 - 1, then tried again.
     let expected = [high, low, low, high, low, low, low, low, high, low];
     ensure!(order == expected, "the order was {order:?}");
@@ -251,7 +254,7 @@ fn a_sign_of_life_makes_a_failed_member_eligible() -> Result<()> {
     let alive = || {
         stand.high.send(stand.mac(), &Message::WhereIsToken);
     };
-    let order = tried(&stand, 4, alive)?;
+    let order = tried_members(&stand, 4, alive)?;
     let expected = [high, low, high, low, high, low, high, low];
     ensure!(order == expected, "the order was {order:?}");
     Ok(())
@@ -272,11 +275,11 @@ fn a_member_that_left_is_passed_over() -> Result<()> {
 
 #[test]
 fn a_wanting_member_is_served_at_once() -> Result<()> {
-    let (stand, token) = with_members(FOR_GOOD)?;
+    let (stand, token) = with_members(LONG_IDLE_HOLD)?;
     // It prefers a member that wants the token to the next in ring order.
     stand.low.broadcast(&Message::WantToken);
     let (_, offered) = expect_offer(&stand.low, AT_ONCE)?;
-    ensure!(offered == next(token), "{offered:?}");
+    ensure!(offered == next_tenure(token), "{offered:?}");
     let frames = stand.sent_from(0);
     let other = frames
         .iter()
@@ -287,9 +290,9 @@ fn a_wanting_member_is_served_at_once() -> Result<()> {
 
 #[test]
 fn wanting_members_are_served_in_ring_order() -> Result<()> {
-    let (stand, _) = with_members(FOR_GOOD)?;
+    let (stand, _) = with_members(LONG_IDLE_HOLD)?;
     // If several members want the token before it comes, the next in ring order is first.
-    stand.high.broadcast(&holds(Token {
+    stand.high.broadcast(&token_is_here(Token {
         progress: 5000,
         author: stand.high.mac(),
         number: 1,
@@ -303,10 +306,10 @@ fn wanting_members_are_served_in_ring_order() -> Result<()> {
         number: 2,
     };
     let mark = stand.mark();
-    stand.low.send(stand.mac(), &offers(token));
+    stand.low.send(stand.mac(), &take_token(token));
     // `low` just had the token, so its request is fulfilled, and only `high` is left.
     let (_, offered) = expect_offer(&stand.high, AT_ONCE)?;
-    ensure!(offered == next(token), "{offered:?}");
+    ensure!(offered == next_tenure(token), "{offered:?}");
     // `low` is told before it repeats its request.
     stand.wait_in(stand.timing.take_timeout / 4, mark, |seen| {
         seen.dst == stand.low.mac() && seen.message.token() == Some(token)
@@ -316,15 +319,15 @@ fn wanting_members_are_served_in_ring_order() -> Result<()> {
 
 #[test]
 fn a_waiter_that_wants_gets_the_token_from_the_one_who_heard() -> Result<()> {
-    let (stand, token) = with_members(FOR_GOOD)?;
+    let (stand, token) = with_members(LONG_IDLE_HOLD)?;
     stand.high.broadcast(&Message::WantToken);
     let (_, offered) = expect_offer(&stand.high, AT_ONCE)?;
-    ensure!(offered == next(token), "{offered:?}");
-    stand.high.send(stand.mac(), &holds(offered));
+    ensure!(offered == next_tenure(token), "{offered:?}");
+    stand.high.send(stand.mac(), &token_is_here(offered));
     stand.wait_for_state("WAITER")?;
     // The request is fulfilled, so the token that comes back rests.
-    let back = next(offered);
-    stand.offer(&stand.high, &offers(back), |seen| {
+    let back = next_tenure(offered);
+    stand.offer(&stand.high, &take_token(back), |seen| {
         seen.message.token() == Some(back)
     })?;
     stand.wait_for_state("OWNER")?;

@@ -27,8 +27,8 @@ use crate::real::start::Start;
 
 /// Number of nodes that compete.
 const NODES: usize = 3;
-const PATIENCE: Duration = Duration::from_secs(30);
-const POLL: Duration = Duration::from_millis(100);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Results of one service.
 struct Sample {
@@ -70,7 +70,7 @@ pub(crate) fn compare(ringd: &Path, times: usize, time: Duration) -> Result<()> 
 fn measure<L: Lock>(clients: impl Fn() -> Result<Vec<L>>, time: Duration) -> Result<Sample> {
     let contest = contest::contend(clients()?, time)?;
     let mut clients = clients()?;
-    let (alone, alone_rate) = contest::alone(&mut clients[0], time)?;
+    let (alone, alone_rate) = contest::measure_uncontended(&mut clients[0], time)?;
     Ok(Sample {
         contest,
         alone,
@@ -150,7 +150,7 @@ impl Server {
         Ok(())
     }
 
-    pub(crate) fn start_again(&mut self) -> Result<()> {
+    pub(crate) fn restart(&mut self) -> Result<()> {
         self.process = self.ns.spawn(&mut self.command)?;
         Ok(())
     }
@@ -170,12 +170,12 @@ impl Drop for Server {
 
 /// Retries `attempt` until it succeeds.
 pub(crate) fn wait_for(mut attempt: impl FnMut() -> Result<()>) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + ANSWER_TIMEOUT;
     while let Err(error) = attempt() {
         if Instant::now() > deadline {
             return Err(error);
         }
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::contest::Lock;
 
 const PORT: u16 = 6379;
 /// Time between two requests of a waiting client: Redis does not announce a release.
-const RETRY: Duration = Duration::from_millis(1);
+const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 const RELEASE: &str =
     "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
 
@@ -72,7 +72,7 @@ impl Lock for Client {
         loop {
             match self.ask(&["SET", "lock", &name, "NX", "PX", "30000"])? {
                 "+OK" => return Ok(()),
-                "$-1" => thread::sleep(RETRY),
+                "$-1" => thread::sleep(RETRY_INTERVAL),
                 other => bail!("Redis answers {other:?}"),
             }
         }

@@ -11,9 +11,9 @@ use ring_segment::Rng;
 
 use super::locks::Locks;
 use super::processes::{parent, runs, send};
-use super::{between, name};
+use super::{draw_time, name};
 
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Kinds of fault: first those for any lock, then those for locks with daemons, then the one that needs `ringctl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -41,50 +41,50 @@ pub(super) enum Fault {
 }
 
 /// Causes one fault after the other for some time. Returns them with their times.
-pub(super) fn bring(
+pub(super) fn cause_faults(
     kind: Fault,
     locks: &Locks,
     time: Duration,
     chance: &mut Rng,
 ) -> Result<Vec<(Instant, String)>> {
-    let (faults, lasting, _) = locks.lock.trouble();
+    let (faults, lasting, _) = locks.lock.fault_settings();
     let (until, mut done) = (Instant::now() + time, Vec::new());
     if kind == Fault::None {
         sleep(time);
     }
     while Instant::now() < until {
-        sleep(between(0.2..0.8, chance));
+        sleep(draw_time(0.2..0.8, chance));
         let fault = match kind {
             // The first one is `None`.
             Fault::Mixed => *chance.choice(&faults[1..]).unwrap_or(&kind),
             _ => kind,
         };
-        let lasting = between(lasting.clone(), chance);
-        let Some((node, work)) = holder(locks, until, chance) else {
+        let lasting = draw_time(lasting.clone(), chance);
+        let Some((node, work)) = find_holder(locks, until, chance) else {
             break;
         };
         done.push((
             Instant::now(),
             format!("{} at node {}", name(&fault), node + 1),
         ));
-        strike(fault, locks, (node, work), lasting, chance)?;
+        cause_fault(fault, locks, (node, work), lasting, chance)?;
     }
     Ok(done)
 }
 
 /// Waits for a process that works on the set. Returns `None` at the end of the time.
-fn holder(locks: &Locks, until: Instant, chance: &mut Rng) -> Option<(usize, Pid)> {
+fn find_holder(locks: &Locks, until: Instant, chance: &mut Rng) -> Option<(usize, Pid)> {
     while Instant::now() < until {
-        if let Some(one) = chance.choice(locks.at_work()) {
+        if let Some(one) = chance.choice(locks.working_processes()) {
             return Some(one);
         }
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
     }
     None
 }
 
 /// Causes one fault on a node where the process `work` works on the set, and ends the fault.
-fn strike(
+fn cause_fault(
     fault: Fault,
     locks: &Locks,
     (node, work): (usize, Pid),
@@ -102,7 +102,7 @@ fn strike(
         Fault::KillDaemon => {
             locks.daemons()[node].kill()?;
             sleep(lasting);
-            return locks.daemons()[node].start_again();
+            return locks.daemons()[node].restart();
         }
         _ => {}
     }

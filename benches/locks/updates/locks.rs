@@ -44,7 +44,7 @@ impl Lock {
     ///
     /// Both times are longer than every timeout. With etcd these are a session of 2 s and an election of up to 2 s;
     /// with the token service a session of 5 s.
-    pub(super) fn trouble(self) -> (&'static [Fault], Range<f64>, f64) {
+    pub(super) fn fault_settings(self) -> (&'static [Fault], Range<f64>, f64) {
         let (faults, lasting, longest_work) = match self {
             Self::Nothing => (1, 1.5..3.0, 1.5),
             Self::Flock => (4, 1.5..3.0, 1.5),
@@ -161,7 +161,7 @@ impl Locks {
     }
 
     /// Returns the processes that read and write the set.
-    pub(super) fn at_work(&self) -> Vec<(usize, Pid)> {
+    pub(super) fn working_processes(&self) -> Vec<(usize, Pid)> {
         let mut found = self.processes();
         found.retain(|&(_, pid)| processes::runs(pid, &format!("{}\0add\0", self.program)));
         found
@@ -210,7 +210,7 @@ impl Locks {
         command
     }
 
-    pub(super) fn last_words(&self) -> String {
+    pub(super) fn log_tails(&self) -> String {
         let clients = fs::read_to_string(self.path(CLIENTS_LOG)).unwrap_or_default();
         let daemons = self.daemons();
         let logs = [clients].into_iter().chain(daemons.iter().map(Server::log));

@@ -50,7 +50,7 @@ pub(crate) struct Options {
 impl Options {
     /// Returns the faults to cause. Exits if one of them cannot affect this lock.
     fn kinds(&self) -> Vec<Fault> {
-        let mut known = self.lock.trouble().0.to_vec();
+        let mut known = self.lock.fault_settings().0.to_vec();
         if known.len() > 1 {
             known.push(Fault::Mixed);
         }
@@ -91,7 +91,7 @@ fn count_lost(options: &Options) -> Result<usize> {
     let (mut all, mut losses) = (0, Vec::new());
     for kind in kinds {
         let outcome = trial::run(&locks, kind, time, &mut chance);
-        let outcome = outcome.map_err(|error| error.context(locks.last_words()))?;
+        let outcome = outcome.map_err(|error| error.context(locks.log_tails()))?;
         let trial::Outcome {
             faults,
             tried,
@@ -102,7 +102,7 @@ fn count_lost(options: &Options) -> Result<usize> {
         let (fault, times, count) = (name(&kind), faults.len(), lost.len());
         println!("| {fault} | {times} | {tried} | {acknowledged} | {count} | {unconfirmed} |");
         let is_tried = acknowledged > 0 && (kind == Fault::None || times > 0);
-        ensure!(is_tried, "nothing was tried\n{}", locks.last_words());
+        ensure!(is_tried, "nothing was tried\n{}", locks.log_tails());
         all += count;
         for (element, at) in lost.iter().take(3) {
             let before = faults.iter().rfind(|fault| fault.0 < *at);
@@ -122,7 +122,7 @@ fn name(value: &impl ValueEnum) -> String {
     named.map_or_else(String::new, |it| it.get_name().to_owned())
 }
 
-fn between(seconds: Range<f64>, chance: &mut Rng) -> Duration {
+fn draw_time(seconds: Range<f64>, chance: &mut Rng) -> Duration {
     let share = chance.f64();
     Duration::from_secs_f64(seconds.start + share * (seconds.end - seconds.start))
 }

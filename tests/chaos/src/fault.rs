@@ -52,7 +52,7 @@ pub enum Fault {
         mtu: u16,
     },
     /// Frames are lost, duplicated, delayed and reordered.
-    Weather {
+    BadNetwork {
         /// Probability that a receiver misses a frame.
         loss: f64,
         /// Probability that it gets the frame twice.
@@ -72,56 +72,56 @@ impl Fault {
     pub const KINDS: usize = 16;
 
     /// Draws a fault and its duration.
-    pub fn random(dice: &mut Rng, daemons: usize, ports: usize) -> (Self, Duration) {
-        let station = dice.usize(..daemons);
-        let ms = |dice: &mut Rng, from, to| Duration::from_millis(dice.u64(from..to));
-        match dice.u32(..22) {
+    pub fn random(rng: &mut Rng, daemons: usize, ports: usize) -> (Self, Duration) {
+        let station = rng.usize(..daemons);
+        let ms = |rng: &mut Rng, from, to| Duration::from_millis(rng.u64(from..to));
+        match rng.u32(..22) {
             0..=2 => {
-                let forgets = dice.u32(..3) == 0;
-                (Self::Kill { station, forgets }, ms(dice, 300, 2500))
+                let forgets = rng.u32(..3) == 0;
+                (Self::Kill { station, forgets }, ms(rng, 300, 2500))
             }
-            3 => (Self::Stop(station), ms(dice, 20, 350)),
-            4 | 5 => (Self::Stop(station), ms(dice, 900, 3000)),
-            6 => (Self::Carrier(station), ms(dice, 100, 2000)),
-            7 => (Self::Cut(station), ms(dice, 100, 2500)),
+            3 => (Self::Stop(station), ms(rng, 20, 350)),
+            4 | 5 => (Self::Stop(station), ms(rng, 900, 3000)),
+            6 => (Self::Carrier(station), ms(rng, 100, 2000)),
+            7 => (Self::Cut(station), ms(rng, 100, 2500)),
             8..=10 => {
-                let islands = dice.usize(2..=4);
-                let sides = (0..ports).map(|_| dice.usize(..islands)).collect();
-                (Self::Islands(sides), ms(dice, 300, 3000))
+                let islands = rng.usize(2..=4);
+                let sides = (0..ports).map(|_| rng.usize(..islands)).collect();
+                (Self::Islands(sides), ms(rng, 300, 3000))
             }
             11 => {
-                let from = dice.usize(..ports - 1);
+                let from = rng.usize(..ports - 1);
                 let others = (0..ports).filter(|to| *to != from);
-                let to = others.filter(|_| dice.u32(..3) > 0).collect();
-                (Self::OneWay { from, to }, ms(dice, 300, 2000))
+                let to = others.filter(|_| rng.u32(..3) > 0).collect();
+                (Self::OneWay { from, to }, ms(rng, 300, 2000))
             }
             12 | 13 => {
-                let weather = Self::Weather {
-                    loss: dice.f64() * 0.4,
-                    duplication: dice.f64() * 0.3,
-                    delay: ms(dice, 0, 60),
+                let bad_network = Self::BadNetwork {
+                    loss: rng.f64() * 0.4,
+                    duplication: rng.f64() * 0.3,
+                    delay: ms(rng, 0, 60),
                 };
-                (weather, ms(dice, 500, 3000))
+                (bad_network, ms(rng, 500, 3000))
             }
             14 => {
-                let garbage = Self::Garbage(dice.u32(20..200));
-                (garbage, ms(dice, 800, 2500))
+                let garbage = Self::Garbage(rng.u32(20..200));
+                (garbage, ms(rng, 800, 2500))
             }
-            15 => (Self::Deaf(station), ms(dice, 600, 3000)),
-            16 => (Self::Unicast(station), ms(dice, 600, 3500)),
+            15 => (Self::Deaf(station), ms(rng, 600, 3000)),
+            16 => (Self::Unicast(station), ms(rng, 600, 3500)),
             17 => {
-                let mtu = dice.u16(100..600);
-                (Self::Narrow { station, mtu }, ms(dice, 600, 3000))
+                let mtu = rng.u16(100..600);
+                (Self::Narrow { station, mtu }, ms(rng, 600, 3000))
             }
-            18 => (Self::Broadcast(station), ms(dice, 600, 3500)),
-            19 => (Self::Disk(station), ms(dice, 600, 3000)),
+            18 => (Self::Broadcast(station), ms(rng, 600, 3500)),
+            19 => (Self::Disk(station), ms(rng, 600, 3000)),
             20 => {
-                let percent = if dice.bool() { 50 } else { 200 };
-                (Self::Constants { station, percent }, ms(dice, 900, 3000))
+                let percent = if rng.bool() { 50 } else { 200 };
+                (Self::Constants { station, percent }, ms(rng, 900, 3000))
             }
             _ => {
-                let burners = dice.u32(2..=6);
-                (Self::Starve(burners), ms(dice, 800, 3000))
+                let burners = rng.u32(2..=6);
+                (Self::Starve(burners), ms(rng, 800, 3000))
             }
         }
     }
@@ -141,7 +141,7 @@ impl Fault {
             Self::Broadcast(_) => "broadcast",
             Self::Disk(_) => "disk",
             Self::Narrow { .. } => "narrow",
-            Self::Weather { .. } => "weather",
+            Self::BadNetwork { .. } => "weather",
             Self::Garbage(_) => "garbage",
             Self::Starve(_) => "starve",
             Self::Constants { .. } => "constants",
@@ -212,7 +212,7 @@ impl Fault {
             Self::Broadcast(_) => "what is sent to all does not reach it".to_owned(),
             Self::Disk(_) => "its disk is full".to_owned(),
             Self::Narrow { mtu, .. } => format!("MTU {mtu}"),
-            Self::Weather {
+            Self::BadNetwork {
                 loss,
                 duplication,
                 delay,

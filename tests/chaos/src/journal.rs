@@ -11,25 +11,25 @@ use anyhow::{Context, Result};
 use ring_segment::{Timing, epoch, now};
 use serde::{Deserialize, Serialize};
 
-use crate::cast::Cast;
+use crate::stations::Stations;
 
 /// File name of the journal in the folder of a run.
 pub const FILE: &str = "journal.jsonl";
 
 /// An entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct JournalEntry {
     /// Time in nanoseconds since 1970.
     pub at_ns: u64,
     /// Event.
     #[serde(flatten)]
-    pub what: What,
+    pub what: Event,
 }
 
 /// Events of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum What {
+pub enum Event {
     /// The run begins.
     Run {
         /// Seed of the plan.
@@ -37,7 +37,8 @@ pub enum What {
         /// Requested length in seconds.
         seconds: u64,
         /// Stations.
-        cast: Cast,
+        #[serde(rename = "cast")]
+        stations: Stations,
         /// Constants of the protocol.
         timing: Timing,
         /// Whether the daemons' monotonic clocks differ.
@@ -50,7 +51,7 @@ pub enum What {
     },
     /// A fault begins.
     Fault {
-        /// Number that [`What::Undone`] refers to.
+        /// Number that [`Event::Undone`] refers to.
         id: u32,
         /// Kind, in one word.
         kind: String,
@@ -131,8 +132,8 @@ impl Journal {
     }
 
     /// Writes an event with the present time.
-    pub fn note(&self, what: What) -> Result<()> {
-        let entry = Entry {
+    pub fn note(&self, what: Event) -> Result<()> {
+        let entry = JournalEntry {
             at_ns: since_1970(now()),
             what,
         };
@@ -150,7 +151,7 @@ pub fn since_1970(at: Duration) -> u64 {
 }
 
 /// Reads a journal. Ignores an incomplete last line.
-pub fn read(folder: &Path) -> Result<Vec<Entry>> {
+pub fn read(folder: &Path) -> Result<Vec<JournalEntry>> {
     let path = folder.join(FILE);
     let file = File::open(&path).with_context(|| format!("there is no {}", path.display()))?;
     let mut entries = Vec::new();

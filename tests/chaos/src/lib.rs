@@ -11,16 +11,16 @@
 //! a folder and finds violations of the invariants of `docs/protocol.md`, section 5. [`report::text`] describes
 //! them.
 
-pub mod burn;
-pub mod cast;
+pub mod burners;
 pub mod check;
 pub mod fault;
 pub mod journal;
 pub mod member;
+pub mod observers;
 pub mod plan;
 pub mod recording;
 pub mod report;
+pub mod rig;
 pub mod run;
-pub mod stage;
+pub mod stations;
 pub mod stranger;
-pub mod watch;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use ring_chaos::check::check;
-use ring_chaos::plan::FAULTS;
-use ring_chaos::run::{Script, run};
-use ring_chaos::{burn, report};
+use ring_chaos::plan::FAULTS_TIME;
+use ring_chaos::run::{RunOptions, run};
+use ring_chaos::{burners, report};
 use ring_segment::{Binaries, Timing};
 
 /// Cause faults in a ring of real ringds, and check the recorded frames.
@@ -54,8 +54,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    burn::burn_if_asked();
-    match obey(Options::parse().command) {
+    burners::burn_if_asked();
+    match run_command(Options::parse().command) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs a command. Returns whether it found no violation.
-fn obey(command: Command) -> Result<bool> {
+fn run_command(command: Command) -> Result<bool> {
     match command {
         Command::Run {
             minutes,
@@ -77,7 +77,7 @@ fn obey(command: Command) -> Result<bool> {
             idle_hold,
             bin,
         } => {
-            let mut timing = Timing::patient(Duration::from_millis(heartbeat));
+            let mut timing = Timing::tolerant(Duration::from_millis(heartbeat));
             if let Some(take_timeout) = take_timeout {
                 timing.take_timeout = Duration::from_millis(take_timeout);
             }
@@ -88,18 +88,18 @@ fn obey(command: Command) -> Result<bool> {
             ring_segment::enter()?;
             let seed = seed.unwrap_or_else(|| ring_segment::epoch().as_secs());
             println!("seed {seed}; everything goes to {}", out.display());
-            let script = Script {
+            let options = RunOptions {
                 binaries,
                 lasts: Duration::from_secs_f64(minutes * 60.0),
-                faults: FAULTS,
+                faults: FAULTS_TIME,
                 seed,
                 timing,
                 talks: true,
             };
-            run(&script, &out)?;
-            tell(&out)
+            run(&options, &out)?;
+            print_report(&out)
         }
-        Command::Check { dir } => tell(&dir),
+        Command::Check { dir } => print_report(&dir),
     }
 }
 
@@ -122,7 +122,7 @@ fn binaries(folder: &Path) -> Result<Binaries> {
 }
 
 /// Checks a run and prints the report. Returns whether it found no violation.
-fn tell(folder: &Path) -> Result<bool> {
+fn print_report(folder: &Path) -> Result<bool> {
     let (evidence, verdict) = check(folder)?;
     println!("{}", report::text(&evidence, &verdict));
     Ok(verdict.findings.is_empty())

@@ -16,7 +16,7 @@ use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};
 use pcap_file::{DataLink, PcapError};
 use ring_segment::{Seen, epoch};
 
-use crate::cast::Cast;
+use crate::stations::Stations;
 
 /// File of the frames as their stations sent them.
 pub const SENT: &str = "sent.pcapng";
@@ -32,11 +32,11 @@ pub struct Recording {
 
 impl Recording {
     /// Creates the file, with an interface for each station.
-    pub fn create(path: &Path, cast: &Cast) -> Result<Self> {
+    pub fn create(path: &Path, stations: &Stations) -> Result<Self> {
         let file =
             File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
         let mut writer = PcapNgWriter::new(BufWriter::new(file)).map_err(explain)?;
-        for station in &cast.0 {
+        for station in &stations.0 {
             let interface = InterfaceDescriptionBlock {
                 linktype: DataLink::ETHERNET,
                 snaplen: 0,
@@ -101,7 +101,7 @@ fn explain(error: PcapError) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::{Recording, read};
-    use crate::cast::Cast;
+    use crate::stations::Stations;
     use anyhow::Result;
     use ring_segment::{ETHERTYPE, MacAddr, Message, Seen, epoch, frame};
     use std::time::Duration;
@@ -113,7 +113,7 @@ mod tests {
             MacAddr::new(2, 0, 0, 0, 0, 2),
         ];
         let path = std::env::temp_dir().join(format!("recording-{}.pcapng", std::process::id()));
-        let mut recording = Recording::create(&path, &Cast::new(&macs, 1, 1))?;
+        let mut recording = Recording::create(&path, &Stations::new(&macs, 1, 1))?;
         let bytes = |from: usize| {
             let payload = Message::WhereIsToken.payload(macs[from]);
             frame(MacAddr::broadcast(), macs[from], ETHERTYPE, &payload)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::check::{Evidence, Rule, Sample, Verdict};
 
 /// Maximum number of findings that are printed in full.
-const TOLD: usize = 20;
+const FINDINGS_SHOWN: usize = 20;
 
 /// Describes the faults, the measurements and the findings of a run.
 pub fn text(evidence: &Evidence, verdict: &Verdict) -> String {
@@ -29,7 +29,7 @@ pub fn text(evidence: &Evidence, verdict: &Verdict) -> String {
         let count = verdict.findings.iter().filter(|it| it.rule == rule).count();
         let _ = writeln!(text, "{count:>12} violations of \"{}\"", rule.words());
     }
-    for finding in verdict.findings.iter().take(TOLD) {
+    for finding in verdict.findings.iter().take(FINDINGS_SHOWN) {
         let (at, rule) = (finding.at, finding.rule.words());
         let _ = writeln!(text, "\nat {at:.3?}, {rule}:\n{}", finding.text);
     }

@@ -10,9 +10,9 @@ use anyhow::{Context, Result};
 use ring_segment::{Digest, ETHERTYPE, MacAddr, Message, Node, Peer, Rng, Seen, Token, frame, now};
 
 /// Longest time until the thread notices a new command.
-const TURN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum number of frames that are kept for replays.
-const POOL: usize = 4000;
+const POOL_SIZE: usize = 4000;
 
 /// Frames of the ring: a uniform random sample.
 #[derive(Debug, Default)]
@@ -22,29 +22,29 @@ pub struct Pool {
 
 impl Pool {
     /// Adds sent frames to the sample.
-    pub fn add(&self, frames: &[Seen], dice: &mut Rng) {
+    pub fn add(&self, frames: &[Seen], rng: &mut Rng) {
         let mut pool = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         for seen in frames {
             pool.0 += 1;
-            if pool.1.len() < POOL {
+            if pool.1.len() < POOL_SIZE {
                 pool.1.push(seen.bytes.clone());
                 continue;
             }
-            let place = usize::try_from(dice.u64(..pool.0)).unwrap_or(POOL);
+            let place = usize::try_from(rng.u64(..pool.0)).unwrap_or(POOL_SIZE);
             if let Some(old) = pool.1.get_mut(place) {
                 old.clone_from(&seen.bytes);
             }
         }
     }
 
-    fn pick(&self, dice: &mut Rng) -> Option<Vec<u8>> {
+    fn pick(&self, rng: &mut Rng) -> Option<Vec<u8>> {
         let pool = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
-        (!pool.1.is_empty()).then(|| pool.1[dice.usize(..pool.1.len())].clone())
+        (!pool.1.is_empty()).then(|| pool.1[rng.usize(..pool.1.len())].clone())
     }
 }
 
 #[derive(Debug, Default)]
-struct Orders {
+struct Commands {
     over: AtomicBool,
     /// Frames per second.
     rate: AtomicU32,
@@ -53,67 +53,67 @@ struct Orders {
 /// A running stranger. It ends on drop.
 #[derive(Debug)]
 pub struct Stranger {
-    orders: Arc<Orders>,
+    commands: Arc<Commands>,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
 impl Stranger {
     /// Starts a silent stranger on a node. `macs` are the stations that it writes to.
-    pub fn start(node: &Node, macs: Vec<MacAddr>, pool: Arc<Pool>, dice: Rng) -> Result<Self> {
-        let orders = Arc::new(Orders::default());
-        let mut life = Life {
+    pub fn start(node: &Node, macs: Vec<MacAddr>, pool: Arc<Pool>, rng: Rng) -> Result<Self> {
+        let commands = Arc::new(Commands::default());
+        let mut life = StrangerThread {
             peer: node.peer()?,
             macs,
             pool,
-            dice,
+            rng,
         };
-        let heard = Arc::clone(&orders);
+        let heard = Arc::clone(&commands);
         let thread = thread::Builder::new()
             .name("stranger".to_owned())
             .spawn(move || life.run(&heard))
             .context("cannot start the stranger's thread")?;
         Ok(Self {
-            orders,
+            commands,
             thread: Some(thread),
         })
     }
 
     /// Sets the number of frames per second; 0: silent.
     pub fn send(&self, rate: u32) {
-        self.orders.rate.store(rate, Ordering::Relaxed);
+        self.commands.rate.store(rate, Ordering::Relaxed);
     }
 }
 
 impl Drop for Stranger {
     fn drop(&mut self) {
-        self.orders.over.store(true, Ordering::Relaxed);
+        self.commands.over.store(true, Ordering::Relaxed);
         if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
             eprintln!("the stranger ended early: {error:#}");
         }
     }
 }
 
-struct Life {
+struct StrangerThread {
     peer: Peer,
     macs: Vec<MacAddr>,
     pool: Arc<Pool>,
-    dice: Rng,
+    rng: Rng,
 }
 
-impl Life {
-    fn run(&mut self, orders: &Orders) -> Result<()> {
+impl StrangerThread {
+    fn run(&mut self, commands: &Commands) -> Result<()> {
         let mut next = now();
-        while !orders.over.load(Ordering::Relaxed) {
-            let rate = orders.rate.load(Ordering::Relaxed);
+        while !commands.over.load(Ordering::Relaxed) {
+            let rate = commands.rate.load(Ordering::Relaxed);
             if rate == 0 {
                 self.peer.forget()?;
-                thread::sleep(TURN);
+                thread::sleep(POLL_INTERVAL);
                 next = now();
                 continue;
             }
             thread::sleep(next.saturating_sub(now()));
             next = now() + Duration::from_secs(1) / rate;
-            if let Some(frame) = self.think_up() {
+            if let Some(frame) = self.next_frame() {
                 // Ignores frames that the interface refuses.
                 let _ = self.peer.send_frame(&frame);
             }
@@ -121,29 +121,29 @@ impl Life {
         Ok(())
     }
 
-    fn think_up(&mut self) -> Option<Vec<u8>> {
-        match self.dice.u32(..3) {
-            0 => malformed(&mut self.dice, &self.pool, self.peer.mac()),
-            1 => self.pool.pick(&mut self.dice),
-            _ => Some(self.out_of_turn()),
+    fn next_frame(&mut self) -> Option<Vec<u8>> {
+        match self.rng.u32(..3) {
+            0 => malformed_frame(&mut self.rng, &self.pool, self.peer.mac()),
+            1 => self.pool.pick(&mut self.rng),
+            _ => Some(self.untimely_frame()),
         }
     }
 
     /// Returns a valid frame with the stranger's address that has no meaning at this time.
-    fn out_of_turn(&mut self) -> Vec<u8> {
+    fn untimely_frame(&mut self) -> Vec<u8> {
         let own = self.peer.mac();
-        let one = self.macs[self.dice.usize(..self.macs.len())];
+        let one = self.macs[self.rng.usize(..self.macs.len())];
         // Weaker than any real token: those begin with the clock's value.
         let token = Token {
-            progress: self.dice.u64(1..1000),
+            progress: self.rng.u64(1..1000),
             author: own,
-            number: self.dice.u32(1..9),
+            number: self.rng.u32(1..9),
         };
         let digest = Digest {
-            size: self.dice.u32(..20),
-            hash: self.dice.u64(..),
+            size: self.rng.u32(..20),
+            hash: self.rng.u64(..),
         };
-        let message = match self.dice.u32(..7) {
+        let message = match self.rng.u32(..7) {
             0 => Message::WhereIsToken,
             1 => Message::GeneratingToken { token },
             2 => Message::TokenWasHereRecently { token, holder: one },
@@ -158,7 +158,7 @@ impl Life {
                 members: Vec::new(),
             },
         };
-        let to = if self.dice.bool() {
+        let to = if self.rng.bool() {
             one
         } else {
             MacAddr::broadcast()
@@ -169,18 +169,18 @@ impl Life {
 
 /// Returns a frame of the ring with changed bytes, or random bytes. The independent decoder must reject it: a valid
 /// one could be a forged token.
-fn malformed(dice: &mut Rng, pool: &Pool, own: MacAddr) -> Option<Vec<u8>> {
-    let mut bytes = pool.pick(dice)?;
-    match dice.u32(..4) {
-        0 => bytes.truncate(dice.usize(14..=bytes.len().max(14))),
+fn malformed_frame(rng: &mut Rng, pool: &Pool, own: MacAddr) -> Option<Vec<u8>> {
+    let mut bytes = pool.pick(rng)?;
+    match rng.u32(..4) {
+        0 => bytes.truncate(rng.usize(14..=bytes.len().max(14))),
         1 => {
-            for _ in 0..dice.u32(1..6) {
-                let place = dice.usize(14..bytes.len());
-                bytes[place] ^= 1 << dice.u32(..8);
+            for _ in 0..rng.u32(1..6) {
+                let place = rng.usize(14..bytes.len());
+                bytes[place] ^= 1 << rng.u32(..8);
             }
         }
         2 => {
-            let noise: Vec<u8> = (0..dice.usize(1..200)).map(|_| dice.u8(..)).collect();
+            let noise: Vec<u8> = (0..rng.usize(1..200)).map(|_| rng.u8(..)).collect();
             bytes = frame(MacAddr::broadcast(), own, ETHERTYPE, &noise);
         }
         // The frame of another author, with the stranger's Ethernet source.
@@ -192,7 +192,7 @@ fn malformed(dice: &mut Rng, pool: &Pool, own: MacAddr) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pool, malformed};
+    use super::{Pool, malformed_frame};
     use ring_segment::{ETHERTYPE, MacAddr, Message, Rng, Seen, frame};
     use std::time::Duration;
 
@@ -202,13 +202,13 @@ mod tests {
             MacAddr::new(2, 0, 0, 0, 0, 1),
             MacAddr::new(2, 0, 0, 0, 0, 9),
         );
-        let (pool, mut dice) = (Pool::default(), Rng::with_seed(4));
+        let (pool, mut rng) = (Pool::default(), Rng::with_seed(4));
         let payload = Message::WhereIsToken.payload(one);
         let bytes = frame(MacAddr::broadcast(), one, ETHERTYPE, &payload);
         let sent = Seen::read(Duration::ZERO, 0, bytes).expect("it is long enough");
-        pool.add(&[sent], &mut dice);
+        pool.add(&[sent], &mut rng);
         let thought_up: Vec<_> = (0..400)
-            .filter_map(|_| malformed(&mut dice, &pool, own))
+            .filter_map(|_| malformed_frame(&mut rng, &pool, own))
             .collect();
         assert!(thought_up.len() > 100);
         for bytes in thought_up {

@@ -90,7 +90,9 @@ fn parts<'a>(lines: &'a [&'a str]) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     let mut at = 0;
     while at < lines.len() {
-        let function = is_function(lines[at]).then(|| extent(lines, at)).flatten();
+        let function = is_function(lines[at])
+            .then(|| find_body(lines, at))
+            .flatten();
         if let Some((body, end)) = function {
             parts.push(Part::Function {
                 head: &lines[at..body],
@@ -121,7 +123,7 @@ fn is_function(line: &str) -> bool {
 
 /// Returns the first and the last line of the body of the function at line `start`. Returns `None` if it has no
 /// body or fits on one line.
-fn extent(lines: &[&str], start: usize) -> Option<(usize, usize)> {
+fn find_body(lines: &[&str], start: usize) -> Option<(usize, usize)> {
     let indentation = lines[start].len() - lines[start].trim_start().len();
     let ends = |line: &&str| line.ends_with(['{', ';', '}']);
     let head = start + lines[start..].iter().position(ends)?;

@@ -29,8 +29,8 @@ fn main() -> Result<(), String> {
         let text = read(patch)?;
         let (rule, diff) = split(&text)
             .ok_or_else(|| format!("{}: does not begin with a sentence", patch.display()))?;
-        let (file, text) =
-            spoil(root, diff).map_err(|why| format!("tests/flaws/{}: {why}", patch.display()))?;
+        let (file, text) = apply_patch(root, diff)
+            .map_err(|why| format!("tests/flaws/{}: {why}", patch.display()))?;
         spoilt.entry(file).or_default().push((at + 1, text));
         let _ = writeln!(table, "    ({system:?}, {name:?}, {rule:?}),");
     }
@@ -83,7 +83,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Applies a patch. Returns the path of the patched file, from the root of the repository, and its new text.
-fn spoil(root: &Path, diff: &str) -> Result<(String, String), String> {
+fn apply_patch(root: &Path, diff: &str) -> Result<(String, String), String> {
     let diff = Patch::from_str(diff).map_err(|error| format!("not a unified diff: {error}"))?;
     let path = diff.original().unwrap_or_default();
     let path = path.strip_prefix("a/").unwrap_or(path);

@@ -22,16 +22,16 @@ use ring_proto::lab2::Lab2;
 use ring_sim::lab2::{self as sim, FaultKind, Settings};
 
 /// Breaks the rule of the test's patch.
-fn spoil(test: &str) -> Flaw {
+fn break_rule(test: &str) -> Flaw {
     Flaw::named(test).unwrap_or_else(|| panic!("there is no patch {test}"))
 }
 
 /// Checks that the model checker finds a violation whose text begins with `says`, and none without the flaw.
 fn caught_by_checker(findings: &mut Findings, scenario: &Scenario, says: &str) {
     let name = findings.test;
-    let sound = sound(scenario);
+    let sound = report_without_flaw(scenario);
     assert!(sound.found.is_none(), "the machine that ships: {sound}");
-    let spoilt = spoil(name).explore(scenario);
+    let spoilt = break_rule(name).explore(scenario);
     let found = spoilt.found.as_deref();
     let found = found.unwrap_or_else(|| panic!("{name} is not found: {spoilt}"));
     let breach = found.lines().next().unwrap_or_default();
@@ -46,10 +46,10 @@ fn caught_by_checker(findings: &mut Findings, scenario: &Scenario, says: &str) {
 }
 
 /// Returns the model checker's report on the real state machine. Many flaws share a scenario, so reports are kept.
-fn sound(scenario: &Scenario) -> Report {
-    static KNOWN: Mutex<Vec<(Scenario, Arc<OnceLock<Report>>)>> = Mutex::new(Vec::new());
+fn report_without_flaw(scenario: &Scenario) -> Report {
+    static REPORTS: Mutex<Vec<(Scenario, Arc<OnceLock<Report>>)>> = Mutex::new(Vec::new());
     let known = {
-        let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = REPORTS.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.iter().find(|(known, _)| known == scenario);
         let known = known.map(|(_, report)| Arc::clone(report));
         known.unwrap_or_else(|| {
@@ -65,7 +65,7 @@ const SEEDS: u64 = 400;
 /// Tries seeds until the simulator detects the flaw. Without the flaw these seeds must pass.
 fn caught_by_simulator(findings: &mut Findings, settings: &Settings, rule: sim::Rule) {
     let name = findings.test;
-    let flaw = spoil(name);
+    let flaw = break_rule(name);
     for seed in settings.seed..settings.seed + SEEDS {
         let settings = Settings {
             seed,
@@ -190,7 +190,7 @@ fn quorum_without_link() -> Scenario {
 }
 
 /// Starts the settings at a seed shortly before the one that detects the flaw.
-fn from(seed: u64, mut settings: Settings) -> Settings {
+fn from_seed(seed: u64, mut settings: Settings) -> Settings {
     settings.seed = seed;
     settings
 }
@@ -214,18 +214,18 @@ macro_rules! caught {
 caught! {
     age_before_backing caught_losing_a_quorum(
         (quorums_of_three().bounds(3, 4, 18), cut_ring(3, &[FaultKind::Aside])), "for which it has a quorum");
-    answered_too_late caught_by_simulator(from(70, slow_ring()), sim::Rule::Lease);
+    answered_too_late caught_by_simulator(from_seed(70, slow_ring()), sim::Rule::Lease);
     any_offer_accepted caught_by_checker(
         two_formed().faults(Faults { doubled: 1, ..Faults::default() }).bounds(4, 3, 10), "go back");
     begun_untold caught_by_simulator(
-        from(110, cut_ring(4, &[FaultKind::Once, FaultKind::Drop])), sim::Rule::Once);
+        from_seed(110, cut_ring(4, &[FaultKind::Once, FaultKind::Drop])), sim::Rule::Once);
     broadcast_offer_accepted caught_by_checker(
         three_formed().faults(Faults { misled: 1, ..Faults::default() }), "no good");
     candidate_never_yields caught_by_checker(two_cold(), "still stands");
     clock_in_the_vote caught_by_checker(Scenario { wall: 1_000, ..two_cold() }, "stands with");
     completed_by_anything caught_by_checker(two_formed(), "weaker");
     data_before_the_token caught_by_simulator(
-        from(100, world(&[FaultKind::Mtu, FaultKind::Work])), sim::Rule::OneOwner);
+        from_seed(100, world(&[FaultKind::Mtu, FaultKind::Work])), sim::Rule::OneOwner);
     deaf_heeded caught_by_checker(two_formed(), "no good");
     elected_unannounced caught_by_checker(
         two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
@@ -256,13 +256,13 @@ caught! {
     no_lease caught_by_checker(
         two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "lease");
     no_margin caught_by_both(
-        (quorums_of_three().bounds(3, 4, 9), from(2_600, wrong_clocks())), "have a quorum");
+        (quorums_of_three().bounds(3, 4, 9), from_seed(2_600, wrong_clocks())), "have a quorum");
     no_minting caught_by_checker(three_formed().bounds(4, 4, 8), "both hold");
     number_not_stored caught_by_checker(two_cold(), "before it is stored");
     own_patience_alone caught_by_simulator(
-        from(130, unequal_pair()), sim::Rule::Lease);
+        from_seed(130, unequal_pair()), sim::Rule::Lease);
     own_vote_freed caught_by_both(
-        (quorum_without_link(), from(790, cut_ring(3, &[FaultKind::Link]))), "have a quorum");
+        (quorum_without_link(), from_seed(790, cut_ring(3, &[FaultKind::Link]))), "have a quorum");
     past_promises_forgotten caught_by_checker(
         quorums_of_three()
             .faults(Faults { crashes: 1, regroups: 1, ..Faults::default() })

@@ -14,9 +14,9 @@ use crate::fencing::page::block;
 
 const PORT: &str = "8000";
 /// Status of an accepted write.
-const ACCEPTED: u16 = 204;
-const STALE: u16 = 409;
-const INSTALL: &str = "cannot start python3: install it, as by apt-get install python3";
+const ACCEPTED_STATUS: u16 = 204;
+const STALE_STATUS: u16 = 409;
+const INSTALL_HINT: &str = "cannot start python3: install it, as by apt-get install python3";
 
 /// Service on the first machine.
 struct Service(Child);
@@ -44,7 +44,7 @@ fn send(machines: &Machines, path: &str, token: &str) -> Result<u16> {
 pub(super) fn an_http_service_refuses_who_comes_too_late() -> Result<()> {
     let machines = Machines::new()?;
     let there = machines.run(0, &mut machines.command(0, &["python3", "--version"])?)?;
-    ensure!(there.status.success(), INSTALL);
+    ensure!(there.status.success(), INSTALL_HINT);
     let (store, put) = (machines.path("store.py"), machines.path("put.py"));
     fs::write(&store, block("An HTTP service", "python", 0)?)?;
     fs::write(&put, block("An HTTP service", "python", 1)?)?;
@@ -88,8 +88,8 @@ pub(super) fn an_http_service_refuses_who_comes_too_late() -> Result<()> {
     // Asks the service directly: its client was tested above, and starting fifty clients takes long.
     check_order(
         |object, token| match send(&machines, &format!("/object{object}"), token)? {
-            ACCEPTED => Ok(true),
-            STALE => Ok(false),
+            ACCEPTED_STATUS => Ok(true),
+            STALE_STATUS => Ok(false),
             status => bail!("{token}: {status}"),
         },
     )?;

@@ -14,7 +14,7 @@ use ring_segment::{Layout, SharedRing, Timing, binaries};
 use tempfile::TempDir;
 
 /// Exit code of `ringctl guard` and of the recipes for a stale token.
-const STALE: i32 = 76;
+const STALE_CODE: i32 = 76;
 
 /// A ring of two, and a folder that both machines share.
 pub(super) struct Machines {
@@ -25,12 +25,12 @@ pub(super) struct Machines {
 
 impl Machines {
     pub(super) fn new() -> Result<Self> {
-        Self::with(PathBuf::new())
+        Self::with_tools(PathBuf::new())
     }
 
     /// Puts another folder of programs before PATH.
-    pub(super) fn with(tools: PathBuf) -> Result<Self> {
-        let timing = Timing::forbearing(Duration::from_millis(100));
+    pub(super) fn with_tools(tools: PathBuf) -> Result<Self> {
+        let timing = Timing::stall_tolerant(Duration::from_millis(100));
         let ring = SharedRing::on(Layout::new(2).addresses(), timing, binaries(), &[])?;
         for node in ring.segment.nodes() {
             // The recipes' servers and clients use the loopback interface.
@@ -101,7 +101,7 @@ impl Machines {
     }
 
     /// Returns a new token that this machine was granted.
-    pub(super) fn granted(&self, machine: usize) -> Result<String> {
+    pub(super) fn grant_token(&self, machine: usize) -> Result<String> {
         let print = ["ringctl", "run", "--", "printenv", "RINGD_TOKEN"];
         let output = self.run(machine, &mut self.command(machine, &print)?)?;
         ensure!(output.status.success(), "{output:?}");
@@ -111,7 +111,7 @@ impl Machines {
 
 /// Whether the exit code of a recipe reports a stale token.
 pub(super) fn is_stale(output: &Output) -> bool {
-    output.status.code() == Some(STALE)
+    output.status.code() == Some(STALE_CODE)
 }
 
 /// Writes an executable script.
@@ -160,7 +160,7 @@ pub(super) fn check_late_writer(
     };
     accepted(write(0, None, "first")?)?;
     ensure!(read()? == "first", "{}", read()?);
-    let late = machines.granted(0)?;
+    let late = machines.grant_token(0)?;
     accepted(write(0, Some(&late), "once")?)?;
     accepted(write(0, Some(&late), "twice")?)?;
     ensure!(read()? == "twice", "{}", read()?);

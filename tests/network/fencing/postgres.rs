@@ -10,18 +10,18 @@ use crate::fencing::machines::{Machines, check_late_writer, check_order, script}
 use crate::fencing::page::block;
 
 /// Exit code of psql after a failed statement.
-const FAILED: i32 = 3;
+const FAILED_CODE: i32 = 3;
 
 /// Two machines, and a server that both reach.
-struct Place {
+struct Database {
     server: PostgreSql,
     machines: Machines,
 }
 
-impl Place {
+impl Database {
     fn new() -> Result<Self> {
         let server = PostgreSql::start(tempfile::tempdir_in("/run")?)?;
-        let machines = Machines::with(server.programs().to_owned())?;
+        let machines = Machines::with_tools(server.programs().to_owned())?;
         Ok(Self { server, machines })
     }
 
@@ -47,36 +47,36 @@ impl Place {
         self.machines.run(0, self.ask(&mut command))
     }
 
-    fn done(&self, statements: &str) -> Result<String> {
+    fn run_sql(&self, statements: &str) -> Result<String> {
         let output = self.sql(statements)?;
         ensure!(output.status.success(), "{statements}: {output:?}");
         Ok(String::from_utf8(output.stdout)?.trim().to_owned())
     }
 }
 
-fn says_stale(output: &Output) -> bool {
+fn is_stale(output: &Output) -> bool {
     let said = String::from_utf8_lossy(&output.stderr);
-    output.status.code() == Some(FAILED) && said.contains("FE076") && said.contains("is stale")
+    output.status.code() == Some(FAILED_CODE) && said.contains("FE076") && said.contains("is stale")
 }
 
 pub(super) fn a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_token() -> Result<()>
 {
-    let place = Place::new()?;
-    place.done(block("PostgreSQL", "sql", 0)?)?;
-    let program = place.machines.path("write-report");
+    let database = Database::new()?;
+    database.run_sql(block("PostgreSQL", "sql", 0)?)?;
+    let program = database.machines.path("write-report");
     script(&program, block("PostgreSQL", "sh", 0)?)?;
     let program = program.to_string_lossy();
     let write =
-        |machine, token: Option<&str>, text: &str| place.run(machine, token, &[&program, text]);
-    let read = || place.done("SELECT text FROM report WHERE line = 1");
-    check_late_writer(&place.machines, write, read, says_stale)?;
+        |machine, token: Option<&str>, text: &str| database.run(machine, token, &[&program, text]);
+    let read = || database.run_sql("SELECT text FROM report WHERE line = 1");
+    check_late_writer(&database.machines, write, read, is_stale)?;
     let last = Cell::new(usize::MAX);
     check_order(|object, token| {
         if last.replace(object) != object {
-            place.done("DELETE FROM fence")?;
+            database.run_sql("DELETE FROM fence")?;
         }
         let output = write(0, Some(token), "text")?;
-        ensure!(output.status.success() || says_stale(&output), "{output:?}");
+        ensure!(output.status.success() || is_stale(&output), "{output:?}");
         Ok(output.status.success())
     })?;
     for statement in [
@@ -85,7 +85,7 @@ pub(super) fn a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_t
         "DELETE FROM report",
         "TRUNCATE report",
     ] {
-        let output = place.sql(statement)?;
+        let output = database.sql(statement)?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(
             !output.status.success() && said.contains("ringd.token"),
@@ -97,14 +97,14 @@ pub(super) fn a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_t
 }
 
 pub(super) fn an_update_of_a_postgresql_row_refuses_who_comes_too_late() -> Result<()> {
-    let place = Place::new()?;
-    place.done(
+    let database = Database::new()?;
+    database.run_sql(
         "CREATE TABLE document (id int PRIMARY KEY, text text,
             progress bigint NOT NULL, author macaddr NOT NULL, number bigint NOT NULL);
          INSERT INTO document VALUES (1, '', 0, 'ff:ff:ff:ff:ff:ff', 4294967295)",
     )?;
     // Parts of the token, as a client splits it.
-    let program = place.machines.path("update");
+    let program = database.machines.path("update");
     let client = format!(
         "#!/bin/sh\nIFS=-\nset -- \"$1\" $RINGD_TOKEN\n\
          said=$(psql -XqAt -v text=\"$1\" -v progress=\"$2\" -v author=\"$3\" -v number=\"$4\" <<'END'\n\
@@ -114,10 +114,10 @@ pub(super) fn an_update_of_a_postgresql_row_refuses_who_comes_too_late() -> Resu
     script(&program, &client)?;
     let program = program.to_string_lossy();
     let write =
-        |machine, token: Option<&str>, text: &str| place.run(machine, token, &[&program, text]);
-    let read = || place.done("SELECT text FROM document");
+        |machine, token: Option<&str>, text: &str| database.run(machine, token, &[&program, text]);
+    let read = || database.run_sql("SELECT text FROM document");
     check_late_writer(
-        &place.machines,
+        &database.machines,
         write,
         read,
         crate::fencing::machines::is_stale,
@@ -126,7 +126,7 @@ pub(super) fn an_update_of_a_postgresql_row_refuses_who_comes_too_late() -> Resu
     check_order(|object, token| {
         if last.replace(object) != object {
             let reset = "progress = 0, author = 'ff:ff:ff:ff:ff:ff', number = 4294967295";
-            place.done(&format!("UPDATE document SET {reset}"))?;
+            database.run_sql(&format!("UPDATE document SET {reset}"))?;
         }
         Ok(write(0, Some(token), "text")?.status.success())
     })

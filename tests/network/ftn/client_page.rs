@@ -60,8 +60,8 @@ fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
     stand.wait_for_waiting("cache/a", 4)?;
     gate.signal(Signal::SIGTERM)?;
     for mut one in started {
-        one.says("entry")?;
-        one.ends_with(0)?;
+        one.expect_line("entry")?;
+        one.expect_code(0)?;
     }
     ensure!(
         fs::read_to_string(&log)? == "made\n",
@@ -76,7 +76,7 @@ fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
 fn a_shell_completes_the_names_of_tokens() -> Result<()> {
     let stand = serve(2)?;
     for name in ["build/cache", "build/docs", "nightly"] {
-        stand.ends_with(0, &["set", name, "x"])?;
+        stand.expect_exit(0, &["set", name, "x"])?;
     }
     let programs = Path::new(ring_segment::program("ringctl")).parent();
     let programs = programs.context("it is in a directory")?.display();

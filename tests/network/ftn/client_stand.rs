@@ -17,7 +17,7 @@ use crate::locks::program::Running;
 
 /// Port of the first server. Each test has its own loopback interface.
 const PORT: u16 = 7300;
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Servers on this sandbox's loopback interface, killed on drop.
 pub(super) struct Stand {
@@ -42,7 +42,7 @@ pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> 
         .map(|index| format!("127.0.0.1:{}", PORT + index))
         .collect();
     fs::write(stand.list(), lines.join("\n") + "\n")?;
-    File::create(stand.mark())?;
+    File::create(stand.lock_file())?;
     for index in 0..count {
         let server = Command::new(env!("CARGO_BIN_EXE_ringd"))
             .arg("ftn")
@@ -79,7 +79,7 @@ impl Stand {
     }
 
     /// Returns the file that stays locked while any process of the work lives: all of them inherit the lock.
-    fn mark(&self) -> PathBuf {
+    fn lock_file(&self) -> PathBuf {
         self.file("mark")
     }
 
@@ -112,7 +112,7 @@ impl Stand {
     }
 
     /// Checks the exit code of `ringctl token`, and returns its output.
-    pub(super) fn ends_with(&self, code: i32, arguments: &[&str]) -> Result<Vec<u8>> {
+    pub(super) fn expect_exit(&self, code: i32, arguments: &[&str]) -> Result<Vec<u8>> {
         let output = self.output(arguments)?;
         ensure!(
             output.status.code() == Some(code),
@@ -122,7 +122,7 @@ impl Stand {
     }
 
     /// Checks the exit code of `ringctl token` and that its error contains `words`.
-    pub(super) fn complains(&self, code: i32, words: &str, arguments: &[&str]) -> Result<()> {
+    pub(super) fn expect_failure(&self, code: i32, words: &str, arguments: &[&str]) -> Result<()> {
         let output = self.output(arguments)?;
         let said = String::from_utf8_lossy(&output.stderr);
         let is_so = output.status.code() == Some(code) && said.contains(words);
@@ -142,10 +142,10 @@ impl Stand {
     }
 
     /// Returns the token of this name in `list --json`.
-    pub(super) fn listed(&self, name: &str) -> Result<Option<Value>> {
-        let listed = self.ends_with(0, &["list", "--json"])?;
+    pub(super) fn list_entry(&self, name: &str) -> Result<Option<Value>> {
+        let listed = self.expect_exit(0, &["list", "--json"])?;
         let listed: Value = serde_json::from_slice(&listed)?;
-        let digits = digits(name.as_bytes());
+        let digits = hex(name.as_bytes());
         let mut tokens = listed.as_array().context("an array")?.iter();
         Ok(tokens.find(|token| token["name"] == digits).cloned())
     }
@@ -167,7 +167,7 @@ impl Stand {
     pub(super) fn wait_for_waiting(&self, name: &str, count: usize) -> Result<()> {
         let give_up = Instant::now() + PATIENCE;
         loop {
-            let token = self.listed(name)?;
+            let token = self.list_entry(name)?;
             let waiting = token.as_ref().and_then(|token| token["waiting"].as_array());
             if waiting.map_or(0, Vec::len) == count {
                 return Ok(());
@@ -177,28 +177,28 @@ impl Stand {
     }
 
     /// Starts `ringctl token run` of token `t` with a shell line, and waits until the line prints "ready".
-    pub(super) fn work(&self, line: &str) -> Result<Running> {
+    pub(super) fn start_work(&self, line: &str) -> Result<Running> {
         // Without a core dump, whatever signal ends it.
         let line = format!(
             "ulimit -c 0; exec 9> {}; flock -n 9 || exit 99; {line}",
-            self.mark().display()
+            self.lock_file().display()
         );
         let mut run = Running::start(&mut self.token(&["run", "t", "--", "sh", "-c", &line]))?;
-        run.says("ready")?;
+        run.expect_line("ready")?;
         Ok(run)
     }
 
     /// Whether no process of the work is left.
     pub(super) fn is_alone(&self) -> Result<bool> {
-        let mark = File::open(self.mark())?;
+        let mark = File::open(self.lock_file())?;
         Ok(Flock::lock(mark, FlockArg::LockExclusiveNonblock).is_ok())
     }
 
     /// Starts another client that waits for `t`.
-    pub(super) fn next(&self) -> Result<Next<'_>> {
+    pub(super) fn start_next(&self) -> Result<NextClient<'_>> {
         let hold = Running::start(&mut self.token(&["hold", "t"]))?;
         self.wait_for_waiting("t", 1)?;
-        Ok(Next { stand: self, hold })
+        Ok(NextClient { stand: self, hold })
     }
 
     pub(super) fn kill_server(&mut self, index: usize) -> Result<()> {
@@ -219,26 +219,26 @@ impl Drop for Stand {
 }
 
 /// Client that waits for the token.
-pub(super) struct Next<'a> {
+pub(super) struct NextClient<'a> {
     stand: &'a Stand,
     hold: Running,
 }
 
-impl Next<'_> {
+impl NextClient<'_> {
     /// Checks that this client gets the token, and no process of the earlier work lives at that moment.
-    pub(super) fn begins_alone(mut self) -> Result<()> {
+    pub(super) fn check_begins_alone(mut self) -> Result<()> {
         let said = self.hold.line();
         let is_alone = self.stand.is_alone()?;
         ensure!(said.starts_with("granted "), "{said:?}");
         ensure!(is_alone, "something of the work is left");
         self.hold.signal(Signal::SIGTERM)?;
-        self.hold.says("returned")?;
-        self.hold.ends_with(0)
+        self.hold.expect_line("returned")?;
+        self.hold.expect_code(0)
     }
 }
 
 /// Formats bytes as hexadecimal digits.
-pub(super) fn digits(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     pairs.concat()
 }
@@ -254,7 +254,7 @@ pub(super) fn child_called(parent: Pid, name: &str) -> Result<Pid> {
             }
         }
         ensure!(Instant::now() < give_up, "{parent} has no {name}");
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -286,7 +286,7 @@ pub(super) fn wait_until_gone(pid: Pid) -> Result<()> {
             break;
         }
         ensure!(Instant::now() < give_up, "process {pid} does not end");
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }

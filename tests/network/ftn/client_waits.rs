@@ -30,9 +30,9 @@ fn who_does_not_get_a_token_in_time_gives_up_with_its_exit_code() -> Result<()> 
         } else {
             &[]
         };
-        stand.complains(1, held, &[command, &["-n", "t"], work].concat())?;
+        stand.expect_failure(1, held, &[command, &["-n", "t"], work].concat())?;
         let limited = [command, &["-w", "0.6", "-E", "9", "t"], work].concat();
-        stand.complains(9, held, &limited)?;
+        stand.expect_failure(9, held, &limited)?;
     }
     stand.wait_for_waiting("t", 0)
 }
@@ -44,8 +44,8 @@ fn a_client_that_is_told_to_end_takes_its_request_back() -> Result<()> {
         let mut waits = Running::start(&mut stand.token(&["hold", "t"]))?;
         stand.wait_for_waiting("t", 1)?;
         waits.signal(signal)?;
-        waits.ends_with(128 + signal as i32)?;
-        let listed = stand.listed("t")?;
+        waits.expect_code(128 + signal as i32)?;
+        let listed = stand.list_entry("t")?;
         let is_empty = listed.is_some_and(|token| token["waiting"] == serde_json::json!([]));
         ensure!(is_empty, "its request is there after its end");
     }
@@ -58,7 +58,7 @@ fn a_ringctl_run_that_is_told_to_end_takes_its_request_back() -> Result<()> {
     let mut waits = Running::start(&mut stand.token(&["run", "t", "--", "true"]))?;
     stand.wait_for_waiting("t", 1)?;
     waits.signal(Signal::SIGTERM)?;
-    waits.killed_by(Signal::SIGTERM)?;
+    waits.expect_signal(Signal::SIGTERM)?;
     // The client's helper processes are about to withdraw the request.
     stand.wait_for_waiting("t", 0)
 }
@@ -86,7 +86,7 @@ fn without_a_server_there_is_no_session_and_the_addresses_are_named() -> Result<
 /// Servers with another list do not answer.
 fn a_client_with_another_list_is_told_what_to_compare() -> Result<()> {
     let stand = serve(1)?;
-    stand.ends_with(0, &["set", "t", "v"])?;
+    stand.expect_exit(0, &["set", "t", "v"])?;
     let list = stand.file("another");
     let lines = fs::read_to_string(stand.list())?;
     fs::write(&list, format!("{lines}127.0.0.1:7399\n"))?;

@@ -9,14 +9,14 @@ use anyhow::{Context, Result, ensure};
 use super::wire::{Body, Datagram, signature};
 use crate::record::{Record, Sent};
 
-mod made_up;
+mod self_tests;
 
-pub(super) use made_up::tests;
+pub(super) use self_tests::tests;
 
 /// The smallest id of a session.
 const MIN_SESSION: i64 = 1 << 20;
 /// Length of the longest datagram, in bytes.
-const LONGEST: usize = 1_232;
+const DATAGRAM_LEN_MAX: usize = 1_232;
 const DEASSIGN: i64 = 2;
 /// State READY in a message.
 const READY: i64 = 2;
@@ -71,7 +71,7 @@ pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
     let port = service.servers.first().context("no servers")?.port();
     let mut judge = Judge::default();
     let ssig = signature(&service.lines);
-    for sent in record.exchanged(port) {
+    for sent in record.datagrams_both_ways(port) {
         let says = || format!("{sent:?}");
         let datagram = Datagram::read(&sent.bytes).with_context(says)?;
         ensure!(
@@ -80,15 +80,19 @@ pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
             datagram.ssig
         );
         ensure!(
-            sent.bytes.len() <= LONGEST,
+            sent.bytes.len() <= DATAGRAM_LEN_MAX,
             "{} bytes in a datagram",
             sent.bytes.len()
         );
-        if let Some(whole) = judge.put_together(&sent, &datagram)? {
+        if let Some(whole) = judge.reassemble(&sent, &datagram)? {
             let datagram = Datagram::read(&whole).with_context(says)?;
-            judge.one(service, &sent, &datagram).with_context(says)?;
+            judge
+                .judge_datagram(service, &sent, &datagram)
+                .with_context(says)?;
         }
-        judge.one(service, &sent, &datagram).with_context(says)?;
+        judge
+            .judge_datagram(service, &sent, &datagram)
+            .with_context(says)?;
     }
     // Every such run has messages of these kinds.
     for kind in [
@@ -107,7 +111,7 @@ pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
 
 impl Judge {
     /// Adds a part of a message. Returns the message if it is complete.
-    fn put_together(&mut self, sent: &Sent, datagram: &Datagram) -> Result<Option<Vec<u8>>> {
+    fn reassemble(&mut self, sent: &Sent, datagram: &Datagram) -> Result<Option<Vec<u8>>> {
         let Body::Part {
             content,
             part,
@@ -126,7 +130,12 @@ impl Judge {
         Ok(is_whole.then(|| known.values().flatten().copied().collect()))
     }
 
-    fn one(&mut self, service: &Service, sent: &Sent, datagram: &Datagram) -> Result<()> {
+    fn judge_datagram(
+        &mut self,
+        service: &Service,
+        sent: &Sent,
+        datagram: &Datagram,
+    ) -> Result<()> {
         let from = SocketAddr::new(sent.from, sent.from_port);
         let to = SocketAddr::new(sent.to, sent.to_port);
         let index = |address: SocketAddr| -> Option<i64> {
@@ -139,18 +148,18 @@ impl Judge {
         match (index(from), index(to)) {
             (Some(server), receiver) => {
                 ensure!(datagram.from == server, "it is from s{server}");
-                self.of_server(service, sent, (from, to), receiver, datagram)
+                self.on_server_message(service, sent, (from, to), receiver, datagram)
             }
             (None, Some(server)) => {
                 ensure!(datagram.to == server, "it is for s{server}");
                 self.strangers.entry((from, to)).or_default().0 += 1;
-                self.of_client(sent, datagram)
+                self.on_client_message(sent, datagram)
             }
             (None, None) => anyhow::bail!("neither from a server nor to one"),
         }
     }
 
-    fn of_client(&mut self, sent: &Sent, datagram: &Datagram) -> Result<()> {
+    fn on_client_message(&mut self, sent: &Sent, datagram: &Datagram) -> Result<()> {
         let session = datagram.from;
         let has_session = session >= MIN_SESSION;
         match &datagram.body {
@@ -198,7 +207,7 @@ impl Judge {
         Ok(())
     }
 
-    fn of_server(
+    fn on_server_message(
         &mut self,
         service: &Service,
         sent: &Sent,

@@ -5,9 +5,9 @@ mod client_crashes;
 mod client_page;
 mod client_stand;
 mod client_waits;
-mod crowd;
+mod fragments;
 mod judge;
-mod narrow;
+mod load;
 mod operation;
 mod servers;
 mod service;
@@ -23,9 +23,9 @@ pub(crate) fn tests() -> Vec<Test> {
         client_waits::tests(),
         client_crashes::tests(),
         client_page::tests(),
-        crowd::tests(),
+        load::tests(),
         judge::tests(),
-        narrow::tests(),
+        fragments::tests(),
     ];
     let clients = clients.into_iter().flatten().map(Test::without_stalls);
     clients

@@ -22,7 +22,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 /// Runs `ringctl token` on a node, and waits for its end.
-fn token(stand: &Stand, node: usize, arguments: &[&str]) -> Result<std::process::Output> {
+fn run_token(stand: &Stand, node: usize, arguments: &[&str]) -> Result<std::process::Output> {
     let mut command = Command::new(ring_segment::program("ringctl"));
     command
         .arg("token")
@@ -48,7 +48,7 @@ fn a_name_that_is_not_resolved_is_a_server_that_is_down() -> Result<()> {
         "{status:#}"
     );
     ensure!(status["quorum"] == 2, "{status:#}");
-    let set = token(&stand, 0, &["set", "t", "v"])?;
+    let set = run_token(&stand, 0, &["set", "t", "v"])?;
     ensure!(set.status.success(), "{set:?}");
     Ok(())
 }
@@ -77,7 +77,7 @@ fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
     let names: Vec<String> = (0..8).map(|number| format!("t{number}")).collect();
     for name in &names {
-        let set = token(&stand, leader, &["set", name, name])?;
+        let set = run_token(&stand, leader, &["set", name, name])?;
         ensure!(set.status.success(), "{set:?}");
     }
     let stopped = (leader + 1) % 3;
@@ -88,7 +88,7 @@ fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
         let others: Vec<usize> = (0..3).filter(|other| *other != index).collect();
         stand.wait_until_served_by(&others)?;
         for name in &names {
-            let get = token(&stand, others[0], &["get", name])?;
+            let get = run_token(&stand, others[0], &["get", name])?;
             ensure!(
                 get.status.success() && get.stdout == name.as_bytes(),
                 "{get:?}"
@@ -101,7 +101,7 @@ fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
 }
 
 /// Returns the resident memory of a process, in KiB.
-fn resident(pid: nix::unistd::Pid) -> Result<usize> {
+fn resident_kib(pid: nix::unistd::Pid) -> Result<usize> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let number = line.and_then(|line| line.split_whitespace().next());
@@ -109,14 +109,14 @@ fn resident(pid: nix::unistd::Pid) -> Result<usize> {
 }
 
 /// A client whose messages the test writes itself.
-struct Flood {
+struct ManualClient {
     socket: UdpSocket,
     ssig: i32,
     session: i32,
     sent: i64,
 }
 
-impl Flood {
+impl ManualClient {
     fn log_in(server: SocketAddr, ssig: i32) -> Result<Self> {
         let socket = UdpSocket::bind(("10.77.0.1", 0))?;
         socket.connect(server)?;
@@ -212,18 +212,18 @@ impl Flood {
 fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> Result<()> {
     const ALLOWED_KIB: usize = 16 << 10;
     /// Memory of the loop's buffers and of outgoing datagrams.
-    const ITSELF_KIB: usize = 4 << 10;
+    const BUFFERS_KIB: usize = 4 << 10;
     let mut stand = Stand::new(1, 1, &[("--max-memory", "16MiB")])?;
     stand.wait_until_served_by(&[0])?;
     let pid = stand.server(0).pid();
-    let before = resident(pid)?;
+    let before = resident_kib(pid)?;
     let lines = fs::read_to_string(stand.list())?;
     let address: SocketAddr = format!("10.77.0.1:{PORT}").parse()?;
     let servers = Servers::new(lines.lines().map(|line| (line, address))).context("a list")?;
     let ns = stand.segment().node(0).ns().clone();
     ns.run(|| -> Result<()> {
-        let floods = (0..80).map(|_| Flood::log_in(address, servers.signature()));
-        let mut floods: Vec<Flood> = floods.collect::<Result<_>>()?;
+        let floods = (0..80).map(|_| ManualClient::log_in(address, servers.signature()));
+        let mut floods: Vec<ManualClient> = floods.collect::<Result<_>>()?;
         // Messages in parts that the client never acknowledges, and incomplete messages.
         let data = vec![7; MAX_DATA];
         for number in 0..8 {
@@ -246,9 +246,9 @@ fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> 
     let is_full =
         |status: &serde_json::Value| status["counters"]["refused_memory"].as_u64() > Some(0);
     let status = stand.server(0).wait_for_status(PATIENCE, is_full)?;
-    let taken = resident(pid)?.saturating_sub(before);
+    let taken = resident_kib(pid)?.saturating_sub(before);
     ensure!(
-        taken <= ALLOWED_KIB * 5 / 4 + ITSELF_KIB,
+        taken <= ALLOWED_KIB * 5 / 4 + BUFFERS_KIB,
         "{taken} KiB of {ALLOWED_KIB}: {status:#}"
     );
     ensure!(status["memory_bytes"].as_u64() <= status["max_memory_bytes"].as_u64());

@@ -199,7 +199,7 @@ fn without_a_majority_it_says_what_a_cut_may_do() -> Result<()> {
 }
 
 /// Checks that a server does not start: with this exit code and this error.
-fn refused(server: Ringd, code: i32, says: &str) -> Result<()> {
+fn check_refused(server: Ringd, code: i32, says: &str) -> Result<()> {
     let mut server = server.spawn()?;
     let end = server.wait_exit(PATIENCE)?;
     server.wait_for_line(PATIENCE, |line| line.contains(says))?;
@@ -212,17 +212,17 @@ fn what_cannot_start_says_why() -> Result<()> {
     let stand = Stand::without_servers(2, 2)?;
     let server = |index| stand.server_options(index);
     let beyond = server(0)?.option("--index", "2");
-    refused(beyond, 2, "--index 2 names none of the 2 servers")?;
+    check_refused(beyond, 2, "--index 2 names none of the 2 servers")?;
     let quorum = server(0)?.option("--quorum", "3");
-    refused(
+    check_refused(
         quorum,
         2,
         "--quorum 3 is not between 1 and the number of servers, 2",
     )?;
     let hasty = server(0)?.option("--server-timeout", "200ms");
-    refused(hasty, 2, "less than three times --heartbeat")?;
+    check_refused(hasty, 2, "less than three times --heartbeat")?;
     let missing = server(0)?.option("--servers", "/nowhere/servers");
-    refused(
+    check_refused(
         missing,
         3,
         "cannot read /nowhere/servers, which is to list the servers",
@@ -233,16 +233,16 @@ fn what_cannot_start_says_why() -> Result<()> {
         format!("10.77.0.1:{PORT}\n\nnowhere.invalid:{PORT}\n"),
     )?;
     let unnamed = server(1)?.option("--servers", unnamed);
-    refused(unnamed, 3, "server 1 (nowhere.invalid:7301) has no address")?;
+    check_refused(unnamed, 3, "server 1 (nowhere.invalid:7301) has no address")?;
     let elsewhere = server(0)?.option("--index", "1");
-    refused(elsewhere, 4, "10.77.0.2:7301, the address of server 1 in ")?;
+    check_refused(elsewhere, 4, "10.77.0.2:7301, the address of server 1 in ")?;
     let ns = stand.segment().node(0).ns();
     let taken = ns.run(|| std::net::UdpSocket::bind(("10.77.0.1", PORT)))??;
-    refused(server(0)?, 6, "another process has it")?;
+    check_refused(server(0)?, 6, "another process has it")?;
     drop(taken);
     let plain = stand.folder().join("plain");
     fs::write(&plain, "")?;
-    refused(server(0)?.option("--state-dir", plain), 7, "cannot use ")
+    check_refused(server(0)?.option("--state-dir", plain), 7, "cannot use ")
 }
 
 /// Two lists on one machine, each with a server 0.
@@ -254,8 +254,8 @@ fn a_state_file_or_a_control_socket_that_another_has_is_told_of() -> Result<()> 
     let (state, control) = (stand.server(0).state_dir(), stand.server(0).control());
     let second = || Ok::<_, anyhow::Error>(stand.server_options(0)?.option("--servers", &other));
     let same_state = second()?.option("--state-dir", &state);
-    refused(same_state, 7, "server 0 of this list or of another")?;
-    refused(second()?.option("--control", &control), 8, "--control PATH")?;
+    check_refused(same_state, 7, "server 0 of this list or of another")?;
+    check_refused(second()?.option("--control", &control), 8, "--control PATH")?;
     let mut apart = second()?.spawn()?;
     apart.wait_for_status(PATIENCE, |status| status["health"] != "critical")?;
     apart.kill()?;

@@ -20,8 +20,8 @@ use tempfile::TempDir;
 use crate::grades::PATIENCE;
 
 /// Environment variable with the file that the command writes.
-const FILE: &str = "GRADES_SIGNS";
-const TURN: Duration = Duration::from_millis(1);
+const FILE_VARIABLE: &str = "GRADES_SIGNS";
+const WRITE_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Returns CLOCK_BOOTTIME, by which daemons tell holders the end of their leases.
 pub(super) fn boottime() -> Result<Duration> {
@@ -30,7 +30,7 @@ pub(super) fn boottime() -> Result<Duration> {
 
 /// Runs the command of a [`Holder`] if this process was started as one. Returns its exit code.
 pub(crate) fn work_if_asked() -> Option<ExitCode> {
-    let file = env::var_os(FILE)?;
+    let file = env::var_os(FILE_VARIABLE)?;
     if let Err(error) = work(Path::new(&file)) {
         eprintln!("the command of a holder: {error:#}");
         return Some(ExitCode::FAILURE);
@@ -49,7 +49,7 @@ fn work(path: &Path) -> Result<()> {
     sign(0)?;
     while path.exists() {
         sign(8)?;
-        thread::sleep(TURN);
+        thread::sleep(WRITE_INTERVAL);
     }
     Ok(())
 }
@@ -70,7 +70,7 @@ impl Holder {
         let mut command = Command::new(binaries().ringctl);
         command.arg("--socket").arg(daemon.control());
         command.arg("run").args(options).arg("--");
-        command.arg(env::current_exe()?).env(FILE, &file);
+        command.arg(env::current_exe()?).env(FILE_VARIABLE, &file);
         let ringctl = command.stdin(Stdio::null()).spawn()?;
         Ok(Self {
             ringctl,
@@ -80,7 +80,7 @@ impl Holder {
     }
 
     /// Starts it, and waits until the command works.
-    pub(super) fn at_work(daemon: &Daemon, options: &[&str]) -> Result<Self> {
+    pub(super) fn start_working(daemon: &Daemon, options: &[&str]) -> Result<Self> {
         let holder = Self::start(daemon, options)?;
         holder.wait_for_sign(Duration::ZERO)?;
         Ok(holder)
@@ -112,7 +112,7 @@ impl Holder {
             let end = self.end()?;
             ensure!(Instant::now() < deadline, "it does not work: {end:?}");
             ensure!(end == WaitStatus::StillAlive, "it has ended: {end:?}");
-            thread::sleep(TURN);
+            thread::sleep(WRITE_INTERVAL);
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl Holder {
             if Instant::now() > deadline {
                 bail!("ringctl does not end");
             }
-            thread::sleep(TURN);
+            thread::sleep(WRITE_INTERVAL);
         }
     }
 

@@ -1,9 +1,9 @@
 //! Grades and pauses of real daemons, as users of `ringctl` see them.
 
+mod display;
 mod holder;
 mod pausing;
 mod quorum;
-mod shown;
 
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -18,14 +18,14 @@ pub(crate) use holder::work_if_asked;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// Exit code of `ringctl run` that lost the token.
-const LOST: i32 = 75;
+const LOST_CODE: i32 = 75;
 /// Exit code that the tests choose for a refused token.
-const REFUSED: i32 = 9;
+const REFUSED_CODE: i32 = 9;
 /// Options of a command that needs a quorum, and waits for a limited time.
-const QUORUM: &[&str] = &["--require", "quorum", "-w", WAIT];
+const QUORUM_OPTIONS: &[&str] = &["--require", "quorum", "-w", WAIT];
 
 pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = shown::tests();
+    let mut tests = display::tests();
     tests.extend(quorum::tests());
     tests.extend(pausing::tests());
     tests
@@ -33,12 +33,12 @@ pub(crate) fn tests() -> Vec<Test> {
 
 /// Long enough that a command survives a stall of its daemon of half a second.
 fn timing() -> Timing {
-    Timing::forbearing(HEARTBEAT)
+    Timing::stall_tolerant(HEARTBEAT)
 }
 
 /// Shorter, for exclusive tests.
-fn timing_alone() -> Timing {
-    Timing::forbearing(HEARTBEAT / 2)
+fn exclusive_timing() -> Timing {
+    Timing::stall_tolerant(HEARTBEAT / 2)
 }
 
 /// Returns a shared ring of daemons with `--expect`, for tests that harm none of them.
@@ -54,9 +54,9 @@ fn form<const N: usize>(segment: Segment) -> Result<Ring> {
 }
 
 /// Forms a ring with shorter times for an exclusive test.
-fn form_alone<const N: usize>(segment: Segment) -> Result<Ring> {
+fn form_exclusive<const N: usize>(segment: Segment) -> Result<Ring> {
     let expect = |ringd: Ringd| ringd.option("--expect", N.to_string());
-    form_by(segment, N, timing_alone(), expect)
+    form_by(segment, N, exclusive_timing(), expect)
 }
 
 fn form_with(segment: Segment, count: usize, options: fn(Ringd) -> Ringd) -> Result<Ring> {
@@ -86,7 +86,7 @@ fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Result<Output> {
 }
 
 /// Returns the output of a script under `ringctl run` with these options.
-fn says(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> {
+fn output_of(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> {
     let arguments = [&["run"], options, &["-c", script]].concat();
     let output = ringctl(daemon, &arguments)?;
     ensure!(output.status.success(), "{options:?}: {output:?}");
@@ -95,14 +95,14 @@ fn says(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> {
 
 /// Checks that the daemon refuses a quorum within the time in which a ring of this timing has its owner. Returns
 /// the error.
-fn no_quorum(daemon: &Daemon, timing: Timing) -> Result<String> {
+fn check_no_quorum(daemon: &Daemon, timing: Timing) -> Result<String> {
     // A grade of the tenure before may be shown until it expires.
     daemon.wait_for_status(PATIENCE, |status| status["grade"] != "quorum")?;
     let seconds = timing.one_owner_bound().as_secs() + 1;
     let wait = seconds.to_string();
     let refused = ["run", "-r", "quorum", "-w", &wait, "-E", "9", "true"];
     let output = ringctl(daemon, &refused)?;
-    ensure!(output.status.code() == Some(REFUSED), "{output:?}");
+    ensure!(output.status.code() == Some(REFUSED_CODE), "{output:?}");
     let why = String::from_utf8_lossy(&output.stderr);
     let told = format!("timed out after {seconds} s: no quorum: ");
     ensure!(why.contains(&told), "{why}");
@@ -110,7 +110,7 @@ fn no_quorum(daemon: &Daemon, timing: Timing) -> Result<String> {
 }
 
 /// Checks that the first command ended before the second began.
-fn check_apart(first: &Holder, second: &Holder) -> Result<()> {
+fn check_disjoint(first: &Holder, second: &Holder) -> Result<()> {
     let (ended, begun) = (first.last()?, second.first()?.context("it never began")?);
     ensure!(
         ended < begun,

@@ -9,10 +9,12 @@ use ring_segment::{Daemon, Message, Ring, Seen, Test, WAIT, binaries, is_claim, 
 use serde_json::Value;
 
 use super::holder::boottime;
-use super::{Holder, LOST, PATIENCE, bridge, form_with, ringctl, says, shared_ring, timing};
+use super::{
+    Holder, LOST_CODE, PATIENCE, bridge, form_with, output_of, ringctl, shared_ring, timing,
+};
 
 /// Exit code of an incomplete pause.
-const PENDING: i32 = 6;
+const PENDING_CODE: i32 = 6;
 /// Maximum number of offers in a handover.
 const TAKE_ATTEMPTS: usize = 3;
 
@@ -59,11 +61,11 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
     let ring = shared_ring(3)?;
     let daemon = &ring.daemons[1];
     let mac = daemon.node().mac().to_string();
-    let mut holder = Holder::at_work(daemon, &["-w", WAIT])?;
+    let mut holder = Holder::start_working(daemon, &["-w", WAIT])?;
     let waiting = Holder::start(daemon, &["-w", WAIT])?;
     tell(daemon, "pause")?;
     let code = holder.wait_exit()?;
-    ensure!(code == Some(LOST), "{code:?}");
+    ensure!(code == Some(LOST_CODE), "{code:?}");
     daemon.wait_for_status(PATIENCE, |status| {
         status["paused"] == true && status["state"] == "WAITER"
     })?;
@@ -80,7 +82,7 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
     let since = now();
     for _ in 0..10 {
         for other in [0, 2] {
-            says(&ring.daemons[other], &["-w", WAIT, "-r", "quorum"], "true")?;
+            output_of(&ring.daemons[other], &["-w", WAIT, "-r", "quorum"], "true")?;
         }
     }
     check_left_out(&ring, 1, since)?;
@@ -92,11 +94,11 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
         let row = penalty_column(&ring.daemons[other], &mac)?;
         ensure!(!row.contains("paused"), "{row}");
     }
-    says(daemon, &["-w", WAIT], "true").map(drop)
+    output_of(daemon, &["-w", WAIT], "true").map(drop)
 }
 
 /// Checks the exit code of `ringctl`. Returns its errors.
-fn ends_with(daemon: &Daemon, arguments: &[&str], code: i32) -> Result<String> {
+fn check_exit(daemon: &Daemon, arguments: &[&str], code: i32) -> Result<String> {
     let output = ringctl(daemon, arguments)?;
     ensure!(
         output.status.code() == Some(code),
@@ -110,7 +112,7 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
         ringd.option("--idle-hold", "forever")
     })?;
     let mut watch = Watch::of(&ring.daemons[0])?;
-    let said = ends_with(&ring.daemons[0], &["pause", "--wait", "0"], PENDING)?;
+    let said = check_exit(&ring.daemons[0], &["pause", "--wait", "0"], PENDING_CODE)?;
     ensure!(
         said.contains("pending: no other member has taken"),
         "{said}"
@@ -125,7 +127,11 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
         text.contains("pausing: no other member has taken"),
         "{text}"
     );
-    let quiet = ends_with(&ring.daemons[0], &["pause", "-q", "-w", "0.1"], PENDING)?;
+    let quiet = check_exit(
+        &ring.daemons[0],
+        &["pause", "-q", "-w", "0.1"],
+        PENDING_CODE,
+    )?;
     ensure!(quiet.is_empty(), "{quiet}");
     let mut command = Command::new(binaries().ringctl);
     command.arg("--socket").arg(ring.daemons[0].control());
@@ -145,7 +151,7 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
     };
     let early = complete(&ring.daemons[0]);
     ensure!(early == 0, "it is said to own nothing while it does");
-    watch.tells("pausing")?;
+    watch.expect_event("pausing")?;
     // Another member takes the token, though an idle token normally rests.
     ring.join()?;
     let output = waits.wait_with_output()?;
@@ -156,16 +162,16 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
         "{status:#}"
     );
     ensure!(status["state"] != "OWNER", "{status:#}");
-    says(&ring.daemons[1], &["-w", WAIT], "true")?;
-    ends_with(&ring.daemons[0], &["pause"], 0)?;
+    output_of(&ring.daemons[1], &["-w", WAIT], "true")?;
+    check_exit(&ring.daemons[0], &["pause"], 0)?;
     ring.daemons[0].wait_for_line(PATIENCE, |line| {
         line.contains("paused: owns nothing until ringctl resume")
     })?;
     let told = complete(&ring.daemons[0]);
     ensure!(told == 1, "it is said {told} times");
-    watch.tells("paused")?;
+    watch.expect_event("paused")?;
     tell(&ring.daemons[0], "resume")?;
-    watch.tells("resumed")
+    watch.expect_event("resumed")
 }
 
 /// A watch of pauses.
@@ -188,7 +194,7 @@ impl Watch {
     }
 
     /// Checks that the next event of a pause is this one.
-    fn tells(&mut self, event: &str) -> Result<()> {
+    fn expect_event(&mut self, event: &str) -> Result<()> {
         loop {
             let line = self.lines.next().context("it goes on")??;
             let told: Value = serde_json::from_str(&line)?;
@@ -211,9 +217,9 @@ impl Drop for Watch {
 fn what_runs_may_end_in_its_own_time_and_nothing_follows_it() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
-    let holder = Holder::at_work(daemon, &["-w", WAIT])?;
+    let holder = Holder::start_working(daemon, &["-w", WAIT])?;
     let waiting = Holder::start(daemon, &["-w", WAIT])?;
-    let said = ends_with(daemon, &["pause", "--drain", "--wait", "0"], PENDING)?;
+    let said = check_exit(daemon, &["pause", "--drain", "--wait", "0"], PENDING_CODE)?;
     ensure!(
         said.contains("pending: a program of this machine"),
         "{said}"
@@ -222,7 +228,7 @@ fn what_runs_may_end_in_its_own_time_and_nothing_follows_it() -> Result<()> {
     // The holder continues with renewals for longer than its lease.
     holder.wait_for_sign(boottime()? + 2 * timing().waiter_timeout())?;
     holder.finish()?;
-    ends_with(daemon, &["pause", "--drain", "--wait"], 0)?;
+    check_exit(daemon, &["pause", "--drain", "--wait"], 0)?;
     ensure!(waiting.first()?.is_none(), "nothing is granted here");
     tell(daemon, "resume")?;
     waiting.wait_for_sign(Duration::ZERO)?;
@@ -231,7 +237,7 @@ fn what_runs_may_end_in_its_own_time_and_nothing_follows_it() -> Result<()> {
 
 fn a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not() -> Result<()> {
     let mut ring = form_with(bridge(2)?, 2, |ringd| ringd)?;
-    ends_with(&ring.daemons[0], &["pause", "--persist"], 0)?;
+    check_exit(&ring.daemons[0], &["pause", "--persist"], 0)?;
     for _ in 0..2 {
         ring.daemons[0].kill()?;
         let since = now();
@@ -239,16 +245,16 @@ fn a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not() -> Resu
         ring.daemons[0].wait_for_status(PATIENCE, |status| {
             status["paused"] == true && status["state"] == "WAITER"
         })?;
-        says(&ring.daemons[1], &["-w", WAIT, "-r", "quorum"], "true")?;
+        output_of(&ring.daemons[1], &["-w", WAIT, "-r", "quorum"], "true")?;
         check_left_out(&ring, 0, since)?;
     }
     tell(&ring.daemons[0], "resume")?;
-    says(&ring.daemons[0], &["-w", WAIT], "true")?;
-    ends_with(&ring.daemons[0], &["pause"], 0)?;
+    output_of(&ring.daemons[0], &["-w", WAIT], "true")?;
+    check_exit(&ring.daemons[0], &["pause"], 0)?;
     ring.daemons[0].kill()?;
     ring.daemons[0].start()?;
     ring.daemons[0].wait_for_status(PATIENCE, |status| status["paused"] == false)?;
-    says(&ring.daemons[0], &["-w", WAIT], "true").map(drop)
+    output_of(&ring.daemons[0], &["-w", WAIT], "true").map(drop)
 }
 
 fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
@@ -256,7 +262,7 @@ fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
     for daemon in &ring.daemons {
         // A member that still has the token has not finished its pause.
         let code = ringctl(daemon, &["pause", "-w", "1"])?.status.code();
-        ensure!([Some(0), Some(PENDING)].contains(&code), "{code:?}");
+        ensure!([Some(0), Some(PENDING_CODE)].contains(&code), "{code:?}");
     }
     let waiting = Holder::start(&ring.daemons[2], &["-w", WAIT])?;
     for daemon in &ring.daemons {
@@ -269,7 +275,7 @@ fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
     let again = ringctl(&ring.daemons[1], &["pause", "-w", "0"])?
         .status
         .code();
-    ensure!([Some(0), Some(PENDING)].contains(&again), "{again:?}");
+    ensure!([Some(0), Some(PENDING_CODE)].contains(&again), "{again:?}");
     ensure!(waiting.first()?.is_none(), "nobody is granted it");
     tell(&ring.daemons[2], "resume")?;
     tell(&ring.daemons[2], "resume")?;

@@ -1,9 +1,9 @@
 //! Hooks of real daemons, written like those of operators (`docs/hooks.md`).
 
 mod ending;
+mod environment;
+mod hook_dir;
 mod order;
-mod place;
-mod surroundings;
 
 use ring_segment::{Test, tests};
 
@@ -13,19 +13,19 @@ use ending::{
     a_second_signal_ends_the_hooks_at_once, a_stop_ends_the_hook_that_runs_and_is_told,
     what_a_hook_leaves_behind_is_ended_unless_it_has_left,
 };
-use order::{
-    a_drop_in_needs_no_restart,
-    hooks_run_in_the_order_of_their_names_after_that_of_the_command_line,
-    slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state,
-    what_hooks_are_told_is_what_watchers_are_told,
-};
-use surroundings::{
+use environment::{
     a_daemon_of_roots_without_hooks_cannot_get_rights_back, a_hook_has_nothing_of_the_daemons,
     a_hook_of_roots_may_do_more_than_its_daemon,
     a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody,
     a_hooks_directory_of_another_user_is_skipped, a_restless_token_is_warned_of,
     what_a_hook_leaves_behind_in_a_container_is_waited_for,
     what_hooks_say_is_in_the_log_and_a_flood_is_not,
+};
+use order::{
+    a_drop_in_needs_no_restart,
+    hooks_run_in_the_order_of_their_names_after_that_of_the_command_line,
+    slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state,
+    what_hooks_are_told_is_what_watchers_are_told,
 };
 
 pub(crate) fn tests() -> Vec<Test> {

@@ -5,16 +5,16 @@ use nix::sys::signal::Signal;
 use ring_segment::{Daemon, Segment, Timing, binaries};
 use serde_json::Value;
 
-use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, Watch, at_rest, value};
+use crate::hooks::hook_dir::{HEARTBEAT, HookDir, PATIENCE, Watch, resting_timing, value};
 
 /// Line that prints all variables of an event.
-const TELL: &str = "echo event=$RINGD_EVENT number=$RINGD_EVENT_NUMBER time=$RINGD_TIME_MS \
+const PRINT_EVENT: &str = "echo event=$RINGD_EVENT number=$RINGD_EVENT_NUMBER time=$RINGD_TIME_MS \
      old=$RINGD_OLD_STATE state=$RINGD_STATE reason=$RINGD_REASON token=$RINGD_TOKEN \
      progress=$RINGD_PROGRESS owner=$RINGD_OWNER grade=$RINGD_GRADE merged=$RINGD_MERGED \
      interface=$RINGD_INTERFACE ring=$RINGD_RING >>$R";
 
 /// Makes an owner hand its token over. Repeats it if the other node was stalled and did not take it.
-fn gives_away(daemon: &Daemon) -> Result<()> {
+fn hand_over(daemon: &Daemon) -> Result<()> {
     let is_given = || daemon.wait_for_status(PATIENCE / 6, |status| status["state"] == "WAITER");
     for _ in 0..5 {
         ensure!(daemon.ringctl(&["yield"])?.status.success());
@@ -26,9 +26,9 @@ fn gives_away(daemon: &Daemon) -> Result<()> {
 }
 
 pub(super) fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
-    let (segment, place) = (Segment::bridge(2)?, Place::new()?);
-    place.hook("tell", TELL)?;
-    let timing = at_rest();
+    let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
+    place.hook("tell", PRINT_EVENT)?;
+    let timing = resting_timing();
     let mut daemon = place.ringd(segment.node(0), &timing).spawn()?;
     let watch = Watch::start(&daemon, &place)?;
     place.wait_for_line(|line| line.contains(" state=OWNER "))?;
@@ -38,11 +38,11 @@ pub(super) fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
             .as_array()
             .is_some_and(|all| all.len() == 2)
     })?;
-    gives_away(&daemon)?;
+    hand_over(&daemon)?;
     place.wait_for_line(|line| line.contains(" old=OWNER state=WAITER "))?;
-    gives_away(&other)?;
+    hand_over(&other)?;
     let last = place.wait_for_line(|line| line.contains(" old=WAITER state=OWNER "))?;
-    let mut changes = watch.told_until(&last)?;
+    let mut changes = watch.hook_events_until(&last)?;
     changes.retain(|event| event["event"] == "state_changed");
     daemon.signal(Signal::SIGTERM)?;
     ensure!(daemon.wait_exit(PATIENCE)?.success());
@@ -95,13 +95,13 @@ pub(super) fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
 }
 
 pub(super) fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state() -> Result<()> {
-    const SLOW: &str = "echo begin number=$RINGD_EVENT_NUMBER old=$RINGD_OLD_STATE \
+    const SLOW_HOOK: &str = "echo begin number=$RINGD_EVENT_NUMBER old=$RINGD_OLD_STATE \
          state=$RINGD_STATE merged=$RINGD_MERGED >>$R; sleep 0.1; \
          echo end number=$RINGD_EVENT_NUMBER >>$R";
-    let (segment, place) = (Segment::bridge(2)?, Place::new()?);
-    place.hook("slow", SLOW)?;
+    let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
+    place.hook("slow", SLOW_HOOK)?;
     // About fifty changes per second, until the token rests.
-    let timing = Timing::forbearing(HEARTBEAT);
+    let timing = Timing::stall_tolerant(HEARTBEAT);
     let daemon = place.ringd(segment.node(0), &timing).spawn()?;
     let watch = Watch::start(&daemon, &place)?;
     let mut other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
@@ -114,7 +114,7 @@ pub(super) fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state(
     let counts = counts.context("counts")?.values();
     let in_all: u64 = counts.filter_map(Value::as_u64).sum();
     let (told, changes) = place.wait_for(|lines| {
-        let changes = watch.told().ok()?;
+        let changes = watch.hook_events().ok()?;
         let of_state = changes
             .iter()
             .filter(|event| event["event"] == "state_changed");
@@ -152,11 +152,11 @@ pub(super) fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state(
 }
 
 pub(super) fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_line() -> Result<()> {
-    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     for name in ["b", "10-a.sh", "9", "a~", ".a", "a.bak"] {
         place.hook(name, "echo $(basename $0) $RINGD_STATE >>$R")?;
     }
-    let timing = at_rest();
+    let timing = resting_timing();
     let line = format!("echo line \"$RINGD_STATE\" >>{}", place.record().display());
     let ringd = place.ringd(segment.node(0), &timing);
     let _daemon = ringd.option("--on-change", line).spawn()?;
@@ -170,9 +170,9 @@ pub(super) fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_li
 }
 
 pub(super) fn a_drop_in_needs_no_restart() -> Result<()> {
-    let (segment, place) = (Segment::bridge(2)?, Place::new()?);
+    let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
     std::fs::remove_dir(place.hooks())?;
-    let timing = at_rest();
+    let timing = resting_timing();
     let daemon = place.ringd(segment.node(0), &timing).spawn()?;
     daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
     let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
@@ -184,13 +184,13 @@ pub(super) fn a_drop_in_needs_no_restart() -> Result<()> {
     // Until now neither directory nor hook existed: the next change must run it.
     std::fs::create_dir(place.hooks())?;
     place.hook("first", "echo first $RINGD_STATE >>$R")?;
-    gives_away(&daemon)?;
+    hand_over(&daemon)?;
     place.wait_for_line(|line| line == "first WAITER")?;
     place.hook("second", "echo second $RINGD_STATE >>$R")?;
-    gives_away(&other)?;
+    hand_over(&other)?;
     place.wait_for_line(|line| line == "second OWNER")?;
     std::fs::remove_file(place.hooks().join("first"))?;
-    gives_away(&daemon)?;
+    hand_over(&daemon)?;
     place.wait_for_line(|line| line == "second WAITER")?;
     let firsts = place.lines();
     let mut firsts: Vec<_> = firsts

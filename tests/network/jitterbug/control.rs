@@ -29,19 +29,19 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 /// A lease of two seconds: on a busy machine a keeper may be later than the leases of other stands allow.
-const UNHURRIED: [(&str, &str); 1] = [("--tr-interval", "400ms")];
+const LONG_LEASE: [(&str, &str); 1] = [("--tr-interval", "400ms")];
 
 /// Output of a `ringctl`.
-struct Said {
+struct CommandOutput {
     code: Option<i32>,
     text: String,
 }
 
 /// Runs `ringctl` on a node's machine.
-fn ringctl(stand: &mut Stand, index: usize, arguments: &[&str]) -> Result<Said> {
+fn ringctl(stand: &mut Stand, index: usize, arguments: &[&str]) -> Result<CommandOutput> {
     let output = stand.node(index).ringctl(arguments)?;
     let text = [output.stdout, output.stderr].concat();
-    Ok(Said {
+    Ok(CommandOutput {
         code: output.status.code(),
         text: String::from_utf8_lossy(&text).into_owned(),
     })
@@ -149,7 +149,7 @@ fn states_can_be_waited_for_and_others_are_refused() -> Result<()> {
 /// Each command writes its begin and its end into one file.
 fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
     const RUNS: usize = 3;
-    let stand = Stand::new(Kind::Bridge, 3, &UNHURRIED)?;
+    let stand = Stand::new(Kind::Bridge, 3, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1, 2])?;
     let folder = tempfile::tempdir_in("/run")?;
     let marks = folder.path().join("marks");
@@ -181,7 +181,7 @@ fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
 }
 
 fn a_lock_is_held_for_a_script_and_given_back() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
+    let mut stand = Stand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     let pid = std::process::id().to_string();
     let lock = ringctl(&mut stand, 0, &["lock", "-w", WAIT, "--pid", &pid])?;
@@ -219,7 +219,7 @@ fn a_lock_is_held_for_a_script_and_given_back() -> Result<()> {
 }
 
 fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<()> {
-    let stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
+    let stand = Stand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     std::thread::scope(|scope| -> Result<()> {
         let stand = &stand;
@@ -254,7 +254,7 @@ fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<
 
 /// The daemon is stopped, so no node renews the lease.
 fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
+    let mut stand = Stand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     let folder = tempfile::tempdir_in("/run")?;
     let begun = folder.path().join("begun");
@@ -277,7 +277,7 @@ fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> 
 }
 
 fn what_does_not_apply_is_refused_in_words() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
+    let mut stand = Stand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     let cases: [(&[&str], &str); 8] = [
         (

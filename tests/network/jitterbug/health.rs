@@ -17,7 +17,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 /// Waits until a node's health is `health` for a reason that contains `words`. Then checks the monitor's output.
-fn becomes(stand: &Stand, index: usize, health: &str, words: &str) -> Result<()> {
+fn wait_for_health(stand: &Stand, index: usize, health: &str, words: &str) -> Result<()> {
     let says = |trouble: &Value| trouble.as_str().is_some_and(|it| it.contains(words));
     stand.status_when(index, |status| {
         let mut troubles = status["troubles"].as_array().into_iter().flatten();
@@ -54,7 +54,7 @@ fn nodes_whose_netmasks_differ_are_alone_and_say_so() -> Result<()> {
     stand.add(0, &[])?;
     stand.add(1, &[])?;
     for index in [0, 1] {
-        becomes(
+        wait_for_health(
             &stand,
             index,
             "degraded",
@@ -104,5 +104,5 @@ fn a_node_without_an_address_is_critical() -> Result<()> {
     let stand = Stand::new(Kind::Bridge, 1, &[])?;
     let ns = stand.segment().node(0).ns().clone();
     ns.ip("addr flush dev eth0\n")?;
-    becomes(&stand, 0, "critical", "eth0 has no address")
+    wait_for_health(&stand, 0, "critical", "eth0 has no address")
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use ring_segment::{Test, tests};
 
 use super::stand::UDP_PORT;
-use super::wire::{Datagram, Given};
+use super::wire::{Datagram, GiverMessages};
 use crate::record::{Record, Sent, Stream};
 
 /// A token that a node passed and another took.
@@ -39,10 +39,12 @@ pub(super) fn judge(record: &Record) -> Result<Seen> {
     check_answers(&datagrams)?;
     let (mut passes, streams) = (Vec::new(), record.streams());
     for stream in &streams {
-        passes.extend(done(stream).with_context(|| format!("{} to {}", stream.from, stream.to))?);
+        passes.extend(
+            completed_pass(stream).with_context(|| format!("{} to {}", stream.from, stream.to))?,
+        );
     }
     passes.sort_by_key(|pass| pass.at);
-    check_chains(&passes).map_err(|broken| anyhow!("{broken:#}{}", all_ends(&streams)))?;
+    check_chains(&passes).map_err(|broken| anyhow!("{broken:#}{}", describe_ends(&streams)))?;
     Ok(Seen { datagrams, passes })
 }
 
@@ -75,14 +77,14 @@ fn check_answers(datagrams: &[(Sent, Datagram)]) -> Result<()> {
 }
 
 /// Returns the pass of a connection, if it was completed.
-fn done(stream: &Stream) -> Result<Option<Pass>> {
+fn completed_pass(stream: &Stream) -> Result<Option<Pass>> {
     let with_list = match stream.candidate.bytes[..] {
         [] => return Ok(None),
         [0x31] => true,
         [0x41] => false,
         ref other => anyhow::bail!("{other:02x?} instead of TP2 or TP3"),
     };
-    let given = Given::read(&stream.giver.bytes, with_list)?;
+    let given = GiverMessages::read(&stream.giver.bytes, with_list)?;
     let (Some(id), Some(data)) = (given.id, given.data) else {
         return Ok(None);
     };
@@ -108,7 +110,7 @@ fn done(stream: &Stream) -> Result<Option<Pass>> {
 }
 
 /// Describes the end of each connection, one per line.
-fn all_ends(streams: &[Stream]) -> String {
+fn describe_ends(streams: &[Stream]) -> String {
     let line = |it: &Stream| {
         let ends = (it.giver.ended, it.candidate.ended);
         let lengths = (it.giver.bytes.len(), it.candidate.bytes.len());
@@ -155,7 +157,7 @@ impl Seen {
     }
 
     /// Counts the passes from one node to another.
-    pub(super) fn passed(&self, from: IpAddr, to: IpAddr) -> usize {
+    pub(super) fn count_passes(&self, from: IpAddr, to: IpAddr) -> usize {
         let all = self.passes.iter();
         all.filter(|pass| (pass.from, pass.to) == (from, to))
             .count()
@@ -180,7 +182,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 /// Returns a pass of token 7 between two nodes, which are the last bytes of their addresses.
-fn made_up(at: u64, from: u8, to: u8, data: &[u8]) -> Pass {
+fn test_pass(at: u64, from: u8, to: u8, data: &[u8]) -> Pass {
     let address = |last| IpAddr::from([10, 77, 0, last]);
     Pass {
         at: Duration::from_secs(at),
@@ -192,9 +194,9 @@ fn made_up(at: u64, from: u8, to: u8, data: &[u8]) -> Pass {
 }
 
 fn a_token_that_two_nodes_give_away_is_seen() -> Result<()> {
-    let chain = [made_up(1, 1, 2, b"1"), made_up(2, 2, 3, b"2")];
+    let chain = [test_pass(1, 1, 2, b"1"), test_pass(2, 2, 3, b"2")];
     check_chains(&chain)?;
-    let twice = [made_up(1, 1, 2, b"1"), made_up(2, 1, 3, b"2")];
+    let twice = [test_pass(1, 1, 2, b"1"), test_pass(2, 1, 3, b"2")];
     ensure!(check_chains(&twice).is_err());
     Ok(())
 }
@@ -202,7 +204,7 @@ fn a_token_that_two_nodes_give_away_is_seen() -> Result<()> {
 fn data_that_goes_back_is_seen() -> Result<()> {
     let seen = |last: &[u8]| Seen {
         datagrams: Vec::new(),
-        passes: vec![made_up(1, 1, 2, b"9"), made_up(2, 2, 1, last)],
+        passes: vec![test_pass(1, 1, 2, b"9"), test_pass(2, 2, 1, last)],
     };
     seen(b"10").check_data(number)?;
     ensure!(seen(b"8").check_data(number).is_err());

@@ -18,20 +18,20 @@ pub(super) fn tests() -> Vec<Test> {
 fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
     let mut stand = Stand::new(Kind::Switch(3), 4, &[])?;
     stand.wait_for_ring(&[0, 1, 2, 3])?;
-    let side = |stand: &Stand, sides: [usize; 4]| {
+    let partition = |stand: &Stand, sides: [usize; 4]| {
         stand
             .segment()
             .rules()
-            .set(|rules| rules.side = sides.to_vec());
+            .set(|rules| rules.partition = sides.to_vec());
     };
-    side(&stand, [0, 0, 1, 1]);
+    partition(&stand, [0, 0, 1, 1]);
     // Each side has its own token, and counts.
     let reached = stand.count(0)?.max(stand.count(2)?);
     for index in 0..4 {
         stand.wait_for_count(index, reached + 20)?;
     }
     let apart = stand.count(0)?.max(stand.count(2)?);
-    side(&stand, [0; 4]);
+    partition(&stand, [0; 4]);
     // One token remains, with the larger of the two counts.
     let mut ids = Vec::new();
     for index in 0..4 {
@@ -86,7 +86,7 @@ fn when_rings_meet_the_command_under_the_weaker_token_is_ended() -> Result<()> {
     stand.wait_for_ring(&[0, 1])?;
     let sides = |sides: [usize; 2]| {
         let rules = stand.segment().rules();
-        rules.set(|rules| rules.side = sides.to_vec());
+        rules.set(|rules| rules.partition = sides.to_vec());
     };
     sides([0, 1]);
     let folder = tempfile::tempdir_in("/run")?;

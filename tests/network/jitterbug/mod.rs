@@ -1,17 +1,17 @@
 //! Jitterbug on real segments: one node per network namespace, judged by its messages.
 
-mod big;
 mod control;
 mod crashes;
 mod example;
 mod health;
+mod hostile_peers;
 mod judge;
+mod limits;
 mod merging;
 mod peer;
 mod rings;
 mod service;
 mod stand;
-mod strangers;
 mod wire;
 
 use ring_segment::Test;
@@ -22,8 +22,8 @@ pub(crate) fn tests() -> Vec<Test> {
         merging::tests(),
         example::tests(),
         rings::tests(),
-        big::tests(),
-        strangers::tests(),
+        limits::tests(),
+        hostile_peers::tests(),
         control::tests(),
         health::tests(),
         service::tests(),

@@ -59,25 +59,25 @@ impl Peer {
     }
 
     /// Offers a token with this list and data to a node.
-    pub(super) fn give(
+    pub(super) fn offer_token(
         &self,
         to: SocketAddr,
         id: i32,
         list: &[Entry],
         data: &[u8],
     ) -> Result<Outcome> {
-        give_over(self.connect(to)?, id, list, data, TcpStream::write_all)
+        offer_with(self.connect(to)?, id, list, data, TcpStream::write_all)
     }
 
     /// Offers a token, but sends one byte per millisecond.
-    pub(super) fn dribble(
+    pub(super) fn offer_slowly(
         &self,
         to: SocketAddr,
         id: i32,
         list: &[Entry],
         data: &[u8],
     ) -> Result<Outcome> {
-        give_over(self.connect(to)?, id, list, data, |stream, bytes| {
+        offer_with(self.connect(to)?, id, list, data, |stream, bytes| {
             bytes.iter().try_for_each(|&byte| {
                 thread::sleep(Duration::from_millis(1));
                 stream.write_all(&[byte])
@@ -124,7 +124,7 @@ impl Peer {
 }
 
 /// Offers a token with this list and data; `send` writes the bytes.
-fn give_over(
+fn offer_with(
     mut stream: TcpStream,
     id: i32,
     list: &[Entry],

@@ -23,14 +23,14 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-fn all(count: usize) -> Vec<usize> {
+fn all_nodes(count: usize) -> Vec<usize> {
     (0..count).collect()
 }
 
 /// Forms a ring, and judges its messages after some rounds.
-fn ring_of(kind: Kind, nodes: usize) -> Result<()> {
+fn check_ring(kind: Kind, nodes: usize) -> Result<()> {
     let stand = Stand::new(kind, nodes, &[])?;
-    let those = all(nodes);
+    let those = all_nodes(nodes);
     stand.wait_for_ring(&those)?;
     stand.wait_for_rounds(&those)?;
     let seen = stand.judge()?;
@@ -56,7 +56,7 @@ fn two_nodes_count_in_turns() -> Result<()> {
     ensure!(addresses(&status).len() == 2, "{status:#}");
     let seen = stand.judge()?;
     let (one, other) = (stand.address(0), stand.address(1));
-    let (there, back) = (seen.passed(one, other), seen.passed(other, one));
+    let (there, back) = (seen.count_passes(one, other), seen.count_passes(other, one));
     ensure!(
         there.abs_diff(back) <= 1 && there > 1,
         "{there} there, {back} back"
@@ -79,21 +79,21 @@ fn two_nodes_count_in_turns() -> Result<()> {
 }
 
 fn two_nodes_on_ipv6_are_a_ring() -> Result<()> {
-    ring_of(Kind::Six, 2)
+    check_ring(Kind::Ipv6, 2)
 }
 
 fn five_nodes_are_a_ring() -> Result<()> {
-    ring_of(Kind::Bridge, 5)
+    check_ring(Kind::Bridge, 5)
 }
 
 fn twelve_nodes_on_ipv6_become_one_ring() -> Result<()> {
-    ring_of(Kind::Six, 12)
+    check_ring(Kind::Ipv6, 12)
 }
 
 /// Without a fixed source the kernel would send from the newest address, and the node would take its own message
 /// for another node's.
 fn a_node_of_ipv6_speaks_from_its_own_address_whatever_others_there_are() -> Result<()> {
-    let stand = Stand::new(Kind::Six, 1, &[])?;
+    let stand = Stand::new(Kind::Ipv6, 1, &[])?;
     stand.wait_for_count(0, 3)?;
     let node = stand.segment().node(0);
     node.ns().ip("addr add fe80::99/64 dev eth0 nodad\n")?;
@@ -122,11 +122,11 @@ fn a_command_decides_which_data_continues() -> Result<()> {
 }
 
 fn five_nodes_on_ipv6_are_a_ring() -> Result<()> {
-    ring_of(Kind::Six, 5)
+    check_ring(Kind::Ipv6, 5)
 }
 
 fn twelve_nodes_become_one_ring() -> Result<()> {
-    ring_of(Kind::Bridge, 12)
+    check_ring(Kind::Bridge, 12)
 }
 
 fn a_node_alone_leads_and_one_that_comes_later_is_taken_in() -> Result<()> {

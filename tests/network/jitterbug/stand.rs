@@ -16,12 +16,12 @@ use crate::record::Record;
 
 pub(super) const UDP_PORT: u16 = 57_700;
 /// Default times of a stand: a restore takes 180 ms, and a stall 150 ms.
-const TIMES: [(&str, &str); 3] = [
+const DEFAULT_TIMES: [(&str, &str); 3] = [
     ("--tr-interval", "30ms"),
     ("--renew-timeout", "1s"),
     ("--hold", "20ms"),
 ];
-/// Renew timeout of [`TIMES`].
+/// Renew timeout of [`DEFAULT_TIMES`].
 pub(super) const RENEW_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Kind of a segment.
@@ -30,7 +30,7 @@ pub(super) enum Kind {
     /// The kernel's bridge, with IPv4.
     Bridge,
     /// The kernel's bridge, only with link-local IPv6.
-    Six,
+    Ipv6,
     /// The tests' switch with IPv4 and this seed.
     Switch(u64),
 }
@@ -59,7 +59,7 @@ impl Stand {
         let segment = match kind {
             Kind::Bridge => layout.addresses().bridge()?,
             Kind::Switch(seed) => layout.addresses().switch(seed)?,
-            Kind::Six => {
+            Kind::Ipv6 => {
                 let segment = layout.bridge()?;
                 segment.nodes().iter().try_for_each(give_ipv6)?;
                 segment
@@ -82,7 +82,7 @@ impl Stand {
             .subcommand("jitterbug")
             .without_state()
             .flag("eth0");
-        for (name, value) in TIMES {
+        for (name, value) in DEFAULT_TIMES {
             ringd = ringd.option(name, value);
         }
         Ok(ringd)
@@ -125,7 +125,7 @@ impl Stand {
 
     pub(super) fn address(&self, index: usize) -> IpAddr {
         match self.kind {
-            Kind::Six => link_local(index),
+            Kind::Ipv6 => link_local(index),
             Kind::Bridge | Kind::Switch(_) => {
                 self.segment.node(index).ip().expect("it has one").into()
             }

@@ -39,11 +39,11 @@ impl Datagram {
     }
 }
 
-const TERMS: usize = 33;
+const TERMS_LEN: usize = 33;
 
 /// Returns the flags of the terms at the end of a datagram; 0 if it has no terms.
 fn terms(bytes: &[u8]) -> Result<u8> {
-    let flags = bytes.last().filter(|_| bytes.len() > TERMS);
+    let flags = bytes.last().filter(|_| bytes.len() > TERMS_LEN);
     let flags = flags.copied().unwrap_or_default();
     ensure!(flags <= 3, "reserved flags of terms");
     Ok(flags)
@@ -57,7 +57,7 @@ fn id(bytes: &[u8]) -> Result<i32> {
 
 /// Messages of a giver on a stream, as far as they arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Given {
+pub(super) struct GiverMessages {
     pub id: Option<i32>,
     pub hash: i32,
     pub list: Option<Vec<Entry>>,
@@ -65,14 +65,14 @@ pub(super) struct Given {
     pub data: Option<Vec<u8>>,
 }
 
-impl Given {
+impl GiverMessages {
     /// Reads the bytes of a giver, which may end anywhere. `with_list`: the candidate asked for TP4.
     pub(super) fn read(bytes: &[u8], with_list: bool) -> Result<Self> {
         let mut given = Self::default();
         // TP6 is the first message, or missing.
         let is_first = bytes.first() == Some(&0x71);
         let bytes = if is_first {
-            bytes.get(1 + TERMS..).unwrap_or_default()
+            bytes.get(1 + TERMS_LEN..).unwrap_or_default()
         } else {
             bytes
         };

@@ -24,13 +24,13 @@ impl Client {
         })
     }
 
-    pub(crate) fn say(&mut self, request: &Value) -> Result<()> {
+    pub(crate) fn send(&mut self, request: &Value) -> Result<()> {
         let line = format!("{request}\n");
         Ok(self.reader.get_mut().write_all(line.as_bytes())?)
     }
 
     /// Sends a request with the descriptor of a file.
-    pub(crate) fn say_with(&mut self, request: &Value, file: &File) -> Result<()> {
+    pub(crate) fn send_with_file(&mut self, request: &Value, file: &File) -> Result<()> {
         let line = format!("{request}\n");
         let descriptors = [file.as_raw_fd()];
         let sent = sendmsg::<()>(
@@ -45,7 +45,7 @@ impl Client {
     }
 
     /// Returns the next line. Fails at the end of the connection.
-    pub(crate) fn hear(&mut self) -> Result<Value> {
+    pub(crate) fn receive(&mut self) -> Result<Value> {
         let mut line = String::new();
         let read = self.reader.read_line(&mut line);
         read.context("it says nothing")?;
@@ -54,9 +54,9 @@ impl Client {
     }
 
     /// Returns the next line that is not a renewal, and checks its kind.
-    pub(crate) fn hears(&mut self, kind: &str) -> Result<Value> {
+    pub(crate) fn expect(&mut self, kind: &str) -> Result<Value> {
         loop {
-            let mut said = self.hear()?;
+            let mut said = self.receive()?;
             if let Some(value) = said.get_mut(kind) {
                 return Ok(value.take());
             }
@@ -66,19 +66,19 @@ impl Client {
 
     /// Waits for the lock.
     pub(crate) fn lock(&mut self, label: &str) -> Result<()> {
-        self.say(&json!({"request": "lock", "label": label}))
+        self.send(&json!({"request": "lock", "label": label}))
     }
 
     pub(crate) fn unlock(&mut self) -> Result<()> {
-        self.say(&json!({"request": "unlock"}))?;
-        self.hears("unlocked").map(drop)
+        self.send(&json!({"request": "unlock"}))?;
+        self.expect("unlocked").map(drop)
     }
 
     /// Releases the lock. It may already be lost.
     pub(crate) fn unlock_or_lose(&mut self) -> Result<()> {
-        self.say(&json!({"request": "unlock"}))?;
+        self.send(&json!({"request": "unlock"}))?;
         loop {
-            let said = self.hear()?;
+            let said = self.receive()?;
             if said.get("unlocked").is_some() {
                 return Ok(());
             }

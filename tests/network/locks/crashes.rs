@@ -9,10 +9,10 @@ use ring_segment::{Daemon, Test, tests};
 
 use crate::locks::program::Running;
 use crate::locks::scene::{Scene, holder};
-use crate::locks::{LOST, PATIENCE};
+use crate::locks::{LOST_CODE, PATIENCE};
 
 /// Command that ignores SIGTERM, as does its child.
-const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
+const STUBBORN_COMMAND: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -27,18 +27,18 @@ pub(super) fn tests() -> Vec<Test> {
 
 fn the_death_of_ringctl_ends_its_work_before_another_begins() -> Result<()> {
     let scene = Scene::new()?;
-    let mut run = scene.work(&["--grace", "200ms"], STUBBORN)?;
-    let next = scene.next()?;
+    let mut run = scene.start_work(&["--grace", "200ms"], STUBBORN_COMMAND)?;
+    let next = scene.start_next()?;
     run.signal(Signal::SIGKILL)?;
-    run.killed_by(Signal::SIGKILL)?;
-    next.begins_alone()
+    run.expect_signal(Signal::SIGKILL)?;
+    next.check_begins_alone()
 }
 
 /// The daemon knows only the keeper. The kernel and `ringctl` end the work.
 fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     let scene = Scene::new()?;
-    let mut run = scene.work(&[], STUBBORN)?;
-    let next = scene.next()?;
+    let mut run = scene.start_work(&[], STUBBORN_COMMAND)?;
+    let next = scene.start_next()?;
     let keeper = holder(scene.first())?;
     ensure!(keeper != run.pid(), "it is a process of its own");
     let lost = |daemon: &Daemon| -> Result<u64> {
@@ -49,8 +49,8 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     let before = lost(scene.first())?;
     let said = format!("process {keeper} ");
     kill(keeper, Signal::SIGKILL)?;
-    next.begins_alone()?;
-    run.ends_with(LOST)?;
+    next.check_begins_alone()?;
+    run.expect_code(LOST_CODE)?;
     scene.first().wait_for_line(PATIENCE, |line| {
         line.contains(&said) && line.contains(": it was killed, or ended, before")
     })?;
@@ -61,30 +61,33 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
 /// Processes that the command started end too, though nothing signaled them.
 fn the_death_of_the_command_gives_the_token_back_at_once() -> Result<()> {
     let scene = Scene::new()?;
-    let mut run = scene.work(&[], "sleep 1000 & echo ready; echo $$; wait")?;
-    let next = scene.next()?;
+    let mut run = scene.start_work(&[], "sleep 1000 & echo ready; echo $$; wait")?;
+    let next = scene.start_next()?;
     let command = Pid::from_raw(run.line().parse()?);
     kill(command, Signal::SIGKILL)?;
-    next.begins_alone()?;
-    run.ends_with(128 + Signal::SIGKILL as i32)
+    next.check_begins_alone()?;
+    run.expect_code(128 + Signal::SIGKILL as i32)
 }
 
 /// Checks that work ends when neither `ringctl` nor its keeper can end it: `check` kills or stops one, and the
 /// other is killed.
-fn nothing_outlives_both(line: &str, check: impl Fn(&mut Running) -> Result<()>) -> Result<()> {
+fn check_nothing_outlives_both(
+    line: &str,
+    check: impl Fn(&mut Running) -> Result<()>,
+) -> Result<()> {
     let scene = Scene::new()?;
     for keeper_is_killed in [true, false] {
-        let mut run = scene.work(&[], line)?;
+        let mut run = scene.start_work(&[], line)?;
         check(&mut run)?;
-        let next = scene.next()?;
+        let next = scene.start_next()?;
         let keeper = holder(scene.first())?;
         kill(keeper, Signal::SIGSTOP)?;
         run.signal(Signal::SIGKILL)?;
-        run.killed_by(Signal::SIGKILL)?;
+        run.expect_signal(Signal::SIGKILL)?;
         if keeper_is_killed {
             kill(keeper, Signal::SIGKILL)?;
         }
-        next.begins_alone()?;
+        next.check_begins_alone()?;
     }
     Ok(())
 }
@@ -92,7 +95,7 @@ fn nothing_outlives_both(line: &str, check: impl Fn(&mut Running) -> Result<()>)
 fn what_left_the_process_group_does_not_outlive_ringctl_and_its_keeper() -> Result<()> {
     let line = "setsid sh -c 'echo ready; grep -c /ringctl- /proc/self/cgroup; exec sleep 1000' & \
         wait; sleep 1000";
-    nothing_outlives_both(line, |run| {
+    check_nothing_outlives_both(line, |run| {
         let group = run.line();
         ensure!(
             group == "1",
@@ -111,7 +114,7 @@ time.sleep(1000)'";
 
 /// A daemonized process does this.
 fn what_closed_its_descriptors_does_not_outlive_ringctl_and_its_keeper() -> Result<()> {
-    nothing_outlives_both(CLOSES_ALL, |_| Ok(()))
+    check_nothing_outlives_both(CLOSES_ALL, |_| Ok(()))
 }
 
 /// Reads a file of a process in /proc.
@@ -130,7 +133,7 @@ fn nice_of(process: Pid) -> Result<i32> {
 /// The keeper is in its own session. Beside a busy session it would wait for seconds, and its lease would expire.
 fn a_keeper_is_favoured_on_a_busy_machine_as_its_daemon_is() -> Result<()> {
     let scene = Scene::new()?;
-    let _work = scene.work(&[], "echo ready; exec sleep 1000")?;
+    let _work = scene.start_work(&[], "echo ready; exec sleep 1000")?;
     let keeper = holder(scene.first())?;
     let nice = nice_of(scene.first().pid())?;
     ensure!(nice_of(keeper)? == nice, "not {nice}: {}", nice_of(keeper)?);

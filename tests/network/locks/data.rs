@@ -14,7 +14,7 @@ use crate::locks::scene::{Scene, path};
 use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_told};
 
 /// Maximum size of the token's data, in bytes.
-const MOST: usize = 1024;
+const DATA_LEN_MAX: usize = 1024;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -34,7 +34,7 @@ fn start(daemon: &Daemon, arguments: &[&str]) -> Result<Running> {
 }
 
 /// Starts a shell line under the lock, in which `ringctl` talks to this daemon.
-fn under_the_lock(daemon: &Daemon, line: &str) -> Result<Running> {
+fn start_under_lock(daemon: &Daemon, line: &str) -> Result<Running> {
     let (ringctl, socket) = (crate::locks::binaries().ringctl, daemon.control());
     let function = format!(
         "ringctl() {{ {ringctl} --socket {} \"$@\"; }}",
@@ -48,8 +48,8 @@ fn wait_for_data(daemon: &Daemon, data: &str) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let mut get = start(daemon, &["data", "get", "--raw"])?;
-        let heard = get.rest();
-        get.ends_with(0)?;
+        let heard = get.remaining_output();
+        get.expect_code(0)?;
         if heard == data {
             return Ok(());
         }
@@ -60,16 +60,16 @@ fn wait_for_data(daemon: &Daemon, data: &str) -> Result<()> {
 fn what_is_set_under_a_lock_is_read_on_another_node() -> Result<()> {
     let ring = shared_ring(2)?;
     let (here, there) = (&ring.daemons[0], &ring.daemons[1]);
-    under_the_lock(here, "ringctl data set 'by run'")?.ends_with(0)?;
+    start_under_lock(here, "ringctl data set 'by run'")?.expect_code(0)?;
     wait_for_data(there, "by run")?;
     // Without a lock of the caller it takes the lock itself.
-    start(there, &["data", "set", "by itself"])?.ends_with(0)?;
+    start(there, &["data", "set", "by itself"])?.expect_code(0)?;
     wait_for_data(here, "by itself")?;
     let mut get = start(here, &["data", "get"])?;
-    get.says("627920697473656c66")?;
+    get.expect_line("627920697473656c66")?;
     // The next holder on any node has the data.
-    let mut next = under_the_lock(here, "echo $RINGD_DATA")?;
-    next.says("627920697473656c66")
+    let mut next = start_under_lock(here, "echo $RINGD_DATA")?;
+    next.expect_line("627920697473656c66")
 }
 
 /// The command has no lock that `status` could show, so it would seem to hang.
@@ -77,7 +77,7 @@ fn who_waits_to_set_data_is_told_for_whom() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
-    holder.hears("granted")?;
+    holder.expect("granted")?;
     wait_until_told(&ring.daemons[1], "holder")?;
     for (daemon, told) in [
         (
@@ -90,9 +90,9 @@ fn who_waits_to_set_data_is_told_for_whom() -> Result<()> {
         ),
     ] {
         let mut set = start(daemon, &["data", "set", "x"])?;
-        set.complains(&format!("ringctl: waiting for the token: {told}"))?;
+        set.expect_error(&format!("ringctl: waiting for the token: {told}"))?;
         set.signal(Signal::SIGTERM)?;
-        set.end()?;
+        set.wait()?;
     }
     holder.unlock()
 }
@@ -100,12 +100,12 @@ fn who_waits_to_set_data_is_told_for_whom() -> Result<()> {
 fn what_is_set_without_the_lock_is_refused() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
-    start(daemon, &["data", "set", "before"])?.ends_with(0)?;
-    let mut run = under_the_lock(daemon, "echo $RINGD_TOKEN")?;
+    start(daemon, &["data", "set", "before"])?.expect_code(0)?;
+    let mut run = start_under_lock(daemon, "echo $RINGD_TOKEN")?;
     let earlier = run.line();
-    run.ends_with(0)?;
+    run.expect_code(0)?;
     // For the next holder a resting token is unchanged.
-    under_the_lock(&ring.daemons[1], "true")?.ends_with(0)?;
+    start_under_lock(&ring.daemons[1], "true")?.expect_code(0)?;
     let set_late = || {
         let mut command = ringctl(daemon, &["data", "set", "late"]);
         Running::start(command.env("RINGD_LOCK", &earlier))
@@ -116,29 +116,29 @@ fn what_is_set_without_the_lock_is_refused() -> Result<()> {
         said.contains("nobody on this machine holds the token"),
         "{said}"
     );
-    late.ends_with(1)?;
+    late.expect_code(1)?;
     let mut holder = connect(daemon)?;
     holder.lock("holder")?;
-    holder.hears("granted")?;
+    holder.expect("granted")?;
     let mut late = set_late()?;
     let said = late.errors();
     ensure!(said.contains("is no longer held here"), "{said}");
-    late.ends_with(1)?;
+    late.expect_code(1)?;
     wait_until_told(&ring.daemons[1], "holder")?;
     let mut impatient = start(&ring.daemons[1], &["data", "set", "-n", "late"])?;
     let said = impatient.errors();
     ensure!(said.contains("held by"), "{said}");
-    impatient.ends_with(1)?;
+    impatient.expect_code(1)?;
     wait_for_data(daemon, "before")
 }
 
 fn as_many_bytes_travel_as_are_promised_and_not_one_more() -> Result<()> {
     let ring = shared_ring(2)?;
     let (here, there) = (&ring.daemons[0], &ring.daemons[1]);
-    let most = "m".repeat(MOST);
-    start(here, &["data", "set", &most])?.ends_with(0)?;
+    let most = "m".repeat(DATA_LEN_MAX);
+    start(here, &["data", "set", &most])?.expect_code(0)?;
     wait_for_data(there, &most)?;
-    let over = "o".repeat(MOST + 1);
+    let over = "o".repeat(DATA_LEN_MAX + 1);
     for (value, why) in [
         (over.as_str(), "data too long: 1,025 bytes, at most 1,024"),
         ("-", "data too long: at most 1,024 bytes"),
@@ -146,19 +146,19 @@ fn as_many_bytes_travel_as_are_promised_and_not_one_more() -> Result<()> {
         let mut command = ringctl(here, &["data", "set", value]);
         let mut set = Running::start(command.stdin(Stdio::piped()))?;
         // The command may end before it reads the input.
-        let _ = set.types(&over);
+        let _ = set.write_input(&over);
         set.close_input();
         let said = set.errors();
         ensure!(said.contains(why), "{said}");
-        set.ends_with(1)?;
+        set.expect_code(1)?;
     }
     // The daemon refuses a request without a lock.
     let mut client = connect(here)?;
     client.lock("greedy")?;
-    client.hears("granted")?;
-    let hex = "6f".repeat(MOST + 1);
-    client.say(&json!({"request": "data_set", "hex": hex}))?;
-    let said = client.hears("error")?;
+    client.expect("granted")?;
+    let hex = "6f".repeat(DATA_LEN_MAX + 1);
+    client.send(&json!({"request": "data_set", "hex": hex}))?;
+    let said = client.expect("error")?;
     ensure!(
         said == "a token carries at most 1,024 bytes of data",
         "{said}"
@@ -175,13 +175,13 @@ fn a_guard_refuses_the_token_of_an_earlier_holder() -> Result<()> {
         let write = format!("'echo {text} > {report}'");
         Ok(format!("ringctl guard {record} -- sh -c {write}"))
     };
-    let mut earlier = under_the_lock(
+    let mut earlier = start_under_lock(
         scene.first(),
         &format!("echo $RINGD_TOKEN; {}", write("one")?),
     )?;
     let token = earlier.line();
-    earlier.ends_with(0)?;
-    under_the_lock(scene.second(), &write("two")?)?.ends_with(0)?;
+    earlier.expect_code(0)?;
+    start_under_lock(scene.second(), &write("two")?)?.expect_code(0)?;
     let guard = ["guard", path(&record)?, "--", "rm", path(&report)?];
     let mut late = Running::start(ringctl(scene.first(), &guard).env("RINGD_TOKEN", &token))?;
     let said = late.errors();
@@ -189,7 +189,7 @@ fn a_guard_refuses_the_token_of_an_earlier_holder() -> Result<()> {
         said.contains(&format!("the token {token} is stale")),
         "{said}"
     );
-    late.ends_with(76)?;
+    late.expect_code(76)?;
     ensure!(fs::read_to_string(&report)? == "two\n");
     Ok(())
 }
@@ -218,17 +218,17 @@ fn every_token_in_json_has_its_fencing_string() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let mut watch = connect(daemon)?;
-    watch.say(&json!({"request": "watch"}))?;
-    let snapshot = watch.hears("snapshot")?;
+    watch.send(&json!({"request": "watch"}))?;
+    let snapshot = watch.expect("snapshot")?;
     let mut client = connect(daemon)?;
     client.lock("fenced")?;
-    let granted = client.hears("granted")?;
+    let granted = client.expect("granted")?;
     ensure!(
         granted["fencing"] == granted["token"]["fencing"],
         "{granted}"
     );
     let event = loop {
-        let event = watch.hears("event")?;
+        let event = watch.expect("event")?;
         if event["label"] == "fenced" {
             break event;
         }
@@ -248,7 +248,7 @@ fn every_token_in_json_has_its_fencing_string() -> Result<()> {
 }
 
 /// Returns the next event of a watch.
-fn hear(watch: &mut Running) -> Result<Value> {
+fn next_event(watch: &mut Running) -> Result<Value> {
     let line = watch.line();
     serde_json::from_str(&line).with_context(|| format!("{line:?} is no JSON"))
 }
@@ -257,14 +257,14 @@ fn a_watch_begins_with_all_there_is_and_goes_on_where_it_ended() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let mut watch = start(daemon, &["watch", "--json", "--turns"])?;
-    let mut said = hear(&mut watch)?;
+    let mut said = next_event(&mut watch)?;
     let snapshot = said["snapshot"].take();
     ensure!(snapshot["status"]["interface"] == "eth0", "{said}");
     let mut number = snapshot["number"].as_u64().context("a number")?;
-    start(daemon, &["run", "--label", "seen", "true"])?.ends_with(0)?;
+    start(daemon, &["run", "--label", "seen", "true"])?.expect_code(0)?;
     let mut lock = Value::Null;
     while lock.is_null() {
-        let event = hear(&mut watch)?["event"].take();
+        let event = next_event(&mut watch)?["event"].take();
         number += 1;
         ensure!(event["number"] == number, "{event}, and not {number}");
         if event["label"] == "seen" {
@@ -273,13 +273,13 @@ fn a_watch_begins_with_all_there_is_and_goes_on_where_it_ended() -> Result<()> {
     }
     ensure!(lock["event"] == "lock_granted", "{lock}");
     watch.signal(Signal::SIGINT)?;
-    watch.killed_by(Signal::SIGINT)?;
+    watch.expect_signal(Signal::SIGINT)?;
     // The watch later reports events that happened meanwhile.
-    start(daemon, &["run", "--label", "missed", "true"])?.ends_with(0)?;
+    start(daemon, &["run", "--label", "missed", "true"])?.expect_code(0)?;
     let from = (number + 1).to_string();
     let mut again = start(daemon, &["watch", "--json", "--turns", "--from", &from])?;
     loop {
-        let event = hear(&mut again)?["event"].take();
+        let event = next_event(&mut again)?["event"].take();
         number += 1;
         ensure!(event["number"] == number, "{event}, and not {number}");
         if event["label"] == "missed" {
@@ -291,9 +291,9 @@ fn a_watch_begins_with_all_there_is_and_goes_on_where_it_ended() -> Result<()> {
 fn a_watch_ends_with_its_daemon_and_says_how_to_go_on() -> Result<()> {
     let mut ring = form(2)?;
     let mut watch = start(&ring.daemons[0], &["watch", "--json"])?;
-    let mut last = hear(&mut watch)?["snapshot"]["number"].clone();
+    let mut last = next_event(&mut watch)?["snapshot"]["number"].clone();
     ring.daemons[0].kill()?;
-    for line in watch.rest().lines() {
+    for line in watch.remaining_output().lines() {
         let said: Value = serde_json::from_str(line)?;
         last = said["event"]["number"].clone();
     }
@@ -303,14 +303,14 @@ fn a_watch_ends_with_its_daemon_and_says_how_to_go_on() -> Result<()> {
         said.contains(&format!("ringctl watch --from {next}")),
         "{said}"
     );
-    watch.ends_with(3)?;
+    watch.expect_code(3)?;
     // The restarted daemon does not know the old event numbers. It sends a snapshot first, with a number that the
     // earlier one never used.
     ring.daemons[0].start()?;
     ring.daemons[0].wait_for_status(PATIENCE, |_| true)?;
     let from = next.to_string();
     let mut again = start(&ring.daemons[0], &["watch", "--json", "--from", &from])?;
-    let said = hear(&mut again)?;
+    let said = next_event(&mut again)?;
     let number = said["snapshot"]["number"].as_u64();
     ensure!(number > Some(next), "{said} after {next}");
     Ok(())

@@ -20,7 +20,7 @@ fn every_machine_names_the_program_that_holds_the_token() -> Result<()> {
     let ring = shared_ring(3)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("backup \u{1b}[2J")?;
-    holder.hears("granted")?;
+    holder.expect("granted")?;
     for daemon in &ring.daemons {
         let status = wait_until_told(daemon, "backup \u{1b}[2J")?;
         ensure!(status["holder"]["since_ns"].is_u64(), "{status}");
@@ -56,7 +56,7 @@ fn the_log_has_who_held_the_token_for_how_long_and_how_it_ended() -> Result<()> 
         ],
     ))?;
     let token = seven.line();
-    seven.ends_with(7)?;
+    seven.expect_code(7)?;
     let granted = daemon.wait_for_line(PATIENCE, |line| {
         line.contains("\"seven\" (process ") && line.contains(&format!("has the token {token}"))
     })?;
@@ -68,13 +68,13 @@ fn the_log_has_who_held_the_token_for_how_long_and_how_it_ended() -> Result<()> 
     ensure!(released.contains("\"seven\" (process "), "{released}");
     // The event names the job and its label.
     let once = ["once", "nightly", "--every", "20h", "--", "true"];
-    Running::start(&mut ringctl(daemon, &once))?.ends_with(0)?;
+    Running::start(&mut ringctl(daemon, &once))?.expect_code(0)?;
     let line = daemon.wait_for_line(PATIENCE, |line| line.contains("exit code 0"))?;
     ensure!(line.contains("nightly"), "{line}");
     // A client that disconnects loses the token. This is not reported as a release too.
     let mut gone = connect(daemon)?;
     gone.lock("gone")?;
-    gone.hears("granted")?;
+    gone.expect("granted")?;
     drop(gone);
     daemon.wait_for_line(PATIENCE, |line| {
         line.contains("\"gone\" (process ") && line.contains("has lost the token")
@@ -88,19 +88,19 @@ fn the_log_has_who_held_the_token_for_how_long_and_how_it_ended() -> Result<()> 
 fn a_watcher_sees_that_the_token_was_given_back() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut watcher = connect(&ring.daemons[0])?;
-    watcher.say(&json!({"request": "watch", "turns": false}))?;
-    watcher.hears("snapshot")?;
+    watcher.send(&json!({"request": "watch", "turns": false}))?;
+    watcher.expect("snapshot")?;
     let mut first = connect(&ring.daemons[0])?;
     let mut second = connect(&ring.daemons[0])?;
     first.lock("first")?;
-    first.hears("granted")?;
+    first.expect("granted")?;
     second.lock("second")?;
     first.unlock()?;
-    second.hears("granted")?;
+    second.expect("granted")?;
     second.unlock()?;
     let mut seen = Vec::new();
     while seen.len() < 4 {
-        let event: Value = watcher.hears("event")?;
+        let event: Value = watcher.expect("event")?;
         let is_lock =
             ["lock_granted", "lock_released"].contains(&event["event"].as_str().unwrap_or(""));
         if is_lock {
@@ -125,11 +125,11 @@ fn many_short_locks_get_few_lines() -> Result<()> {
     let mut client = connect(daemon)?;
     for _ in 0..LOCKS {
         client.lock("short")?;
-        client.hears("granted")?;
+        client.expect("granted")?;
         client.unlock()?;
     }
     client.lock("long")?;
-    client.hears("granted")?;
+    client.expect("granted")?;
     let line = daemon.wait_for_line(PATIENCE, |line| line.contains("\"long\""))?;
     let lines = daemon.output();
     let short = lines.iter().filter(|line| line.contains("\"short\""));

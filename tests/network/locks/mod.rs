@@ -1,19 +1,19 @@
 //! Locks of real daemons, used by programs on their machines.
 
+mod bad_clients;
 mod client;
+mod command_line;
 mod crashes;
 mod data;
-mod ends;
+mod expiry;
 mod holders;
 mod library;
 mod names;
-mod nuisances;
 mod once;
 pub(crate) mod program;
 mod scene;
 mod scripts;
 mod signals;
-mod typed;
 mod waits;
 
 use std::fs;
@@ -31,7 +31,7 @@ pub(crate) use client::Client;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// Exit code of a `ringctl` that lost the token.
-const LOST: i32 = 75;
+const LOST_CODE: i32 = 75;
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
@@ -41,24 +41,24 @@ pub(crate) fn tests() -> Vec<Test> {
         what_a_holder_wrote_survives_its_machine,
         a_watcher_sees_every_event_once_and_can_go_on_where_it_ended,
     ];
-    tests.extend(ends::tests());
+    tests.extend(expiry::tests());
     tests.extend(holders::tests());
     tests.extend(library::tests());
     tests.extend(signals::tests());
     tests.extend(crashes::tests());
-    tests.extend(typed::tests());
+    tests.extend(command_line::tests());
     tests.extend(waits::tests());
     tests.extend(scripts::tests());
     tests.extend(data::tests());
     tests.extend(names::tests());
-    tests.extend(nuisances::tests());
+    tests.extend(bad_clients::tests());
     tests.extend(once::tests());
     tests
 }
 
 /// Long enough that a holder keeps its lock during a stall of half a second.
 fn timing() -> Timing {
-    Timing::forbearing(HEARTBEAT).idle_hold(HEARTBEAT)
+    Timing::stall_tolerant(HEARTBEAT).idle_hold(HEARTBEAT)
 }
 
 /// Returns a ring for a test that harms no daemon.
@@ -153,7 +153,7 @@ fn programs_on_three_machines_lose_no_update() -> Result<()> {
         let mut client = Client::connect(socket)?;
         for _ in 0..ROUNDS {
             client.lock("counter")?;
-            client.hears("granted")?;
+            client.expect("granted")?;
             let count: usize = fs::read_to_string(&file)?.parse()?;
             thread::yield_now();
             fs::write(&file, (count + 1).to_string())?;
@@ -191,7 +191,7 @@ fn two_hundred_clients_get_it_in_the_order_in_which_they_came() -> Result<()> {
         client.lock(&n.to_string())?;
         // So that the next client queues after this one.
         if n == 0 {
-            client.hears("granted")?;
+            client.expect("granted")?;
         } else if n % 16 == 0 {
             let count = || clients(daemon).map(|clients| clients.len());
             while count()? < n {
@@ -216,7 +216,7 @@ fn two_hundred_clients_get_it_in_the_order_in_which_they_came() -> Result<()> {
             continue;
         };
         if place > 0 {
-            client.hears("granted")?;
+            client.expect("granted")?;
         }
         client.unlock()?;
     }
@@ -228,10 +228,10 @@ fn what_a_holder_wrote_survives_its_machine() -> Result<()> {
     let mut ring = form(3)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("writer")?;
-    holder.hears("granted")?;
+    holder.expect("granted")?;
     let (text, hex) = ("last backup", "6c617374206261636b7570");
-    holder.say(&json!({"request": "data_set", "hex": hex}))?;
-    holder.hears("done")?;
+    holder.send(&json!({"request": "data_set", "hex": hex}))?;
+    holder.expect("done")?;
     holder.unlock()?;
     // The others hear of the end at once. Then its machine dies.
     let heard = |daemon: &Daemon| -> Result<String> {
@@ -253,21 +253,21 @@ fn a_watcher_sees_every_event_once_and_can_go_on_where_it_ended() -> Result<()> 
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let mut watcher = connect(daemon)?;
-    watcher.say(&json!({"request": "watch"}))?;
-    let snapshot = watcher.hears("snapshot")?;
+    watcher.send(&json!({"request": "watch"}))?;
+    let snapshot = watcher.expect("snapshot")?;
     ensure!(snapshot["status"]["interface"] == "eth0", "{snapshot}");
     let mut number = snapshot["number"].as_u64().context("a number")?;
     for _ in 0..100 {
-        let event = watcher.hears("event")?;
+        let event = watcher.expect("event")?;
         number += 1;
         ensure!(event["number"] == number, "{event} after {}", number - 1);
     }
     drop(watcher);
     let mut again = connect(daemon)?;
-    again.say(&json!({"request": "watch", "from": number + 1}))?;
-    let event = again.hears("event")?;
+    again.send(&json!({"request": "watch", "from": number + 1}))?;
+    let event = again.expect("event")?;
     ensure!(event["number"] == number + 1, "{event}");
     let mut late = connect(daemon)?;
-    late.say(&json!({"request": "watch", "from": u64::MAX}))?;
-    late.hears("snapshot").map(drop)
+    late.send(&json!({"request": "watch", "from": u64::MAX}))?;
+    late.expect("snapshot").map(drop)
 }

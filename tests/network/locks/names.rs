@@ -25,14 +25,14 @@ fn a_name_of_the_table_of_hosts_stands_beside_each_address() -> Result<()> {
     ensure!(mount.status()?.success(), "the table is in its place");
 
     // With it a member counts as silent after 3.2 s.
-    let mut ring = form_with(2, Timing::forbearing(Duration::from_millis(25)))?;
+    let mut ring = form_with(2, Timing::stall_tolerant(Duration::from_millis(25)))?;
     let named = format!("{} (beta)", ring.macs()[1]);
     let [alpha, beta] = [0, 1].map(|at| &ring.daemons[at]);
     let once = ["once", "nightly", "--every", "1h", "--", "true"];
-    Running::start(&mut ringctl(beta, &once))?.ends_with(0)?;
+    Running::start(&mut ringctl(beta, &once))?.expect_code(0)?;
     let mut holder = connect(beta)?;
     holder.lock("backup")?;
-    holder.hears("granted")?;
+    holder.expect("granted")?;
     wait_until_told(alpha, "backup")?;
 
     let status = alpha.ringctl(&["status"])?;
@@ -48,7 +48,7 @@ fn a_name_of_the_table_of_hosts_stands_beside_each_address() -> Result<()> {
     let mut again = Running::start(&mut ringctl(alpha, &once))?;
     let said = again.errors();
     ensure!(said.contains(&named), "{said}");
-    again.ends_with(0)?;
+    again.expect_code(0)?;
     holder.unlock()?;
 
     ring.daemons[1].kill()?;

@@ -58,21 +58,21 @@ fn once(daemon: &Daemon, name: &str, options: &[&str], line: &str) -> Result<Run
 }
 
 /// Checks the message that the job has run before, and when its period ends.
-fn has_run(mut run: Running) -> Result<()> {
-    let (said, errors) = (run.rest(), run.errors());
+fn check_has_run(mut run: Running) -> Result<()> {
+    let (said, errors) = (run.remaining_output(), run.errors());
     // In the first second of the period 20 hours are left.
     let left = ["20h\n", "19h 59m "];
     let is_told = left.map(|left| format!("; its period ends in {left}"));
     let is_told = is_told.iter().any(|end| errors.contains(end)) && errors.lines().count() == 1;
     ensure!(said.is_empty() && is_told, "{said}{errors}");
-    run.ends_with(0)
+    run.expect_code(0)
 }
 
 /// Checks that the command succeeds without output.
-fn is_quiet(mut run: Running) -> Result<()> {
-    let (said, errors) = (run.rest(), run.errors());
+fn check_silent(mut run: Running) -> Result<()> {
+    let (said, errors) = (run.remaining_output(), run.errors());
     ensure!(said.is_empty() && errors.is_empty(), "{said}{errors}");
-    run.ends_with(0)
+    run.expect_code(0)
 }
 
 fn run_of<'a>(status: &'a Value, name: &str) -> Option<&'a Value> {
@@ -86,7 +86,7 @@ fn knows(daemon: &Daemon, name: &str, outcome: &str) -> Result<()> {
 }
 
 /// Returns the crontab line of `docs/once.md` with another program.
-fn nightly(program: &str) -> Result<Vec<String>> {
+fn nightly_command(program: &str) -> Result<Vec<String>> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/once.md");
     let page = fs::read_to_string(page)?;
     let mut lines = page
@@ -109,13 +109,13 @@ fn the_nightly_job_of_the_page_runs_on_one_machine_only() -> Result<()> {
     let program = diary.folder.path().join("nightly");
     fs::write(&program, format!("#!/bin/sh\n{}\n", diary.line("true")))?;
     let program = program.to_str().context("a plain path")?;
-    let words = nightly(&format!("sh {program}"))?;
+    let words = nightly_command(&format!("sh {program}"))?;
     let words: Vec<&str> = words.iter().flat_map(|word| word.split(' ')).collect();
     let start = |daemon: &Daemon| Running::start(&mut ringctl(daemon, &words));
     for _ in 0..2 {
         let runs: Result<Vec<_>> = ring.daemons.iter().map(start).collect();
         for run in runs? {
-            is_quiet(run)?;
+            check_silent(run)?;
         }
     }
     ensure!(diary.runs()? == 1, "{} times", diary.runs()?);
@@ -141,12 +141,12 @@ fn a_job_that_a_machine_cannot_begin_is_left_to_the_next() -> Result<()> {
         let mut run = Running::start(&mut ringctl(&ring.daemons[0], &arguments))?;
         let said = run.errors();
         ensure!(said.contains("another machine may run it"), "{said}");
-        run.ends_with(code)?;
+        run.expect_code(code)?;
     }
     // A job that starts and returns one of these exit codes has run.
     let line = diary.line("exit 127");
-    once(&ring.daemons[1], "elsewhere", &[], &line)?.ends_with(127)?;
-    has_run(once(&ring.daemons[0], "elsewhere", &[], &line)?)?;
+    once(&ring.daemons[1], "elsewhere", &[], &line)?.expect_code(127)?;
+    check_has_run(once(&ring.daemons[0], "elsewhere", &[], &line)?)?;
     ensure!(diary.runs()? == 1, "{} times", diary.runs()?);
     Ok(())
 }
@@ -160,42 +160,42 @@ fn while_a_job_runs_the_others_do_not_wait_for_its_end() -> Result<()> {
         &[],
         &diary.line("echo ready; exec sleep 1000"),
     )?;
-    run.says("ready")?;
-    has_run(once(&ring.daemons[1], "long", &[], &diary.line("true"))?)?;
-    has_run(once(&ring.daemons[0], "long", &[], &diary.line("true"))?)?;
+    run.expect_line("ready")?;
+    check_has_run(once(&ring.daemons[1], "long", &[], &diary.line("true"))?)?;
+    check_has_run(once(&ring.daemons[0], "long", &[], &diary.line("true"))?)?;
     let mut told = once(&ring.daemons[1], "long", &["-v"], &diary.line("true"))?;
     let errors = told.errors();
     ensure!(
         errors.contains(&format!("long: running on {} for ", ring.macs()[0])),
         "{errors}"
     );
-    told.ends_with(0)?;
+    told.expect_code(0)?;
     let shown = ringctl(&ring.daemons[1], &["status"]).output()?;
     let shown = String::from_utf8(shown.stdout)?;
     ensure!(shown.contains("  long: running on "), "{shown}");
     ensure!(diary.runs()? == 1);
     run.signal(Signal::SIGTERM)?;
-    run.end().map(drop)
+    run.wait().map(drop)
 }
 
 fn a_job_that_has_failed_is_run_again_only_if_that_is_asked_for() -> Result<()> {
     let ring = shared_ring(2)?;
     let diary = Diary::new()?;
-    once(&ring.daemons[0], "fails", &[], &diary.line("exit 7"))?.ends_with(7)?;
+    once(&ring.daemons[0], "fails", &[], &diary.line("exit 7"))?.expect_code(7)?;
     knows(&ring.daemons[1], "fails", "failed")?;
     ring.daemons[0].wait_for_line(PATIENCE, |line| {
         line.contains("WARN") && line.contains("fails: failed")
     })?;
-    has_run(once(&ring.daemons[1], "fails", &[], &diary.line("true"))?)?;
+    check_has_run(once(&ring.daemons[1], "fails", &[], &diary.line("true"))?)?;
     ensure!(diary.runs()? == 1);
-    is_quiet(once(
+    check_silent(once(
         &ring.daemons[1],
         "fails",
         &["--retry"],
         &diary.line("true"),
     )?)?;
     ensure!(diary.runs()? == 2);
-    has_run(once(
+    check_has_run(once(
         &ring.daemons[0],
         "fails",
         &["--retry"],
@@ -210,13 +210,13 @@ fn a_job_that_is_interrupted_stays_begun_whatever_its_exit_code() -> Result<()> 
     let diary = Diary::new()?;
     let polite = diary.line("trap 'exit 0' TERM; echo ready; sleep 1000 & wait");
     let mut run = once(&ring.daemons[0], "interrupted", &[], &polite)?;
-    run.says("ready")?;
+    run.expect_line("ready")?;
     wait_until_held(&ring.daemons[0])?;
-    Running::start(&mut ringctl(&ring.daemons[0], &["yield"]))?.ends_with(0)?;
-    run.ends_with(75)?;
+    Running::start(&mut ringctl(&ring.daemons[0], &["yield"]))?.expect_code(0)?;
+    run.expect_code(75)?;
     knows(&ring.daemons[0], "interrupted", "begun")?;
     let again = diary.line("true");
-    is_quiet(once(&ring.daemons[1], "interrupted", &["--retry"], &again)?)?;
+    check_silent(once(&ring.daemons[1], "interrupted", &["--retry"], &again)?)?;
     ensure!(diary.runs()? == 2, "it was not done");
     knows(&ring.daemons[0], "interrupted", "done")
 }
@@ -226,7 +226,7 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
     let diary = Diary::new()?;
     let line = diary.line("echo ready; sleep 1000");
     let mut run = once(&ring.daemons[0], "dies", &[], &line)?;
-    run.says("ready")?;
+    run.expect_line("ready")?;
     wait_until_held(&ring.daemons[0])?;
     ring.daemons[0].kill()?;
     let runner = ring.daemons[0].node().mac().to_string();
@@ -246,8 +246,8 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
         "{said}"
     );
     ensure!(said.lines().count() == 1, "{said}");
-    told.ends_with(0)?;
-    is_quiet(once(
+    told.expect_code(0)?;
+    check_silent(once(
         &ring.daemons[1],
         "dies",
         &["-q"],
@@ -269,14 +269,14 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
         event["member"] == runner && event["label"] == "dies",
         "{event}"
     );
-    is_quiet(once(
+    check_silent(once(
         &ring.daemons[2],
         "dies",
         &["--retry"],
         &diary.line("true"),
     )?)?;
     ensure!(diary.runs()? == 2);
-    has_run(once(
+    check_has_run(once(
         &ring.daemons[1],
         "dies",
         &["--retry"],
@@ -290,13 +290,13 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
         .filter(|it| is_told(it))
         .count();
     ensure!(again == 1, "it is told {again} times");
-    run.ends_with(75)
+    run.expect_code(75)
 }
 
 fn what_has_run_is_known_after_a_restart_of_the_whole_ring() -> Result<()> {
     let mut ring = form(3)?;
     let diary = Diary::new()?;
-    is_quiet(once(&ring.daemons[0], "nightly", &[], &diary.line("true"))?)?;
+    check_silent(once(&ring.daemons[0], "nightly", &[], &diary.line("true"))?)?;
     for daemon in &ring.daemons {
         knows(daemon, "nightly", "done")?;
     }
@@ -309,7 +309,7 @@ fn what_has_run_is_known_after_a_restart_of_the_whole_ring() -> Result<()> {
     }
     for daemon in &ring.daemons[1..] {
         daemon.wait_for_status(PATIENCE, |_| true)?;
-        has_run(once(daemon, "nightly", &[], &diary.line("true"))?)?;
+        check_has_run(once(daemon, "nightly", &[], &diary.line("true"))?)?;
     }
     ensure!(diary.runs()? == 1);
     Ok(())
@@ -319,10 +319,10 @@ fn a_machine_that_was_away_learns_what_has_run() -> Result<()> {
     let mut ring = form(3)?;
     let diary = Diary::new()?;
     ring.daemons[2].kill()?;
-    is_quiet(once(&ring.daemons[0], "nightly", &[], &diary.line("true"))?)?;
+    check_silent(once(&ring.daemons[0], "nightly", &[], &diary.line("true"))?)?;
     ring.daemons[2].start()?;
     ring.daemons[2].wait_for_status(PATIENCE, |_| true)?;
-    has_run(once(&ring.daemons[2], "nightly", &[], &diary.line("true"))?)?;
+    check_has_run(once(&ring.daemons[2], "nightly", &[], &diary.line("true"))?)?;
     ensure!(diary.runs()? == 1);
     knows(&ring.daemons[2], "nightly", "done")
 }
@@ -339,16 +339,16 @@ fn a_part_without_a_quorum_runs_nothing_that_requires_one() -> Result<()> {
     ring.daemons[2].wait_for_status(PATIENCE, |status| status["grade"] != "quorum")?;
     let quorum = &["--require", "quorum"][..];
     let impatient = &["--require", "quorum", "-w", "2", "-E", "9"][..];
-    once(&ring.daemons[2], "nightly", impatient, &diary.line("true"))?.ends_with(9)?;
+    once(&ring.daemons[2], "nightly", impatient, &diary.line("true"))?.expect_code(9)?;
     ensure!(diary.runs()? == 0);
-    is_quiet(once(
+    check_silent(once(
         &ring.daemons[0],
         "nightly",
         quorum,
         &diary.line("true"),
     )?)?;
     ring.segment.heal(2)?;
-    has_run(once(
+    check_has_run(once(
         &ring.daemons[2],
         "nightly",
         quorum,
@@ -364,5 +364,5 @@ fn a_name_that_no_job_can_have_is_refused() -> Result<()> {
     let answer = ring.daemons[0].ask(&request, "error")?;
     let answer = answer.as_str().context("a sentence")?;
     ensure!(answer.contains("32 printable"), "{answer}");
-    once(&ring.daemons[0], "two words", &[], "true")?.ends_with(2)
+    once(&ring.daemons[0], "two words", &[], "true")?.expect_code(2)
 }

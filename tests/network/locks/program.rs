@@ -41,7 +41,7 @@ impl Running {
     }
 
     /// Writes to its input.
-    pub(crate) fn types(&mut self, input: &str) -> Result<()> {
+    pub(crate) fn write_input(&mut self, input: &str) -> Result<()> {
         let pipe = self.child.stdin.as_mut().context("it is piped")?;
         Ok(pipe.write_all(input.as_bytes())?)
     }
@@ -56,7 +56,7 @@ impl Running {
     }
 
     /// Checks its next line.
-    pub(crate) fn says(&mut self, line: &str) -> Result<()> {
+    pub(crate) fn expect_line(&mut self, line: &str) -> Result<()> {
         let said = self.line();
         let errors = self.errors.so_far();
         ensure!(said == line, "{said:?}, and not {line:?}: {errors}");
@@ -64,11 +64,11 @@ impl Running {
     }
 
     /// Returns the rest of its output, after all writers have closed it.
-    pub(crate) fn rest(&mut self) -> String {
+    pub(crate) fn remaining_output(&mut self) -> String {
         self.output.take_rest()
     }
 
-    pub(crate) fn end(&mut self) -> Result<ExitStatus> {
+    pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
         let pid = rustix::process::Pid::from_child(&self.child);
         let process = pidfd_open(pid, PidfdFlags::empty())?;
         let ends = is_readable(&process, Instant::now() + limit::PATIENCE);
@@ -77,8 +77,8 @@ impl Running {
     }
 
     /// Checks its exit code.
-    pub(crate) fn ends_with(&mut self, code: i32) -> Result<()> {
-        let status = self.end()?;
+    pub(crate) fn expect_code(&mut self, code: i32) -> Result<()> {
+        let status = self.wait()?;
         let errors = self.errors.take_rest();
         ensure!(
             status.code() == Some(code),
@@ -88,15 +88,15 @@ impl Running {
     }
 
     /// Checks that a signal ended it.
-    pub(crate) fn killed_by(&mut self, signal: Signal) -> Result<()> {
-        let status = self.end()?;
+    pub(crate) fn expect_signal(&mut self, signal: Signal) -> Result<()> {
+        let status = self.wait()?;
         let killed = status.signal() == Some(signal as i32);
         ensure!(killed, "{status}: {}", self.errors.so_far());
         Ok(())
     }
 
     /// Checks that its standard error contains a text.
-    pub(crate) fn complains(&mut self, of: &str) -> Result<()> {
+    pub(crate) fn expect_error(&mut self, of: &str) -> Result<()> {
         let said = self.errors.take_to(of);
         ensure!(said.ends_with(of), "it has said {said:?}");
         Ok(())

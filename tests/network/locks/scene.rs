@@ -33,7 +33,7 @@ impl Scene {
     fn on(ring: Box<dyn Deref<Target = Ring>>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let scene = Self { ring, folder };
-        File::create(scene.mark())?;
+        File::create(scene.lock_file())?;
         Ok(scene)
     }
 
@@ -52,13 +52,13 @@ impl Scene {
     }
 
     /// Returns the file that stays locked while any process of the work lives: all of them inherit the lock.
-    fn mark(&self) -> PathBuf {
+    fn lock_file(&self) -> PathBuf {
         self.file("mark")
     }
 
     /// Starts `ringctl run` on the first node with a shell line, and waits until the line prints "ready".
-    pub(super) fn work(&self, options: &[&str], line: &str) -> Result<Running> {
-        let mark = self.mark();
+    pub(super) fn start_work(&self, options: &[&str], line: &str) -> Result<Running> {
+        let mark = self.lock_file();
         // Without a core dump, whatever signal ends it.
         let line = format!(
             "ulimit -c 0; exec 9> {}; flock -n 9 || exit 99; {line}",
@@ -66,30 +66,30 @@ impl Scene {
         );
         let arguments = [&["run"], options, &["--", "sh", "-c", &line]].concat();
         let mut run = Running::start(&mut ringctl(self.first(), &arguments))?;
-        run.says("ready")?;
+        run.expect_line("ready")?;
         Ok(run)
     }
 
     /// Starts the next client on the second node, and waits until it waits.
-    pub(super) fn next(&self) -> Result<Next> {
+    pub(super) fn start_next(&self) -> Result<NextClient> {
         let mut client = connect(self.second())?;
         client.lock("next")?;
         wait_until_queued(self.second(), "next")?;
-        let mark = File::open(self.mark())?;
-        Ok(Next { client, mark })
+        let mark = File::open(self.lock_file())?;
+        Ok(NextClient { client, mark })
     }
 }
 
 /// Client that waits for the token.
-pub(super) struct Next {
+pub(super) struct NextClient {
     client: Client,
     mark: File,
 }
 
-impl Next {
+impl NextClient {
     /// Checks that this client gets the token, and no process of the earlier work lives at that moment.
-    pub(super) fn begins_alone(mut self) -> Result<()> {
-        self.client.hears("granted")?;
+    pub(super) fn check_begins_alone(mut self) -> Result<()> {
+        self.client.expect("granted")?;
         ensure!(self.is_alone(), "something of the work is left");
         self.client.unlock()
     }

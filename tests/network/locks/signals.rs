@@ -36,11 +36,11 @@ pub(super) fn tests() -> Vec<Test> {
 /// consul#797: SIGTERM to `consul lock` left its child running while another client got the lock.
 fn a_terminated_ringctl_leaves_no_command_running() -> Result<()> {
     let scene = Scene::new()?;
-    let mut run = scene.work(&[], "echo ready; exec sleep 1000")?;
-    let next = scene.next()?;
+    let mut run = scene.start_work(&[], "echo ready; exec sleep 1000")?;
+    let next = scene.start_next()?;
     run.signal(Signal::SIGTERM)?;
-    next.begins_alone()?;
-    run.ends_with(128 + Signal::SIGTERM as i32)
+    next.check_begins_alone()?;
+    run.expect_code(128 + Signal::SIGTERM as i32)
 }
 
 /// consul#3754: SIGTERM did not stop the child. consul runs it through a shell, so it is a grandchild.
@@ -48,11 +48,11 @@ fn a_terminated_ringctl_leaves_nothing_running_that_a_shell_has_started() -> Res
     let scene = Scene::new()?;
     // With the exit command the shell does not replace itself by the last command.
     for line in [TREE, "echo ready; sleep 1000; exit 5"] {
-        let mut run = scene.work(&[], line)?;
-        let next = scene.next()?;
+        let mut run = scene.start_work(&[], line)?;
+        let next = scene.start_next()?;
         run.signal(Signal::SIGTERM)?;
-        next.begins_alone()?;
-        run.ends_with(128 + Signal::SIGTERM as i32)?;
+        next.check_begins_alone()?;
+        run.expect_code(128 + Signal::SIGTERM as i32)?;
     }
     Ok(())
 }
@@ -66,16 +66,16 @@ fn a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on() -> R
         begin = begin.display(),
         go = go.display()
     );
-    let mut run = scene.work(&["--grace", "60s"], &line)?;
-    let next = scene.next()?;
+    let mut run = scene.start_work(&["--grace", "60s"], &line)?;
+    let next = scene.start_next()?;
     run.signal(Signal::SIGTERM)?;
-    run.says("tidies up")?;
+    run.expect_line("tidies up")?;
     // During the cleanup it keeps the token.
     wait_until_queued(scene.second(), "next")?;
     std::fs::write(&go, "\n")?;
-    next.begins_alone()?;
+    next.check_begins_alone()?;
     ensure!(std::fs::read_to_string(begin)? == "tidy\n");
-    run.ends_with(7)
+    run.expect_code(7)
 }
 
 /// consul#2489: `consul lock` forwarded only SIGTERM; SIGHUP and others left orphans. Background processes of a
@@ -83,11 +83,11 @@ fn a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on() -> R
 fn a_hang_up_or_an_interrupt_leaves_no_orphans() -> Result<()> {
     let scene = Scene::new()?;
     for signal in [Signal::SIGHUP, Signal::SIGINT] {
-        let mut run = scene.work(&[], TREE)?;
-        let next = scene.next()?;
+        let mut run = scene.start_work(&[], TREE)?;
+        let next = scene.start_next()?;
         run.signal(signal)?;
-        next.begins_alone()?;
-        run.ends_with(128 + signal as i32)?;
+        next.check_begins_alone()?;
+        run.expect_code(128 + signal as i32)?;
     }
     Ok(())
 }
@@ -95,11 +95,11 @@ fn a_hang_up_or_an_interrupt_leaves_no_orphans() -> Result<()> {
 /// consul#1210: SIGQUIT ended `consul lock` at once and left its child running.
 fn a_quit_strands_nothing() -> Result<()> {
     let scene = Scene::new()?;
-    let mut run = scene.work(&[], TREE)?;
-    let next = scene.next()?;
+    let mut run = scene.start_work(&[], TREE)?;
+    let next = scene.start_next()?;
     run.signal(Signal::SIGQUIT)?;
-    next.begins_alone()?;
-    run.ends_with(128 + Signal::SIGQUIT as i32)
+    next.check_begins_alone()?;
+    run.expect_code(128 + Signal::SIGQUIT as i32)
 }
 
 /// consul#4439: signals were ignored until the lock was acquired.
@@ -108,7 +108,7 @@ fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<
     let began = scene.file("began");
     let mut holder = connect(scene.first())?;
     holder.lock("holder")?;
-    holder.hears("granted")?;
+    holder.expect("granted")?;
     // One client waits on the holder's node, the other on the other node.
     for daemon in &scene.ring.daemons {
         for signal in FATAL {
@@ -116,7 +116,7 @@ fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<
             let mut run = Running::start(&mut ringctl(daemon, &command))?;
             wait_until_queued(daemon, "waits")?;
             run.signal(signal)?;
-            run.killed_by(signal)?;
+            run.expect_signal(signal)?;
             let gone = |status: &_| find(status, "waits").is_none();
             daemon.wait_for_status(PATIENCE, gone)?;
         }
@@ -126,7 +126,7 @@ fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<
     for daemon in &scene.ring.daemons {
         let mut after = connect(daemon)?;
         after.lock("after")?;
-        after.hears("granted")?;
+        after.expect("granted")?;
         after.unlock()?;
     }
     ensure!(!began.exists(), "the command was started");
@@ -136,10 +136,10 @@ fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<
 /// consul#9788: the child was stopped 90 s after another client had the lock.
 fn what_ignores_the_loss_of_the_token_is_killed_before_another_has_it() -> Result<()> {
     let scene = Scene::new()?;
-    let mut run = scene.work(&[], &format!("trap '' TERM; {TREE}; sleep 1000"))?;
-    let next = scene.next()?;
+    let mut run = scene.start_work(&[], &format!("trap '' TERM; {TREE}; sleep 1000"))?;
+    let next = scene.start_next()?;
     let yields = ringctl(scene.first(), &["yield"]).output()?;
     ensure!(yields.status.success(), "{yields:?}");
-    next.begins_alone()?;
-    run.ends_with(crate::locks::LOST)
+    next.check_begins_alone()?;
+    run.expect_code(crate::locks::LOST_CODE)
 }

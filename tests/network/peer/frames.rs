@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    ETHERTYPE, FOR_GOOD, MacAddr, Message, PATIENCE, Seen, Segment, Stand, Test, Timing, Token,
-    binaries, frame, holds, is_heartbeat, offers, tests,
+    ETHERTYPE, LONG_IDLE_HOLD, MacAddr, Message, PATIENCE, Seen, Segment, Stand, Test, Timing,
+    Token, binaries, frame, is_heartbeat, take_token, tests, token_is_here,
 };
 
 /// So long that the daemon sends nothing on its own during a test.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-const ANSWER: Duration = Duration::from_millis(150);
+const ANSWER_TIME: Duration = Duration::from_millis(150);
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -21,7 +21,10 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 fn stand() -> Result<Stand> {
-    Stand::new(binaries(), Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD))
+    Stand::new(
+        binaries(),
+        Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD),
+    )
 }
 
 fn counter(stand: &Stand, reason: &str) -> Result<u64> {
@@ -54,12 +57,12 @@ fn invalid_frames(author: MacAddr) -> Vec<(&'static str, MacAddr, Vec<u8>)> {
 
 fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
     // The kernel's bridge drops frames whose source is not unicast. The tests' switch forwards them.
-    let timing = Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD);
+    let timing = Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD);
     let stand = Stand::on(Segment::switch(3, 1)?, binaries(), timing, |ringd| ringd)?;
     let token = stand.elect()?;
     // The daemon greets the peer first, so a greeting is not mistaken for an answer.
     stand.high.broadcast(&Message::WhereIsToken)?;
-    stand.high.collect(ANSWER)?;
+    stand.high.collect(ANSWER_TIME)?;
     for (reason, station, payload) in invalid_frames(stand.high.mac()) {
         let (before, mark) = (counter(&stand, reason)?, stand.mark());
         let bytes = frame(MacAddr::broadcast(), station, ETHERTYPE, &payload);
@@ -96,9 +99,9 @@ fn frames_for_others_are_not_answered() -> Result<()> {
         author: stand.high.mac(),
         number: 1,
     };
-    stand.high.send(nobody, &offers(stronger))?;
-    stand.high.send(nobody, &holds(stronger))?;
-    stand.high.collect(ANSWER)?;
+    stand.high.send(nobody, &take_token(stronger))?;
+    stand.high.send(nobody, &token_is_here(stronger))?;
+    stand.high.collect(ANSWER_TIME)?;
     let sent = stand.sent_from(mark);
     ensure!(sent.iter().all(is_heartbeat), "it answered: {sent:?}");
     stand.high.send(stand.mac(), &Message::WhereIsToken)?;
@@ -115,7 +118,7 @@ fn another_ethertype_is_not_heard() -> Result<()> {
     let token = stand.elect()?;
     // The daemon greets the peer first, so a greeting is not mistaken for an answer.
     stand.high.broadcast(&Message::WhereIsToken)?;
-    stand.high.collect(ANSWER)?;
+    stand.high.collect(ANSWER_TIME)?;
     let mark = stand.mark();
     let payload = Message::WhereIsToken.payload(stand.high.mac());
     for ethertype in [0x88b6, 0x0800, 0x86dd] {
@@ -127,7 +130,7 @@ fn another_ethertype_is_not_heard() -> Result<()> {
     stand.high.send(stand.mac(), &Message::WhereIsToken)?;
     let answer = stand.wait_from(mark, |seen| !is_heartbeat(seen))?;
     ensure!(answer.message.token() == Some(token), "{answer:?}");
-    let answers = stand.high.collect(ANSWER)?;
+    let answers = stand.high.collect(ANSWER_TIME)?;
     let answers = answers.iter().filter(|seen| !is_heartbeat(seen));
     ensure!(
         answers.count() == 1,

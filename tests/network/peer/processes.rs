@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
-    Digest, FOR_GOOD, MacAddr, Member, Message, PATIENCE, Seen, Stand, Test, Timing, Token,
-    binaries, holds, is_claim, is_heartbeat, offers, tests,
+    Digest, LONG_IDLE_HOLD, MacAddr, Member, Message, PATIENCE, Seen, Stand, Test, Timing, Token,
+    binaries, is_claim, is_heartbeat, take_token, tests, token_is_here,
 };
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 fn timing() -> Timing {
-    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+    Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }
 
 fn stand() -> Result<Stand> {
@@ -46,7 +46,7 @@ fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
     let mark = stand.mark();
     stand.daemon.signal(Signal::SIGSTOP)?;
     thread::sleep(timing().waiter_timeout() + HEARTBEAT);
-    stand.low.broadcast(&holds(token))?;
+    stand.low.broadcast(&token_is_here(token))?;
     stand.daemon.signal(Signal::SIGCONT)?;
     let late = |status: &Value| late_wake_ups(status) > before;
     stand.daemon.wait_for_status(PATIENCE, late)?;
@@ -59,14 +59,14 @@ fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
 fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
     let stand = stand()?;
     let token = stand.follow()?;
-    stand.low.broadcast(&holds(token))?;
+    stand.low.broadcast(&token_is_here(token))?;
     let mark = stand.mark();
     stand.daemon.signal(Signal::SIGSTOP)?;
     let offered = Token {
         progress: token.progress + 1,
         ..token
     };
-    stand.low.send(stand.mac(), &offers(offered))?;
+    stand.low.send(stand.mac(), &take_token(offered))?;
     // Longer than a giver waits, and shorter than the daemon's timeout.
     thread::sleep(timing().hand_over_timeout() + HEARTBEAT / 4);
     stand.daemon.signal(Signal::SIGCONT)?;
@@ -103,7 +103,7 @@ fn with_members(timing: Timing) -> Result<(Stand, Token)> {
 }
 
 /// Sends the daemon a signal that asks it to end, runs `meanwhile`, and checks its exit.
-fn ends(
+fn check_exit(
     stand: &mut Stand,
     signal: Signal,
     meanwhile: impl FnOnce(&Stand) -> Result<()>,
@@ -122,7 +122,7 @@ fn ends(
 
 fn a_waiter_leaves_with_a_word() -> Result<()> {
     // Only the signal makes it send frames.
-    let eternal = Timing::patient(Duration::from_secs(600)).idle_hold(FOR_GOOD);
+    let eternal = Timing::tolerant(Duration::from_secs(600)).idle_hold(LONG_IDLE_HOLD);
     let mut stand = Stand::new(binaries(), eternal)?;
     stand.follow()?;
     let mark = stand.mark();
@@ -142,13 +142,13 @@ fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
         ..timing()
     };
     let (mut stand, token) = with_members(timing)?;
-    ends(&mut stand, Signal::SIGINT, |stand| {
+    check_exit(&mut stand, Signal::SIGINT, |stand| {
         let offer = stand.high.expect(PATIENCE, |seen| {
             matches!(seen.message, Message::TakeToken { .. })
         })?;
         let offered = offer.message.token().context("an offer has a token")?;
         ensure!(offered.progress == token.progress + 1, "{offer:?}");
-        stand.high.send(stand.mac(), &holds(offered))?;
+        stand.high.send(stand.mac(), &token_is_here(offered))?;
         Ok(())
     })
 }
@@ -168,5 +168,5 @@ fn an_ending_owner_with_too_many_dead_members_to_try_says_leaving() -> Result<()
     stand.high.expect(PATIENCE, |seen| {
         matches!(seen.message, Message::RingMembers { .. })
     })?;
-    ends(&mut stand, Signal::SIGTERM, |_| Ok(()))
+    check_exit(&mut stand, Signal::SIGTERM, |_| Ok(()))
 }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    FOR_GOOD, Message, PATIENCE, Seen, Stand, Test, Timing, binaries, is_heartbeat, offers, tests,
+    LONG_IDLE_HOLD, Message, PATIENCE, Seen, Stand, Test, Timing, binaries, is_heartbeat,
+    take_token, tests,
 };
 
 /// Until the daemon elects itself, a peer has twice the time that it needs to hand over a token.
 const HEARTBEAT: Duration = Duration::from_millis(300);
-const SOME: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
+const SOME_IP: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -21,7 +22,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 fn timing() -> Timing {
-    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+    Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }
 
 fn stand() -> Result<Stand> {
@@ -59,13 +60,13 @@ fn an_owner_sends_a_heartbeat_every_period() -> Result<()> {
 }
 
 fn a_waiter_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
-    let eternal = Timing::patient(Duration::from_secs(600)).idle_hold(FOR_GOOD);
+    let eternal = Timing::tolerant(Duration::from_secs(600)).idle_hold(LONG_IDLE_HOLD);
     let stand = Stand::new(binaries(), eternal)?;
     let mut offered = stand.follow()?;
     let mut delays = Vec::new();
     for _ in 0..9 {
         offered.progress += 1;
-        let sent = stand.low.send(stand.mac(), &offers(offered))?;
+        let sent = stand.low.send(stand.mac(), &take_token(offered))?;
         let ack = stand
             .low
             .expect(PATIENCE, |seen| seen.message.token() == Some(offered))?;
@@ -100,7 +101,7 @@ fn a_new_ip_is_announced() -> Result<()> {
     ns.ip("addr add 10.1.2.3/24 dev eth0\n")?;
     let ping = stand.high.expect(PATIENCE, is_ping_to_all)?;
     ensure!(
-        matches!(ping.message, Message::Ping { ip, .. } if ip == SOME),
+        matches!(ping.message, Message::Ping { ip, .. } if ip == SOME_IP),
         "{ping:?}"
     );
     Ok(())

@@ -8,9 +8,9 @@ use anyhow::{Result, ensure};
 use ring_segment::{Container, Segment, Test, binaries, tests};
 
 use super::pages::{HOOKS, block};
-use super::{PATIENCE, check_apart, runs, with_reports, with_sudo};
+use super::{PATIENCE, check_disjoint, runs, with_reports, with_sudo};
 
-const POLL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const UNIT: &str = "reports";
 const RINGD: &str = "ringd@eth0";
 
@@ -67,7 +67,7 @@ impl Pair {
         let deadline = Instant::now() + PATIENCE;
         while self.count(at)? <= before {
             ensure!(Instant::now() < deadline, "it does not run on machine {at}");
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
@@ -85,12 +85,12 @@ impl Pair {
                 Instant::now() < deadline,
                 "it does not wait on machine {at}"
             );
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
     /// Returns the machine where the service runs.
-    fn place(&self) -> Result<usize> {
+    fn place_of_service(&self) -> Result<usize> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             for (at, machine) in self.machines.iter().enumerate() {
@@ -101,15 +101,15 @@ impl Pair {
                 }
             }
             ensure!(Instant::now() < deadline, "it runs nowhere");
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
     /// Applies each trouble to the daemon of the machine where the service runs, and ends it. The service must
     /// continue on the other machine.
-    fn go_through(&self, troubles: &[(&str, &str)]) -> Result<()> {
+    fn survive_troubles(&self, troubles: &[(&str, &str)]) -> Result<()> {
         for (trouble, end) in troubles {
-            let here = self.place()?;
+            let here = self.place_of_service()?;
             let there = 1 - here;
             self.wait_for_client(there)?;
             let before = self.count(there)?;
@@ -124,13 +124,13 @@ impl Pair {
     }
 
     fn check(&self) -> Result<()> {
-        check_apart(&self.machines[0], &self.machines[1])?;
+        check_disjoint(&self.machines[0], &self.machines[1])?;
         for machine in &self.machines {
             // It may have failed once before a restart. Then systemd must not have given up.
             let deadline = Instant::now() + PATIENCE;
             while machine.show(UNIT, "ActiveState")? == "failed" {
                 ensure!(Instant::now() < deadline, "it was given up");
-                thread::sleep(POLL);
+                thread::sleep(POLL_INTERVAL);
             }
         }
         Ok(())
@@ -146,7 +146,7 @@ fn with_unit(machine: &Container) -> Result<()> {
 
 fn a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons() -> Result<()> {
     let pair = Pair::new(with_unit)?;
-    pair.go_through(&[
+    pair.survive_troubles(&[
         ("systemctl kill --signal=KILL ringd@eth0", "true"),
         ("systemctl restart ringd@eth0", "true"),
         ("ringctl pause --wait", "ringctl resume"),
@@ -173,7 +173,7 @@ fn a_service_that_is_there_already_is_put_behind_run() -> Result<()> {
         let drop_in = block(HOOKS, "[Unit]\nStartLimitIntervalSec=0")?;
         machine.edit("reports.service", drop_in)
     })?;
-    pair.go_through(&[
+    pair.survive_troubles(&[
         ("systemctl kill --signal=KILL ringd@eth0", "true"),
         ("systemctl restart ringd@eth0", "true"),
         ("ringctl pause --wait", "ringctl resume"),
@@ -197,7 +197,7 @@ fn a_service_that_stays_has_a_ring_of_its_own() -> Result<()> {
             (_, true) => break 1,
             _ => ensure!(Instant::now() < deadline, "it runs nowhere"),
         }
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
     };
     for machine in &pair.machines {
         machine.run(&["ringctl", "-i", "eth0", "run", "-w", "60", "--", "true"])?;
@@ -213,12 +213,12 @@ fn a_service_that_stays_has_a_ring_of_its_own() -> Result<()> {
 }
 
 fn a_leader_is_tried_again_for_as_long_as_there_is_no_daemon() -> Result<()> {
-    const TRIES: u32 = 7;
+    const ROUNDS: u32 = 7;
     let pair = Pair::new(with_unit)?;
-    let here = pair.place()?;
+    let here = pair.place_of_service()?;
     let machine = &pair.machines[here];
     machine.run(&["systemctl", "stop", RINGD])?;
-    let tried = |count: &str| count.parse().is_ok_and(|count: u32| count >= TRIES);
+    let tried = |count: &str| count.parse().is_ok_and(|count: u32| count >= ROUNDS);
     machine.wait_for(UNIT, "NRestarts", PATIENCE, tried)?;
     let before = pair.count(here)?;
     machine.run(&["systemctl", "start", RINGD])?;

@@ -32,7 +32,7 @@ impl Scene {
         let segment = Segment::bridge(2)?;
         let container = Container::boot(segment.node(0), binaries())?;
         with_sudo(&container)?;
-        let timing = Timing::patient(HEARTBEAT);
+        let timing = Timing::tolerant(HEARTBEAT);
         let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
         Ok(Self {
             container,
@@ -78,7 +78,7 @@ fn runs(container: &Container) -> Result<Vec<(f64, f64)>> {
 }
 
 /// Checks that no runs on both machines overlapped. The times have a resolution of 10 ms.
-fn check_apart(one: &Container, other: &Container) -> Result<()> {
+fn check_disjoint(one: &Container, other: &Container) -> Result<()> {
     for (begun, ended) in runs(one)? {
         for (other_begun, other_ended) in runs(other)? {
             let apart = ended < other_begun + 0.011 || other_ended < begun + 0.011;

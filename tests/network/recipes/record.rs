@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use libtest_mimic::Arguments;
 
-use super::pages::{By, TRIED};
+use super::pages::{RECIPES, TestedBy};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("recipes")
@@ -41,7 +41,7 @@ pub(crate) fn note(page: &str, beginning: &str, source: &str) -> Result<()> {
 
 /// Prints the recipes that no test of their module has got since `began`, if all tests of the module have run.
 /// Returns their number.
-pub(crate) fn untried(began: SystemTime) -> usize {
+pub(crate) fn report_untried(began: SystemTime) -> usize {
     let arguments = Arguments::from_args();
     let leaves_out = arguments.list || arguments.exact || !arguments.skip.is_empty();
     if leaves_out || env::var_os("RING_SEGMENT_STALLS").is_some() {
@@ -52,8 +52,8 @@ pub(crate) fn untried(began: SystemTime) -> usize {
         Some(filter) => format!("{module}::").contains(filter),
     };
     let mut count = 0;
-    for (page, beginning, by) in TRIED {
-        let By::Test(module) = by else { continue };
+    for (page, beginning, by) in RECIPES {
+        let TestedBy::Test(module) = by else { continue };
         let written = fs::metadata(file(page, beginning, module)).and_then(|it| it.modified());
         let is_tried = written.is_ok_and(|written| written >= began);
         if is_complete(module) && !is_tried {

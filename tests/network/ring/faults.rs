@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::invariants::{check_one_owner, owner_changes, tenures};
 use ring_segment::{
-    Case, FOR_GOOD, Layout, Message, PATIENCE, Ring, SLACK, Seen, Segment, Test, Timing, binaries,
-    is_claim, is_heartbeat, now, side_by_side, tests,
+    Case, LONG_IDLE_HOLD, Layout, Message, PATIENCE, Ring, SLACK, Seen, Segment, Test, Timing,
+    binaries, is_claim, is_heartbeat, now, side_by_side, tests,
 };
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -30,22 +30,22 @@ pub(super) fn tests() -> Vec<Test> {
 
 /// A timing with which a stall of half a second has no effect.
 fn timing() -> Timing {
-    Timing::forbearing(HEARTBEAT)
+    Timing::stall_tolerant(HEARTBEAT)
 }
 
 /// A shorter timing for tests that wait until the ring has settled, or that are exclusive.
-fn brisk() -> Timing {
-    Timing::patient(HEARTBEAT)
+fn short_timing() -> Timing {
+    Timing::tolerant(HEARTBEAT)
 }
 
 /// Forms a ring whose token rests. Returns it with the owner's place.
 fn with_resting_token(segment: Segment) -> Result<(Ring, usize)> {
-    resting(segment, timing())
+    form_resting(segment, timing())
 }
 
-fn resting(segment: Segment, timing: Timing) -> Result<(Ring, usize)> {
+fn form_resting(segment: Segment, timing: Timing) -> Result<(Ring, usize)> {
     let count = segment.nodes().len();
-    let ring = Ring::start(segment, count, timing.idle_hold(FOR_GOOD), binaries())?;
+    let ring = Ring::start(segment, count, timing.idle_hold(LONG_IDLE_HOLD), binaries())?;
     ring.wait_until_formed()?;
     let owner = ring.owner()?;
     Ok((ring, owner))
@@ -99,19 +99,19 @@ fn a_killed_owner_is_replaced_in_time() -> Result<()> {
 fn an_owner_that_is_stopped_cut_off_or_without_carrier_is_replaced_in_time() -> Result<()> {
     let cases: [Case; 3] = [
         ("stopped", || {
-            replaced_in_time(
+            check_replaced_in_time(
                 |ring, owner| ring.daemons[owner].signal(Signal::SIGSTOP),
                 |ring, owner| ring.daemons[owner].signal(Signal::SIGCONT),
             )
         }),
         ("cut off", || {
-            replaced_in_time(
+            check_replaced_in_time(
                 |ring, owner| ring.segment.cut(owner),
                 |ring, owner| ring.segment.heal(owner),
             )
         }),
         ("without carrier", || {
-            replaced_in_time(
+            check_replaced_in_time(
                 |ring, owner| ring.segment.lose_carrier(owner),
                 |ring, owner| {
                     ring.segment.regain_carrier(owner)?;
@@ -125,15 +125,15 @@ fn an_owner_that_is_stopped_cut_off_or_without_carrier_is_replaced_in_time() -> 
 
 type Change = fn(&Ring, usize) -> Result<()>;
 
-fn replaced_in_time(begin: Change, end: Change) -> Result<()> {
+fn check_replaced_in_time(begin: Change, end: Change) -> Result<()> {
     let segment = Layout::new(3).addresses().bridge()?;
-    let (ring, owner) = resting(segment, brisk())?;
+    let (ring, owner) = form_resting(segment, short_timing())?;
     let (mark, at) = (ring.segment.capture().mark(), now());
     begin(&ring, owner)?;
     let heartbeat = wait_for_successor(&ring, mark, owner)?;
     let took = heartbeat.at.saturating_sub(at);
     ensure!(
-        took <= brisk().new_owner_bound() + SLACK,
+        took <= short_timing().new_owner_bound() + SLACK,
         "it took {took:?}"
     );
     end(&ring, owner)?;
@@ -213,17 +213,17 @@ fn a_stopped_owner_does_not_believe_that_it_still_owns() -> Result<()> {
 }
 
 fn a_member_stopped_in_mid_rotation_does_not_go_on_with_an_old_token() -> Result<()> {
-    let ring = with_rotating_token(3, brisk())?;
+    let ring = with_rotating_token(3, short_timing())?;
     for place in [0, 1, 2, 0, 1, 2] {
         let stopped = &ring.daemons[place];
         stopped.signal(Signal::SIGSTOP)?;
-        thread::sleep(brisk().new_owner_bound());
+        thread::sleep(short_timing().new_owner_bound());
         ring.wait_for_one_owner(now())?;
         let woken = now();
         stopped.signal(Signal::SIGCONT)?;
         ring.wait_for_one_owner(woken)?;
         // An offer may be waiting for it. Older frames no longer count.
-        let limit = woken.saturating_sub(brisk().take_timeout);
+        let limit = woken.saturating_sub(short_timing().take_timeout);
         let claims: Vec<Seen> = ring
             .frames_since(Duration::ZERO)
             .into_iter()
@@ -281,20 +281,22 @@ fn two_rings_merge_and_the_weaker_token_is_destroyed() -> Result<()> {
 
 fn two_halves_of_a_ring_merge() -> Result<()> {
     let segment = Layout::new(4).addresses().switch(11)?;
-    let ring = Ring::start(segment, 4, brisk(), binaries())?;
+    let ring = Ring::start(segment, 4, short_timing(), binaries())?;
     ring.wait_until_formed()?;
     ring.segment
         .rules()
-        .set(|rules| rules.side = vec![0, 0, 1, 1]);
+        .set(|rules| rules.partition = vec![0, 0, 1, 1]);
     let apart = now();
     let both = |frames: &[Seen]| {
-        let owners = owner_changes(frames, apart + brisk().new_owner_bound());
+        let owners = owner_changes(frames, apart + short_timing().new_owner_bound());
         let claims = |mac| owners.iter().any(|(_, owner)| *owner == mac);
         ring.macs().into_iter().all(claims).then_some(())
     };
     // In each half a token moves.
     ring.segment.capture().wait_until(PATIENCE, both)?;
-    ring.segment.rules().set(|rules| rules.side = vec![0; 4]);
+    ring.segment
+        .rules()
+        .set(|rules| rules.partition = vec![0; 4]);
     ring.wait_for_one_owner(now())?;
     ring.wait_for_equal_tables()?;
     ring.check()
@@ -318,12 +320,12 @@ fn an_owner_without_carrier_gives_up_and_rejoins() -> Result<()> {
 }
 
 fn a_ring_of_four_survives_one_fault_after_another() -> Result<()> {
-    let mut ring = with_rotating_token(4, brisk())?;
+    let mut ring = with_rotating_token(4, short_timing())?;
     for round in 0..4 {
         ring.segment.cut(round)?;
         ring.daemons[(round + 1) % 4].signal(Signal::SIGSTOP)?;
         ring.daemons[(round + 2) % 4].kill()?;
-        thread::sleep(brisk().waiter_timeout());
+        thread::sleep(short_timing().waiter_timeout());
         ring.daemons[(round + 2) % 4].start()?;
         ring.daemons[(round + 1) % 4].signal(Signal::SIGCONT)?;
         ring.segment.heal(round)?;

@@ -9,13 +9,13 @@ use ring_segment::invariants::{
     check_all, check_fair_rotation, check_one_owner, owner_changes, tenures,
 };
 use ring_segment::{
-    FOR_GOOD, Layout, MacAddr, Message, PATIENCE, Ring, SLACK, Seen, Segment, SharedRing, Test,
-    Timing, binaries, is_claim, is_heartbeat, now, tests,
+    LONG_IDLE_HOLD, Layout, MacAddr, Message, PATIENCE, Ring, SLACK, Seen, Segment, SharedRing,
+    Test, Timing, binaries, is_claim, is_heartbeat, now, tests,
 };
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// Maximum number of windows that a busy machine may disturb.
-const WINDOWS: usize = 6;
+const WINDOWS_MAX: usize = 6;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -38,7 +38,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 fn form(count: usize) -> Result<Ring> {
-    form_with(count, Timing::patient(HEARTBEAT))
+    form_with(count, Timing::tolerant(HEARTBEAT))
 }
 
 fn form_with(count: usize, timing: Timing) -> Result<Ring> {
@@ -49,7 +49,7 @@ fn form_with(count: usize, timing: Timing) -> Result<Ring> {
 }
 
 /// Checks one owner and equal hashes in the frames and in `ringctl`.
-fn forms(count: usize) -> Result<()> {
+fn check_forms(count: usize) -> Result<()> {
     let ring = form(count)?;
     let macs: Vec<String> = ring.macs().iter().map(MacAddr::to_string).collect();
     for (daemon, status) in ring.daemons.iter().zip(ring.statuses()?) {
@@ -75,15 +75,15 @@ fn forms(count: usize) -> Result<()> {
 }
 
 fn a_ring_of_two_has_one_owner_and_equal_tables() -> Result<()> {
-    forms(2)
+    check_forms(2)
 }
 
 fn a_ring_of_three_has_one_owner_and_equal_tables() -> Result<()> {
-    forms(3)
+    check_forms(3)
 }
 
 fn a_ring_of_eight_has_one_owner_and_equal_tables() -> Result<()> {
-    forms(8)
+    check_forms(8)
 }
 
 fn a_ring_forms_with_the_defaults() -> Result<()> {
@@ -121,7 +121,7 @@ fn a_ring_forms_with_a_heartbeat_of_one_millisecond() -> Result<()> {
 /// Lets the ring run for one window after another, until no token was given up in two successive windows. Returns
 /// all frames and the number of those before the second window. A member that is stalled for longer than an offer
 /// misses this offer and the next one. Then the giver continues with a chain of another number.
-fn undisturbed(
+fn run_undisturbed(
     ring: &Ring,
     pass_window: impl Fn(usize) -> Result<()>,
 ) -> Result<(Vec<Seen>, usize)> {
@@ -130,7 +130,7 @@ fn undisturbed(
         tokens.map(|token| token.chain()).collect()
     };
     let mut was_calm = false;
-    for _ in 0..WINDOWS {
+    for _ in 0..WINDOWS_MAX {
         let mark = ring.segment.capture().mark();
         pass_window(mark)?;
         let frames = ring.segment.capture().frames();
@@ -141,15 +141,15 @@ fn undisturbed(
         }
         was_calm = is_calm;
     }
-    bail!("in {WINDOWS} windows the token was given up again and again")
+    bail!("in {WINDOWS_MAX} windows the token was given up again and again")
 }
 
-fn rotates_fairly(count: usize) -> Result<()> {
+fn check_fair_rotation_of(count: usize) -> Result<()> {
     let layout = Layout::new(count).addresses();
-    let ring = SharedRing::on(layout, Timing::forbearing(HEARTBEAT), binaries(), &[])?;
+    let ring = SharedRing::on(layout, Timing::stall_tolerant(HEARTBEAT), binaries(), &[])?;
     let rounds = 10;
     let turns = (rounds + 2) * count;
-    let (frames, mark) = undisturbed(&ring, |mark| {
+    let (frames, mark) = run_undisturbed(&ring, |mark| {
         let enough = |frames: &[Seen]| (tenures(&frames[mark..]).len() >= turns).then_some(());
         ring.segment.capture().wait_until(PATIENCE, enough)
     })?;
@@ -159,21 +159,21 @@ fn rotates_fairly(count: usize) -> Result<()> {
 }
 
 fn the_token_goes_round_fairly_among_three() -> Result<()> {
-    rotates_fairly(3)
+    check_fair_rotation_of(3)
 }
 
 fn the_token_goes_round_fairly_among_eight() -> Result<()> {
-    rotates_fairly(8)
+    check_fair_rotation_of(8)
 }
 
 fn the_token_goes_to_the_next_larger_mac() -> Result<()> {
     let segment = Layout::new(5).random_macs(7).bridge()?;
-    let ring = Ring::start(segment, 5, Timing::forbearing(HEARTBEAT), binaries())?;
+    let ring = Ring::start(segment, 5, Timing::stall_tolerant(HEARTBEAT), binaries())?;
     ring.wait_until_formed()?;
     let mut order = ring.macs();
     order.sort_unstable();
     let is_offer = |seen: &&Seen| matches!(seen.message, Message::TakeToken { .. });
-    let (frames, mark) = undisturbed(&ring, |mark| {
+    let (frames, mark) = run_undisturbed(&ring, |mark| {
         let enough = |frames: &[Seen]| {
             let offers = frames[mark..].iter().filter(is_offer);
             (offers.count() >= 2 * order.len()).then_some(())
@@ -195,11 +195,11 @@ fn the_token_goes_to_the_next_larger_mac() -> Result<()> {
 
 fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
     let heartbeat = Duration::from_millis(500);
-    let timing = Timing::patient(heartbeat).idle_hold(Duration::ZERO);
+    let timing = Timing::tolerant(heartbeat).idle_hold(Duration::ZERO);
     let segment = Segment::bridge(3)?;
     // The capture's socket can buffer ten times the frames of a fifth of a heartbeat, but not all frames of the
     // ring's formation.
-    segment.capture().record_broadcasts()?;
+    segment.capture().record_only_broadcasts()?;
     let ring = Ring::start(segment, 3, timing, binaries())?;
     ring.wait_for_one_owner(now())?;
     let table = format!("{:016x}", ring.digest().hash);
@@ -226,7 +226,7 @@ fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
 
 fn a_node_joins_in_mid_rotation() -> Result<()> {
     let segment = Layout::new(4).addresses().bridge()?;
-    let mut ring = Ring::start(segment, 3, Timing::forbearing(HEARTBEAT), binaries())?;
+    let mut ring = Ring::start(segment, 3, Timing::stall_tolerant(HEARTBEAT), binaries())?;
     ring.wait_until_formed()?;
     let joined = now();
     ring.join()?;
@@ -268,7 +268,7 @@ fn all_restart_at_once() -> Result<()> {
 }
 
 fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
-    let timing = Timing::forbearing(HEARTBEAT).idle_hold(FOR_GOOD);
+    let timing = Timing::stall_tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD);
     let mut ring = Ring::start(Segment::bridge(3)?, 3, timing, binaries())?;
     ring.wait_until_formed()?;
     let (owner, left) = (ring.owner()?, now());
@@ -284,7 +284,7 @@ fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
         last.message == Message::Leaving && last.is_broadcast(),
         "its last was {last:?}"
     );
-    leaves_no_gap(&ring, left)?;
+    check_no_gap(&ring, left)?;
     let owners = owner_changes(&frames, left);
     ensure!(
         owners.iter().any(|(_, mac)| *mac != last.src),
@@ -295,7 +295,7 @@ fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
 
 /// It tries one member, which takes the token at once.
 fn a_leaving_owner_ends_in_time() -> Result<()> {
-    let timing = Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD);
+    let timing = Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD);
     let mut ring = Ring::start(Segment::bridge(2)?, 2, timing, binaries())?;
     ring.wait_until_formed()?;
     let (owner, asked) = (ring.owner()?, Instant::now());
@@ -310,7 +310,7 @@ fn a_leaving_owner_ends_in_time() -> Result<()> {
 }
 
 fn a_leaving_member_of_a_rotating_ring_leaves_no_gap() -> Result<()> {
-    let timing = Timing::forbearing(HEARTBEAT);
+    let timing = Timing::stall_tolerant(HEARTBEAT);
     let mut ring = form_with(3, timing)?;
     for _ in 0..2 {
         let left = now();
@@ -318,14 +318,14 @@ fn a_leaving_member_of_a_rotating_ring_leaves_no_gap() -> Result<()> {
         daemon.signal(Signal::SIGINT)?;
         let status = daemon.wait_exit(PATIENCE)?;
         ensure!(status.code() == Some(0), "it ended with {status}");
-        leaves_no_gap(&ring, left)?;
+        check_no_gap(&ring, left)?;
     }
     ring.check()
 }
 
 /// Checks that the token moved on: one owner, no election, and no handover to the leaving member.
-fn leaves_no_gap(ring: &Ring, left: Duration) -> Result<()> {
-    let timing = Timing::forbearing(HEARTBEAT);
+fn check_no_gap(ring: &Ring, left: Duration) -> Result<()> {
+    let timing = Timing::stall_tolerant(HEARTBEAT);
     let frames = ring.segment.capture().watch(2 * timing.waiter_timeout());
     let missed = frames.iter().find(|seen| {
         matches!(
@@ -339,7 +339,7 @@ fn leaves_no_gap(ring: &Ring, left: Duration) -> Result<()> {
 
 fn rings_of_two_ethertypes_share_a_segment() -> Result<()> {
     let segment = Layout::new(4).ethertype(0x9000).bridge()?;
-    let timing = Timing::patient(HEARTBEAT);
+    let timing = Timing::tolerant(HEARTBEAT);
     let start = |node: &ring_segment::Node| {
         let ethertype = if node.index() < 2 { "0x9000" } else { "0x88b5" };
         node.ringd(binaries())

@@ -12,7 +12,7 @@ use ring_segment::{
 };
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
-const TROUBLE: Duration = Duration::from_secs(5);
+const FAULT_TIME: Duration = Duration::from_secs(5);
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -26,11 +26,11 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 fn timing() -> Timing {
-    Timing::patient(HEARTBEAT)
+    Timing::tolerant(HEARTBEAT)
 }
 
 /// Checks that a ring stays safe during a fault, continues if it can, and recovers after the fault.
-fn survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules)) -> Result<()> {
+fn check_survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules)) -> Result<()> {
     let segment = Layout::new(4).addresses().switch(seed)?;
     let ring = Ring::start(segment, 4, timing(), binaries())?;
     ring.wait_until_formed()?;
@@ -40,7 +40,7 @@ fn survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules)) -> 
         trouble(rules);
     });
     let mark = ring.segment.capture().mark();
-    thread::sleep(TROUBLE);
+    thread::sleep(FAULT_TIME);
     // It must continue during the fault, however slowly on a busy machine.
     let enough = |frames: &[Seen]| (tenures(&frames[mark..]).len() >= least_turns).then_some(());
     let goes_on = ring.segment.capture().wait_until(PATIENCE, enough);
@@ -54,23 +54,23 @@ fn survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules)) -> 
 }
 
 fn one_frame_in_a_hundred_is_lost() -> Result<()> {
-    survives(1, 50, |rules| rules.loss = 0.01)
+    check_survives(1, 50, |rules| rules.loss = 0.01)
 }
 
 fn one_frame_in_ten_is_lost() -> Result<()> {
-    survives(2, 20, |rules| rules.loss = 0.1)
+    check_survives(2, 20, |rules| rules.loss = 0.1)
 }
 
 fn three_frames_in_ten_are_lost() -> Result<()> {
-    survives(3, 5, |rules| rules.loss = 0.3)
+    check_survives(3, 5, |rules| rules.loss = 0.3)
 }
 
 fn every_frame_comes_twice() -> Result<()> {
-    survives(4, 50, |rules| rules.duplication = 1.0)
+    check_survives(4, 50, |rules| rules.duplication = 1.0)
 }
 
 fn frames_are_lost_doubled_and_overtaken() -> Result<()> {
-    survives(5, 5, |rules| {
+    check_survives(5, 5, |rules| {
         rules.loss = 0.1;
         rules.duplication = 0.2;
         rules.delay = Duration::ZERO..HEARTBEAT / 4;
@@ -89,9 +89,9 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
     ring.segment.capture().ignore(3)?;
     let (peer, over) = (ring.segment.node(3).peer()?, AtomicBool::new(false));
     let (goes_on, sent) = thread::scope(|scope| {
-        let storm = scope.spawn(|| rave(&peer, &ring.macs(), &over));
+        let storm = scope.spawn(|| send_invalid_frames(&peer, &ring.macs(), &over));
         let mark = ring.segment.capture().mark();
-        thread::sleep(TROUBLE);
+        thread::sleep(FAULT_TIME);
         let enough = |frames: &[Seen]| (tenures(&frames[mark..]).len() > 20).then_some(());
         let goes_on = ring.segment.capture().wait_until(PATIENCE, enough);
         over.store(true, Ordering::Relaxed);
@@ -120,7 +120,7 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
 
 /// Sends frames that are almost valid to all and to each until `over`. No node may act on them. Returns their
 /// number.
-fn rave(peer: &Peer, victims: &[MacAddr], over: &AtomicBool) -> Result<u64> {
+fn send_invalid_frames(peer: &Peer, victims: &[MacAddr], over: &AtomicBool) -> Result<u64> {
     let mut dice = Rng::with_seed(6);
     let mut sent = 0;
     while !over.load(Ordering::Relaxed) {

@@ -54,7 +54,7 @@ impl Scene {
         if !lines.is_empty() {
             container.edit(&format!("{UNIT}.service"), lines)?;
         }
-        let timing = Timing::patient(HEARTBEAT);
+        let timing = Timing::tolerant(HEARTBEAT);
         let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
         Ok(Self {
             container,
@@ -116,7 +116,7 @@ impl Scene {
 }
 
 /// Returns the complaints in the journal that only systemd can have written.
-fn what_systemd_complains_of(container: &Container) -> Vec<String> {
+fn systemd_complaints(container: &Container) -> Vec<String> {
     let mut lines = container.journal();
     let words = [
         "Unknown key",
@@ -131,7 +131,7 @@ fn what_systemd_complains_of(container: &Container) -> Vec<String> {
 
 fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
     let scene = Scene::new("")?;
-    let complaints = what_systemd_complains_of(&scene.container);
+    let complaints = systemd_complaints(&scene.container);
     ensure!(complaints.is_empty(), "{}", complaints.join("\n"));
 
     // The only capability, and no way to get another one.

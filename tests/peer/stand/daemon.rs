@@ -8,35 +8,36 @@ use ring_proto::lab2::Lab2;
 use ring_segment::{Digest, MacAddr};
 
 use super::host::{Disk, Process};
-use super::world::World;
+use super::simulation::Simulation;
 
 /// Handle of the daemon. It runs from the start.
 #[derive(Debug)]
 pub(crate) struct Daemon {
-    world: World,
+    simulation: Simulation,
 }
 
 impl Daemon {
-    pub(crate) fn new(world: &World) -> Self {
-        let world = world.clone();
-        world.with(|inner| inner.host.start(&mut inner.segment));
-        Self { world }
+    pub(crate) fn new(simulation: &Simulation) -> Self {
+        let simulation = simulation.clone();
+        simulation.with(|inner| inner.host.start(&mut inner.segment));
+        Self { simulation }
     }
 
     /// Ends the process like SIGKILL.
     pub(crate) fn kill(&self) {
-        self.world.with(|inner| inner.host.process = None);
+        self.simulation.with(|inner| inner.host.process = None);
     }
 
     /// Starts it again after its end, with the same options and state.
     pub(crate) fn start(&self) {
-        self.world
+        self.simulation
             .with(|inner| inner.host.start(&mut inner.segment));
     }
 
     /// Deletes its state file.
     pub(crate) fn lose_state(&self) {
-        self.world.with(|inner| inner.host.disk = Disk::default());
+        self.simulation
+            .with(|inner| inner.host.disk = Disk::default());
     }
 
     /// Stops the process like SIGSTOP: frames wait, and its timeouts pass.
@@ -51,17 +52,17 @@ impl Daemon {
 
     /// Asks it to shut down like SIGTERM.
     pub(crate) fn shut_down(&self) {
-        self.world
+        self.simulation
             .with(|inner| inner.host.shut_down(&mut inner.segment));
     }
 
     /// Waits until the process ends. Returns the time.
     pub(crate) fn wait_exit(&self, timeout: Duration) -> Result<Duration> {
         let ended = self
-            .world
+            .simulation
             .wait(timeout, |inner| inner.host.has_ended.then_some(()));
         ended.with_context(|| format!("the daemon did not end in {timeout:?}"))?;
-        Ok(self.world.now())
+        Ok(self.simulation.now())
     }
 
     pub(crate) fn state(&self) -> &'static str {
@@ -97,7 +98,7 @@ impl Daemon {
     }
 
     /// Checks its state.
-    pub(crate) fn is(&self, state: &str) -> Result<()> {
+    pub(crate) fn expect_state(&self, state: &str) -> Result<()> {
         let found = self.state();
         ensure!(found == state, "it is {found} and not {state}");
         Ok(())
@@ -108,7 +109,7 @@ impl Daemon {
     }
 
     fn process<T>(&self, act: impl FnOnce(&mut Process) -> T) -> T {
-        self.world.with(|inner| {
+        self.simulation.with(|inner| {
             let process = inner.host.process.as_mut();
             act(process.expect("the daemon runs"))
         })

@@ -5,14 +5,15 @@ mod daemon;
 mod host;
 mod peer;
 mod segment;
-mod world;
+mod simulation;
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use ring_proto::lab2::Constants;
 use ring_segment::{
-    Digest, MacAddr, Member, Message, Seen, Timing, Token, digest_of, holds, is_heartbeat, offers,
+    Digest, MacAddr, Member, Message, Seen, Timing, Token, digest_of, is_heartbeat, take_token,
+    token_is_here,
 };
 
 pub(crate) use clock::wall;
@@ -21,12 +22,12 @@ use host::Host;
 pub(crate) use peer::Peer;
 pub(crate) use segment::FLIGHT;
 use segment::{DAEMON, HIGH, LOW, mac};
-use world::World;
+use simulation::Simulation;
 
 /// Longest time until an answer that the daemon sends at once arrives.
 pub(crate) const AT_ONCE: Duration = FLIGHT.saturating_mul(2);
 /// Unknown IP.
-pub(crate) const NONE: [u8; 16] = [0; 16];
+pub(crate) const NO_IP: [u8; 16] = [0; 16];
 
 /// A daemon, and two peers with a smaller and a larger MAC.
 #[derive(Debug)]
@@ -40,13 +41,13 @@ pub(crate) struct Stand {
     /// Constants of the daemon.
     pub timing: Timing,
     mac: MacAddr,
-    world: World,
+    simulation: Simulation,
 }
 
 impl Stand {
     /// Starts the daemon. The peers listen already.
     pub(crate) fn new(timing: Timing) -> Self {
-        Self::with(timing, NONE, |constants| constants)
+        Self::with(timing, NO_IP, |constants| constants)
     }
 
     /// Starts a daemon with an address and constants that [`Timing`] does not contain.
@@ -56,14 +57,14 @@ impl Stand {
         options: impl FnOnce(Constants) -> Constants,
     ) -> Self {
         let constants = options(host::constants(&timing));
-        let world = World::new(Host::new(constants, ip));
+        let simulation = Simulation::new(Host::new(constants, ip));
         Self {
-            daemon: Daemon::new(&world),
-            low: Peer::new(LOW, &world),
-            high: Peer::new(HIGH, &world),
+            daemon: Daemon::new(&simulation),
+            low: Peer::new(LOW, &simulation),
+            high: Peer::new(HIGH, &simulation),
             timing,
             mac: mac(DAEMON),
-            world,
+            simulation,
         }
     }
 
@@ -78,11 +79,11 @@ impl Stand {
 
     /// Returns the time since the start.
     pub(crate) fn now(&self) -> Duration {
-        self.world.now()
+        self.simulation.now()
     }
 
     pub(crate) fn pass(&self, time: Duration) {
-        self.world.pass(time);
+        self.simulation.pass(time);
     }
 
     /// Waits until the daemon has elected itself. Returns its token.
@@ -94,7 +95,7 @@ impl Stand {
     /// Makes the daemon a WAITER for a token of `low`. Returns the token.
     pub(crate) fn follow(&self) -> Result<Token> {
         let token = self.low.token(1000);
-        self.low.broadcast(&holds(token));
+        self.low.broadcast(&token_is_here(token));
         self.wait_for_state("WAITER")?;
         Ok(token)
     }
@@ -102,10 +103,10 @@ impl Stand {
     /// Makes the daemon an OWNER by TAKE_TOKEN of `low`. Returns the token.
     pub(crate) fn give(&self) -> Result<Token> {
         let token = self.low.token(1000);
-        self.offer(&self.low, &offers(token), |seen| {
+        self.offer(&self.low, &take_token(token), |seen| {
             matches!(seen.message, Message::TokenIsHere { token: held, .. } if held == token)
         })?;
-        self.daemon.is("OWNER")?;
+        self.daemon.expect_state("OWNER")?;
         Ok(token)
     }
 
@@ -125,14 +126,14 @@ impl Stand {
     /// Waits until the frames on their way have brought the daemon into a state.
     pub(crate) fn wait_for_state(&self, state: &str) -> Result<()> {
         self.pass(FLIGHT);
-        self.daemon.is(state)
+        self.daemon.expect_state(state)
     }
 
     /// Returns the digest of a table with the daemon, without an IP, and these others.
     pub(crate) fn digest_with(&self, others: &[Member]) -> Digest {
         let own = Member {
             mac: self.mac,
-            ip: NONE,
+            ip: NO_IP,
         };
         digest_of(&[others, &[own]].concat())
     }
@@ -161,7 +162,7 @@ impl Stand {
         wanted: impl Fn(&Seen) -> bool,
     ) -> Result<Seen> {
         let mut next = mark;
-        let found = self.world.wait(timeout, |inner| {
+        let found = self.simulation.wait(timeout, |inner| {
             let recording = inner.segment.recording();
             let mut new = recording[next..].iter();
             next = recording.len();
@@ -176,12 +177,13 @@ impl Stand {
 
     /// Returns the end of the recording, for [`Stand::wait_from`].
     pub(crate) fn mark(&self) -> usize {
-        self.world.with(|inner| inner.segment.recording().len())
+        self.simulation
+            .with(|inner| inner.segment.recording().len())
     }
 
     /// Returns the daemon's frames after a mark.
     pub(crate) fn sent_from(&self, mark: usize) -> Vec<Seen> {
-        self.world.with(|inner| {
+        self.simulation.with(|inner| {
             let recording = &inner.segment.recording()[mark..];
             let sent = recording.iter().filter(|seen| seen.port == DAEMON);
             sent.cloned().collect()

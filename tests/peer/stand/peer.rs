@@ -6,19 +6,19 @@ use anyhow::{Context, Result};
 use ring_segment::{ETHERTYPE, MacAddr, Message, Seen, Token, frame};
 
 use super::segment::mac;
-use super::world::World;
+use super::simulation::Simulation;
 
 /// A station of the test. It answers nothing by itself.
 #[derive(Debug)]
 pub(crate) struct Peer {
     port: usize,
-    world: World,
+    simulation: Simulation,
 }
 
 impl Peer {
-    pub(crate) fn new(port: usize, world: &World) -> Self {
-        let world = world.clone();
-        Self { port, world }
+    pub(crate) fn new(port: usize, simulation: &Simulation) -> Self {
+        let simulation = simulation.clone();
+        Self { port, simulation }
     }
 
     pub(crate) fn mac(&self) -> MacAddr {
@@ -52,7 +52,7 @@ impl Peer {
     /// Sends a payload from any MAC. Returns the time.
     pub(crate) fn send_payload(&self, src: MacAddr, dst: MacAddr, payload: &[u8]) -> Duration {
         let bytes = frame(dst, src, ETHERTYPE, payload);
-        self.world.with(|inner| {
+        self.simulation.with(|inner| {
             inner.segment.send(self.port, bytes);
             inner.segment.now()
         })
@@ -64,7 +64,7 @@ impl Peer {
     /// If none comes in time: lists the frames that came.
     pub(crate) fn expect(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         let mut others = Vec::new();
-        let found = self.world.wait(timeout, |inner| {
+        let found = self.simulation.wait(timeout, |inner| {
             while let Some(seen) = inner.segment.queue(self.port).pop_front() {
                 if wanted(&seen) {
                     return Some(seen);
@@ -81,14 +81,14 @@ impl Peer {
 
     /// Returns unread frames and those that come during `window`.
     pub(crate) fn collect(&self, window: Duration) -> Vec<Seen> {
-        self.world.pass(window);
-        self.world
+        self.simulation.pass(window);
+        self.simulation
             .with(|inner| inner.segment.queue(self.port).drain(..).collect())
     }
 
     /// Drops unread frames.
     pub(crate) fn forget(&self) {
-        self.world
+        self.simulation
             .with(|inner| inner.segment.queue(self.port).clear());
     }
 }

@@ -20,8 +20,8 @@ pub(super) const HIGH: usize = 2;
 const STATIONS: usize = 3;
 
 pub(super) fn mac(port: usize) -> MacAddr {
-    const LAST: [u8; STATIONS] = [1, 2, 3];
-    MacAddr::new(2, 0, 0, 0, 0, LAST[port])
+    const LAST_OCTETS: [u8; STATIONS] = [1, 2, 3];
+    MacAddr::new(2, 0, 0, 0, 0, LAST_OCTETS[port])
 }
 
 /// The wire, and the frames that arrived at each station.

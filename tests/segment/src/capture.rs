@@ -13,13 +13,13 @@ use rustix::process::nice;
 use crate::clock;
 use crate::filter::Destinations;
 use crate::netns::NetNs;
-use crate::raw::{RawSocket, Received};
+use crate::packet_socket::{RawSocket, Received};
 use crate::wire::Seen;
 
 /// Longest time until the thread notices that it should end.
-const TURN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Change of the thread's nice value: a little more than daemons request.
-const FAVOURED: i32 = -11;
+const NICE_CHANGE: i32 = -11;
 
 /// Frames that were captured.
 #[derive(Debug, Default)]
@@ -97,9 +97,9 @@ impl Recording {
     fn run(&self, socket: &RawSocket) -> Result<()> {
         // Daemons raise their priority as far as they may. Three daemons that pass the token without a pause would
         // leave no CPU time for this thread.
-        let _ = nice(FAVOURED);
+        let _ = nice(NICE_CHANGE);
         while !self.over.load(Ordering::Relaxed) {
-            socket.wait(TURN)?;
+            socket.wait(POLL_INTERVAL)?;
             self.catch_up(socket)?;
         }
         self.catch_up(socket)
@@ -113,7 +113,7 @@ impl Capture {
         let interface = ns
             .run(|| if_nametoindex("eth0"))?
             .context("the node has no eth0")?;
-        this.attribute(usize::try_from(interface)?, node);
+        this.assign_interface(usize::try_from(interface)?, node);
         Ok(this)
     }
 
@@ -140,7 +140,7 @@ impl Capture {
     }
 
     /// Assigns the frames from an interface of the hub to a node.
-    pub(crate) fn attribute(&self, interface: usize, port: usize) {
+    pub(crate) fn assign_interface(&self, interface: usize, port: usize) {
         Recording::lock(&self.recording.ports).insert(interface, port);
     }
 
@@ -160,7 +160,7 @@ impl Capture {
     }
 
     /// Records only broadcasts, of which a fast ring sends few.
-    pub fn record_broadcasts(&self) -> Result<()> {
+    pub fn record_only_broadcasts(&self) -> Result<()> {
         self.accept(Destinations::Broadcast, &[])
     }
 

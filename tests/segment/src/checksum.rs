@@ -1,6 +1,6 @@
 //! Adds the checksums that a kernel leaves to the network interface. Virtual interfaces do not add them.
 
-const ETHERNET: usize = 14;
+const ETHERNET_HEADER_LEN: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -13,10 +13,10 @@ pub(crate) fn complete(frame: &mut [u8]) {
 }
 
 fn try_complete(frame: &mut [u8]) -> Option<()> {
-    if frame.get(ETHERNET - 2..ETHERNET)? != IPV4 {
+    if frame.get(ETHERNET_HEADER_LEN - 2..ETHERNET_HEADER_LEN)? != IPV4 {
         return None;
     }
-    let ip = frame.get(ETHERNET..)?;
+    let ip = frame.get(ETHERNET_HEADER_LEN..)?;
     let header = usize::from(ip[0] & 0x0f) * 4;
     let length = usize::from(u16::from_be_bytes(ip.get(2..4)?.try_into().ok()?));
     let at = match *ip.get(9)? {
@@ -26,7 +26,7 @@ fn try_complete(frame: &mut [u8]) -> Option<()> {
     };
     let protocol = u32::from(ip[9]);
     let addresses = sum(ip.get(12..20)?);
-    let segment = frame.get_mut(ETHERNET + header..ETHERNET + length)?;
+    let segment = frame.get_mut(ETHERNET_HEADER_LEN + header..ETHERNET_HEADER_LEN + length)?;
     segment.get_mut(at..at + 2)?.fill(0);
     let pseudo = addresses + protocol + u32::try_from(segment.len()).ok()?;
     let mut folded = pseudo + sum(segment);

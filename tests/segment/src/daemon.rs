@@ -17,18 +17,18 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::exhibits;
+use crate::failure_report;
 use crate::limit::PATIENCE;
 use crate::lines::Lines;
 use crate::node::Node;
-use crate::runner::starved;
+use crate::runner::cpu_starvation;
 use crate::stalls;
 
 /// Interval at which a process's end or its status is polled; both are cheap.
-const POLL: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Exit code of `ringctl status` if the node is in no ring.
-const NOT_IN_RING: i32 = 5;
+const NOT_IN_RING_CODE: i32 = 5;
 
 /// Paths of the programs under test. [`binaries`](crate::binaries) finds them.
 #[derive(Debug, Clone, Copy)]
@@ -147,13 +147,13 @@ impl Ringd {
         command.args(&line[1..]);
         command
             .stdin(Stdio::null())
-            .stdout(self.outlet()?)
-            .stderr(self.outlet()?);
+            .stdout(self.output_target()?)
+            .stderr(self.output_target()?);
         Ok(command)
     }
 
     /// Returns the target of one of its output streams.
-    fn outlet(&self) -> Result<Stdio> {
+    fn output_target(&self) -> Result<Stdio> {
         let Some(path) = &self.log else {
             return Ok(Stdio::piped());
         };
@@ -189,11 +189,11 @@ pub struct Daemon {
 impl Daemon {
     fn show_log(&self) {
         let name = format!("node {}", self.node().index());
-        exhibits::show_log(name, Arc::clone(&self.lines));
+        failure_report::show_log(name, Arc::clone(&self.lines));
     }
 
     /// Discards its earlier output, for the report of another test.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn restart_recording(&mut self) {
         self.lines.clear();
         self.show_log();
     }
@@ -254,7 +254,7 @@ impl Daemon {
         if let Some(stream) = child.stderr.take() {
             self.lines.follow(stream)?;
         }
-        stalls::enrol(&child)?;
+        stalls::register(&child)?;
         self.child = Some(child);
         Ok(())
     }
@@ -265,7 +265,7 @@ impl Daemon {
     /// It has ended.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         if matches!(signal, Signal::SIGSTOP | Signal::SIGCONT) {
-            stalls::leave_alone(
+            stalls::set_stopped(
                 self.pid().as_raw().unsigned_abs(),
                 signal == Signal::SIGSTOP,
             );
@@ -285,8 +285,8 @@ impl Daemon {
     /// Kills it with SIGKILL, and waits for its end.
     pub fn kill(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
-            stalls::dismiss(child.id());
-            starved::look_at(child.id());
+            stalls::unregister(child.id());
+            cpu_starvation::record_wait(child.id());
             child.kill().context("cannot kill the daemon")?;
             child.wait().context("cannot wait for the daemon")?;
         }
@@ -301,9 +301,9 @@ impl Daemon {
             .context("the daemon has ended already")?;
         let deadline = Instant::now() + timeout;
         loop {
-            starved::look_at(child.id());
+            cpu_starvation::record_wait(child.id());
             if let Some(status) = child.try_wait().context("cannot look after the daemon")? {
-                stalls::dismiss(child.id());
+                stalls::unregister(child.id());
                 self.child = None;
                 return Ok(status);
             }
@@ -311,7 +311,7 @@ impl Daemon {
                 Instant::now() < deadline,
                 "the daemon did not end in {timeout:?}"
             );
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -365,7 +365,7 @@ impl Daemon {
     /// Returns its status from `ringctl status --json`, whether it is in a ring or not.
     pub fn status(&self) -> Result<Value> {
         let output = self.ringctl(&["status", "--json"])?;
-        if !matches!(output.status.code(), Some(0 | NOT_IN_RING)) {
+        if !matches!(output.status.code(), Some(0 | NOT_IN_RING_CODE)) {
             bail!(
                 "ringctl: {}",
                 String::from_utf8_lossy(&output.stderr).trim()
@@ -391,7 +391,7 @@ impl Daemon {
             let status = self.ask(&json!({"request": "status"}), "status");
             match status {
                 Ok(status) if wanted(&status) => return Ok(status),
-                _ if Instant::now() < deadline => thread::sleep(POLL),
+                _ if Instant::now() < deadline => thread::sleep(POLL_INTERVAL),
                 Ok(status) => bail!("not the wanted status in {timeout:?}: {status:#}"),
                 Err(error) => return Err(error.context("no status in time")),
             }

@@ -7,9 +7,9 @@ const BROADCAST: u32 = 1;
 /// `sll_pkttype` of a frame that this machine sends.
 const OUTGOING: u32 = 4;
 /// Address of values outside of the frame (`SKF_AD_OFF`); their offsets follow.
-const BESIDE: u32 = 0xffff_f000;
-const PACKET_TYPE: u32 = BESIDE + 4;
-const INTERFACE: u32 = BESIDE + 8;
+const ANCILLARY_OFFSET: u32 = 0xffff_f000;
+const PACKET_TYPE: u32 = ANCILLARY_OFFSET + 4;
+const INTERFACE: u32 = ANCILLARY_OFFSET + 8;
 const ETHERTYPE_OFFSET: u32 = 12;
 
 const LOAD_WORD: u16 = 0x20;

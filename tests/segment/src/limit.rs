@@ -10,7 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 /// seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Interval at which states are polled.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// [`PATIENCE`] for `ringctl`'s `-w`.
 pub const WAIT: &str = "60";
 
@@ -39,7 +39,7 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         assert!(Instant::now() < by, "{what}: not within {PATIENCE:?}");
         // Leaves the CPU to the process that makes it true.
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

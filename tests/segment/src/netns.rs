@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use nix::sched::{CloneFlags, setns, unshare};
 
 use crate::ip;
-use crate::world::INSIDE;
+use crate::sandbox::INSIDE_VARIABLE;
 
 /// A network namespace. It exists as long as a clone of this, or a process in it.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ impl NetNs {
 
     /// Starts a command in the namespace.
     pub fn spawn(&self, command: &mut Command) -> Result<Child> {
-        command.env_remove(INSIDE);
+        command.env_remove(INSIDE_VARIABLE);
         self.run(|| command.spawn())?
             .with_context(|| format!("cannot start {}", command.get_program().display()))
     }

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use pnet::util::MacAddr;
 
 use crate::clock;
-use crate::raw::RawSocket;
+use crate::packet_socket::RawSocket;
 use crate::wire::{self, Message, Seen};
 
 const INTERFACE: &str = "eth0";

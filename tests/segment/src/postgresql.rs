@@ -9,11 +9,11 @@ use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
 /// Folder of the programs of each version on Debian.
-const VERSIONS: &str = "/usr/lib/postgresql";
+const VERSIONS_DIR: &str = "/usr/lib/postgresql";
 /// User of the database.
-const USER: &str = "postgres";
+const DATABASE_USER: &str = "postgres";
 /// Unprivileged user: the server refuses to run as root.
-const NOBODY: u32 = 65534;
+const NOBODY_UID: u32 = 65534;
 
 /// A PostgreSQL server with a socket in a folder. It is stopped on drop.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl PostgreSql {
                 "-D",
                 &data,
                 "-U",
-                USER,
+                DATABASE_USER,
                 "--auth=trust",
                 "--no-sync",
                 "-E",
@@ -107,7 +107,7 @@ impl PostgreSql {
     /// Returns its URL for clients.
     pub fn url(&self) -> String {
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
-        format!("postgres://{USER}@{folder}/{USER}")
+        format!("postgres://{DATABASE_USER}@{folder}/{DATABASE_USER}")
     }
 
     /// Returns the environment for clients that read their server from it.
@@ -115,8 +115,8 @@ impl PostgreSql {
         let folder = self.folder.path().display().to_string();
         [
             ("PGHOST", folder),
-            ("PGUSER", USER.to_owned()),
-            ("PGDATABASE", USER.to_owned()),
+            ("PGUSER", DATABASE_USER.to_owned()),
+            ("PGDATABASE", DATABASE_USER.to_owned()),
         ]
     }
 
@@ -156,7 +156,7 @@ impl Drop for PostgreSql {
 
 /// Returns the folder of the newest version's programs.
 fn programs() -> Result<PathBuf> {
-    let versions = fs::read_dir(VERSIONS).into_iter().flatten().flatten();
+    let versions = fs::read_dir(VERSIONS_DIR).into_iter().flatten().flatten();
     let number = |path: &Path| -> Option<u32> { path.file_name()?.to_str()?.parse().ok() };
     let mut found: Vec<_> = versions.map(|entry| entry.path()).collect();
     found.retain(|path| path.join("bin/initdb").exists());
@@ -174,16 +174,16 @@ fn programs() -> Result<PathBuf> {
 
 /// Gives the folder to an unprivileged user. Returns the command that runs others as that user.
 fn as_nobody(folder: &Path) -> Result<Vec<String>> {
-    let other = format!("--reuid={NOBODY} --regid={NOBODY} --clear-groups");
+    let other = format!("--reuid={NOBODY_UID} --regid={NOBODY_UID} --clear-groups");
     // In a user namespace with a single user, another nested namespace provides the second one.
-    let mapped = format!("--user --map-user={NOBODY} --map-group={NOBODY}");
+    let mapped = format!("--user --map-user={NOBODY_UID} --map-group={NOBODY_UID}");
     for (program, arguments, gives) in [("setpriv", other, true), ("unshare", mapped, false)] {
         let mut line = vec![program.to_owned()];
         line.extend(arguments.split(' ').map(str::to_owned));
         let tried = Command::new(program).args(&line[1..]).arg("true").output();
         if tried.is_ok_and(|output| output.status.success()) {
             if gives {
-                chown(folder, Some(NOBODY), Some(NOBODY))?;
+                chown(folder, Some(NOBODY_UID), Some(NOBODY_UID))?;
             }
             return Ok(line);
         }

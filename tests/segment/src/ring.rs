@@ -16,9 +16,9 @@ use crate::segment::Segment;
 use crate::timing::{SLACK, Timing};
 use crate::wire::{Digest, Member, Message, Seen, digest_of};
 
-const POLL: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// With an IDLE_HOLD longer than this, an idle token rests.
-const RESTS: Duration = Duration::from_secs(10);
+const RESTING_IDLE_HOLD: Duration = Duration::from_secs(10);
 
 /// Options of the daemons besides the protocol's constants.
 struct Options(Box<dyn Fn(Ringd) -> Ringd + Send + Sync>);
@@ -87,9 +87,9 @@ impl Ring {
     }
 
     /// Restarts the recording and the logs.
-    pub(crate) fn begin_anew(&mut self) {
-        self.earlier.append(&mut self.segment.begin_anew());
-        self.daemons.iter_mut().for_each(Daemon::begin_anew);
+    pub(crate) fn restart_recording(&mut self) {
+        self.earlier.append(&mut self.segment.restart_recording());
+        self.daemons.iter_mut().for_each(Daemon::restart_recording);
     }
 
     /// Returns the daemons' MACs.
@@ -152,7 +152,7 @@ impl Ring {
                 verdict?;
                 bail!("the test was too late to look");
             }
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -170,7 +170,7 @@ impl Ring {
 
     fn equal_tables_within(&self, timeout: Duration) -> Result<()> {
         let deadline = Instant::now() + timeout;
-        let rests = self.timing.idle_hold > RESTS;
+        let rests = self.timing.idle_hold > RESTING_IDLE_HOLD;
         loop {
             let verdict = if rests {
                 self.statuses().map(|_| ())
@@ -182,7 +182,7 @@ impl Ring {
             if verdict.is_ok() || Instant::now() >= deadline {
                 return verdict;
             }
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 

@@ -9,16 +9,16 @@ use pnet::util::MacAddr;
 use serde_json::Value;
 
 use crate::capture::Capture;
-use crate::exhibits;
+use crate::failure_report;
 use crate::netns::NetNs;
 use crate::node::Node;
 use crate::switch::Switch;
 use crate::wire::{ETHERTYPE, Seen};
 
 /// Longest time until a new link carries frames.
-const LINK_PATIENCE: Duration = Duration::from_secs(10);
+const LINK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval at which the state of a link is polled, which starts a process.
-const LINK_POLL: Duration = Duration::from_millis(5);
+const LINK_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Connection of the nodes.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl Layout {
             .then(|| Capture::start(&hub, self.ethertype))
             .transpose()?;
         if let Some(capture) = &capture {
-            exhibits::show_capture(capture.recording());
+            failure_report::show_capture(capture.recording());
         }
         let mut segment = Segment {
             hub,
@@ -176,8 +176,8 @@ impl Segment {
     }
 
     /// Restarts the recording, for the report of another test. Returns the earlier frames.
-    pub(crate) fn begin_anew(&self) -> Vec<Seen> {
-        exhibits::show_capture(self.capture().recording());
+    pub(crate) fn restart_recording(&self) -> Vec<Seen> {
+        failure_report::show_capture(self.capture().recording());
         self.capture().drain()
     }
 
@@ -269,7 +269,7 @@ impl Segment {
         let port = query(&self.hub, &format!("p{index}"))?;
         let number = port["ifindex"].as_u64().context("`ip` tells no ifindex")?;
         if let Some(capture) = &self.capture {
-            capture.attribute(usize::try_from(number)?, index);
+            capture.assign_interface(usize::try_from(number)?, index);
         }
         if let Fabric::Bridge = self.fabric {
             self.hub.ip(&format!("link set p{index} master br0\n"))?;
@@ -311,7 +311,7 @@ pub(crate) fn wait_for_state(
     interface: &str,
     wanted: impl Fn(&Value) -> bool,
 ) -> Result<()> {
-    let deadline = Instant::now() + LINK_PATIENCE;
+    let deadline = Instant::now() + LINK_TIMEOUT;
     loop {
         let link = query(ns, interface)?;
         if wanted(&link) {
@@ -321,7 +321,7 @@ pub(crate) fn wait_for_state(
             Instant::now() < deadline,
             "{interface} carries nothing yet: {link}"
         );
-        thread::sleep(LINK_POLL);
+        thread::sleep(LINK_POLL_INTERVAL);
     }
 }
 

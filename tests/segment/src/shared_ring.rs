@@ -15,17 +15,17 @@ use crate::segment::Layout;
 use crate::timing::Timing;
 
 /// Maximum number of unused rings in a sandbox: idle daemons cost CPU time too.
-const MOST: usize = 2;
+const POOLED_RINGS_MAX: usize = 2;
 /// Longest time until a ring has recovered from the last test.
-const RECOVERY: Duration = Duration::from_secs(2);
-const POLL: Duration = Duration::from_millis(5);
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Unused rings; the last one was used last.
 static POOL: Mutex<Vec<PooledRing>> = Mutex::new(Vec::new());
 
 /// Properties that make two rings interchangeable.
 #[derive(Debug, Clone, PartialEq)]
-struct Kind {
+struct RingKind {
     layout: Layout,
     timing: Timing,
     options: Vec<(&'static str, String)>,
@@ -34,7 +34,7 @@ struct Kind {
 /// A formed ring, and its processes at that time.
 #[derive(Debug)]
 struct PooledRing {
-    kind: Kind,
+    kind: RingKind,
     ring: Ring,
     processes: Vec<Pid>,
 }
@@ -52,7 +52,7 @@ impl SharedRing {
         binaries: Binaries,
         options: &[(&'static str, String)],
     ) -> Result<Self> {
-        let kind = Kind {
+        let kind = RingKind {
             layout,
             timing,
             options: options.to_vec(),
@@ -78,14 +78,14 @@ impl Drop for SharedRing {
     fn drop(&mut self) {
         let mut ready = pool();
         ready.extend(self.0.take());
-        if ready.len() > MOST {
+        if ready.len() > POOLED_RINGS_MAX {
             ready.remove(0);
         }
     }
 }
 
 impl PooledRing {
-    fn form(kind: Kind, binaries: Binaries) -> Result<Self> {
+    fn form(kind: RingKind, binaries: Binaries) -> Result<Self> {
         let segment = kind.layout.clone().bridge()?;
         let count = segment.nodes().len();
         let options = kind.options.clone();
@@ -106,13 +106,13 @@ impl PooledRing {
     /// Whether it is unchanged since it was formed, or soon is: clients that just disconnected may still be
     /// counted.
     fn is_in_order(&mut self) -> bool {
-        let deadline = Instant::now() + RECOVERY;
-        while self.look().is_err() {
+        let deadline = Instant::now() + RECOVERY_TIMEOUT;
+        while self.check_state().is_err() {
             // Data stay with the token, so waiting does not help.
             if Instant::now() >= deadline || self.has_data() {
                 return false;
             }
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
         true
     }
@@ -123,7 +123,7 @@ impl PooledRing {
         data.any(|data| data.is_ok_and(|data| data["hex"] != ""))
     }
 
-    fn look(&mut self) -> Result<()> {
+    fn check_state(&mut self) -> Result<()> {
         ensure!(!self.has_data() && self.ring.segment.capture().lost() == 0);
         let table = format!("{:016x}", self.ring.digest().hash);
         for (daemon, process) in self.ring.daemons.iter_mut().zip(&self.processes) {
@@ -145,12 +145,12 @@ impl PooledRing {
 
 /// Takes an intact ring of a kind from the pool, and ends the others of the kind. The ring looks as if it had just
 /// been formed.
-fn take(kind: &Kind) -> Option<PooledRing> {
+fn take(kind: &RingKind) -> Option<PooledRing> {
     loop {
         let at = pool().iter().rposition(|pooled| pooled.kind == *kind)?;
         let mut pooled = pool().remove(at);
         if pooled.is_in_order() {
-            pooled.ring.begin_anew();
+            pooled.ring.restart_recording();
             return Some(pooled);
         }
     }

@@ -19,11 +19,11 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::clock;
 
-const VARIABLE: &str = "RING_SEGMENT_STALLS";
+const STALLS_VARIABLE: &str = "RING_SEGMENT_STALLS";
 /// Length of a stall, in milliseconds.
-const STALL: std::ops::RangeInclusive<u64> = 20..=500;
+const STALL_MS: std::ops::RangeInclusive<u64> = 20..=500;
 /// Time between two stalls, in milliseconds.
-const PAUSE: std::ops::RangeInclusive<u64> = 100..=1500;
+const PAUSE_MS: std::ops::RangeInclusive<u64> = 100..=1500;
 
 /// Tests whose daemons are stalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Reads the plan from the environment.
     pub(crate) fn from_environment() -> Result<Option<Self>> {
-        let Ok(text) = env::var(VARIABLE) else {
+        let Ok(text) = env::var(STALLS_VARIABLE) else {
             return Ok(None);
         };
         let (seed, count) = match text.split_once(':') {
@@ -48,7 +48,7 @@ impl Plan {
             let seed = seed.parse()?;
             Ok(Self { seed, count })
         };
-        let plan = read().with_context(|| format!("{VARIABLE} is to be SEED or SEED:COUNT"));
+        let plan = read().with_context(|| format!("{STALLS_VARIABLE} is to be SEED or SEED:COUNT"));
         plan.map(Some)
     }
 
@@ -78,7 +78,7 @@ fn candidates() -> MutexGuard<'static, Vec<Candidate>> {
 }
 
 /// Adds a started daemon to those that may be stalled.
-pub(crate) fn enrol(child: &Child) -> Result<()> {
+pub(crate) fn register(child: &Child) -> Result<()> {
     let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty());
     candidates().push(Candidate {
         id: child.id(),
@@ -89,12 +89,12 @@ pub(crate) fn enrol(child: &Child) -> Result<()> {
 }
 
 /// Removes a daemon that has ended or is about to end.
-pub(crate) fn dismiss(id: u32) {
+pub(crate) fn unregister(id: u32) {
     candidates().retain(|candidate| candidate.id != id);
 }
 
 /// Notes that the test itself stops or continues a daemon, so that it is not stalled.
-pub(crate) fn leave_alone(id: u32, is_stopped: bool) {
+pub(crate) fn set_stopped(id: u32, is_stopped: bool) {
     for candidate in candidates().iter_mut() {
         if candidate.id == id {
             candidate.is_stopped = is_stopped;
@@ -118,11 +118,11 @@ impl Stalls {
         let stall = move || {
             let (mut dice, mut count) = (dice, 0);
             loop {
-                let pause = Duration::from_millis(dice.u64(PAUSE));
+                let pause = Duration::from_millis(dice.u64(PAUSE_MS));
                 if until.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
                     return count;
                 }
-                let length = Duration::from_millis(dice.u64(STALL));
+                let length = Duration::from_millis(dice.u64(STALL_MS));
                 let place = dice.usize(..);
                 let Some(id) = stop_one(place) else { continue };
                 count += 1;
@@ -131,7 +131,7 @@ impl Stalls {
                     clock::now()
                 );
                 let is_over = until.recv_timeout(length) != Err(RecvTimeoutError::Timeout);
-                go_on(id);
+                continue_process(id);
                 if is_over {
                     return count;
                 }
@@ -156,7 +156,7 @@ fn stop_one(place: usize) -> Option<u32> {
     Some(chosen.id)
 }
 
-fn go_on(id: u32) {
+fn continue_process(id: u32) {
     let all = candidates();
     let chosen = all.iter().find(|it| it.id == id && !it.is_stopped);
     // Sending to a daemon that has ended is harmless.

@@ -68,7 +68,7 @@ impl Stand {
     pub fn follow(&self) -> Result<Token> {
         let token = self.token_of(&self.low, 1000);
         self.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
-        self.low.broadcast(&holds(token))?;
+        self.low.broadcast(&token_is_here(token))?;
         self.wait_for_state("WAITER")?;
         Ok(token)
     }
@@ -77,7 +77,7 @@ impl Stand {
     pub fn give(&self) -> Result<Token> {
         let token = self.token_of(&self.low, 1000);
         self.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
-        self.offer_until(&self.low, &offers(token), |seen| {
+        self.offer_until(&self.low, &take_token(token), |seen| {
             matches!(seen.message, Message::TokenIsHere { token: held, .. } if held == token)
         })?;
         self.wait_for_state("OWNER")?;
@@ -156,22 +156,22 @@ pub fn is_claim(seen: &Seen) -> bool {
 }
 
 /// Returns a TOKEN_IS_HERE without data.
-pub fn holds(token: Token) -> Message {
+pub fn token_is_here(token: Token) -> Message {
     Message::TokenIsHere {
         token,
-        digest: ALIEN,
+        digest: OTHER_DIGEST,
         data: Vec::new(),
     }
 }
 
 /// Returns a TAKE_TOKEN without data.
-pub fn offers(token: Token) -> Message {
+pub fn take_token(token: Token) -> Message {
     Message::TakeToken {
         token,
-        digest: ALIEN,
+        digest: OTHER_DIGEST,
         data: Vec::new(),
     }
 }
 
 /// A digest that no table has.
-pub const ALIEN: Digest = Digest { size: 1, hash: 0 };
+pub const OTHER_DIGEST: Digest = Digest { size: 1, hash: 0 };

@@ -15,10 +15,10 @@ use pnet::packet::ethernet::EthernetPacket;
 use pnet::util::MacAddr;
 
 use crate::checksum;
-use crate::raw::RawSocket;
+use crate::packet_socket::RawSocket;
 
 /// Longest time until the thread notices that it should end.
-const TURN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Faults of the switch, set with [`Switch::set`]. The default rules cause none.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct Rules {
     /// Whether each port carries frames.
     pub up: Vec<bool>,
     /// Partition of each port. Frames stay in their partition.
-    pub side: Vec<usize>,
+    pub partition: Vec<usize>,
     /// Links from one port to another on which no frame passes.
     pub blocked: HashSet<(usize, usize)>,
     /// Ports whose unicast frames are lost.
@@ -55,7 +55,7 @@ impl Switch {
     pub(crate) fn new(ports: usize, seed: u64) -> Self {
         let rules = Rules {
             up: vec![true; ports],
-            side: vec![0; ports],
+            partition: vec![0; ports],
             blocked: HashSet::new(),
             broadcasts_only: HashSet::new(),
             unicasts_only: HashSet::new(),
@@ -74,12 +74,12 @@ impl Switch {
     /// Begins to switch between the ports `p0`, `p1`, … of the calling thread's namespace.
     pub(crate) fn start(&mut self) -> Result<()> {
         let ports = lock(&self.rules).up.len();
-        let mut engine = Engine {
+        let mut engine = SwitchThread {
             inlet: RawSocket::on_all(None)?,
             outlets: Vec::new(),
             ports: HashMap::new(),
             stations: HashMap::new(),
-            held: BinaryHeap::new(),
+            delayed: BinaryHeap::new(),
             frames: HashMap::new(),
             count: 0,
             dice: Rng::with_seed(self.seed),
@@ -89,7 +89,7 @@ impl Switch {
             let interface = if_nametoindex(name.as_str())
                 .with_context(|| format!("the switch has no interface {name}"))?;
             engine.ports.insert(usize::try_from(interface)?, port);
-            engine.outlets.push(RawSocket::outlet(&name)?);
+            engine.outlets.push(RawSocket::send_only(&name)?);
         }
         let (rules, over) = (Arc::clone(&self.rules), Arc::clone(&self.over));
         let thread = thread::Builder::new().name("switch".to_owned());
@@ -118,27 +118,29 @@ fn lock(rules: &Mutex<Rules>) -> MutexGuard<'_, Rules> {
 }
 
 /// State of the thread.
-struct Engine {
+struct SwitchThread {
     inlet: RawSocket,
     outlets: Vec<RawSocket>,
     /// Ports by interface number.
     ports: HashMap<usize, usize>,
     stations: HashMap<MacAddr, usize>,
     /// Delayed copies: time, sequence number and port.
-    held: BinaryHeap<Reverse<(Instant, u64, usize)>>,
+    delayed: BinaryHeap<Reverse<(Instant, u64, usize)>>,
     /// Bytes of the delayed copies by sequence number.
     frames: HashMap<u64, Vec<u8>>,
     count: u64,
     dice: Rng,
 }
 
-impl Engine {
+impl SwitchThread {
     fn run(mut self, rules: &Mutex<Rules>, over: &AtomicBool) -> Result<()> {
         while !over.load(Ordering::Relaxed) {
             self.release();
-            let next = self.held.peek().map(|Reverse((due, ..))| *due);
-            let wait = next.map_or(TURN, |due| due.saturating_duration_since(Instant::now()));
-            let Some(received) = self.inlet.receive(wait.min(TURN))? else {
+            let next = self.delayed.peek().map(|Reverse((due, ..))| *due);
+            let wait = next.map_or(POLL_INTERVAL, |due| {
+                due.saturating_duration_since(Instant::now())
+            });
+            let Some(received) = self.inlet.receive(wait.min(POLL_INTERVAL))? else {
                 continue;
             };
             if let Some(&from) = self.ports.get(&received.interface) {
@@ -168,7 +170,7 @@ impl Engine {
         checksum::complete(&mut frame);
         for to in 0..self.outlets.len() {
             let reaches = rules.up[to]
-                && rules.side[to] == rules.side[from]
+                && rules.partition[to] == rules.partition[from]
                 && to != from
                 && (is_to_one || !rules.unicasts_only.contains(&to))
                 && !rules.blocked.contains(&(from, to));
@@ -189,18 +191,18 @@ impl Engine {
             }
             let delay = start + end.saturating_sub(start).mul_f64(self.dice.f64());
             self.count += 1;
-            self.held
+            self.delayed
                 .push(Reverse((Instant::now() + delay, self.count, to)));
             self.frames.insert(self.count, frame.to_vec());
         }
     }
 
     fn release(&mut self) {
-        while let Some(&Reverse((due, number, to))) = self.held.peek() {
+        while let Some(&Reverse((due, number, to))) = self.delayed.peek() {
             if due > Instant::now() {
                 return;
             }
-            self.held.pop();
+            self.delayed.pop();
             if let Some(frame) = self.frames.remove(&number) {
                 self.emit(to, &frame);
             }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// [`PATIENCE`](crate::PATIENCE).
 pub const SLACK: Duration = Duration::from_millis(1200);
 /// IDLE_HOLD longer than any test: an idle token rests.
-pub const FOR_GOOD: Duration = Duration::from_secs(3600);
+pub const LONG_IDLE_HOLD: Duration = Duration::from_secs(3600);
 
 /// Constants of a ring under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ impl Timing {
     /// Returns constants with which a busy machine breaks off no handover: TAKE_TIMEOUT is a quarter of the
     /// heartbeat, not a twentieth. IDLE_HOLD is a tenth of the heartbeat, not all of it, so the token soon visits
     /// all members.
-    pub fn patient(heartbeat: Duration) -> Self {
+    pub fn tolerant(heartbeat: Duration) -> Self {
         Self {
             heartbeat,
             take_timeout: heartbeat / 4,
@@ -38,11 +38,11 @@ impl Timing {
 
     /// Returns constants with which a stall of half a second has no effect at a heartbeat of 100 ms. An owner's
     /// timeout is twelve heartbeats, and a member has six heartbeats to take the token.
-    pub fn forbearing(heartbeat: Duration) -> Self {
+    pub fn stall_tolerant(heartbeat: Duration) -> Self {
         Self {
             take_timeout: 2 * heartbeat,
             waiter_intervals: 12,
-            ..Self::patient(heartbeat)
+            ..Self::tolerant(heartbeat)
         }
     }
 

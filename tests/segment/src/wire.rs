@@ -12,15 +12,15 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Default EtherType of a ring.
 pub const ETHERTYPE: u16 = 0x88b5;
 /// Length of the header before the body.
-const HEADER: usize = 8;
+const HEADER_LEN: usize = 8;
 /// Length of a profile.
-const PROFILE: usize = 43;
+const PROFILE_LEN: usize = 43;
 /// Maximum length of a token's data.
-const MOST_DATA: usize = 1024;
+const DATA_LEN_MAX: usize = 1024;
 /// Maximum number of members in one frame.
-const MOST_MEMBERS: usize = 66;
+const FRAME_MEMBERS_MAX: usize = 66;
 /// Maximum number of members in a FORGET.
-const MOST_FORGOTTEN: usize = 64;
+const FORGOTTEN_MAX: usize = 64;
 
 /// Identity of one tenure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -252,7 +252,7 @@ impl Seen {
 
     /// Whether its author reports that it hears no member; `None`: the frame has no profile.
     pub fn author_is_deaf(&self) -> Option<bool> {
-        let from = MutableEthernetPacket::minimum_packet_size() + HEADER;
+        let from = MutableEthernetPacket::minimum_packet_size() + HEADER_LEN;
         let flags = profile_flags(&self.message, self.bytes.get(from..)?)?;
         Some(flags & 1 != 0)
     }
@@ -299,7 +299,7 @@ fn read_payload(payload: &[u8], src: MacAddr) -> (MacAddr, Message) {
     } else if author.is_multicast() || author.is_zero() {
         Message::Invalid("the author is no station")
     } else {
-        let body = read_body(payload[0], &payload[HEADER..]);
+        let body = read_body(payload[0], &payload[HEADER_LEN..]);
         body.unwrap_or(Message::Invalid("shorter than its kind, or over a bound"))
     };
     let message = match message.token() {
@@ -361,7 +361,7 @@ fn profile_flags(message: &Message, body: &[u8]) -> Option<u8> {
     };
     let has_trailer = trailer_len > 0 && array_at(body, body_len) == Some(*b"RGD1");
     let profile = body_len + if has_trailer { trailer_len } else { 0 };
-    let is_there = array_at(body, profile) == Some(*b"RGD2") && body.len() >= profile + PROFILE;
+    let is_there = array_at(body, profile) == Some(*b"RGD2") && body.len() >= profile + PROFILE_LEN;
     is_there.then(|| body[profile + 4])
 }
 
@@ -406,7 +406,7 @@ fn digest_at(body: &[u8], offset: usize) -> Option<Digest> {
 
 fn data_at(body: &[u8]) -> Option<Vec<u8>> {
     let length = usize::from(u16::from_be_bytes(array_at(body, 30)?));
-    if length > MOST_DATA {
+    if length > DATA_LEN_MAX {
         return None;
     }
     body.get(32..32 + length).map(<[u8]>::to_vec)
@@ -414,7 +414,7 @@ fn data_at(body: &[u8]) -> Option<Vec<u8>> {
 
 fn members_at(body: &[u8]) -> Option<Vec<Member>> {
     let count = usize::from(u16::from_be_bytes(array_at(body, 12)?));
-    if count > MOST_MEMBERS {
+    if count > FRAME_MEMBERS_MAX {
         return None;
     }
     let offsets = (0..count).map(|index| 14 + 22 * index);
@@ -430,7 +430,7 @@ fn members_at(body: &[u8]) -> Option<Vec<Member>> {
 
 fn forgotten_at(body: &[u8]) -> Option<Vec<MacAddr>> {
     let count = usize::from(u16::from_be_bytes(array_at(body, 0)?));
-    if count > MOST_FORGOTTEN {
+    if count > FORGOTTEN_MAX {
         return None;
     }
     (0..count).map(|at| mac_at(body, 2 + 6 * at)).collect()

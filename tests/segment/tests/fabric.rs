@@ -278,11 +278,11 @@ fn the_switch_loses_and_doubles_as_told() -> Result<()> {
 fn the_switch_keeps_partitions_apart() -> Result<()> {
     let segment = Segment::switch(3, 1)?;
     let [a, b, c] = peers(&segment)?;
-    segment.rules().set(|rules| rules.side = vec![0, 1, 0]);
+    segment.rules().set(|rules| rules.partition = vec![0, 1, 0]);
     a.broadcast(&ping(1))?;
     c.expect(SOON, |seen| seen.message == ping(1))?;
     ensure!(b.receive(QUIET)?.is_none(), "a frame crossed over");
-    segment.rules().set(|rules| rules.side = vec![0, 0, 0]);
+    segment.rules().set(|rules| rules.partition = vec![0, 0, 0]);
     a.broadcast(&ping(2))?;
     b.expect(SOON, |seen| seen.message == ping(2))?;
     Ok(())

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 /// Environment variable of the program that these tests run: the folder in which its tests meet.
 const FOLDER: &str = "RUNNER_TEST_FOLDER";
 const PATIENCE: Duration = Duration::from_secs(20);
-const POLL: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 fn main() -> ExitCode {
     if env::var_os(FOLDER).is_some() {
@@ -144,7 +144,7 @@ fn wait_until(is_so: impl Fn() -> bool) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
         ensure!(Instant::now() < deadline, "not in {PATIENCE:?}");
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }

@@ -9,9 +9,9 @@ use super::{Lateness, Rule, Sample, Verdict};
 
 /// Addition to the bound. The bound consists of four timeouts; timers fire late and frames need some time to
 /// travel.
-const GRAIN: Duration = Duration::from_millis(5);
+const BOUND_MARGIN: Duration = Duration::from_millis(5);
 /// Broadcasts per member in an election: question, candidacy, answers, and the winner's heartbeat.
-const BROADCASTS: usize = 5;
+const BROADCASTS_PER_MEMBER: usize = 5;
 
 pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verdict) {
     for cycle in &evidence.cycles {
@@ -42,9 +42,12 @@ fn check_crash(
         .rev()
         .find(|it| it.port == victim && is_claim(it));
     let after = evidence.sent_in(Span::new(killed, until));
-    let Some(successor) = elected(after, victim) else {
-        if claim.is_some_and(|claim| !goes_on(after, victim, claim)) {
-            let text = format!("nobody took the place of {}", evidence.cast.name(victim));
+    let Some(successor) = first_elected_claim(after, victim) else {
+        if claim.is_some_and(|claim| !continues_chain(after, victim, claim)) {
+            let text = format!(
+                "nobody took the place of {}",
+                evidence.stations.name(victim)
+            );
             verdict.find(until, Rule::FailOver, text);
         }
         return;
@@ -62,8 +65,8 @@ fn check_crash(
         .silences
         .push(sample(successor.at.saturating_sub(last.at)));
     let bound = evidence.timing.new_owner_bound();
-    if took > bound + GRAIN && !disturbed {
-        let name = evidence.cast.name(victim);
+    if took > bound + BOUND_MARGIN && !disturbed {
+        let name = evidence.stations.name(victim);
         let text = format!("the successor of {name} came after {took:.1?}, bound {bound:.0?}");
         verdict.find(successor.at, Rule::FailOver, text);
     }
@@ -71,15 +74,15 @@ fn check_crash(
         .iter()
         .filter(|seen| seen.is_broadcast() && seen.at <= successor.at)
         .count();
-    let members = evidence.cast.ring().len();
-    if broadcasts > BROADCASTS * members && !disturbed {
+    let members = evidence.stations.ring().len();
+    if broadcasts > BROADCASTS_PER_MEMBER * members && !disturbed {
         let text = format!("an election among {members} cost {broadcasts} broadcasts");
         verdict.find(successor.at, Rule::FailOver, text);
     }
 }
 
 /// Returns the first heartbeat of an elected station, one that stood with this chain before.
-fn elected(after: &[Seen], victim: usize) -> Option<&Seen> {
+fn first_elected_claim(after: &[Seen], victim: usize) -> Option<&Seen> {
     let heartbeats = after
         .iter()
         .filter(|it| it.port != victim && is_heartbeat(it));
@@ -95,7 +98,7 @@ fn elected(after: &[Seen], victim: usize) -> Option<&Seen> {
 }
 
 /// Whether other stations claim the victim's chain: it had handed the token over, or had not yet taken it.
-fn goes_on(after: &[Seen], victim: usize, claim: &Seen) -> bool {
+fn continues_chain(after: &[Seen], victim: usize, claim: &Seen) -> bool {
     let mut claims = after.iter().filter(|it| it.port != victim && is_claim(it));
     let strongest = claim.message.token();
     claims.any(|seen| match (seen.message.token(), strongest) {

@@ -11,10 +11,10 @@ use ring_segment::{MacAddr, Seen, Timing};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cast::{Cast, Part};
-use crate::journal::{self, Entry, What};
+use crate::journal::{self, Event, JournalEntry};
 use crate::recording::{self, DELIVERED, SENT};
-use crate::stage::log_of;
+use crate::rig::log_of;
+use crate::stations::{StationRole, Stations};
 
 /// An interval of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Span {
 
 /// A fault that the run caused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Done {
+pub struct CausedFault {
     /// Time of the fault.
     pub span: Span,
     /// Kind, in one word.
@@ -90,30 +90,30 @@ impl Cycle {
         Some(Span::new(from, self.ends))
     }
 
-    fn take(&mut self, at: Duration, what: &What) {
+    fn take(&mut self, at: Duration, what: &Event) {
         match what {
-            What::Calm { starved } => {
+            Event::Calm { starved } => {
                 (self.calm, self.starved) = (Some(at), *starved);
             }
-            What::WantsBegin => {
+            Event::WantsBegin => {
                 self.wants = Some(Span::new(at, at));
             }
-            What::WantsEnd => {
+            Event::WantsEnd => {
                 self.wants = self.wants.map(|wants| Span { to: at, ..wants });
             }
-            What::Crash { station } => self.crashes.push(CrashTime {
+            Event::Crash { station } => self.crashes.push(CrashTime {
                 station: *station,
                 span: Span::new(at, Duration::MAX),
             }),
-            What::Restart { .. } => {
+            Event::Restart { .. } => {
                 if let Some(crash) = self.crashes.last_mut() {
                     crash.span.to = at;
                 }
             }
-            What::Statuses { statuses } => {
+            Event::Statuses { statuses } => {
                 self.statuses = Some((at, statuses.clone()));
             }
-            What::CalmEnd => self.ends = at,
+            Event::CalmEnd => self.ends = at,
             _ => {}
         }
     }
@@ -129,13 +129,13 @@ pub struct Evidence {
     /// Seed of the plan.
     pub seed: u64,
     /// Stations.
-    pub cast: Cast,
+    pub stations: Stations,
     /// Constants of the protocol.
     pub timing: Timing,
     /// Cycles.
     pub cycles: Vec<Cycle>,
     /// Faults.
-    pub faults: Vec<Done>,
+    pub faults: Vec<CausedFault>,
     /// Frames as the ring's stations sent them.
     pub sent: Vec<Seen>,
     /// Frames as they arrived.
@@ -154,12 +154,12 @@ pub struct Evidence {
 
 impl Evidence {
     /// Makes evidence of a run in which nothing happened.
-    pub fn empty(cast: Cast, timing: Timing) -> Self {
+    pub fn empty(stations: Stations, timing: Timing) -> Self {
         Self {
             start: Duration::ZERO,
             complete: false,
             seed: 0,
-            cast,
+            stations,
             timing,
             cycles: Vec::new(),
             faults: Vec::new(),
@@ -178,14 +178,14 @@ impl Evidence {
         let entries = journal::read(folder)?;
         let mut this = Self::of_journal(&entries).context("the journal has no beginning")?;
         let sent = recording::read(&folder.join(SENT), this.start)?;
-        let strangers: Vec<usize> = this.cast.places(Part::Stranger).collect();
+        let strangers: Vec<usize> = this.stations.places(StationRole::Stranger).collect();
         (this.garbage, this.sent) = sent
             .into_iter()
             .partition(|seen| strangers.contains(&seen.port));
         this.delivered = recording::read(&folder.join(DELIVERED), this.start)?;
-        for place in this.cast.ring() {
+        for place in this.stations.ring() {
             let late = read_log(&log_of(folder, place), this.start)?;
-            let name = this.cast.name(place);
+            let name = this.stations.name(place);
             this.late
                 .extend(late.into_iter().map(|span| (span, name.to_owned())));
         }
@@ -206,17 +206,22 @@ impl Evidence {
     pub fn forgetful(&self) -> HashSet<MacAddr> {
         let amnesias = self.faults.iter().filter(|done| done.kind == "amnesia");
         let places = amnesias.flat_map(|done| &done.stations);
-        places.map(|place| self.cast.0[*place].address()).collect()
+        places
+            .map(|place| self.stations.0[*place].address())
+            .collect()
     }
 
-    fn of_journal(entries: &[Entry]) -> Option<Self> {
+    fn of_journal(entries: &[JournalEntry]) -> Option<Self> {
         let mut this = entries.iter().find_map(|entry| match &entry.what {
-            What::Run {
-                seed, cast, timing, ..
+            Event::Run {
+                seed,
+                stations,
+                timing,
+                ..
             } => Some(Self {
                 start: Duration::from_nanos(entry.at_ns),
                 seed: *seed,
-                ..Self::empty(cast.clone(), *timing)
+                ..Self::empty(stations.clone(), *timing)
             }),
             _ => None,
         })?;
@@ -228,10 +233,11 @@ impl Evidence {
         }
         // If the run was aborted, open faults last to its end.
         let end = this.end;
-        this.faults.extend(open.into_values().map(|mut done: Done| {
-            done.span.to = end;
-            done
-        }));
+        this.faults
+            .extend(open.into_values().map(|mut done: CausedFault| {
+                done.span.to = end;
+                done
+            }));
         this.faults.sort_by_key(|done| done.span.from);
         if let Some(last) = this.cycles.last_mut().filter(|cycle| cycle.ends.is_zero()) {
             last.ends = end;
@@ -239,36 +245,36 @@ impl Evidence {
         Some(this)
     }
 
-    fn take(&mut self, at: Duration, what: &What, open: &mut HashMap<u32, Done>) {
+    fn take(&mut self, at: Duration, what: &Event, open: &mut HashMap<u32, CausedFault>) {
         match what {
-            What::Cycle { number } => self.cycles.push(Cycle {
+            Event::Cycle { number } => self.cycles.push(Cycle {
                 number: *number,
                 begins: at,
                 ..Cycle::default()
             }),
-            What::Fault {
+            Event::Fault {
                 id, kind, stations, ..
             } => {
-                let done = Done {
+                let done = CausedFault {
                     span: Span::new(at, at),
                     kind: kind.clone(),
                     stations: stations.clone(),
                 };
                 open.insert(*id, done);
             }
-            What::Undone { id } => self.faults.extend(open.remove(id).map(|mut done| {
+            Event::Undone { id } => self.faults.extend(open.remove(id).map(|mut done| {
                 done.span.to = at;
                 done
             })),
-            What::Late { who, by_ns } => {
+            Event::Late { who, by_ns } => {
                 let from = at.saturating_sub(Duration::from_nanos(*by_ns));
                 self.late.push((Span::new(from, at), who.clone()));
             }
-            What::Died { station, status } => {
+            Event::Died { station, status } => {
                 self.died.push((at, *station, status.clone()));
             }
-            What::Blind { frames } => self.blind.push((at, *frames)),
-            What::End => self.complete = true,
+            Event::Blind { frames } => self.blind.push((at, *frames)),
+            Event::End => self.complete = true,
             _ => {
                 if let Some(cycle) = self.cycles.last_mut() {
                     cycle.take(at, what);

@@ -72,7 +72,7 @@ impl Lateness {
     }
 
     /// Adds the undisturbed time of the calms to the verdict.
-    pub(super) fn tell(&self, evidence: &Evidence, verdict: &mut Verdict) {
+    pub(super) fn report(&self, evidence: &Evidence, verdict: &mut Verdict) {
         let bound = evidence.timing.one_owner_bound();
         let (mut calm, mut judged) = (Duration::ZERO, Duration::ZERO);
         let step = Duration::from_millis(10);

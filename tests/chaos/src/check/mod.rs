@@ -144,6 +144,6 @@ pub fn judge(evidence: &Evidence) -> Verdict {
     crashes::check(evidence, &lateness, &mut verdict);
     tables::check(evidence, &lateness, &mut verdict);
     verdict.findings.sort_by_key(|finding| finding.at);
-    lateness.tell(evidence, &mut verdict);
+    lateness.report(evidence, &mut verdict);
     verdict
 }

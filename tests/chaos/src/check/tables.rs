@@ -62,8 +62,11 @@ fn compare(
     verdict: &mut Verdict,
 ) -> Option<Digest> {
     let mut first: Option<(&str, Digest)> = None;
-    for place in evidence.cast.ring() {
-        let (name, mac) = (evidence.cast.name(place), evidence.cast.0[place].address());
+    for place in evidence.stations.ring() {
+        let (name, mac) = (
+            evidence.stations.name(place),
+            evidence.stations.0[place].address(),
+        );
         let Some((_, digest)) = told.get(&mac) else {
             if !statuses.iter().any(|(asked, _)| *asked == place) {
                 let text = format!("{name} told no digest in the whole calm");
@@ -90,13 +93,13 @@ fn compare_statuses(
     verdict: &mut Verdict,
 ) {
     for (place, status) in statuses {
-        let name = evidence.cast.name(*place);
+        let name = evidence.stations.name(*place);
         let state = status["state"].as_str().unwrap_or("none");
         if !["OWNER", "WAITER"].contains(&state) {
             let text = format!("{name} is {state} at the end of a calm");
             verdict.find(at, Rule::OneOwner, text);
         }
-        let own = told.get(&evidence.cast.0[*place].address());
+        let own = told.get(&evidence.stations.0[*place].address());
         let Some(digest) = own.map(|(_, digest)| *digest).or(common) else {
             continue;
         };

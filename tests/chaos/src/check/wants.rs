@@ -47,8 +47,8 @@ fn check_cycle(
             disturbed,
         });
         if want.tenures > members + 1 && !disturbed {
-            let place = evidence.cast.place_of(mac);
-            let name = place.map_or("?", |it| evidence.cast.name(it));
+            let place = evidence.stations.place_of(mac);
+            let name = place.map_or("?", |it| evidence.stations.name(it));
             let times = want.tenures;
             let text = format!(
                 "{name} wanted the token, and others had it {times} times; the table has {members} members"
@@ -73,7 +73,7 @@ fn check_cycle(
                 });
             }
             // The member did not answer its offer in time, so the giver forgets its want.
-            Message::TakeToken { .. } if evidence.cast.place_of(seen.dst).is_some() => {
+            Message::TakeToken { .. } if evidence.stations.place_of(seen.dst).is_some() => {
                 let failed = offered_thrice(frames, seen);
                 if failed && let Some(want) = open.get_mut(&seen.dst) {
                     verdict.count("wants counted anew, since an offer to the member failed", 1);
@@ -92,7 +92,7 @@ fn check_cycle(
 fn most_members(evidence: &Evidence, cycle: &Cycle) -> u32 {
     let statuses = cycle.statuses.iter().flat_map(|(_, statuses)| statuses);
     let sizes = statuses.filter_map(|(_, status)| status["members"].as_array().map(Vec::len));
-    let most = sizes.max().unwrap_or(0).max(evidence.cast.ring().len());
+    let most = sizes.max().unwrap_or(0).max(evidence.stations.ring().len());
     u32::try_from(most).unwrap_or(u32::MAX)
 }
 

@@ -10,7 +10,7 @@ use super::evidence::{Cycle, Evidence, Span};
 use super::{Rule, Verdict};
 
 /// At both ends of a calm some frames may be on their way.
-const EDGE: Duration = Duration::from_millis(200);
+const EDGE_TIME: Duration = Duration::from_millis(200);
 
 /// Travel times of frames in calms.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ fn check_instruments(evidence: &Evidence, verdict: &mut Verdict) {
         verdict.find(*at, Rule::Instruments, text);
     }
     for (at, station, status) in &evidence.died {
-        let text = format!("{}: {status}", evidence.cast.name(*station));
+        let text = format!("{}: {status}", evidence.stations.name(*station));
         verdict.find(*at, Rule::Death, text);
     }
 }
@@ -64,14 +64,14 @@ fn check_origins(evidence: &Evidence, verdict: &mut Verdict) {
 /// Checks that in a calm each frame arrives once, in time, at all its receivers.
 fn follow_frames(evidence: &Evidence, cycle: &Cycle, transit: &mut Transit, verdict: &mut Verdict) {
     let Some(calm) = cycle.calm else { return };
-    let whole = Span::new(calm, cycle.ends + EDGE);
+    let whole = Span::new(calm, cycle.ends + EDGE_TIME);
     let mut arrivals: HashMap<(usize, &[u8]), VecDeque<Duration>> = HashMap::new();
     for seen in evidence.delivered_in(whole) {
         let key = (seen.port, &seen.bytes[..]);
         arrivals.entry(key).or_default().push_back(seen.at);
     }
-    let inner = Span::new(calm + EDGE, cycle.ends.saturating_sub(EDGE));
-    let ring = evidence.cast.ring();
+    let inner = Span::new(calm + EDGE_TIME, cycle.ends.saturating_sub(EDGE_TIME));
+    let ring = evidence.stations.ring();
     let limit = evidence.timing.take_timeout;
     for seen in evidence.sent_in(inner) {
         for place in receivers(evidence, &ring, seen) {
@@ -87,7 +87,7 @@ fn follow_frames(evidence: &Evidence, cycle: &Cycle, transit: &mut Transit, verd
             verdict.count("deliveries followed in calm times", 1);
             match arrived {
                 None => {
-                    let name = evidence.cast.name(place);
+                    let name = evidence.stations.name(place);
                     let text = format!("lost in a calm on its way to {name}: {seen:?}");
                     verdict.find(seen.at, Rule::Instruments, text);
                 }
@@ -103,7 +103,7 @@ fn receivers(evidence: &Evidence, ring: &[usize], seen: &Seen) -> Vec<usize> {
         let others = ring.iter().copied();
         return others.filter(|place| *place != seen.port).collect();
     }
-    let place = evidence.cast.place_of(seen.dst);
+    let place = evidence.stations.place_of(seen.dst);
     place
         .filter(|place| ring.contains(place))
         .into_iter()
@@ -127,11 +127,11 @@ fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict
         }
     }
     for ((taker, token), (at, times)) in open {
-        let Some(place) = evidence.cast.place_of(taker) else {
+        let Some(place) = evidence.stations.place_of(taker) else {
             continue;
         };
-        let in_ring = evidence.cast.ring().contains(&place);
-        let name = evidence.cast.name(place);
+        let in_ring = evidence.stations.ring().contains(&place);
+        let name = evidence.stations.name(place);
         // Frames that waited until the station ran again were old, and rightly dropped.
         let starved = |(span, who): &(Span, String)| {
             who == name && span.from <= at + patience && at <= span.to

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use ring_segment::{MacAddr, Message, Token};
 
-use super::{ATTEMPTS, Letter, Member, Role};
+use super::{Member, MemberState, Outgoing, TAKE_ATTEMPTS};
 
 /// For this many heartbeats a member that did not take the token is passed over.
-const SHUNNED: u32 = 10;
+const SKIP_HEARTBEATS: u32 = 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Passing {
@@ -32,8 +32,8 @@ impl Passing {
 
 impl Member {
     /// Does the actions of an owner that are due: heartbeat and handover.
-    pub(super) fn rule(&mut self, now: Duration, out: &mut Vec<Letter>) {
-        let Role::Owner(tenure) = &mut self.role else {
+    pub(super) fn act_as_owner(&mut self, now: Duration, out: &mut Vec<Outgoing>) {
+        let MemberState::Owner(tenure) = &mut self.role else {
             return;
         };
         if now >= tenure.heartbeat {
@@ -42,11 +42,11 @@ impl Member {
             let token = tenure.token;
             out.push((MacAddr::broadcast(), self.here(token)));
         }
-        let Role::Owner(tenure) = &mut self.role else {
+        let MemberState::Owner(tenure) = &mut self.role else {
             return;
         };
         match &mut tenure.passing {
-            Some(passing) if now >= passing.due && passing.attempts < ATTEMPTS => {
+            Some(passing) if now >= passing.due && passing.attempts < TAKE_ATTEMPTS => {
                 passing.attempts += 1;
                 passing.due = now + self.timing.take_timeout;
                 let (to, offered) = (passing.to, passing.offered);
@@ -62,22 +62,22 @@ impl Member {
     }
 
     /// Whether a token that another member holds ends the current handover.
-    pub(super) fn complete(&mut self, now: Duration, token: Token) -> bool {
-        let Role::Owner(tenure) = &self.role else {
+    pub(super) fn completes_handover(&mut self, now: Duration, token: Token) -> bool {
+        let MemberState::Owner(tenure) = &self.role else {
             return false;
         };
         let offered = tenure.passing.as_ref().map(Passing::offered);
         let complete = offered.is_some_and(|offered| token == offered || token.beats(&offered));
         if complete {
             self.heard = self.heard.max(now);
-            self.role = Role::Waiter;
+            self.role = MemberState::Waiter;
         }
         complete
     }
 
     /// Whether this member holds a token, is not handing it over, and a token of another chain beats it.
-    pub(super) fn tenure_beaten_by(&self, token: Token) -> bool {
-        let Role::Owner(tenure) = &self.role else {
+    pub(super) fn is_beaten_by(&self, token: Token) -> bool {
+        let MemberState::Owner(tenure) = &self.role else {
             return false;
         };
         let other = token.chain() != tenure.token.chain();
@@ -85,9 +85,9 @@ impl Member {
     }
 
     /// Makes a token that beats one whose holder is dead.
-    pub(super) fn outdo(&mut self, now: Duration, gone: Token, out: &mut Vec<Letter>) {
-        self.mint(now, gone.progress + 2);
-        if let Role::Owner(tenure) = &mut self.role {
+    pub(super) fn replace_token(&mut self, now: Duration, gone: Token, out: &mut Vec<Outgoing>) {
+        self.begin_chain(now, gone.progress + 2);
+        if let MemberState::Owner(tenure) = &mut self.role {
             (tenure.told, tenure.heartbeat) = (now, now + self.timing.heartbeat);
             self.heartbeat_heard = now;
             let token = tenure.token;
@@ -96,36 +96,36 @@ impl Member {
     }
 
     /// Begins a new chain that replaces the held one.
-    fn mint(&mut self, now: Duration, progress: u64) {
+    fn begin_chain(&mut self, now: Duration, progress: u64) {
         self.number += 1;
         let token = Token {
             progress,
             author: self.mac,
             number: self.number,
         };
-        if let Role::Owner(tenure) = &mut self.role {
+        if let MemberState::Owner(tenure) = &mut self.role {
             (tenure.token, tenure.passing) = (token, None);
             (self.known, self.confirmed) = (Some((token, self.mac)), now);
         }
     }
 
     /// Replaces the chain after a failed handover: the silent member may hold it.
-    fn give_up(&mut self, now: Duration, failed: MacAddr, out: &mut Vec<Letter>) {
-        let until = now + self.timing.heartbeat * SHUNNED;
-        self.shunned.insert(failed, until);
+    fn give_up(&mut self, now: Duration, failed: MacAddr, out: &mut Vec<Outgoing>) {
+        let until = now + self.timing.heartbeat * SKIP_HEARTBEATS;
+        self.skipped_until.insert(failed, until);
         self.wanting.remove(&failed);
-        let Role::Owner(tenure) = &self.role else {
+        let MemberState::Owner(tenure) = &self.role else {
             return;
         };
         let progress = tenure.token.progress + 2;
-        self.mint(now, progress);
+        self.begin_chain(now, progress);
         self.pass_on(now, failed, out);
     }
 
     /// Offers the token to the member after `after`. Without one the member keeps it for a while.
-    fn pass_on(&mut self, now: Duration, after: MacAddr, out: &mut Vec<Letter>) {
+    fn pass_on(&mut self, now: Duration, after: MacAddr, out: &mut Vec<Outgoing>) {
         let next = self.next_after(now, after);
-        let Role::Owner(tenure) = &mut self.role else {
+        let MemberState::Owner(tenure) = &mut self.role else {
             return;
         };
         let Some(to) = next else {
@@ -146,7 +146,7 @@ impl Member {
             attempts: 1,
             due: now + self.timing.take_timeout,
         });
-        self.hear_of(now, offered, to, None);
+        self.note_token(now, offered, to, None);
         out.push((to, self.offer(offered)));
     }
 
@@ -160,10 +160,14 @@ impl Member {
         let hearing = round.filter(|(mac, _)| !self.deaf.contains(mac));
         let way: Vec<MacAddr> = hearing.map(|(mac, _)| *mac).collect();
         let way = way.split(|mac| *mac == own).next().unwrap_or_default();
-        let shunned = |mac: &MacAddr| self.shunned.get(mac).is_some_and(|until| now < *until);
+        let is_skipped = |mac: &MacAddr| {
+            self.skipped_until
+                .get(mac)
+                .is_some_and(|until| now < *until)
+        };
         let wanting = way.iter().find(|mac| self.wanting.contains(mac));
         wanting
-            .or_else(|| way.iter().find(|mac| !shunned(mac)))
+            .or_else(|| way.iter().find(|mac| !is_skipped(mac)))
             .copied()
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ring_segment::{Digest, MacAddr, Member as Entry, Message, Seen, digest_of};
 
-use super::Letter;
+use super::Outgoing;
 
 const NO_IP: [u8; 16] = [0; 16];
 
@@ -40,7 +40,7 @@ impl Table {
     }
 
     /// Adds a new author.
-    pub(super) fn meet(&mut self, author: MacAddr) {
+    pub(super) fn add_author(&mut self, author: MacAddr) {
         self.learn(author, NO_IP);
     }
 
@@ -52,13 +52,13 @@ impl Table {
     }
 
     /// Handles a digest in a frame. Returns the messages to send.
-    pub(super) fn hear(
+    pub(super) fn on_frame(
         &mut self,
         now: Duration,
         seen: &Seen,
         owner: bool,
         period: Duration,
-    ) -> Option<Letter> {
+    ) -> Option<Outgoing> {
         match &seen.message {
             Message::Ping { ip, digest } => {
                 self.learn(seen.author, *ip);

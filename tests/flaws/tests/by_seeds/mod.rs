@@ -25,7 +25,7 @@ macro_rules! found_by_seeds {
                 let settings = settings(seed, faults);
                 let sound = run(&settings);
                 assert_eq!(sound.violations, [], "the machine that ships, seed {seed}");
-                let spoilt = crate::spoil(name).$simulate(&settings);
+                let spoilt = crate::break_rule(name).$simulate(&settings);
                 Some(format!("seed {seed}: {}", broken(&spoilt, rule)?))
             });
             let found = found.unwrap_or_else(|| panic!("{name} is not found"));

@@ -12,12 +12,12 @@ use nix::mount::{MsFlags, mount};
 use tempfile::TempDir;
 
 /// Where the sandbox mounts cgroup2; /run is the sandbox's.
-const MOUNT: &str = "/run/cgroup2";
-const PREFIX: &str = "ringd-test-";
+const MOUNT_POINT: &str = "/run/cgroup2";
+const NAME_PREFIX: &str = "ringd-test-";
 /// Age after which an empty group counts as left behind by a killed test.
-const STALE: Duration = Duration::from_secs(600);
+const STALE_AFTER: Duration = Duration::from_secs(600);
 /// Longest time until the kernel releases processes that have ended.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A control group. Its processes must end before it is dropped.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct Cgroup {
 impl Cgroup {
     /// Makes a group below the root of this process's cgroup namespace, where the controllers are enabled.
     pub(super) fn new() -> Result<Self> {
-        let root = Path::new(MOUNT);
+        let root = Path::new(MOUNT_POINT);
         if !root.join("cgroup.procs").exists() {
             fs::create_dir_all(root)?;
             mount(
@@ -43,7 +43,7 @@ impl Cgroup {
         }
         remove_stale(root);
         let folder = tempfile::Builder::new()
-            .prefix(PREFIX)
+            .prefix(NAME_PREFIX)
             .permissions(Permissions::from_mode(0o755))
             .tempdir_in(root);
         let folder = folder.context(
@@ -55,7 +55,9 @@ impl Cgroup {
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.folder.as_ref().map_or(Path::new(MOUNT), TempDir::path)
+        self.folder
+            .as_ref()
+            .map_or(Path::new(MOUNT_POINT), TempDir::path)
     }
 }
 
@@ -64,7 +66,7 @@ impl Drop for Cgroup {
         let Some(folder) = self.folder.take().map(TempDir::keep) else {
             return;
         };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + REMOVAL_TIMEOUT;
         while let Err(error) = remove(&folder) {
             if Instant::now() >= deadline {
                 eprintln!("{} was left behind: {error}", folder.display());
@@ -97,12 +99,12 @@ fn remove_stale(root: &Path) {
     for group in below(root) {
         let is_ours = group
             .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+            .is_some_and(|name| name.to_string_lossy().starts_with(NAME_PREFIX));
         let made = fs::metadata(&group).and_then(|metadata| metadata.modified());
         let is_old = made.is_ok_and(|made| {
             SystemTime::now()
                 .duration_since(made)
-                .is_ok_and(|age| age > STALE)
+                .is_ok_and(|age| age > STALE_AFTER)
         });
         if is_ours && is_old {
             // It is in use, or another test is removing it.

@@ -41,27 +41,27 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 
 use crate::daemon::Binaries;
-use crate::exhibits;
+use crate::failure_report;
 use crate::lines::Lines;
 use crate::node::Node;
 use cgroup::Cgroup;
 
 /// Longest time of a boot.
-const BOOT: Duration = Duration::from_secs(60);
+const BOOT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval at which states are polled.
-const POLL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// PATH inside the container, and of the commands that make it.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Commands of process 1 before it becomes systemd.
 const BOOT_SCRIPT: &str = include_str!("boot.sh");
 /// Commands that a process from outside runs before its program. Its control group is none of the container's.
-const ENTER: &str = r#"
+const ENTER_SCRIPT: &str = r#"
     mkdir -p /sys/fs/cgroup/shell
     echo 0 >/sys/fs/cgroup/shell/cgroup.procs
     cd /src
     exec "$@""#;
 /// The README's commands that install the unit.
-const INSTALL: &str = "
+const INSTALL_SCRIPT: &str = "
     install -m 644 systemd/ringd.sysusers /usr/lib/sysusers.d/ringd.conf
     install -m 644 systemd/ringd@.service /etc/systemd/system/
     systemd-sysusers
@@ -112,8 +112,8 @@ impl Container {
         let mut parent = node.ns().spawn(&mut command)?;
         let (journal, console) = (Arc::<Lines>::default(), Arc::<Lines>::default());
         let name = format!("the systemd of node {}", node.index());
-        exhibits::show_log(name, Arc::clone(&console));
-        exhibits::show_log(
+        failure_report::show_log(name, Arc::clone(&console));
+        failure_report::show_log(
             format!("the journal of node {}", node.index()),
             Arc::clone(&journal),
         );
@@ -139,11 +139,11 @@ impl Container {
     }
 
     fn await_boot(&mut self) -> Result<()> {
-        let deadline = Instant::now() + BOOT;
+        let deadline = Instant::now() + BOOT_TIMEOUT;
         let mut look = || -> Result<bool> {
             if let Some(status) = self.parent.try_wait()? {
                 // Its last messages may arrive after its end.
-                thread::sleep(POLL);
+                thread::sleep(POLL_INTERVAL);
                 bail!("it ended with {status}:\n{}", self.console.all().join("\n"));
             }
             if self.init == 0 {
@@ -155,15 +155,15 @@ impl Container {
         while !look().context("systemd did not start")? {
             ensure!(
                 Instant::now() < deadline,
-                "systemd did not start in {BOOT:?}:\n{}",
+                "systemd did not start in {BOOT_TIMEOUT:?}:\n{}",
                 self.console.all().join("\n")
             );
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
         let mut state = self.state()?;
         // On a busy machine the socket may exist before systemd answers.
         while state.is_empty() && Instant::now() < deadline {
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
             state = self.state()?;
         }
         if state != "running" {
@@ -235,7 +235,7 @@ impl Container {
         let mut command = Command::new("nsenter");
         command
             .args(["--all", "--target", &self.init.to_string(), "--"])
-            .args(["sh", "-euc", ENTER, "sh", program])
+            .args(["sh", "-euc", ENTER_SCRIPT, "sh", program])
             .env_clear()
             .env("PATH", PATH)
             .env("HOME", "/root")
@@ -272,7 +272,7 @@ impl Container {
 
     /// Installs `ringd@.service` and its user with the README's commands. Neither enables nor starts it.
     pub fn install_service(&self) -> Result<()> {
-        self.sh(INSTALL).map(drop)
+        self.sh(INSTALL_SCRIPT).map(drop)
     }
 
     /// Adds lines to a unit like `systemctl edit`.
@@ -306,7 +306,7 @@ impl Container {
                 Instant::now() < deadline,
                 "{property} of {unit} is still {value:?} after {timeout:?}"
             );
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 

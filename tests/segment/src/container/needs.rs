@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use super::PATH;
 
 /// Path of systemd in all distributions.
-const SYSTEMD: &str = "/usr/lib/systemd/systemd";
+const SYSTEMD_PATH: &str = "/usr/lib/systemd/systemd";
 /// Programs that make the container, and their packages.
 const PROGRAMS: [(&str, &str); 9] = [
     ("unshare", "util-linux"),
@@ -32,9 +32,9 @@ pub(super) fn check() -> Result<()> {
                 .to_owned(),
         );
     }
-    if !Path::new(SYSTEMD).exists() {
+    if !Path::new(SYSTEMD_PATH).exists() {
         missing.push(format!(
-            "there is no {SYSTEMD}: install systemd, as by `apt-get install systemd`; it need not \
+            "there is no {SYSTEMD_PATH}: install systemd, as by `apt-get install systemd`; it need not \
              be what this machine was booted with"
         ));
     }

@@ -12,7 +12,7 @@ type Chain = (MacAddr, u32);
 /// Holders and offers in the frames up to now. It handles one frame at a time, so that a check can continue after a
 /// violation.
 #[derive(Debug, Default)]
-pub struct Identities {
+pub struct TokenIdentities {
     /// Authors that have lost their numbers.
     forgetful: HashSet<MacAddr>,
     /// The only node that may hold a token: its holder, or the node to which it was offered.
@@ -31,11 +31,13 @@ pub struct Identities {
 /// - its author begins a chain, with a number larger than its last one;
 /// - the progress of a chain grows.
 pub fn check_identities(frames: &[Seen]) -> Result<()> {
-    let mut identities = Identities::default();
-    frames.iter().try_for_each(|seen| identities.see(seen))
+    let mut identities = TokenIdentities::default();
+    frames
+        .iter()
+        .try_for_each(|seen| identities.check_frame(seen))
 }
 
-impl Identities {
+impl TokenIdentities {
     /// Expects that these authors lose their state files and reuse numbers. Of their chains it only checks that two
     /// nodes never hold equal tokens, which the clock ensures.
     pub fn with_forgetful(authors: impl IntoIterator<Item = MacAddr>) -> Self {
@@ -46,15 +48,15 @@ impl Identities {
     }
 
     /// Checks the next frame. If two nodes hold a token, the first one is right.
-    pub fn see(&mut self, seen: &Seen) -> Result<()> {
+    pub fn check_frame(&mut self, seen: &Seen) -> Result<()> {
         match seen.message {
-            Message::TokenIsHere { token, .. } => self.hold(token, seen.author, seen),
-            Message::TakeToken { token, .. } => self.offer(token, seen),
+            Message::TokenIsHere { token, .. } => self.check_holder(token, seen.author, seen),
+            Message::TakeToken { token, .. } => self.check_offer(token, seen),
             _ => Ok(()),
         }
     }
 
-    fn hold(&mut self, token: Token, holder: MacAddr, seen: &Seen) -> Result<()> {
+    fn check_holder(&mut self, token: Token, holder: MacAddr, seen: &Seen) -> Result<()> {
         let known = self.holders.contains_key(&token);
         let only = *self.holders.entry(token).or_insert(holder);
         ensure!(
@@ -64,12 +66,12 @@ impl Identities {
         if known || self.forgetful.contains(&token.author) {
             Ok(())
         } else {
-            self.appear(token, holder, seen)
+            self.check_new_token(token, holder, seen)
         }
     }
 
     /// Checks a token that no earlier frame named.
-    fn appear(&mut self, token: Token, holder: MacAddr, seen: &Seen) -> Result<()> {
+    fn check_new_token(&mut self, token: Token, holder: MacAddr, seen: &Seen) -> Result<()> {
         let chain = token.chain();
         let Some(reached) = self.reached.insert(chain, token.progress) else {
             ensure!(
@@ -92,15 +94,15 @@ impl Identities {
         Ok(())
     }
 
-    fn offer(&mut self, token: Token, seen: &Seen) -> Result<()> {
+    fn check_offer(&mut self, token: Token, seen: &Seen) -> Result<()> {
         let (giver, taker) = (seen.author, seen.dst);
         let held = Token {
             progress: token.progress.saturating_sub(1),
             ..token
         };
-        self.hold(held, giver, seen)?;
+        self.check_holder(held, giver, seen)?;
         if self.forgetful.contains(&token.author) {
-            return self.hold(token, taker, seen);
+            return self.check_holder(token, taker, seen);
         }
         let newest = self.offers.get(&token.chain()).copied();
         if let Some((progress, successor)) = newest.filter(|(last, _)| *last < token.progress) {
@@ -112,7 +114,7 @@ impl Identities {
         if newest.is_none_or(|(last, _)| last < token.progress) {
             self.offers.insert(token.chain(), (token.progress, taker));
         }
-        self.hold(token, taker, seen)
+        self.check_holder(token, taker, seen)
     }
 }
 

@@ -1,5 +1,5 @@
-use super::{Identities, check_identities};
-use crate::invariants::made_up::{assert_found, here, mac, take, token};
+use super::{TokenIdentities, check_identities};
+use crate::invariants::test_frames::{assert_found, here, mac, take, token};
 use crate::wire::Seen;
 
 #[test]
@@ -72,17 +72,19 @@ fn an_author_that_forgot_its_numbers_may_use_them_again_but_never_twice_at_once(
         take(3, 1, 3, token(901, 1, 1)),
         here(4, 2, token(6, 1, 4)),
     ];
-    let mut identities = Identities::with_forgetful([mac(1)]);
+    let mut identities = TokenIdentities::with_forgetful([mac(1)]);
     for seen in &again {
-        identities.see(seen).expect("the clock keeps them apart");
+        identities
+            .check_frame(seen)
+            .expect("the clock keeps them apart");
     }
-    let twin = identities.see(&here(5, 2, token(901, 1, 1)));
+    let twin = identities.check_frame(&here(5, 2, token(901, 1, 1)));
     assert!(twin.is_err_and(|error| error.to_string().contains("equal tokens")));
 }
 
 #[test]
 fn the_check_goes_on_after_a_violation() {
-    let mut identities = Identities::default();
+    let mut identities = TokenIdentities::default();
     let told = [
         here(0, 1, token(5, 1, 1)),
         here(1, 2, token(5, 1, 1)),
@@ -91,7 +93,7 @@ fn the_check_goes_on_after_a_violation() {
     ];
     let verdicts: Vec<bool> = told
         .iter()
-        .map(|seen| identities.see(seen).is_ok())
+        .map(|seen| identities.check_frame(seen).is_ok())
         .collect();
     assert_eq!(verdicts, [true, false, true, false]);
 }

@@ -1,5 +1,5 @@
 use super::check_equal_digests;
-use crate::invariants::made_up::{DIGEST, here, mac, seen, token};
+use crate::invariants::test_frames::{DIGEST, here, mac, seen, token};
 use crate::wire::{Digest, Message};
 
 #[test]

@@ -10,7 +10,7 @@ mod tenures;
 
 use anyhow::{Result, bail};
 
-pub use identity::{Identities, check_identities};
+pub use identity::{TokenIdentities, check_identities};
 pub use members::check_equal_digests;
 pub use ownership::{Rival, check_one_owner, first_rival, owner_changes};
 pub use tenures::{Tenure, check_fair_rotation, tenures};
@@ -40,5 +40,5 @@ pub fn check_all(frames: &[Seen]) -> Result<()> {
 }
 
 #[cfg(test)]
-#[path = "made_up.rs"]
-mod made_up;
+#[path = "test_frames.rs"]
+mod test_frames;

@@ -9,7 +9,7 @@ use pnet::util::MacAddr;
 use crate::wire::{Message, Seen, Token};
 
 /// Longest time for a frame to reach a busy node, and for the node to handle it.
-const ON_THE_WAY: Duration = Duration::from_millis(50);
+const HANDLING_TIME: Duration = Duration::from_millis(50);
 
 /// A frame in which a node claims to hold a token.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,7 @@ pub struct Rival {
 /// Checks that there are claims since `from`, and all belong to one moving token. Its progress grows, and it
 /// consists of one chain or of chains with which its holders replaced it.
 pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
-    if let Some(rival) = first_rival(frames, from, ON_THE_WAY) {
+    if let Some(rival) = first_rival(frames, from, HANDLING_TIME) {
         bail!(rival.text);
     }
     ensure!(

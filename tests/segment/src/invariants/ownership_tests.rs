@@ -3,7 +3,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::{check_one_owner, owner_changes};
-use crate::invariants::made_up::{assert_found, here, mac, take, token};
+use crate::invariants::test_frames::{assert_found, here, mac, take, token};
 use crate::wire::Seen;
 
 fn check(frames: &[Seen]) -> Result<()> {

@@ -1,5 +1,5 @@
 use super::{check_fair_rotation, tenures};
-use crate::invariants::made_up::{here, mac, take, token};
+use crate::invariants::test_frames::{here, mac, take, token};
 
 #[test]
 fn an_offer_that_nobody_takes_up_is_no_tenure() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Test;
 
 /// Number of tests that are named.
-const NAMED: usize = 10;
+const SLOWEST_SHOWN: usize = 10;
 
 /// Time of each test.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ impl Costs {
     /// Prints the slowest tests, and separately the slowest exclusive ones. Prints nothing if only a few tests ran.
     pub(crate) fn print(&self) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() <= NAMED {
+        if all.len() <= SLOWEST_SHOWN {
             return;
         }
         all.sort_unstable_by_key(|(cost, _)| Reverse(*cost));
@@ -35,7 +35,7 @@ impl Costs {
                     total.as_secs_f64()
                 );
             }
-            for (cost, test) in those().take(NAMED) {
+            for (cost, test) in those().take(SLOWEST_SHOWN) {
                 println!("{:6.1} s  {}", cost.as_secs_f64(), test.name());
             }
         }

@@ -14,15 +14,15 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use super::worker::{READY, Report};
 
 /// Environment variable of a process that makes a sandbox and runs tests in it.
-const WORKER: &str = "RING_SEGMENT_WORKER";
+const WORKER_VARIABLE: &str = "RING_SEGMENT_WORKER";
 /// Longest time of a test. A test that takes longer hangs, and its sandbox is ended.
-const LIMIT: Duration = Duration::from_secs(300);
+const TEST_TIMEOUT: Duration = Duration::from_secs(300);
 /// Longest time to make a sandbox.
-const PATIENCE: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Whether this process was started as a worker.
 pub(crate) fn is_worker() -> bool {
-    env::var_os(WORKER).is_some()
+    env::var_os(WORKER_VARIABLE).is_some()
 }
 
 /// A sandbox with a worker. It ends on drop.
@@ -45,7 +45,7 @@ impl WorkerHandle {
         let process = Command::new("env")
             .arg("--default-signal=HUP,INT,QUIT")
             .arg(&program)
-            .env(WORKER, "1")
+            .env(WORKER_VARIABLE, "1")
             .stdin(OwnedFd::from(theirs))
             .stdout(output.try_clone()?)
             .stderr(output.try_clone()?)
@@ -56,8 +56,8 @@ impl WorkerHandle {
             channel: BufReader::new(own),
             output: (output, 0),
         };
-        let line = this.listen(PATIENCE);
-        let said = this.printed();
+        let line = this.read_line_within(START_TIMEOUT);
+        let said = this.take_output();
         match line {
             Ok(line) if line.trim_end() == READY => Ok(this),
             Ok(line) => bail!("a world says {line:?} in place of {READY:?}: {said}"),
@@ -71,7 +71,7 @@ impl WorkerHandle {
         let asked = writeln!(self.channel.get_mut(), "{test}");
         let answer = asked
             .context("its world has ended before")
-            .and_then(|()| self.listen(LIMIT));
+            .and_then(|()| self.read_line_within(TEST_TIMEOUT));
         let report = answer.and_then(|line| Ok(serde_json::from_str::<Report>(&line)?));
         let failed = |error| Report {
             verdict: Err(format!("{error:#}")),
@@ -80,13 +80,13 @@ impl WorkerHandle {
             said: String::new(),
         };
         Report {
-            said: self.printed(),
+            said: self.take_output(),
             ..report.unwrap_or_else(failed)
         }
     }
 
     /// Waits for the worker's next line.
-    fn listen(&mut self, limit: Duration) -> Result<String> {
+    fn read_line_within(&mut self, limit: Duration) -> Result<String> {
         self.channel.get_ref().set_read_timeout(Some(limit))?;
         let mut line = String::new();
         let read = self.channel.read_line(&mut line);
@@ -101,7 +101,7 @@ impl WorkerHandle {
     }
 
     /// Returns the output since the last call.
-    fn printed(&mut self) -> String {
+    fn take_output(&mut self) -> String {
         let (file, read) = &mut self.output;
         let mut printed = Vec::new();
         let mut part = [0; 16 << 10];

@@ -1,8 +1,8 @@
 //! The `main` of a test program: distributes tests to parallel sandboxes.
 
 mod costs;
+pub(crate) mod cpu_starvation;
 mod handle;
-pub(crate) mod starved;
 mod test;
 mod turns;
 mod worker;
@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use libtest_mimic::{Arguments, Failed, Trial, run};
 
+use crate::sandbox;
 use crate::stalls::Plan;
-use crate::world;
 use costs::Costs;
 use handle::WorkerHandle;
 pub use test::Test;
@@ -26,7 +26,7 @@ pub use turns::Turn;
 use worker::Report;
 
 /// Sandboxes per processor. Tests on a network mostly wait.
-const WORLDS_PER_CPU: usize = 6;
+const SANDBOXES_PER_CPU: usize = 6;
 
 thread_local! {
     /// Sandbox in which this thread runs its tests.
@@ -39,11 +39,11 @@ thread_local! {
 /// Each sandbox runs one test after another. Tests with [`Test::exclusive`] run last, one at a time. A failed test
 /// shows the last output of its daemons and the file of its frames. At the end the slowest tests are printed.
 pub fn main(mut tests: Vec<Test>) -> ExitCode {
-    if world::is_inside() {
+    if sandbox::is_inside() {
         return worker::work(&tests);
     }
     if handle::is_worker() {
-        return world::cross_over();
+        return sandbox::run_in_sandbox();
     }
     let mut arguments = Arguments::from_args();
     let mut plan = None;
@@ -57,7 +57,7 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
         }
     }
     let worlds = *arguments.test_threads.get_or_insert_with(|| {
-        thread::available_parallelism().map_or(1, usize::from) * WORLDS_PER_CPU
+        thread::available_parallelism().map_or(1, usize::from) * SANDBOXES_PER_CPU
     });
     tests.sort_by_key(Test::is_exclusive);
     let (costs, stalls) = (Arc::new(Costs::default()), Arc::new(AtomicUsize::new(0)));
@@ -65,7 +65,7 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
         let (costs, stalls) = (Arc::clone(&costs), Arc::clone(&stalls));
         let shows_all = arguments.nocapture;
         Trial::test(test.name(), move || {
-            let (cost, outcome) = hand_over(test, worlds, shows_all, &stalls);
+            let (cost, outcome) = run_in_turn(test, worlds, shows_all, &stalls);
             costs.add(test, cost);
             outcome
         })
@@ -88,7 +88,7 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
 
 /// Whether this process distributes the tests. Otherwise it runs single tests.
 pub fn is_runner() -> bool {
-    !world::is_inside() && !handle::is_worker()
+    !sandbox::is_inside() && !handle::is_worker()
 }
 
 /// Checks that sandboxes can be made, and removes tests that should not run.
@@ -106,7 +106,7 @@ fn prepare(mut tests: Vec<Test>) -> Result<(Vec<Test>, Option<Plan>)> {
 }
 
 /// Runs a test in this thread's sandbox when its turn comes. Returns its time and its report.
-fn hand_over(
+fn run_in_turn(
     test: Test,
     worlds: usize,
     shows_all: bool,

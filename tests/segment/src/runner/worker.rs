@@ -13,9 +13,9 @@ use nix::unistd::dup2_stdin;
 use serde::{Deserialize, Serialize};
 
 use super::Test;
-use super::starved;
+use super::cpu_starvation;
 use crate::stalls::{Plan, Stalls};
-use crate::{exhibits, world};
+use crate::{failure_report, sandbox};
 
 /// First line of a worker.
 pub(crate) const READY: &str = "ready";
@@ -46,7 +46,7 @@ pub(crate) fn work(tests: &[Test]) -> ExitCode {
 }
 
 fn serve(tests: &[Test]) -> Result<()> {
-    world::settle_in()?;
+    sandbox::prepare_sandbox()?;
     let plan = Plan::from_environment()?;
     let channel = take_channel()?;
     let mut answers = channel.try_clone().context("cannot duplicate a socket")?;
@@ -72,20 +72,20 @@ fn take_channel() -> Result<UnixStream> {
 }
 
 fn run(test: &Test, plan: Option<Plan>) -> Report {
-    exhibits::clear();
-    starved::begin();
+    failure_report::clear();
+    cpu_starvation::reset();
     let stalls = plan.map(|plan| Stalls::begin(plan, test.name()));
     let outcome = catch_unwind(AssertUnwindSafe(|| test.run()));
     let stalls = stalls.map_or(0, Stalls::end);
     let verdict = match outcome {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(format!("{error:#}\n{}", places(&error))),
+        Ok(Err(error)) => Err(format!("{error:#}\n{}", source_lines(&error))),
         // The panic has printed its message.
         Err(_) => Err("it panicked".to_owned()),
     };
-    let starved = starved::too_long().filter(|_| verdict.is_err());
-    let verdict = verdict.map_err(|text| text + &exhibits::describe(test.name()));
-    exhibits::clear();
+    let starved = cpu_starvation::starvation().filter(|_| verdict.is_err());
+    let verdict = verdict.map_err(|text| text + &failure_report::describe(test.name()));
+    failure_report::clear();
     Report {
         verdict,
         stalls,
@@ -95,7 +95,7 @@ fn run(test: &Test, plan: Option<Plan>) -> Report {
 }
 
 /// Returns the lines of the test programs through which an error came.
-fn places(error: &Error) -> String {
+fn source_lines(error: &Error) -> String {
     let trace = error.backtrace().to_string();
     let own = trace
         .lines()

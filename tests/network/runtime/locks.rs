@@ -1,0 +1,74 @@
+//! At most one daemon per ring and machine.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::unistd::{getpid, getuid};
+use ring_process::{LockError, RingLock};
+use ring_segment::{NetNs, Segment};
+
+use crate::runtime::helpers;
+
+fn acquire(ns: &NetNs) -> Result<Result<RingLock, LockError>> {
+    ns.run(|| RingLock::acquire(Path::new(helpers::LOCKS_DIR), "eth0"))
+}
+
+/// Checks that process `pid` holds the lock.
+fn check_held_by(ns: &NetNs, pid: u32) -> Result<()> {
+    match acquire(ns)? {
+        Err(LockError::Held { ring, holder }) => {
+            ensure!(ring == "eth0", "{ring}");
+            ensure!(holder.pid == i32::try_from(pid).ok(), "{holder}, not {pid}");
+            ensure!(holder.uid == getuid().as_raw(), "{holder}");
+            Ok(())
+        }
+        other => bail!("{other:?}"),
+    }
+}
+
+pub(super) fn a_lock_is_held_until_it_is_dropped() -> Result<()> {
+    let ns = NetNs::new()?;
+    let lock = acquire(&ns)??;
+    let own = getpid().as_raw().unsigned_abs();
+    check_held_by(&ns, own)?;
+    let Err(error) = acquire(&ns)? else {
+        bail!("locked twice");
+    };
+    let text = error.to_string();
+    ensure!(
+        text.contains("eth0") && text.contains(&own.to_string()),
+        "{text}"
+    );
+    drop(lock);
+    acquire(&ns)??;
+    Ok(())
+}
+
+pub(super) fn the_same_name_in_another_network_is_another_lock() -> Result<()> {
+    let [left, right] = Segment::pair()?;
+    let _left = acquire(left.ns())??;
+    acquire(right.ns())??;
+    Ok(())
+}
+
+pub(super) fn a_killed_holder_leaves_no_lock() -> Result<()> {
+    let ns = NetNs::new()?;
+    let (name, value) = helpers::lock("eth0");
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .env(name, value)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = ns.spawn(&mut command)?;
+    let mut said = String::new();
+    let stdout = child.stdout.take().context("no standard output")?;
+    BufReader::new(stdout).read_line(&mut said)?;
+    ensure!(said == "held\n", "the child said {said:?}");
+    check_held_by(&ns, child.id())?;
+    child.kill()?;
+    child.wait()?;
+    acquire(&ns)??;
+    Ok(())
+}
