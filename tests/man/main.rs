@@ -5,7 +5,7 @@ mod pages;
 use pages::{check, check_lines, pages};
 
 #[test]
-fn manual_pages_say_what_help_says() {
+fn manual_pages_agree_with_help() {
     let made = pages(ringd::cli::command());
     let is_own = |name: &str| name.starts_with("ringd");
     check(&made, is_own, "cargo test --test man");

@@ -17,9 +17,9 @@ const LOAD_WARNING: &str = "raise --take-timeout";
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        a_healthy_ring_says_so_and_names_its_quorum_on_every_member,
-        a_machine_that_is_alone_and_expects_others_is_critical,
-        two_of_four_have_lost_their_quorum_and_say_so_without_expecting_anybody,
+        every_member_of_a_healthy_ring_reports_health_and_quorum,
+        an_isolated_machine_that_expects_others_is_critical,
+        two_of_four_report_their_lost_quorum_without_an_expected_number,
         a_dead_member_needs_attention_on_every_other,
         machines_that_were_stopped_on_purpose_are_missed_by_nobody,
         a_machine_that_is_expected_and_missing_needs_attention,
@@ -93,7 +93,7 @@ fn wait_for_recovery(daemon: &Daemon) -> Result<()> {
     Ok(())
 }
 
-fn a_healthy_ring_says_so_and_names_its_quorum_on_every_member() -> Result<()> {
+fn every_member_of_a_healthy_ring_reports_health_and_quorum() -> Result<()> {
     let ring = form(4)?;
     for daemon in &ring.daemons {
         wait_for_recovery(daemon)?;
@@ -112,7 +112,7 @@ fn a_healthy_ring_says_so_and_names_its_quorum_on_every_member() -> Result<()> {
     Ok(())
 }
 
-fn a_machine_that_is_alone_and_expects_others_is_critical() -> Result<()> {
+fn an_isolated_machine_that_expects_others_is_critical() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let alone = segment.node(0).ringd(binaries()).timing(&timing());
     let alone = alone.option("--expect", "5").spawn()?;
@@ -121,7 +121,7 @@ fn a_machine_that_is_alone_and_expects_others_is_critical() -> Result<()> {
     wait_for_warning(&alone, words)
 }
 
-fn two_of_four_have_lost_their_quorum_and_say_so_without_expecting_anybody() -> Result<()> {
+fn two_of_four_report_their_lost_quorum_without_an_expected_number() -> Result<()> {
     let mut ring = form(4)?;
     for daemon in &mut ring.daemons[2..] {
         daemon.kill()?;

@@ -83,7 +83,7 @@ fn a_stronger_holder_makes_it_destroy_its_token_and_ping() -> Result<()> {
 }
 
 #[test]
-fn of_equal_progress_the_smaller_author_wins() -> Result<()> {
+fn at_equal_progress_the_smaller_author_wins() -> Result<()> {
     let stand = stand();
     let token = stand.elect()?;
     // A larger address is weaker.
@@ -132,7 +132,7 @@ fn check_is_told(message: &Message, broadcast: bool) -> Result<()> {
 }
 
 #[test]
-fn a_weaker_holder_is_told_by_unicast_and_broadcast() -> Result<()> {
+fn a_weaker_holder_gets_a_unicast_and_a_broadcast() -> Result<()> {
     let author = [2, 0, 0, 0, 0, 3].into();
     check_is_told(
         &token_is_here(Token {

@@ -318,7 +318,7 @@ fn wanting_members_are_served_in_ring_order() -> Result<()> {
 }
 
 #[test]
-fn a_waiter_that_wants_gets_the_token_from_the_one_who_heard() -> Result<()> {
+fn a_waiter_that_wants_the_token_gets_it_from_the_member_that_heard_it() -> Result<()> {
     let (stand, token) = with_members(LONG_IDLE_HOLD)?;
     stand.high.broadcast(&Message::WantToken);
     let (_, offered) = expect_offer(&stand.high, AT_ONCE)?;

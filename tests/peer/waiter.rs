@@ -274,7 +274,7 @@ fn it_ignores_an_offer_to_everybody() -> Result<()> {
 }
 
 #[test]
-fn it_is_patient_for_a_waiter_timeout() -> Result<()> {
+fn it_waits_for_a_waiter_timeout() -> Result<()> {
     let stand = Stand::new(timing());
     stand.follow()?;
     let heard = stand.low.broadcast(&token_is_here(stand.low.token(2000)));

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_broken_twice_at_once() {
+    fn no_resource_has_two_faults_at_once() {
         for cycle in (1..=40).map(|number| Cycle::of(2, number, FAULTS_TIME, 8, 11)) {
             for (index, one) in cycle.faults.iter().enumerate() {
                 let others = cycle.faults[index + 1..].iter();

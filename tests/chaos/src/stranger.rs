@@ -197,7 +197,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_is_malformed_is_so_to_every_reader() {
+    fn malformed_frames_are_invalid_for_the_independent_decoder() {
         let (one, own) = (
             MacAddr::new(2, 0, 0, 0, 0, 1),
             MacAddr::new(2, 0, 0, 0, 0, 9),

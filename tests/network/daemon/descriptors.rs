@@ -21,7 +21,7 @@ const HEARTBEATS: usize = 10;
 pub(super) fn tests() -> Vec<Test> {
     tests![
         clients_leave_the_ring_the_files_that_it_needs,
-        who_cannot_open_a_file_rests_and_serves_again_later,
+        a_daemon_without_descriptors_uses_little_cpu_and_serves_again_later,
     ]
 }
 
@@ -101,7 +101,7 @@ fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
     check_rests(&limited, &segment)
 }
 
-fn who_cannot_open_a_file_rests_and_serves_again_later() -> Result<()> {
+fn a_daemon_without_descriptors_uses_little_cpu_and_serves_again_later() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let start = |at: usize| segment.node(at).ringd(binaries()).timing(&timing());
     let (limited, other) = (start(0).spawn()?, start(1).spawn()?);

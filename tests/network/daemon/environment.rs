@@ -24,7 +24,7 @@ pub(super) fn tests() -> Vec<Test> {
         it_takes_a_larger_share_of_a_busy_machine_if_it_may,
         a_second_daemon_on_the_interface_is_refused,
         a_second_daemon_is_refused_though_it_sees_other_files,
-        nobody_without_rights_can_keep_a_daemon_from_starting,
+        an_unprivileged_user_cannot_keep_a_daemon_from_starting,
         constants_that_cannot_work_are_refused,
         wrong_usage_is_refused,
         macvlan_interfaces_form_a_ring,
@@ -200,7 +200,7 @@ fn a_second_daemon_is_refused_though_it_sees_other_files() -> Result<()> {
     Ok(())
 }
 
-fn nobody_without_rights_can_keep_a_daemon_from_starting() -> Result<()> {
+fn an_unprivileged_user_cannot_keep_a_daemon_from_starting() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
     // Any user may bind any abstract name, and may connect to sockets and lock files if their modes permit.

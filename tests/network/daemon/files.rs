@@ -16,8 +16,8 @@ pub(super) fn tests() -> Vec<Test> {
     tests![
         a_state_directory_that_cannot_be_written_is_refused,
         a_broken_state_file_is_survived,
-        what_is_taken_away_from_a_running_daemon_is_missed_and_made_again,
-        what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone,
+        deleted_files_of_a_running_daemon_are_noticed_and_made_again,
+        files_of_other_users_are_refused_and_not_changed,
         a_stale_socket_of_another_user_is_refused_where_others_may_make_files,
         a_socket_is_for_the_group_whatever_the_mask,
         a_control_socket_that_cannot_be_made_is_refused,
@@ -50,7 +50,7 @@ fn a_broken_state_file_is_survived() -> Result<()> {
     Ok(())
 }
 
-fn what_is_taken_away_from_a_running_daemon_is_missed_and_made_again() -> Result<()> {
+fn deleted_files_of_a_running_daemon_are_noticed_and_made_again() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let daemon = ringd_with_short_times(segment.node(0)).spawn()?;
     let is_fine = |status: &Value| status["state"] == "OWNER" && status["stored"] == true;
@@ -72,7 +72,7 @@ fn what_is_taken_away_from_a_running_daemon_is_missed_and_made_again() -> Result
     Ok(())
 }
 
-fn what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone() -> Result<()> {
+fn files_of_other_users_are_refused_and_not_changed() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name);

@@ -19,7 +19,7 @@ pub(super) fn tests() -> Vec<Test> {
         an_interface_set_down_and_up_is_survived,
         an_interface_that_loses_its_carrier_is_survived,
         an_interface_that_flaps_is_survived,
-        an_interface_that_was_down_unnoticed_is_opened_anew,
+        an_interface_that_was_down_unnoticed_is_opened_again,
         an_interface_that_disappears_is_waited_for,
         a_new_mac_is_a_new_member,
         a_new_mtu_and_address_do_not_disturb,
@@ -86,7 +86,7 @@ fn an_interface_that_flaps_is_survived() -> Result<()> {
 
 /// The socket fails although the interface works again. If frames wait to be read, a send may consume the error,
 /// and the daemon does not notice. Then the failure is repeated.
-fn an_interface_that_was_down_unnoticed_is_opened_anew() -> Result<()> {
+fn an_interface_that_was_down_unnoticed_is_opened_again() -> Result<()> {
     let ring = ring()?;
     let daemon = &ring.daemons[1];
     let ns = ring.segment.node(1).ns().clone();

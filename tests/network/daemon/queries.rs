@@ -16,10 +16,10 @@ pub(super) fn tests() -> Vec<Test> {
         the_only_daemon_is_found_without_being_named,
         monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring,
         monitoring_learns_that_a_machine_is_cut_off,
-        of_several_daemons_one_must_be_named,
-        of_several_daemons_the_only_one_that_can_do_it_is_asked,
+        with_several_daemons_one_must_be_named,
+        with_several_daemons_the_only_capable_one_is_asked,
         an_interface_is_known_by_its_other_names_and_waited_for,
-        nobody_to_ask_is_said,
+        a_missing_daemon_is_reported,
         a_hanging_client_does_not_stop_the_ring,
         json_lines_are_json,
         a_change_gets_a_line,
@@ -120,7 +120,7 @@ fn monitoring_learns_that_a_machine_is_cut_off() -> Result<()> {
     Ok(())
 }
 
-fn of_several_daemons_one_must_be_named() -> Result<()> {
+fn with_several_daemons_one_must_be_named() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
     node.ns()
@@ -146,7 +146,7 @@ fn of_several_daemons_one_must_be_named() -> Result<()> {
     Ok(())
 }
 
-fn of_several_daemons_the_only_one_that_can_do_it_is_asked() -> Result<()> {
+fn with_several_daemons_the_only_capable_one_is_asked() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
     let list = "/etc/ringd/ftn.servers";
@@ -207,7 +207,7 @@ fn an_interface_is_known_by_its_other_names_and_waited_for() -> Result<()> {
     Ok(())
 }
 
-fn nobody_to_ask_is_said() -> Result<()> {
+fn a_missing_daemon_is_reported() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let (code, text) = ringctl(segment.node(0), &["status", "-i", "nowhere0"])?;
     ensure!(

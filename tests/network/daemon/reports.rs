@@ -20,8 +20,8 @@ pub(super) fn tests() -> Vec<Test> {
     let quiet = quiet.into_iter().map(Test::without_stalls);
     let others = tests![
         a_token_that_goes_round_is_no_news,
-        an_election_is_remembered_beside_many_locks,
-        whose_lock_was_lost_is_logged_and_why,
+        the_history_keeps_an_election_despite_many_locks,
+        the_log_names_the_holder_of_a_lost_lock_and_the_reason,
         a_pause_and_its_end_are_logged,
         the_journal_is_given_priorities,
     ];
@@ -87,7 +87,7 @@ fn a_token_that_goes_round_is_no_news() -> Result<()> {
 }
 
 /// However many programs use locks meanwhile.
-fn an_election_is_remembered_beside_many_locks() -> Result<()> {
+fn the_history_keeps_an_election_despite_many_locks() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let ring = Ring::start(segment, 1, timing(), binaries())?;
     ring.wait_until_formed()?;
@@ -167,7 +167,7 @@ fn an_idle_ring_of_four_has_no_news() -> Result<()> {
     Ok(())
 }
 
-fn whose_lock_was_lost_is_logged_and_why() -> Result<()> {
+fn the_log_names_the_holder_of_a_lost_lock_and_the_reason() -> Result<()> {
     let ring = shared_ring()?;
     let daemon = &ring.daemons[0];
     let mut client = Client::connect(&daemon.control())?;

@@ -17,7 +17,7 @@ const NAMES: [&str; 2] = ["eth0", "eth0:0x88b6"];
 pub(super) fn tests() -> Vec<Test> {
     tests![
         two_rings_share_an_interface,
-        a_second_daemon_of_a_ring_beside_others_is_refused,
+        a_second_daemon_of_one_of_several_rings_is_refused,
     ]
 }
 
@@ -98,7 +98,7 @@ fn two_rings_share_an_interface() -> Result<()> {
     Ok(())
 }
 
-fn a_second_daemon_of_a_ring_beside_others_is_refused() -> Result<()> {
+fn a_second_daemon_of_one_of_several_rings_is_refused() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
     let running = ETHERTYPES.map(|ethertype| start(node, ethertype));

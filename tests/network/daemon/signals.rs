@@ -21,9 +21,9 @@ pub(super) fn tests() -> Vec<Test> {
         without_a_terminal_hang_up_and_quit_are_ignored,
         the_end_of_its_terminal_hands_the_token_over,
         quit_on_a_terminal_hands_the_token_over,
-        who_was_started_to_outlive_its_terminal_does,
+        a_daemon_under_nohup_outlives_its_terminal,
         the_status_is_logged_on_demand,
-        what_nobody_waits_for_is_not_done,
+        a_request_whose_client_has_left_is_dropped,
     ]
 }
 
@@ -131,7 +131,7 @@ fn quit_on_a_terminal_hands_the_token_over() -> Result<()> {
     pair.check_handed_over()
 }
 
-fn who_was_started_to_outlive_its_terminal_does() -> Result<()> {
+fn a_daemon_under_nohup_outlives_its_terminal() -> Result<()> {
     let terminal = Terminal::open()?;
     // `nohup` does this.
     let pair = Pair::new(terminal.session("trap '' HUP;"))?;
@@ -167,7 +167,7 @@ fn the_status_is_logged_on_demand() -> Result<()> {
 }
 
 /// Its client was told that the request failed.
-fn what_nobody_waits_for_is_not_done() -> Result<()> {
+fn a_request_whose_client_has_left_is_dropped() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let daemon = segment.node(0).ringd(binaries()).spawn()?;
     daemon.wait_for_line(PATIENCE, |line| line.contains("is up:"))?;

@@ -19,11 +19,11 @@ const JOBS_MIN: usize = 3;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_slow_owner_beside_fast_members_stays_the_only_one,
-        who_expects_another_number_is_named,
+        a_slow_owner_among_fast_members_stays_the_only_one,
+        a_member_that_expects_another_number_is_named,
         two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none,
         a_heartbeat_is_changed_on_one_machine_after_the_other,
-        a_member_whose_times_are_far_from_the_rings_owns_nothing_and_all_say_so,
+        a_member_with_very_different_times_owns_no_token_and_all_report_it,
     ]
 }
 
@@ -50,7 +50,7 @@ fn check_trouble_of(daemon: &Daemon, other: &Daemon, what: &str) -> Result<()> {
     daemon.wait_for_status(PATIENCE, differs).map(drop)
 }
 
-fn a_slow_owner_beside_fast_members_stays_the_only_one() -> Result<()> {
+fn a_slow_owner_among_fast_members_stays_the_only_one() -> Result<()> {
     let segment = Layout::new(3).bridge()?;
     let at = |place: usize| segment.node(place).ringd(binaries());
     let quick = |place: usize| at(place).option("--heartbeat", HEARTBEAT).spawn();
@@ -81,7 +81,7 @@ fn a_slow_owner_beside_fast_members_stays_the_only_one() -> Result<()> {
     Ok(())
 }
 
-fn who_expects_another_number_is_named() -> Result<()> {
+fn a_member_that_expects_another_number_is_named() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let at = |place: usize| {
         let ringd = segment.node(place).ringd(binaries());
@@ -228,7 +228,7 @@ fn a_heartbeat_is_changed_on_one_machine_after_the_other() -> Result<()> {
     Ok(())
 }
 
-fn a_member_whose_times_are_far_from_the_rings_owns_nothing_and_all_say_so() -> Result<()> {
+fn a_member_with_very_different_times_owns_no_token_and_all_report_it() -> Result<()> {
     let segment = Segment::bridge(3)?;
     let start = |place: usize, heartbeat: &str| {
         let ringd = segment.node(place).ringd(binaries());

@@ -21,7 +21,7 @@ const MEMBERS_PER_FRAME: usize = 66;
 pub(super) fn tests() -> Vec<Test> {
     tests![
         thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten,
-        a_member_that_is_killed_is_told_of_and_when_it_is_back,
+        a_killed_member_is_reported_and_so_is_its_return,
         a_member_that_was_stopped_in_order_has_left,
         exclusive a_full_table_of_dead_members_costs_the_live_ones_nothing,
     ]
@@ -104,7 +104,7 @@ fn thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten() 
 }
 
 /// It never fails as a successor, since it may be no owner's next member.
-fn a_member_that_is_killed_is_told_of_and_when_it_is_back() -> Result<()> {
+fn a_killed_member_is_reported_and_so_is_its_return() -> Result<()> {
     let timing = Timing::stall_tolerant(HEARTBEAT / 4).idle_hold(LONG_IDLE_HOLD);
     let segment = Layout::new(3).bridge()?;
     let mut ring = Ring::start(segment, 3, timing, binaries())?;

@@ -24,7 +24,7 @@ pub(super) fn tests() -> Vec<Test> {
         a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on,
         a_node_that_hears_nobody_from_its_start_is_named_too,
         a_member_that_no_broadcast_reaches_starves_nobody_and_is_named,
-        a_holder_that_no_broadcast_reaches_is_asked_alone_for_a_token_that_rests_without_end,
+        a_holder_that_gets_no_broadcast_is_asked_by_unicast_for_a_resting_token,
         a_holder_that_does_not_hear_one_member_does_not_starve_it,
     ];
     let held = held.into_iter().map(Test::without_stalls);
@@ -335,8 +335,7 @@ fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()
     Ok(())
 }
 
-fn a_holder_that_no_broadcast_reaches_is_asked_alone_for_a_token_that_rests_without_end()
--> Result<()> {
+fn a_holder_that_gets_no_broadcast_is_asked_by_unicast_for_a_resting_token() -> Result<()> {
     let segment = Layout::new(3).bridge()?;
     let ring = Ring::start(
         segment,

@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::fencing::machines::{Machines, check_late_writer, is_stale};
 use crate::fencing::page::block;
 
-pub(super) fn a_file_that_all_machines_see_refuses_who_comes_too_late() -> Result<()> {
+pub(super) fn a_shared_file_refuses_a_late_writer() -> Result<()> {
     let machines = Machines::new()?;
     let srv = machines.path("srv");
     fs::create_dir(&srv)?;

@@ -41,7 +41,7 @@ fn send(machines: &Machines, path: &str, token: &str) -> Result<u16> {
     Ok(status.context(answer.clone())?.parse()?)
 }
 
-pub(super) fn an_http_service_refuses_who_comes_too_late() -> Result<()> {
+pub(super) fn an_http_service_refuses_a_late_writer() -> Result<()> {
     let machines = Machines::new()?;
     let there = machines.run(0, &mut machines.command(0, &["python3", "--version"])?)?;
     ensure!(there.status.success(), INSTALL_HINT);

@@ -59,7 +59,7 @@ fn is_stale(output: &Output) -> bool {
     output.status.code() == Some(FAILED_CODE) && said.contains("FE076") && said.contains("is stale")
 }
 
-pub(super) fn a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_token() -> Result<()>
+pub(super) fn a_postgresql_trigger_refuses_a_late_writer_and_a_writer_without_a_token() -> Result<()>
 {
     let database = Database::new()?;
     database.run_sql(block("PostgreSQL", "sql", 0)?)?;
@@ -96,7 +96,7 @@ pub(super) fn a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_t
     Ok(())
 }
 
-pub(super) fn an_update_of_a_postgresql_row_refuses_who_comes_too_late() -> Result<()> {
+pub(super) fn an_update_of_a_postgresql_row_refuses_a_late_writer() -> Result<()> {
     let database = Database::new()?;
     database.run_sql(
         "CREATE TABLE document (id int PRIMARY KEY, text text,

@@ -16,11 +16,11 @@ use crate::locks::program::Running;
 pub(super) fn tests() -> Vec<Test> {
     tests![
         an_exclusive_token_is_one_clients_and_fencing_numbers_grow,
-        a_shared_token_is_held_by_several_and_excludes_who_wants_it_alone,
+        a_shared_token_has_several_holders_and_excludes_exclusive_ones,
         data_come_back_byte_for_byte,
         data_that_are_too_long_are_refused,
         a_command_has_the_tokens_data_and_its_exit_code_is_handed_on,
-        a_command_that_waits_for_its_own_token_is_told_so,
+        a_command_that_waits_for_its_own_token_is_refused,
         a_holder_gives_way_when_another_waits_if_it_is_to,
         all_tokens_of_all_servers_are_listed,
         a_holder_is_named_with_its_machine_its_label_and_its_process,
@@ -53,7 +53,7 @@ fn an_exclusive_token_is_one_clients_and_fencing_numbers_grow() -> Result<()> {
     Ok(())
 }
 
-fn a_shared_token_is_held_by_several_and_excludes_who_wants_it_alone() -> Result<()> {
+fn a_shared_token_has_several_holders_and_excludes_exclusive_ones() -> Result<()> {
     let stand = serve(1)?;
     let _first = stand.hold(&["--shared"], "t")?;
     let _second = stand.hold(&["--shared"], "t")?;
@@ -122,7 +122,7 @@ fn a_command_has_the_tokens_data_and_its_exit_code_is_handed_on() -> Result<()> 
     Ok(())
 }
 
-fn a_command_that_waits_for_its_own_token_is_told_so() -> Result<()> {
+fn a_command_that_waits_for_its_own_token_is_refused() -> Result<()> {
     let stand = serve(1)?;
     let list = stand.list();
     let list = list.to_str().context("a plain path")?;

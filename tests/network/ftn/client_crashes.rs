@@ -27,7 +27,7 @@ pub(super) fn tests() -> Vec<Test> {
     tests![
         the_death_of_ringctl_ends_its_work_and_gives_the_token_back,
         the_death_of_the_keeper_ends_its_work_before_another_begins,
-        the_death_of_ringctl_and_keeper_ends_even_what_has_left_them,
+        the_death_of_ringctl_and_keeper_ends_even_detached_processes,
         the_death_of_the_granter_ends_the_work_before_another_begins,
         a_granter_that_is_stopped_loses_its_work_before_another_begins,
         a_keeper_that_is_stopped_loses_its_work_before_another_begins,
@@ -62,7 +62,7 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     wait_until_gone(granter)
 }
 
-fn the_death_of_ringctl_and_keeper_ends_even_what_has_left_them() -> Result<()> {
+fn the_death_of_ringctl_and_keeper_ends_even_detached_processes() -> Result<()> {
     let stand = stand()?;
     let mut run = stand.start_work(DETACHED_COMMAND)?;
     let next = stand.start_next()?;

@@ -12,15 +12,15 @@ use crate::locks::program::Running;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        who_does_not_get_a_token_in_time_gives_up_with_its_exit_code,
-        a_client_that_is_told_to_end_takes_its_request_back,
-        a_ringctl_run_that_is_told_to_end_takes_its_request_back,
+        a_client_that_gets_no_token_in_time_returns_its_exit_code,
+        a_client_that_gets_sigterm_withdraws_its_request,
+        a_ringctl_run_that_gets_sigterm_withdraws_its_request,
         without_a_server_there_is_no_session_and_the_addresses_are_named,
-        a_client_with_another_list_is_told_what_to_compare,
+        a_client_with_another_list_is_told_to_compare_the_lists,
     ]
 }
 
-fn who_does_not_get_a_token_in_time_gives_up_with_its_exit_code() -> Result<()> {
+fn a_client_that_gets_no_token_in_time_returns_its_exit_code() -> Result<()> {
     let stand = serve(1)?;
     let _hold = stand.hold(&[], "t")?;
     let held = "holds it exclusively";
@@ -37,7 +37,7 @@ fn who_does_not_get_a_token_in_time_gives_up_with_its_exit_code() -> Result<()> 
     stand.wait_for_waiting("t", 0)
 }
 
-fn a_client_that_is_told_to_end_takes_its_request_back() -> Result<()> {
+fn a_client_that_gets_sigterm_withdraws_its_request() -> Result<()> {
     let stand = serve(1)?;
     let _hold = stand.hold(&[], "t")?;
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
@@ -52,7 +52,7 @@ fn a_client_that_is_told_to_end_takes_its_request_back() -> Result<()> {
     Ok(())
 }
 
-fn a_ringctl_run_that_is_told_to_end_takes_its_request_back() -> Result<()> {
+fn a_ringctl_run_that_gets_sigterm_withdraws_its_request() -> Result<()> {
     let stand = serve(1)?;
     let _hold = stand.hold(&[], "t")?;
     let mut waits = Running::start(&mut stand.token(&["run", "t", "--", "true"]))?;
@@ -84,7 +84,7 @@ fn without_a_server_there_is_no_session_and_the_addresses_are_named() -> Result<
 }
 
 /// Servers with another list do not answer.
-fn a_client_with_another_list_is_told_what_to_compare() -> Result<()> {
+fn a_client_with_another_list_is_told_to_compare_the_lists() -> Result<()> {
     let stand = serve(1)?;
     stand.expect_exit(0, &["set", "t", "v"])?;
     let list = stand.file("another");

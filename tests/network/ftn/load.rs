@@ -30,8 +30,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        three_servers_bear_the_loss_of_one_and_a_new_start_of_all,
-        five_servers_bear_the_loss_of_the_leader_and_another,
+        three_servers_survive_the_loss_of_one_and_a_restart_of_all,
+        five_servers_survive_the_loss_of_the_leader_and_another,
     ]
 }
 
@@ -174,7 +174,7 @@ impl Drop for ClientGroup {
 }
 
 /// Waits for a grace period, three changes of leader, and another grace period.
-fn three_servers_bear_the_loss_of_one_and_a_new_start_of_all() -> Result<()> {
+fn three_servers_survive_the_loss_of_one_and_a_restart_of_all() -> Result<()> {
     let mut group = ClientGroup::new(3)?;
     let leader = group.stand.wait_until_served_by(&[0, 1, 2])?;
     group.wait_for_round()?;
@@ -209,7 +209,7 @@ fn three_servers_bear_the_loss_of_one_and_a_new_start_of_all() -> Result<()> {
 }
 
 /// Waits for a grace period and a change of leader.
-fn five_servers_bear_the_loss_of_the_leader_and_another() -> Result<()> {
+fn five_servers_survive_the_loss_of_the_leader_and_another() -> Result<()> {
     let mut group = ClientGroup::new(5)?;
     let all = [0, 1, 2, 3, 4];
     let leader = group.stand.wait_until_served_by(&all)?;

@@ -18,10 +18,10 @@ pub(super) fn tests() -> Vec<Test> {
         exclusive another_leads_in_time_when_the_leader_is_killed,
         a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back,
         a_server_that_is_started_again_never_counts_configurations_back,
-        who_leaves_is_not_waited_for_and_watchers_see_it,
-        without_a_majority_it_says_what_a_cut_may_do,
-        what_cannot_start_says_why,
-        a_state_file_or_a_control_socket_that_another_has_is_told_of,
+        a_leaving_server_is_not_waited_for_and_watchers_see_it,
+        without_a_majority_a_server_warns_of_splits,
+        a_server_that_cannot_start_prints_the_reason,
+        a_state_file_or_control_socket_of_another_server_is_reported,
     ]
 }
 
@@ -149,7 +149,7 @@ fn a_server_that_is_started_again_never_counts_configurations_back() -> Result<(
 }
 
 /// No silence lasts as long as a timeout, so a server that is DOWN has announced it.
-fn who_leaves_is_not_waited_for_and_watchers_see_it() -> Result<()> {
+fn a_leaving_server_is_not_waited_for_and_watchers_see_it() -> Result<()> {
     let patient = [("--server-timeout", "1h"), ("--quorum", "1")];
     let mut stand = Stand::new(2, 2, &patient)?;
     let leader = stand.wait_until_served_by(&[0, 1])?;
@@ -180,7 +180,7 @@ fn who_leaves_is_not_waited_for_and_watchers_see_it() -> Result<()> {
     Ok(())
 }
 
-fn without_a_majority_it_says_what_a_cut_may_do() -> Result<()> {
+fn without_a_majority_a_server_warns_of_splits() -> Result<()> {
     let mut stand = Stand::new(2, 2, &[])?;
     stand.wait_until_served_by(&[0, 1])?;
     let server = stand.server(0);
@@ -208,7 +208,7 @@ fn check_refused(server: Ringd, code: i32, says: &str) -> Result<()> {
 }
 
 /// No name server is reachable: there is no route to one.
-fn what_cannot_start_says_why() -> Result<()> {
+fn a_server_that_cannot_start_prints_the_reason() -> Result<()> {
     let stand = Stand::without_servers(2, 2)?;
     let server = |index| stand.server_options(index);
     let beyond = server(0)?.option("--index", "2");
@@ -246,7 +246,7 @@ fn what_cannot_start_says_why() -> Result<()> {
 }
 
 /// Two lists on one machine, each with a server 0.
-fn a_state_file_or_a_control_socket_that_another_has_is_told_of() -> Result<()> {
+fn a_state_file_or_control_socket_of_another_server_is_reported() -> Result<()> {
     let mut stand = Stand::new(1, 1, &[])?;
     stand.wait_until_served_by(&[0])?;
     let other = stand.folder().join("other");

@@ -16,7 +16,7 @@ pub(super) fn tests() -> Vec<Test> {
     tests![
         a_command_can_require_a_quorum_and_reads_that_it_has_it,
         status_and_watch_tell_the_grade,
-        who_was_not_told_that_it_is_all_there_is_has_no_quorum,
+        a_lone_member_without_an_expected_number_has_no_quorum,
         those_that_never_came_count_if_they_are_expected,
     ]
 }
@@ -91,7 +91,7 @@ fn status_and_watch_tell_the_grade() -> Result<()> {
     holder.finish()
 }
 
-fn who_was_not_told_that_it_is_all_there_is_has_no_quorum() -> Result<()> {
+fn a_lone_member_without_an_expected_number_has_no_quorum() -> Result<()> {
     let ring = form_with(bridge(1)?, 1, |ringd| ringd)?;
     let daemon = &ring.daemons[0];
     let grade = output_of(daemon, &["-w", WAIT], "echo $RINGD_GRADE")?;

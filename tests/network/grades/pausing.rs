@@ -23,7 +23,7 @@ pub(super) fn tests() -> Vec<Test> {
         a_paused_node_owns_nothing_and_the_others_go_on,
         a_pause_of_all_ends_with_the_first_that_resumes,
         a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for,
-        what_runs_may_end_in_its_own_time_and_nothing_follows_it,
+        a_running_command_may_end_during_a_pause_and_no_other_follows,
         a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not,
     ]
 }
@@ -214,7 +214,7 @@ impl Drop for Watch {
     }
 }
 
-fn what_runs_may_end_in_its_own_time_and_nothing_follows_it() -> Result<()> {
+fn a_running_command_may_end_during_a_pause_and_no_other_follows() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let holder = Holder::start_working(daemon, &["-w", WAIT])?;

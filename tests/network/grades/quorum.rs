@@ -14,19 +14,18 @@ use super::{
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        exclusive a_holder_that_is_cut_off_or_whose_daemon_stands_still_ends_before_the_next_begins,
+        exclusive a_holder_that_is_cut_off_or_whose_daemon_is_stopped_ends_before_the_next_begins,
         exclusive two_halves_have_a_view_each_and_no_quorum,
         three_of_five_are_a_quorum_and_two_are_none,
-        a_member_that_stands_still_is_not_missed,
-        a_holder_goes_on_when_a_machine_that_was_alone_comes_back,
+        a_stopped_member_is_not_missed,
+        a_holder_continues_when_an_isolated_machine_comes_back,
         // The member that hears both sides must object to an election before its end.
         exclusive a_member_that_was_started_again_does_not_help_two_holders,
     ]
 }
 
 /// The three rings wait at the same time.
-fn a_holder_that_is_cut_off_or_whose_daemon_stands_still_ends_before_the_next_begins() -> Result<()>
-{
+fn a_holder_that_is_cut_off_or_whose_daemon_is_stopped_ends_before_the_next_begins() -> Result<()> {
     let cases: [Case; 3] = [
         ("cut off", || {
             a_lost_holder_ends_in_time(Segment::cut, Segment::heal)
@@ -34,7 +33,7 @@ fn a_holder_that_is_cut_off_or_whose_daemon_stands_still_ends_before_the_next_be
         ("without carrier", || {
             a_lost_holder_ends_in_time(Segment::lose_carrier, Segment::regain_carrier)
         }),
-        ("standing still", a_holder_whose_daemon_stands_still),
+        ("standing still", check_holder_with_stopped_daemon),
     ];
     side_by_side(&cases)
 }
@@ -110,7 +109,7 @@ fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
 }
 
 /// The returning machine has elected itself, and its token is stronger.
-fn a_holder_goes_on_when_a_machine_that_was_alone_comes_back() -> Result<()> {
+fn a_holder_continues_when_an_isolated_machine_comes_back() -> Result<()> {
     let ring = form::<3>(bridge(3)?)?;
     let holder = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
     ring.segment.cut(2)?;
@@ -154,7 +153,7 @@ fn three_of_five_are_a_quorum_and_two_are_none() -> Result<()> {
     Ok(())
 }
 
-fn a_member_that_stands_still_is_not_missed() -> Result<()> {
+fn a_stopped_member_is_not_missed() -> Result<()> {
     let ring = form::<3>(bridge(3)?)?;
     let holder = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
     ring.daemons[1].signal(Signal::SIGSTOP)?;
@@ -166,7 +165,7 @@ fn a_member_that_stands_still_is_not_missed() -> Result<()> {
 }
 
 /// The command gets no message: its keeper ends it in time.
-fn a_holder_whose_daemon_stands_still() -> Result<()> {
+fn check_holder_with_stopped_daemon() -> Result<()> {
     let ring = form_exclusive::<3>(bridge(3)?)?;
     let mut first = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
     let second = Holder::start(&ring.daemons[1], QUORUM_OPTIONS)?;

@@ -39,7 +39,7 @@ pub(super) fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Resul
     Ok(())
 }
 
-pub(super) fn a_hook_that_hangs_leaves_the_ring_alone() -> Result<()> {
+pub(super) fn a_hook_that_hangs_does_not_affect_the_ring() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
     place.hook("hangs", "echo $$ >>$R; exec sleep 1000")?;
     let timing = Timing::stall_tolerant(HEARTBEAT);
@@ -72,7 +72,7 @@ pub(super) fn a_hook_that_hangs_leaves_the_ring_alone() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn what_a_hook_leaves_behind_is_ended_unless_it_has_left() -> Result<()> {
+pub(super) fn processes_of_a_hook_end_with_it_unless_they_left_its_group() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     // Both processes keep the hook's output open.
     let script = "sleep 1000 & echo stays $! $RINGD_STATE >>$R; \
@@ -105,7 +105,7 @@ pub(super) fn what_a_hook_leaves_behind_is_ended_unless_it_has_left() -> Result<
     Ok(())
 }
 
-pub(super) fn a_stop_ends_the_hook_that_runs_and_is_told() -> Result<()> {
+pub(super) fn a_stop_ends_the_running_hook_and_runs_the_hooks_of_the_stop() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     let script = "echo $RINGD_EVENT $RINGD_OLD_STATE $RINGD_STATE $RINGD_MERGED >>$R; \
          [ $RINGD_STATE != LOOSER ] || { trap '' TERM; echo $$ >>$R; while :; do sleep 1; done; }";

@@ -12,7 +12,7 @@ use crate::hooks::hook_dir::{
     HEARTBEAT, HookDir, PATIENCE, exclusive_resting_timing, resting_timing, value,
 };
 
-pub(super) fn a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody() -> Result<()> {
+pub(super) fn a_hook_that_cannot_run_is_reported_once_and_others_run() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
     let plain = place.hook("1-plain", "echo plain >>$R")?;
     fs::set_permissions(&plain, fs::Permissions::from_mode(0o644))?;
@@ -57,7 +57,7 @@ pub(super) fn a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody() -> Re
     Ok(())
 }
 
-pub(super) fn what_a_hook_leaves_behind_in_a_container_is_waited_for() -> Result<()> {
+pub(super) fn orphans_of_a_hook_in_a_container_are_waited_for() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     // Process 1 adopts an orphan, which stays a zombie until process 1 waits for it.
     let script = "orphan=$( (true & echo $!) ); while [ -d /proc/$orphan ]; do sleep 0.01; done; echo gone >>$R";
@@ -139,7 +139,7 @@ pub(super) fn a_daemon_of_roots_without_hooks_cannot_get_rights_back() -> Result
     Ok(())
 }
 
-pub(super) fn what_hooks_say_is_in_the_log_and_a_flood_is_not() -> Result<()> {
+pub(super) fn the_log_has_the_output_of_hooks_but_not_a_flood() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     place.hook(
         "1-says",

@@ -25,7 +25,7 @@ fn hand_over(daemon: &Daemon) -> Result<()> {
     is_given().map(drop)
 }
 
-pub(super) fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
+pub(super) fn hooks_and_watchers_get_the_same_events() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
     place.hook("tell", PRINT_EVENT)?;
     let timing = resting_timing();
@@ -94,7 +94,7 @@ pub(super) fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state() -> Result<()> {
+pub(super) fn slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state() -> Result<()> {
     const SLOW_HOOK: &str = "echo begin number=$RINGD_EVENT_NUMBER old=$RINGD_OLD_STATE \
          state=$RINGD_STATE merged=$RINGD_MERGED >>$R; sleep 0.1; \
          echo end number=$RINGD_EVENT_NUMBER >>$R";

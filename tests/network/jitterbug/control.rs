@@ -14,14 +14,14 @@ use super::stand::{Kind, Stand, count, counter};
 pub(super) fn tests() -> Vec<Test> {
     let all = tests![
         the_status_is_a_page_and_json_with_the_keys_of_its_page,
-        watchers_see_what_happens,
+        watchers_see_the_events,
         states_can_be_waited_for_and_others_are_refused,
         one_command_at_a_time_runs_in_the_ring,
         a_lock_is_held_for_a_script_and_given_back,
         a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended,
         a_command_ends_with_its_node_and_before_the_end_of_its_lease,
-        what_does_not_apply_is_refused_in_words,
-        what_cannot_start_says_why,
+        commands_of_other_systems_are_refused_with_a_reason,
+        a_node_that_cannot_start_prints_the_reason,
         hooks_hear_of_changes_of_state,
         a_node_without_programs_cannot_get_rights_back,
     ];
@@ -93,7 +93,7 @@ fn the_status_is_a_page_and_json_with_the_keys_of_its_page() -> Result<()> {
     Ok(())
 }
 
-fn watchers_see_what_happens() -> Result<()> {
+fn watchers_see_the_events() -> Result<()> {
     let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
     let watch = |stand: &mut Stand, request: &str| -> Result<_> {
@@ -276,7 +276,7 @@ fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> 
     stand.judge().map(drop)
 }
 
-fn what_does_not_apply_is_refused_in_words() -> Result<()> {
+fn commands_of_other_systems_are_refused_with_a_reason() -> Result<()> {
     let mut stand = Stand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     let cases: [(&[&str], &str); 8] = [
@@ -324,7 +324,7 @@ fn what_does_not_apply_is_refused_in_words() -> Result<()> {
     Ok(())
 }
 
-fn what_cannot_start_says_why() -> Result<()> {
+fn a_node_that_cannot_start_prints_the_reason() -> Result<()> {
     let stand = Stand::without_nodes(Kind::Bridge, 1)?;
     let refused = |options: &[(&str, &str)], code: i32, words: &str| -> Result<()> {
         let mut node = stand.options(0)?;

@@ -13,8 +13,8 @@ pub(super) fn tests() -> Vec<Test> {
         leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step,
         all_nodes_but_one_may_be_killed_and_come_back,
         a_third_of_all_datagrams_may_be_lost_in_a_restore,
-        a_leader_that_stood_still_asks_before_it_leads_again,
-        who_is_told_to_end_hands_the_token_on,
+        a_leader_that_was_stopped_asks_before_it_leads_again,
+        a_node_that_gets_sigterm_passes_the_token,
     ];
     // These tests kill and stop daemons themselves.
     all.into_iter().map(Test::without_stalls).collect()
@@ -164,7 +164,7 @@ fn a_third_of_all_datagrams_may_be_lost_in_a_restore() -> Result<()> {
 }
 
 /// Another leader has replaced it meanwhile.
-fn a_leader_that_stood_still_asks_before_it_leads_again() -> Result<()> {
+fn a_leader_that_was_stopped_asks_before_it_leads_again() -> Result<()> {
     let mut stand = Stand::new(Kind::Bridge, 3, &[("--hold", "300ms")])?;
     stand.wait_for_ring(&[0, 1, 2])?;
     // Stops it while it leads.
@@ -200,7 +200,7 @@ fn a_leader_that_stood_still_asks_before_it_leads_again() -> Result<()> {
 }
 
 /// Needs no restore.
-fn who_is_told_to_end_hands_the_token_on() -> Result<()> {
+fn a_node_that_gets_sigterm_passes_the_token() -> Result<()> {
     let mut stand = Stand::new(
         Kind::Bridge,
         3,

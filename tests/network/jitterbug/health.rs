@@ -10,7 +10,7 @@ use super::stand::{Kind, Stand};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        nodes_whose_netmasks_differ_are_alone_and_say_so,
+        nodes_with_different_netmasks_report_that_they_are_alone,
         a_node_whose_tcp_is_blocked_is_named,
         a_node_without_an_address_is_critical,
     ]
@@ -42,7 +42,7 @@ fn is_healthy(stand: &Stand, index: usize) -> Result<()> {
     Ok(())
 }
 
-fn nodes_whose_netmasks_differ_are_alone_and_say_so() -> Result<()> {
+fn nodes_with_different_netmasks_report_that_they_are_alone() -> Result<()> {
     let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
     let (ip, ns) = (stand.address(1), stand.segment().node(1).ns().clone());
     let set_prefix = |prefix: u8| {

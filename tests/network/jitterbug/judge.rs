@@ -176,7 +176,7 @@ pub(super) fn tests() -> Vec<Test> {
     let all = tests![
         a_token_that_two_nodes_give_away_is_seen,
         data_that_goes_back_is_seen,
-        who_answers_more_than_it_was_asked_is_seen,
+        a_node_that_answers_more_than_once_is_found,
     ];
     all.into_iter().map(Test::without_stalls).collect()
 }
@@ -211,7 +211,7 @@ fn data_that_goes_back_is_seen() -> Result<()> {
     Ok(())
 }
 
-fn who_answers_more_than_it_was_asked_is_seen() -> Result<()> {
+fn a_node_that_answers_more_than_once_is_found() -> Result<()> {
     let sent = |from: u8, to: u8, datagram: Datagram| {
         let address = |last| IpAddr::from([10, 77, 0, last]);
         let sent = Sent {

@@ -14,11 +14,11 @@ use super::wire::{Datagram, Entry};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        of_a_list_of_five_thousand_strangers_few_are_taken_and_none_costs_a_turn,
+        a_list_of_five_thousand_strangers_adds_few_nodes_and_delays_no_pass,
         a_mebibyte_of_data_goes_round,
         more_data_than_is_allowed_is_refused_and_computed_by_nobody,
-        what_is_no_message_is_counted_by_its_reason_and_changes_nothing,
-        a_leader_answers_who_asks,
+        invalid_datagrams_are_counted_by_their_reason_and_ignored,
+        a_leader_answers_a_question,
     ]
 }
 
@@ -30,7 +30,7 @@ fn strangers(first: Ipv4Addr, count: usize) -> Vec<Entry> {
         .collect()
 }
 
-fn of_a_list_of_five_thousand_strangers_few_are_taken_and_none_costs_a_turn() -> Result<()> {
+fn a_list_of_five_thousand_strangers_adds_few_nodes_and_delays_no_pass() -> Result<()> {
     const ON_THE_LINK: usize = 200;
     let mut stand = Stand::without_nodes(Kind::Bridge, 3)?;
     let peer = Peer::on(stand.segment().node(2))?;
@@ -139,7 +139,7 @@ fn more_data_than_is_allowed_is_refused_and_computed_by_nobody() -> Result<()> {
     Ok(())
 }
 
-fn what_is_no_message_is_counted_by_its_reason_and_changes_nothing() -> Result<()> {
+fn invalid_datagrams_are_counted_by_their_reason_and_ignored() -> Result<()> {
     let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
     let peer = Peer::on(stand.segment().node(1))?;
     stand.add(0, &[])?;
@@ -197,7 +197,7 @@ fn what_is_no_message_is_counted_by_its_reason_and_changes_nothing() -> Result<(
     Ok(())
 }
 
-fn a_leader_answers_who_asks() -> Result<()> {
+fn a_leader_answers_a_question() -> Result<()> {
     let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
     let peer = Peer::on(stand.segment().node(1))?;
     stand.add(0, &[])?;

@@ -9,7 +9,7 @@ use super::stand::{Kind, Stand, count, counter};
 pub(super) fn tests() -> Vec<Test> {
     let all = tests![
         two_rings_become_one_when_a_cut_heals,
-        a_node_that_was_cut_off_knows_what_the_others_know_afterwards,
+        a_node_that_was_cut_off_learns_what_the_others_know,
         when_rings_meet_the_command_under_the_weaker_token_is_ended,
     ];
     all.into_iter().map(Test::without_stalls).collect()
@@ -59,7 +59,7 @@ fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
     stand.judge().map(drop)
 }
 
-fn a_node_that_was_cut_off_knows_what_the_others_know_afterwards() -> Result<()> {
+fn a_node_that_was_cut_off_learns_what_the_others_know() -> Result<()> {
     let mut stand = Stand::new(Kind::Bridge, 3, &[])?;
     stand.wait_for_ring(&[0, 1, 2])?;
     let reached = stand.count(2)?;

@@ -16,7 +16,7 @@ pub(super) fn tests() -> Vec<Test> {
         twelve_nodes_become_one_ring,
         twelve_nodes_on_ipv6_become_one_ring,
         a_command_decides_which_data_continues,
-        a_node_alone_leads_and_one_that_comes_later_is_taken_in,
+        a_single_node_leads_and_takes_a_later_node_in,
         a_node_of_ipv6_speaks_from_its_own_address_whatever_others_there_are,
         a_node_without_an_address_waits_for_one_and_another_address_is_another_entry,
         a_token_that_is_held_for_no_time_goes_round_all_the_same,
@@ -129,7 +129,7 @@ fn twelve_nodes_become_one_ring() -> Result<()> {
     check_ring(Kind::Bridge, 12)
 }
 
-fn a_node_alone_leads_and_one_that_comes_later_is_taken_in() -> Result<()> {
+fn a_single_node_leads_and_takes_a_later_node_in() -> Result<()> {
     let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
     stand.add(0, &[])?;
     stand.wait_for_count(0, 3)?;

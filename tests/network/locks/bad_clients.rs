@@ -33,10 +33,10 @@ pub(super) fn tests() -> Vec<Test> {
         clients_that_send_garbage_flood_or_do_not_read_disturb_nobody,
         a_watcher_that_reads_too_slowly_is_let_go,
         clients_that_keep_the_daemon_waiting_are_let_go_and_those_with_a_lock_are_not,
-        what_is_no_request_is_answered_with_an_error,
+        an_invalid_request_is_answered_with_an_error,
         nothing_is_written_to_a_file_that_ends_no_control_group,
-        what_is_slow_to_close_keeps_nobody_waiting,
-        who_hands_over_what_is_slow_to_close_turns_off_nobodys_backstop,
+        a_descriptor_that_closes_slowly_delays_no_client,
+        descriptors_that_close_slowly_do_not_disable_the_end_of_control_groups,
     ]
 }
 
@@ -186,7 +186,7 @@ fn clients_that_keep_the_daemon_waiting_are_let_go_and_those_with_a_lock_are_not
     waiter.expect("granted").map(drop)
 }
 
-fn what_is_no_request_is_answered_with_an_error() -> Result<()> {
+fn an_invalid_request_is_answered_with_an_error() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut client = BufReader::new(open(&ring.daemons[0].control())?);
     let long = format!("{{\"request\":\"lock\",\"label\":\"{}\"}}", "x".repeat(256));
@@ -276,7 +276,7 @@ fn send_with(client: &UnixStream, bytes: &[u8], descriptor: impl AsFd) -> Result
 
 /// The kernel closes descriptors that the receiver does not take. If the daemon reads their bytes, this takes the
 /// daemon's time.
-fn what_is_slow_to_close_keeps_nobody_waiting() -> Result<()> {
+fn a_descriptor_that_closes_slowly_delays_no_client() -> Result<()> {
     let ring = form(2)?;
     let daemon = &ring.daemons[0];
     let mut others = Vec::new();
@@ -332,7 +332,7 @@ fn expect_answer(client: &mut impl BufRead, kind: &str) -> Result<()> {
     }
 }
 
-fn who_hands_over_what_is_slow_to_close_turns_off_nobodys_backstop() -> Result<()> {
+fn descriptors_that_close_slowly_do_not_disable_the_end_of_control_groups() -> Result<()> {
     let scene = Scene::new()?;
     let daemon = scene.first();
     let mut client = BufReader::new(open(&daemon.control())?);

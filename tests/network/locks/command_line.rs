@@ -8,18 +8,20 @@ use ring_segment::{Daemon, Layout, Message, Ring, Test, Timing, WAIT, binaries, 
 
 use crate::locks::program::Running;
 use crate::locks::scene::{Scene, wait_until_queued};
-use crate::locks::{LOST_CODE, PATIENCE, connect, ringctl, shared_ring, wait_until_told};
+use crate::locks::{
+    LOST_CODE, PATIENCE, connect, ringctl, shared_ring, wait_until_holder_is_known,
+};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
         a_line_for_the_shell_runs_under_the_token,
-        who_does_not_want_to_wait_is_told_by_the_exit_code_that_another_works,
-        a_lost_request_is_repeated_for_who_does_not_want_to_wait,
-        who_waits_for_some_seconds_is_told_when_they_are_over,
-        who_waits_for_some_seconds_works_when_the_other_one_has_ended,
+        without_waiting_the_exit_code_reports_another_holder,
+        a_lost_request_is_repeated_for_a_client_that_does_not_wait,
+        a_limited_wait_ends_with_its_exit_code,
+        a_limited_wait_gets_the_token_when_the_holder_ends,
         a_longest_time_ends_the_command_and_the_next_one_has_its_turn,
-        the_environment_says_what_is_held,
-        what_runs_under_the_token_is_told_that_it_would_wait_for_itself,
+        the_environment_describes_the_held_token,
+        a_command_under_the_token_is_refused_to_wait_for_itself,
         input_and_output_pass_through_a_pipeline,
     ]
 }
@@ -35,12 +37,12 @@ fn a_line_for_the_shell_runs_under_the_token() -> Result<()> {
     run.expect_code(3)
 }
 
-fn who_does_not_want_to_wait_is_told_by_the_exit_code_that_another_works() -> Result<()> {
+fn without_waiting_the_exit_code_reports_another_holder() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
     holder.expect("granted")?;
-    wait_until_told(&ring.daemons[1], "holder")?;
+    wait_until_holder_is_known(&ring.daemons[1], "holder")?;
     let held = format!("not waited for: held by {} (holder), ", ring.macs()[0]);
     for daemon in &ring.daemons {
         for (options, code) in [(&["-n"][..], 1), (&["-n", "-E", "9"], 9)] {
@@ -62,7 +64,7 @@ fn who_does_not_want_to_wait_is_told_by_the_exit_code_that_another_works() -> Re
     Ok(())
 }
 
-fn a_lost_request_is_repeated_for_who_does_not_want_to_wait() -> Result<()> {
+fn a_lost_request_is_repeated_for_a_client_that_does_not_wait() -> Result<()> {
     const HEARTBEAT: Duration = Duration::from_millis(500);
     let timing = Timing::tolerant(HEARTBEAT).idle_hold(100 * HEARTBEAT);
     let segment = Layout::new(2).addresses().switch(1)?;
@@ -88,12 +90,12 @@ fn a_lost_request_is_repeated_for_who_does_not_want_to_wait() -> Result<()> {
     run.expect_code(0)
 }
 
-fn who_waits_for_some_seconds_is_told_when_they_are_over() -> Result<()> {
+fn a_limited_wait_ends_with_its_exit_code() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
     holder.expect("granted")?;
-    wait_until_told(&ring.daemons[1], "holder")?;
+    wait_until_holder_is_known(&ring.daemons[1], "holder")?;
     for (options, code) in [(&["-w", "0.3"][..], 1), (&["-w", "0.3", "-E", "9"], 9)] {
         let begun = Instant::now();
         let mut late = run(
@@ -111,7 +113,7 @@ fn who_waits_for_some_seconds_is_told_when_they_are_over() -> Result<()> {
     Ok(())
 }
 
-fn who_waits_for_some_seconds_works_when_the_other_one_has_ended() -> Result<()> {
+fn a_limited_wait_gets_the_token_when_the_holder_ends() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
@@ -142,7 +144,7 @@ fn a_longest_time_ends_the_command_and_the_next_one_has_its_turn() -> Result<()>
     Ok(())
 }
 
-fn the_environment_says_what_is_held() -> Result<()> {
+fn the_environment_describes_the_held_token() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     run(
@@ -171,7 +173,7 @@ fn the_environment_says_what_is_held() -> Result<()> {
 }
 
 /// Whichever command it uses.
-fn what_runs_under_the_token_is_told_that_it_would_wait_for_itself() -> Result<()> {
+fn a_command_under_the_token_is_refused_to_wait_for_itself() -> Result<()> {
     let ring = shared_ring(2)?;
     let (daemon, ringctl) = (&ring.daemons[0], ringctl_line(&ring.daemons[0]));
     for asks in [

@@ -19,8 +19,8 @@ pub(super) fn tests() -> Vec<Test> {
         the_death_of_ringctl_ends_its_work_before_another_begins,
         the_death_of_the_keeper_ends_its_work_before_another_begins,
         the_death_of_the_command_gives_the_token_back_at_once,
-        what_left_the_process_group_does_not_outlive_ringctl_and_its_keeper,
-        what_closed_its_descriptors_does_not_outlive_ringctl_and_its_keeper,
+        processes_outside_the_process_group_end_with_ringctl_and_its_keeper,
+        processes_without_descriptors_end_with_ringctl_and_its_keeper,
         a_keeper_is_favoured_on_a_busy_machine_as_its_daemon_is,
     ]
 }
@@ -92,7 +92,7 @@ fn check_nothing_outlives_both(
     Ok(())
 }
 
-fn what_left_the_process_group_does_not_outlive_ringctl_and_its_keeper() -> Result<()> {
+fn processes_outside_the_process_group_end_with_ringctl_and_its_keeper() -> Result<()> {
     let line = "setsid sh -c 'echo ready; grep -c /ringctl- /proc/self/cgroup; exec sleep 1000' & \
         wait; sleep 1000";
     check_nothing_outlives_both(line, |run| {
@@ -113,7 +113,7 @@ print(\"ready\", flush=True)
 time.sleep(1000)'";
 
 /// A daemonized process does this.
-fn what_closed_its_descriptors_does_not_outlive_ringctl_and_its_keeper() -> Result<()> {
+fn processes_without_descriptors_end_with_ringctl_and_its_keeper() -> Result<()> {
     check_nothing_outlives_both(CLOSES_ALL, |_| Ok(()))
 }
 

@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 
 use crate::locks::program::Running;
 use crate::locks::scene::{Scene, path};
-use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_told};
+use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_holder_is_known};
 
 /// Maximum size of the token's data, in bytes.
 const DATA_LEN_MAX: usize = 1024;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        what_is_set_under_a_lock_is_read_on_another_node,
-        who_waits_to_set_data_is_told_for_whom,
-        what_is_set_without_the_lock_is_refused,
+        data_set_under_a_lock_are_read_on_another_node,
+        a_client_that_waits_to_set_data_is_told_the_holder,
+        setting_data_without_the_lock_is_refused,
         as_many_bytes_travel_as_are_promised_and_not_one_more,
         a_guard_refuses_the_token_of_an_earlier_holder,
         a_watch_begins_with_all_there_is_and_goes_on_where_it_ended,
-        a_watch_ends_with_its_daemon_and_says_how_to_go_on,
+        a_watch_ends_with_its_daemon_and_prints_how_to_continue,
         every_token_in_json_has_its_fencing_string,
     ]
 }
@@ -57,7 +57,7 @@ fn wait_for_data(daemon: &Daemon, data: &str) -> Result<()> {
     }
 }
 
-fn what_is_set_under_a_lock_is_read_on_another_node() -> Result<()> {
+fn data_set_under_a_lock_are_read_on_another_node() -> Result<()> {
     let ring = shared_ring(2)?;
     let (here, there) = (&ring.daemons[0], &ring.daemons[1]);
     start_under_lock(here, "ringctl data set 'by run'")?.expect_code(0)?;
@@ -73,12 +73,12 @@ fn what_is_set_under_a_lock_is_read_on_another_node() -> Result<()> {
 }
 
 /// The command has no lock that `status` could show, so it would seem to hang.
-fn who_waits_to_set_data_is_told_for_whom() -> Result<()> {
+fn a_client_that_waits_to_set_data_is_told_the_holder() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
     holder.expect("granted")?;
-    wait_until_told(&ring.daemons[1], "holder")?;
+    wait_until_holder_is_known(&ring.daemons[1], "holder")?;
     for (daemon, told) in [
         (
             &ring.daemons[0],
@@ -97,7 +97,7 @@ fn who_waits_to_set_data_is_told_for_whom() -> Result<()> {
     holder.unlock()
 }
 
-fn what_is_set_without_the_lock_is_refused() -> Result<()> {
+fn setting_data_without_the_lock_is_refused() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     start(daemon, &["data", "set", "before"])?.expect_code(0)?;
@@ -124,7 +124,7 @@ fn what_is_set_without_the_lock_is_refused() -> Result<()> {
     let said = late.errors();
     ensure!(said.contains("is no longer held here"), "{said}");
     late.expect_code(1)?;
-    wait_until_told(&ring.daemons[1], "holder")?;
+    wait_until_holder_is_known(&ring.daemons[1], "holder")?;
     let mut impatient = start(&ring.daemons[1], &["data", "set", "-n", "late"])?;
     let said = impatient.errors();
     ensure!(said.contains("held by"), "{said}");
@@ -288,7 +288,7 @@ fn a_watch_begins_with_all_there_is_and_goes_on_where_it_ended() -> Result<()> {
     }
 }
 
-fn a_watch_ends_with_its_daemon_and_says_how_to_go_on() -> Result<()> {
+fn a_watch_ends_with_its_daemon_and_prints_how_to_continue() -> Result<()> {
     let mut ring = form(2)?;
     let mut watch = start(&ring.daemons[0], &["watch", "--json"])?;
     let mut last = next_event(&mut watch)?["snapshot"]["number"].clone();

@@ -24,8 +24,8 @@ pub(super) fn tests() -> Vec<Test> {
         exclusive a_holder_whose_daemon_is_stopped_ends_before_another_begins,
         a_planned_stop_waits_for_the_holder,
         a_holder_that_does_not_hear_of_a_yield_has_the_time_that_it_was_promised,
-        nothing_is_granted_before_an_earlier_owners_lease_is_over,
-        nothing_is_granted_so_soon_after_the_link_came_up,
+        no_lock_is_granted_before_an_earlier_owners_lease_ends,
+        no_lock_is_granted_soon_after_the_link_came_up,
         the_token_can_be_sent_to_a_member,
         the_client_in_the_manual_works_and_ends_with_its_lock,
     ]
@@ -127,7 +127,7 @@ fn short_timing() -> Timing {
 }
 
 /// A daemon that has just started may not know an owner whose holder still relies on its lease.
-fn nothing_is_granted_before_an_earlier_owners_lease_is_over() -> Result<()> {
+fn no_lock_is_granted_before_an_earlier_owners_lease_ends() -> Result<()> {
     let mut ring = form_with(3, short_timing())?;
     ring.daemons[0].kill()?;
     let begun = boottime()?;
@@ -136,7 +136,7 @@ fn nothing_is_granted_before_an_earlier_owners_lease_is_over() -> Result<()> {
     is_granted_late(&ring, begun)
 }
 
-fn nothing_is_granted_so_soon_after_the_link_came_up() -> Result<()> {
+fn no_lock_is_granted_soon_after_the_link_came_up() -> Result<()> {
     let ring = form_with(3, short_timing())?;
     ring.segment.lose_carrier(0)?;
     ring.daemons[0].wait_for_status(PATIENCE, |status| status["link"] != "up")?;

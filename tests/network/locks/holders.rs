@@ -5,12 +5,12 @@ use ring_segment::{Test, tests};
 use serde_json::{Value, json};
 
 use crate::locks::program::Running;
-use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_told};
+use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_holder_is_known};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
         every_machine_names_the_program_that_holds_the_token,
-        the_log_has_who_held_the_token_for_how_long_and_how_it_ended,
+        the_log_names_each_holder_its_time_and_its_end,
         a_watcher_sees_that_the_token_was_given_back,
         many_short_locks_get_few_lines,
     ]
@@ -22,7 +22,7 @@ fn every_machine_names_the_program_that_holds_the_token() -> Result<()> {
     holder.lock("backup \u{1b}[2J")?;
     holder.expect("granted")?;
     for daemon in &ring.daemons {
-        let status = wait_until_told(daemon, "backup \u{1b}[2J")?;
+        let status = wait_until_holder_is_known(daemon, "backup \u{1b}[2J")?;
         ensure!(status["holder"]["since_ns"].is_u64(), "{status}");
         let versions = status["members"].as_array().into_iter().flatten();
         for member in versions {
@@ -40,7 +40,7 @@ fn every_machine_names_the_program_that_holds_the_token() -> Result<()> {
     Ok(())
 }
 
-fn the_log_has_who_held_the_token_for_how_long_and_how_it_ended() -> Result<()> {
+fn the_log_names_each_holder_its_time_and_its_end() -> Result<()> {
     let ring = form(2)?;
     let daemon = &ring.daemons[0];
     let mut seven = Running::start(&mut ringctl(

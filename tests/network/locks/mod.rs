@@ -38,7 +38,7 @@ pub(crate) fn tests() -> Vec<Test> {
         a_command_runs_under_the_token_and_its_exit_code_is_handed_on,
         programs_on_three_machines_lose_no_update,
         two_hundred_clients_get_it_in_the_order_in_which_they_came,
-        what_a_holder_wrote_survives_its_machine,
+        data_of_a_holder_survive_its_machine,
         a_watcher_sees_every_event_once_and_can_go_on_where_it_ended,
     ];
     tests.extend(expiry::tests());
@@ -107,7 +107,7 @@ fn wait_for(child: &mut Child) -> Result<Option<i32>> {
 }
 
 /// Waits until a machine knows the program that holds the token on another machine.
-fn wait_until_told(daemon: &Daemon, program: &str) -> Result<Value> {
+fn wait_until_holder_is_known(daemon: &Daemon, program: &str) -> Result<Value> {
     daemon.wait_for_status(PATIENCE, |status| status["holder"]["program"] == program)
 }
 
@@ -224,7 +224,7 @@ fn two_hundred_clients_get_it_in_the_order_in_which_they_came() -> Result<()> {
     Ok(())
 }
 
-fn what_a_holder_wrote_survives_its_machine() -> Result<()> {
+fn data_of_a_holder_survive_its_machine() -> Result<()> {
     let mut ring = form(3)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("writer")?;

@@ -8,13 +8,13 @@ use anyhow::{Result, ensure};
 use ring_segment::{Test, Timing, tests};
 
 use crate::locks::program::Running;
-use crate::locks::{PATIENCE, connect, form_with, ringctl, wait_until_told};
+use crate::locks::{PATIENCE, connect, form_with, ringctl, wait_until_holder_is_known};
 
 pub(super) fn tests() -> Vec<Test> {
-    tests![a_name_of_the_table_of_hosts_stands_beside_each_address]
+    tests![names_of_the_hosts_file_are_shown_with_each_address]
 }
 
-fn a_name_of_the_table_of_hosts_stands_beside_each_address() -> Result<()> {
+fn names_of_the_hosts_file_are_shown_with_each_address() -> Result<()> {
     let mut hosts = tempfile::NamedTempFile::new()?;
     writeln!(
         hosts,
@@ -33,7 +33,7 @@ fn a_name_of_the_table_of_hosts_stands_beside_each_address() -> Result<()> {
     let mut holder = connect(beta)?;
     holder.lock("backup")?;
     holder.expect("granted")?;
-    wait_until_told(alpha, "backup")?;
+    wait_until_holder_is_known(alpha, "backup")?;
 
     let status = alpha.ringctl(&["status"])?;
     let page = String::from_utf8_lossy(&status.stdout).into_owned();

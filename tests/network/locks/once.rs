@@ -20,8 +20,8 @@ pub(super) fn tests() -> Vec<Test> {
         a_job_that_has_failed_is_run_again_only_if_that_is_asked_for,
         a_job_that_is_interrupted_stays_begun_whatever_its_exit_code,
         a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for,
-        what_has_run_is_known_after_a_restart_of_the_whole_ring,
-        a_machine_that_was_away_learns_what_has_run,
+        runs_are_known_after_a_restart_of_the_whole_ring,
+        a_machine_that_was_away_learns_which_jobs_have_run,
         a_part_without_a_quorum_runs_nothing_that_requires_one,
         a_name_that_no_job_can_have_is_refused,
     ]
@@ -293,7 +293,7 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
     run.expect_code(75)
 }
 
-fn what_has_run_is_known_after_a_restart_of_the_whole_ring() -> Result<()> {
+fn runs_are_known_after_a_restart_of_the_whole_ring() -> Result<()> {
     let mut ring = form(3)?;
     let diary = Diary::new()?;
     check_silent(once(&ring.daemons[0], "nightly", &[], &diary.line("true"))?)?;
@@ -315,7 +315,7 @@ fn what_has_run_is_known_after_a_restart_of_the_whole_ring() -> Result<()> {
     Ok(())
 }
 
-fn a_machine_that_was_away_learns_what_has_run() -> Result<()> {
+fn a_machine_that_was_away_learns_which_jobs_have_run() -> Result<()> {
     let mut ring = form(3)?;
     let diary = Diary::new()?;
     ring.daemons[2].kill()?;

@@ -20,12 +20,12 @@ pub(super) fn tests() -> Vec<Test> {
         a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process,
         a_lock_that_is_given_back_is_gone,
         scripts_get_the_lock_in_the_order_in_which_they_came,
-        the_script_in_the_help_works_and_is_told_of_the_loss,
-        a_script_is_told_of_the_loss_though_its_keeper_is_killed_or_stopped,
-        a_script_whose_lock_was_given_back_is_told_nothing,
+        the_script_in_the_help_works_and_learns_of_the_loss,
+        a_script_learns_of_the_loss_though_its_keeper_is_killed_or_stopped,
+        a_script_that_released_its_lock_gets_no_signal,
         a_lock_lasts_as_long_as_a_descriptor_is_open,
         a_descriptor_is_at_its_end_when_the_lock_is_lost,
-        who_is_called_from_outside_is_told_to_name_a_process,
+        a_call_from_outside_a_container_must_name_a_process,
     ]
 }
 
@@ -173,7 +173,7 @@ fn script_of_the_help(below: &str) -> Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
-fn the_script_in_the_help_works_and_is_told_of_the_loss() -> Result<()> {
+fn the_script_in_the_help_works_and_learns_of_the_loss() -> Result<()> {
     let scene = Scene::new()?;
     let (nfs, work) = (scene.file("nfs"), scene.file("work"));
     fs::create_dir(&nfs)?;
@@ -207,7 +207,7 @@ fn the_script_in_the_help_works_and_is_told_of_the_loss() -> Result<()> {
     loses.expect_signal(Signal::SIGTERM)
 }
 
-fn a_script_is_told_of_the_loss_though_its_keeper_is_killed_or_stopped() -> Result<()> {
+fn a_script_learns_of_the_loss_though_its_keeper_is_killed_or_stopped() -> Result<()> {
     let scene = Scene::new()?;
     for signal in [Signal::SIGKILL, Signal::SIGSTOP] {
         let mut script = start_script()?;
@@ -225,7 +225,7 @@ fn a_script_is_told_of_the_loss_though_its_keeper_is_killed_or_stopped() -> Resu
 }
 
 /// It gets no signal at the release, nor when its keeper ends.
-fn a_script_whose_lock_was_given_back_is_told_nothing() -> Result<()> {
+fn a_script_that_released_its_lock_gets_no_signal() -> Result<()> {
     let scene = Scene::new()?;
     let mut script = start_script()?;
     start_for_script(&script, scene.first(), &["lock", "--kill"])?.expect_code(0)?;
@@ -283,7 +283,7 @@ fn a_descriptor_is_at_its_end_when_the_lock_is_lost() -> Result<()> {
 }
 
 /// For a process that enters a container: its caller has no PID there.
-fn who_is_called_from_outside_is_told_to_name_a_process() -> Result<()> {
+fn a_call_from_outside_a_container_must_name_a_process() -> Result<()> {
     let ring = shared_ring(2)?;
     for arguments in [&["lock"][..], &["lock", "--check"], &["unlock"]] {
         let mut command = Command::new("unshare");

@@ -29,7 +29,7 @@ pub(super) fn tests() -> Vec<Test> {
         a_hang_up_or_an_interrupt_leaves_no_orphans,
         a_quit_strands_nothing,
         a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started,
-        what_ignores_the_loss_of_the_token_is_killed_before_another_has_it,
+        a_command_that_ignores_the_loss_is_killed_before_another_has_the_token,
     ]
 }
 
@@ -134,7 +134,7 @@ fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<
 }
 
 /// consul#9788: the child was stopped 90 s after another client had the lock.
-fn what_ignores_the_loss_of_the_token_is_killed_before_another_has_it() -> Result<()> {
+fn a_command_that_ignores_the_loss_is_killed_before_another_has_the_token() -> Result<()> {
     let scene = Scene::new()?;
     let mut run = scene.start_work(&[], &format!("trap '' TERM; {TREE}; sleep 1000"))?;
     let next = scene.start_next()?;

@@ -17,7 +17,7 @@ use crate::locks::{PATIENCE, connect, form_with, ringctl, shared_ring};
 pub(super) fn tests() -> Vec<Test> {
     tests![
         a_wait_that_does_not_end_by_itself_gives_its_reason_and_each_new_one,
-        a_wait_for_another_program_says_nothing,
+        a_wait_for_another_program_prints_nothing,
         sigterm_ends_every_wait_also_that_of_a_first_process,
     ]
 }
@@ -54,7 +54,7 @@ fn a_wait_that_does_not_end_by_itself_gives_its_reason_and_each_new_one() -> Res
     run.expect_code(0)
 }
 
-fn a_wait_for_another_program_says_nothing() -> Result<()> {
+fn a_wait_for_another_program_prints_nothing() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;

@@ -212,7 +212,7 @@ pub(super) fn a_datagram_that_is_cut_is_none() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn what_the_kernel_drops_is_counted() -> Result<()> {
+pub(super) fn datagrams_that_the_kernel_drops_are_counted() -> Result<()> {
     const SENT: usize = 1_000;
     let options = UdpOptions {
         receive_buffer: Some(4_096),

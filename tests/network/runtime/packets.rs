@@ -118,7 +118,7 @@ pub(super) fn own_frames_do_not_come_back() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn what_is_sent_has_control_priority() -> Result<()> {
+pub(super) fn sent_frames_have_control_priority() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     let speaker = Station::new(&left)?;
     // The kernel's TC_PRIO_CONTROL.
@@ -247,7 +247,7 @@ pub(super) fn a_frame_in_time_is_fresh_whatever_the_wall_clock() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn what_does_not_fit_is_counted() -> Result<()> {
+pub(super) fn frames_that_do_not_fit_are_counted() -> Result<()> {
     const FRAME_COUNT: u64 = 4000;
     // A smaller buffer would overflow in a storm of frames.
     const BUFFERED_FRAMES_MIN: u64 = 1024;

@@ -131,7 +131,7 @@ fn connected_with(options: &TcpOptions) -> Result<([End; 2], [StreamId; 2])> {
     Ok(([left, right], [from, to]))
 }
 
-pub(super) fn what_is_written_arrives_whole_and_so_does_the_answer() -> Result<()> {
+pub(super) fn written_bytes_and_the_answer_arrive_complete() -> Result<()> {
     let ([mut left, mut right], [from, to]) = connected(true)?;
     let sent: Vec<u8> = (0..=250).cycle().take(1_000_000).collect();
     let mut at = 0;
@@ -207,7 +207,7 @@ pub(super) fn a_process_that_dies_leaves_no_end_behind() -> Result<()> {
     right.expect((to, Happened::Closed(Closed::Reset)))
 }
 
-pub(super) fn a_reset_after_the_end_is_told() -> Result<()> {
+pub(super) fn a_reset_after_the_end_is_reported() -> Result<()> {
     let ([mut left, mut right], [from, to]) = connected(true)?;
     left.write(from, b"all of it", &mut 0);
     left.streams.finish(from);
@@ -221,7 +221,7 @@ pub(super) fn a_reset_after_the_end_is_told() -> Result<()> {
     right.expect((to, Happened::Closed(Closed::Reset)))
 }
 
-pub(super) fn who_does_not_listen_refuses() -> Result<()> {
+pub(super) fn a_station_that_does_not_listen_refuses() -> Result<()> {
     let ([mut left, right], _) = connected(true)?;
     let nobody = right.address;
     drop(right);

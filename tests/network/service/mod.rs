@@ -15,14 +15,14 @@ const CAP_NET_RAW: u64 = 1 << 13;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         the_unit_joins_the_ring_and_hands_over_when_it_is_stopped,
-        what_is_killed_or_restarted_knows_its_last_token,
-        what_hangs_is_ended_by_its_watchdog_and_started_again,
-        what_no_second_try_can_mend_is_not_tried_again,
+        a_killed_or_restarted_service_knows_its_last_token,
+        a_service_that_hangs_is_ended_by_its_watchdog_and_restarted,
+        a_permanent_error_is_not_retried,
         a_state_file_of_a_newer_version_is_not_tried_again,
         a_copy_of_the_unit_runs_a_second_ring_on_the_interface,
-        a_daemon_that_root_starts_beside_the_unit_is_refused,
-        what_a_daemon_of_roots_has_left_does_not_keep_the_unit_from_starting,
-        the_unit_ends_what_has_left_the_process_group_of_a_holder_that_was_killed,
+        a_second_daemon_that_root_starts_is_refused,
+        files_of_a_daemon_of_root_do_not_keep_the_unit_from_starting,
+        the_unit_ends_processes_outside_the_group_of_a_killed_holder,
         a_lost_link_is_a_warning_in_the_journal,
         the_journal_finds_a_lock_by_its_fields,
         the_unit_waits_for_an_interface_that_is_missing,
@@ -213,7 +213,7 @@ fn check_other_units_are_kept_out(container: &Container) -> Result<()> {
     Ok(())
 }
 
-fn what_is_killed_or_restarted_knows_its_last_token() -> Result<()> {
+fn a_killed_or_restarted_service_knows_its_last_token() -> Result<()> {
     let scene = Scene::new("")?;
     let progress = || -> Result<u64> {
         let status = scene.status()?;
@@ -245,7 +245,7 @@ fn what_is_killed_or_restarted_knows_its_last_token() -> Result<()> {
     Ok(())
 }
 
-fn what_hangs_is_ended_by_its_watchdog_and_started_again() -> Result<()> {
+fn a_service_that_hangs_is_ended_by_its_watchdog_and_restarted() -> Result<()> {
     let scene = Scene::new("[Service]\nWatchdogSec=2s\n")?;
     // The daemon notifies the watchdog again and again.
     let mut fed = String::new();
@@ -364,7 +364,7 @@ fn the_unit_waits_for_an_interface_that_is_missing() -> Result<()> {
     Ok(())
 }
 
-fn what_no_second_try_can_mend_is_not_tried_again() -> Result<()> {
+fn a_permanent_error_is_not_retried() -> Result<()> {
     let wrong = "[Service]\nEnvironment=\"RINGD_OPTIONS=--waiter-intervals 1\"\n";
     let scene = Scene::before_the_start(wrong)?;
     let started = scene.container.output(&["systemctl", "start", UNIT])?;
@@ -398,7 +398,7 @@ fn a_state_file_of_a_newer_version_is_not_tried_again() -> Result<()> {
     Ok(())
 }
 
-fn a_daemon_that_root_starts_beside_the_unit_is_refused() -> Result<()> {
+fn a_second_daemon_that_root_starts_is_refused() -> Result<()> {
     let scene = Scene::new("")?;
     let second = scene.container.output(&["ringd", "eth0"])?;
     let said = String::from_utf8([second.stdout, second.stderr].concat())?;
@@ -410,7 +410,7 @@ fn a_daemon_that_root_starts_beside_the_unit_is_refused() -> Result<()> {
     scene.wait_for_ring()
 }
 
-fn what_a_daemon_of_roots_has_left_does_not_keep_the_unit_from_starting() -> Result<()> {
+fn files_of_a_daemon_of_root_do_not_keep_the_unit_from_starting() -> Result<()> {
     let scene = Scene::new("")?;
     scene.container.run(&["systemctl", "stop", UNIT])?;
     scene
@@ -427,7 +427,7 @@ fn what_a_daemon_of_roots_has_left_does_not_keep_the_unit_from_starting() -> Res
 }
 
 /// The unit sees the control groups, and the one that it writes to is not its own.
-fn the_unit_ends_what_has_left_the_process_group_of_a_holder_that_was_killed() -> Result<()> {
+fn the_unit_ends_processes_outside_the_group_of_a_killed_holder() -> Result<()> {
     let scene = Scene::new("")?;
     let container = &scene.container;
     container.sh(

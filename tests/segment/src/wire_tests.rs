@@ -95,7 +95,7 @@ fn every_truncation_is_invalid() {
 }
 
 #[test]
-fn what_the_document_forbids_is_invalid() {
+fn messages_that_the_document_forbids_are_invalid() {
     let with = |offset: usize, byte: u8| {
         let mut bytes = every_message()[0].1.clone();
         bytes[offset] = byte;

@@ -11,7 +11,7 @@ const QUIET: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
     ring_segment::main(tests![
-        the_world_is_cut_off_from_the_machine,
+        the_sandbox_is_isolated_from_the_machine,
         nodes_hear_each_other_over_a_bridge,
         the_capture_sees_every_frame_once_and_in_order,
         the_capture_is_not_behind_the_nodes,
@@ -20,10 +20,10 @@ fn main() -> ExitCode {
         a_pulled_cable_is_noticed_and_put_back,
         an_interface_can_go_and_come_back,
         the_switch_learns_and_floods,
-        the_switch_loses_and_doubles_as_told,
+        the_switch_loses_and_duplicates_by_its_rules,
         the_switch_keeps_partitions_apart,
         the_switch_delays_and_reorders,
-        another_ethertype_is_captured_alone,
+        only_frames_of_the_ethertype_are_captured,
         addresses_and_random_macs_are_as_asked_for,
         a_pair_has_one_cable,
     ])
@@ -50,7 +50,7 @@ fn peers<const N: usize>(segment: &Segment) -> Result<[Peer; N]> {
     Ok(peers.try_into().expect("there are as many"))
 }
 
-fn the_world_is_cut_off_from_the_machine() -> Result<()> {
+fn the_sandbox_is_isolated_from_the_machine() -> Result<()> {
     let links = Command::new("ip").args(["-brief", "link"]).output()?;
     let links = String::from_utf8(links.stdout)?;
     ensure!(
@@ -245,7 +245,7 @@ fn received_before_the_last(from: &Peer, to: &Peer) -> Result<Vec<u64>> {
     anyhow::bail!("the last did not come in {SOON:?}")
 }
 
-fn the_switch_loses_and_doubles_as_told() -> Result<()> {
+fn the_switch_loses_and_duplicates_by_its_rules() -> Result<()> {
     let mut outcomes = Vec::new();
     for _ in 0..2 {
         let segment = Segment::switch(2, 42)?;
@@ -314,7 +314,7 @@ fn the_switch_delays_and_reorders() -> Result<()> {
     Ok(())
 }
 
-fn another_ethertype_is_captured_alone() -> Result<()> {
+fn only_frames_of_the_ethertype_are_captured() -> Result<()> {
     let segment = Layout::new(2).ethertype(0x9000).bridge()?;
     let [a, b] = peers(&segment)?;
     let other = ring_segment::frame(b.mac(), a.mac(), 0x88b5, &Message::Leaving.payload(a.mac()));

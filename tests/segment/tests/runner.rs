@@ -24,12 +24,12 @@ fn main() -> ExitCode {
         return ring_segment::main(programs_tests());
     }
     ring_segment::main(tests![
-        what_fails_is_told_with_what_was_printed,
+        a_failure_is_reported_with_the_output,
         tests_run_side_by_side,
         an_exclusive_test_runs_alone,
-        one_thread_is_one_world,
+        one_thread_is_one_sandbox,
         nothing_outlives_a_runner_that_is_killed,
-        what_is_listed_is_not_run,
+        listed_tests_are_not_run,
     ])
 }
 
@@ -37,11 +37,11 @@ fn main() -> ExitCode {
 fn programs_tests() -> Vec<Test> {
     tests![
         passes,
-        marks_its_world,
+        marks_its_sandbox,
         sees_the_mark,
         fails,
         panics,
-        ends_its_world,
+        ends_its_sandbox,
         meets_another,
         meets_the_first,
         exclusive finds_nobody,
@@ -70,7 +70,7 @@ fn passes() -> Result<()> {
 /// In the sandbox's `/run`.
 const MARK: &str = "/run/mark";
 
-fn marks_its_world() -> Result<()> {
+fn marks_its_sandbox() -> Result<()> {
     File::create(MARK)?;
     Ok(())
 }
@@ -91,7 +91,7 @@ fn panics() -> Result<()> {
     panic!("why it panics")
 }
 
-fn ends_its_world() -> Result<()> {
+fn ends_its_sandbox() -> Result<()> {
     let _present = take_part()?;
     std::process::exit(7)
 }
@@ -198,11 +198,11 @@ fn says(said: &str, test: &str, outcome: &str) -> bool {
     })
 }
 
-fn what_fails_is_told_with_what_was_printed() -> Result<()> {
+fn a_failure_is_reported_with_the_output() -> Result<()> {
     let (output, said) = Program::new()?.run(&["passes", "fails", "panics", "ends"], "2")?;
     ensure!(output.status.code() == Some(101), "{}", output.status);
     ensure!(says(&said, "passes", "ok"), "{said}");
-    for test in ["fails", "panics", "ends_its_world"] {
+    for test in ["fails", "panics", "ends_its_sandbox"] {
         ensure!(says(&said, test, "FAILED"), "{test}: {said}");
     }
     for text in [
@@ -233,7 +233,7 @@ fn an_exclusive_test_runs_alone() -> Result<()> {
     all_pass(&["passes", "meets", "finds"], "4", "5 passed")
 }
 
-fn one_thread_is_one_world() -> Result<()> {
+fn one_thread_is_one_sandbox() -> Result<()> {
     all_pass(&["marks", "sees_the_mark"], "1", "2 passed")
 }
 
@@ -256,7 +256,7 @@ fn nothing_outlives_a_runner_that_is_killed() -> Result<()> {
     wait_until(|| is_deserted(&present))
 }
 
-fn what_is_listed_is_not_run() -> Result<()> {
+fn listed_tests_are_not_run() -> Result<()> {
     let program = Program::new()?;
     let output = program.command(&["--list", "--format", "terse"]).output()?;
     let said = String::from_utf8_lossy(&output.stdout);

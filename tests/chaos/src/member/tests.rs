@@ -76,7 +76,7 @@ fn names(outgoing: &[Outgoing], to: MacAddr, progress: u64) -> bool {
 }
 
 #[test]
-fn it_takes_acknowledges_works_and_hands_on_with_the_data() {
+fn a_member_takes_acknowledges_works_and_hands_over_with_the_data() {
     let (mut member, outgoing) = owner();
     assert!(names(&outgoing, mac(1), 6));
     assert!(member.on_timeout(ms(21)).is_empty());
@@ -118,7 +118,7 @@ fn a_chain_that_was_not_taken_is_not_offered_again() {
 }
 
 #[test]
-fn a_giver_refuses_what_beats_its_token_but_not_its_offer() {
+fn a_giver_refuses_a_token_that_beats_its_token_but_not_its_offer() {
     let (mut member, _) = owner();
     member.on_timeout(ms(22));
     let rival = take(chain(6, 0, 1));
@@ -131,7 +131,7 @@ fn a_giver_refuses_what_beats_its_token_but_not_its_offer() {
 }
 
 #[test]
-fn what_is_old_is_not_taken() {
+fn an_old_offer_is_not_taken() {
     let mut member = waiter();
     let outgoing = member.on_frame(ms(2), &from(2, 1, mac(2), &take(token(5))));
     assert!(matches!(
@@ -143,7 +143,7 @@ fn what_is_old_is_not_taken() {
 }
 
 #[test]
-fn of_two_tokens_the_stronger_survives() {
+fn the_stronger_of_two_tokens_survives() {
     let (mut member, _) = owner();
     let claim = here(chain(4, 3, 9));
     let outgoing = member.on_frame(ms(3), &from(3, 3, MacAddr::broadcast(), &claim));
@@ -190,7 +190,7 @@ fn an_owner_that_overslept_gives_up() {
 }
 
 #[test]
-fn whoever_has_the_token_need_not_ask_for_it() {
+fn an_owner_does_not_ask_for_its_token() {
     let (mut member, _) = owner();
     member.want(ms(20), HOLD);
     assert!(!member.wants() && member.on_timeout(ms(39)).is_empty());
@@ -210,7 +210,7 @@ fn a_weaker_token_is_objected_to_once_the_stronger_one_is_silent() {
 }
 
 #[test]
-fn an_owner_that_is_told_of_a_stronger_token_outdoes_it() {
+fn an_owner_replaces_its_token_after_hearing_of_a_stronger_one() {
     let (mut member, _) = owner();
     let gone = Message::TokenWasHereRecently {
         token: chain(70, 3, 4),
@@ -231,7 +231,7 @@ fn an_owner_that_is_told_of_a_stronger_token_outdoes_it() {
 }
 
 #[test]
-fn who_hears_nobody_is_not_listened_to_as_an_owner_and_is_offered_nothing() {
+fn a_deaf_owner_is_ignored_and_gets_no_offer() {
     let sent_by = |deaf: bool, at: u64, author: u8, message: &Message| {
         let flags = u8::from(deaf);
         let profile = [b"RGD2", &[flags][..], &[0; 38]].concat();

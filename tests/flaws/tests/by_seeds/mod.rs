@@ -48,8 +48,8 @@ macro_rules! found_by_seeds {
         )*
 
         #[test]
-        fn without_a_flaw_the_copies_do_what_ships() {
-            let mut findings = findings!(concat!(stringify!($system), "::without_a_flaw_the_copies_do_what_ships"));
+        fn without_a_flaw_the_copies_behave_like_the_originals() {
+            let mut findings = findings!(concat!(stringify!($system), "::without_a_flaw_the_copies_behave_like_the_originals"));
             for seed in 0..5 {
                 let settings = settings(seed, "all");
                 assert_eq!(Flaw::none().$simulate(&settings), run(&settings));

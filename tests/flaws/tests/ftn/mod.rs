@@ -130,8 +130,8 @@ flaws! {
 }
 
 #[test]
-fn without_a_flaw_the_copies_do_what_ships() {
-    let mut findings = findings!("ftn::without_a_flaw_the_copies_do_what_ships");
+fn without_a_flaw_the_copies_behave_like_the_originals() {
+    let mut findings = findings!("ftn::without_a_flaw_the_copies_behave_like_the_originals");
     for seed in 0..5 {
         let settings = settings(seed, "all");
         assert_eq!(Flaw::none().simulate_ftn(&settings), run(&settings));

@@ -18,8 +18,8 @@ pub(crate) fn tests() -> Vec<Test> {
         a_token_that_is_granted_to_two_is_seen,
         a_grant_that_nobody_asked_for_is_seen,
         a_server_that_leads_out_of_turn_is_seen,
-        who_tells_strangers_more_than_they_ask_is_seen,
-        who_speaks_for_another_is_seen,
+        a_server_that_answers_strangers_too_often_is_found,
+        a_client_that_uses_another_session_is_found,
     ];
     all.into_iter().map(Test::without_stalls).collect()
 }
@@ -155,7 +155,7 @@ fn a_server_that_leads_out_of_turn_is_seen() -> Result<()> {
     Ok(())
 }
 
-fn who_tells_strangers_more_than_they_ask_is_seen() -> Result<()> {
+fn a_server_that_answers_strangers_too_often_is_found() -> Result<()> {
     let asks = (
         1,
         [9, 1],
@@ -174,7 +174,7 @@ fn who_tells_strangers_more_than_they_ask_is_seen() -> Result<()> {
     Ok(())
 }
 
-fn who_speaks_for_another_is_seen() -> Result<()> {
+fn a_client_that_uses_another_session_is_found() -> Result<()> {
     let alive = |session| (1, [9, 1], [session, 0], Body::Alive);
     judge_all(&[alive(ONE)])?;
     ensure!(judge_all(&[alive(5)]).is_err(), "that is no session");

@@ -11,7 +11,7 @@ fn check(frames: &[Seen]) -> Result<()> {
 }
 
 #[test]
-fn one_token_that_goes_round_and_is_minted_anew_passes() {
+fn one_moving_token_with_replaced_chains_passes() {
     let frames = [
         here(0, 1, token(5, 1, 1)),
         take(1, 1, 2, token(6, 1, 1)),
@@ -29,7 +29,7 @@ fn one_token_that_goes_round_and_is_minted_anew_passes() {
 }
 
 #[test]
-fn what_was_before_the_window_does_not_matter() {
+fn frames_before_the_window_are_ignored() {
     let frames = [
         here(0, 1, token(5, 1, 1)),
         here(1, 2, token(9, 2, 1)),
