@@ -24,9 +24,9 @@ fn examples(format: &str) -> Vec<(String, Vec<u8>)> {
     let files = fs::read_dir(dir.join(format)).expect("the seeds are in the repository");
     let mut examples: Vec<_> = files
         .map(|file| {
-            let path = file.expect("a seed").path();
+            let path = file.expect("a valid seed").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            (name.into_owned(), fs::read(&path).expect("a seed"))
+            (name.into_owned(), fs::read(&path).expect("a valid seed"))
         })
         .collect();
     examples.sort();
@@ -101,7 +101,9 @@ fn longest() -> [(&'static str, Vec<u8>); 2] {
             card: None,
         };
         let mut buf = buffer();
-        let len = frame.encode(lab2::ETHERTYPE, &mut buf).expect("legal");
+        let len = frame
+            .encode(lab2::ETHERTYPE, &mut buf)
+            .expect("a legal message");
         buf.truncate(len);
         buf
     };

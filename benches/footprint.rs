@@ -55,7 +55,9 @@ fn main() -> Result<()> {
     }
     ring_segment::enter()?;
     let bare = measure_bare_wake_up()?;
-    println!("A program that only sleeps costs {bare:.1?} a wake-up on this machine.\n");
+    println!(
+        "A program that only sleeps takes {bare:.1?} of CPU time per wake-up on this machine.\n"
+    );
     println!(
         "| members | resident memory, most | CPU a node, mean | most | wake-ups a second | CPU a wake-up |"
     );

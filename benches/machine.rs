@@ -89,7 +89,7 @@ fn pass_on(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::ZERO, &PEERS);
     let mut frame = take_token(digest);
     let mut progress: u64 = 1 << 40;
-    let rotation = HOP_TIME * u32::try_from(PEERS.len() + 1).expect("few");
+    let rotation = HOP_TIME * u32::try_from(PEERS.len() + 1).expect("a small number");
     let mut step = || {
         progress += PEERS.len() as u64 + 1;
         frame[PROGRESS_BYTES].copy_from_slice(&progress.to_be_bytes());

@@ -20,7 +20,9 @@ const SIZES: [usize; 4] = [10, 100, 1_000, 4_096];
 /// Returns the address of member `n`. Consecutive numbers lie far apart in the table.
 fn mac(n: usize) -> MacAddr {
     // Multiplying by an odd factor gives each address once.
-    let scattered = u32::try_from(n).expect("few").wrapping_mul(0x9e37_79b1);
+    let scattered = u32::try_from(n)
+        .expect("a small number")
+        .wrapping_mul(0x9e37_79b1);
     let mut octets = [2; 6];
     octets[2..].copy_from_slice(&scattered.to_be_bytes());
     MacAddr(octets)

@@ -89,11 +89,11 @@ fn datagrams(c: &mut Criterion) -> Result<()> {
     measure(0, "sockets, one a call", &mut || {
         for _ in 0..DATAGRAM_COUNT {
             from.send_to(&[1; DATAGRAM_LEN], address)
-                .expect("it is sent");
+                .expect("the datagram is sent");
         }
         for _ in 0..DATAGRAM_COUNT {
             assert_eq!(
-                to.recv_from(&mut room).expect("it has come").0,
+                to.recv_from(&mut room).expect("the datagram arrives").0,
                 DATAGRAM_LEN
             );
         }
@@ -104,7 +104,7 @@ fn datagrams(c: &mut Criterion) -> Result<()> {
         measure(at, name, &mut || {
             let now = clock::now();
             for _ in 0..DATAGRAM_COUNT / size {
-                assert_eq!(left.send(&sent).expect("they are sent"), size);
+                assert_eq!(left.send(&sent).expect("the datagrams are sent"), size);
             }
             for _ in 0..DATAGRAM_COUNT / size {
                 right.receive(now, &mut received).expect("a link");
@@ -117,7 +117,7 @@ fn datagrams(c: &mut Criterion) -> Result<()> {
         let [sockets, one, many] = fastest;
         let times = |other: Duration| other.as_secs_f64() / many.as_secs_f64();
         println!(
-            "fastest passes {fastest:?}: many a call is {:.2} × as fast as sockets, {:.2} × as one a call",
+            "fastest passes {fastest:?}: many per call are {:.2} × as fast as sockets, {:.2} × as fast as one per call",
             times(sockets),
             times(one)
         );

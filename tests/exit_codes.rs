@@ -14,7 +14,7 @@ fn code_without_stderr(program: &str, arguments: &[&str]) -> Option<i32> {
         .expect("Linux has this device");
     let mut command = Command::new(program);
     command.args(arguments).stdout(Stdio::null()).stderr(full);
-    command.status().expect("it is built").code()
+    command.status().expect("the program is built").code()
 }
 
 #[test]

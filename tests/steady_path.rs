@@ -392,7 +392,10 @@ fn nothing_is_allocated_for_datagrams_either() {
     }
     let before = ALLOCATIONS.get();
     for _ in 0..100 {
-        assert_eq!(left.send(&sent).expect("they are sent"), sent.len());
+        assert_eq!(
+            left.send(&sent).expect("the datagrams are sent"),
+            sent.len()
+        );
         right.receive(clock::now(), &mut received).expect("a link");
         assert_eq!(received.len(), sent.len());
         assert!(received.iter().map(|(bytes, ..)| bytes.len()).eq(1..=LEN));

@@ -36,7 +36,7 @@ pub(crate) fn draw(all: &[Measured], folder: &Path) -> Result<()> {
 
 /// Returns the best, mean and worst curve of each method. Curves that do not differ are drawn once; `textbook` adds
 /// the textbook's.
-#[expect(clippy::cast_precision_loss, reason = "rings of far fewer than 2^52")]
+#[expect(clippy::cast_precision_loss, reason = "rings of less than 2^52 nodes")]
 fn curves(
     all: &[Measured],
     start: Start,

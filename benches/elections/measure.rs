@@ -38,7 +38,7 @@ impl Spread {
     pub(crate) const NAMES: [&'static str; 3] = ["best", "mean", "worst"];
 
     /// Returns the minimum and maximum of `all`, and the mean of the random orders.
-    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+    #[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
     fn of(all: &[f64], drawn: &[f64]) -> Self {
         let least = all.iter().copied().fold(f64::MAX, f64::min);
         let most = all.iter().copied().fold(0.0, f64::max);
@@ -83,7 +83,7 @@ fn values(costs: &[Cost], of: fn(&Cost) -> f64) -> Vec<f64> {
     costs.iter().map(of).collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+#[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
 fn messages(cost: &Cost) -> f64 {
     cost.messages as f64
 }

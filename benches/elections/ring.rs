@@ -106,7 +106,7 @@ impl Ring {
         let started = self
             .0
             .run_until(ELECTION_LIMIT, |it| it.system.started.is_some());
-        started.context("nobody starts an election")?;
+        started.context("no node starts an election")?;
         self.0.run(REST_TIME);
         self.check_coordinator()?;
         let segment = &self.0.system;

@@ -42,7 +42,7 @@ pub(crate) fn table(all: &[Measured]) -> String {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "small numbers that are rounded"
+    reason = "the numbers are small and rounded"
 )]
 fn triple(spread: Spread) -> String {
     spread

@@ -4,7 +4,7 @@ use ring_codec::andrews::Method;
 
 use super::measure::{Spread, Start};
 
-#[expect(clippy::cast_precision_loss, reason = "rings of far fewer than 2^52")]
+#[expect(clippy::cast_precision_loss, reason = "rings of less than 2^52 nodes")]
 pub(crate) fn messages(method: Method, start: Start, nodes: usize) -> Spread {
     let n = nodes as f64;
     let harmonic: f64 = (1..=nodes).map(|k| 1.0 / k as f64).sum();

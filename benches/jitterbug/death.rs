@@ -60,7 +60,7 @@ fn measure_death() -> Result<Duration> {
     nodes[0].process.kill()?;
     loop {
         let mut room = [0; 64];
-        let len = watcher.recv(&mut room).context("nobody leads")?;
+        let len = watcher.recv(&mut room).context("no node leads")?;
         let heard = Message::decode_datagram(&room[..len])?;
         if let Message::Tr1 { token_id, .. } = heard
             && token_id.is_leader()

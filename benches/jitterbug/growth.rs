@@ -40,7 +40,7 @@ type Chart<'a> = (&'a str, &'a str, &'a [Curve]);
 pub(crate) fn measure(nodes: usize) -> Result<Growth> {
     let mut ring = Ring::new(nodes, Options::default());
     let start = (ring.now(), Count::default());
-    ring.leader(ELECTION_LIMIT).context("nobody is elected")?;
+    ring.leader(ELECTION_LIMIT).context("no node is elected")?;
     let form = cost(&ring, start);
     ring.run(REST_TIME);
     let lost = ring.has_state(State::Orphan);
@@ -51,7 +51,7 @@ pub(crate) fn measure(nodes: usize) -> Result<Growth> {
     let leader = ring.leader(ELECTION_LIMIT).context("the token is lost")?;
     ring.kill(leader);
     let start = (ring.now(), ring.count());
-    ring.leader(ELECTION_LIMIT).context("nobody takes over")?;
+    ring.leader(ELECTION_LIMIT).context("no node takes over")?;
     Ok(Growth {
         nodes,
         form,
@@ -74,12 +74,12 @@ fn cost(ring: &Ring, (from, before): (Duration, Count)) -> Cost {
 }
 
 impl Cost {
-    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+    #[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
     fn datagrams(&self) -> f64 {
         (self.sent.broadcast + self.sent.unicast) as f64
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+    #[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
     fn passes(&self) -> f64 {
         self.sent.passes as f64 / self.time.as_secs_f64()
     }
@@ -123,7 +123,7 @@ pub(crate) fn table(all: &[Growth]) -> String {
     text
 }
 
-#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+#[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
 pub(crate) fn draw(all: &[Growth], folder: &Path) -> Result<()> {
     let charts: [Chart<'_>; 3] = [
         (

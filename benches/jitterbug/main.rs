@@ -25,7 +25,7 @@ mod pass;
 #[path = "../support/quiet.rs"]
 mod quiet;
 #[path = "../real/mod.rs"]
-#[allow(dead_code, reason = "these nodes are not Lab2's")]
+#[allow(dead_code, reason = "these nodes run Jitterbug")]
 mod real;
 #[path = "../support/resident.rs"]
 mod resident;

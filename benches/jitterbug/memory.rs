@@ -41,7 +41,7 @@ pub(crate) fn measure() -> Result<()> {
     })?;
     let asked = resident()?;
     println!(
-        "\nResident: {before} KiB alone, {after} KiB with a list of {}, {asked} KiB once `status` was asked for.",
+        "\nResident: {before} KiB without a list, {after} KiB with a list of {}, {asked} KiB after a request of `status`.",
         strangers.len() + 1
     );
     Ok(())

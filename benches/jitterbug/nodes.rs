@@ -36,7 +36,9 @@ pub(crate) fn start(at: usize, place: &Place, options: &[&str]) -> Result<Daemon
 
 /// Waits until this node leads.
 pub(crate) fn wait_for_leader(node: &Daemon) -> Result<Value> {
-    node.wait_for("nobody leads", |status: &Value| status["state"] == "leader")
+    node.wait_for("no node leads", |status: &Value| {
+        status["state"] == "leader"
+    })
 }
 
 /// Returns the address at which a node accepts the token.
@@ -47,7 +49,7 @@ pub(crate) fn listener(status: &Value, at: usize) -> Result<SocketAddr> {
 
 fn encode(message: &Message<'_>) -> Vec<u8> {
     let mut bytes = vec![0; message.encoded_len()];
-    message.encode(&mut bytes).expect("it is legal");
+    message.encode(&mut bytes).expect("a legal message");
     bytes
 }
 
@@ -60,7 +62,7 @@ pub(crate) struct Token {
 
 impl Token {
     pub(crate) fn new(id: u32, list: &[Node], data: &[u8]) -> Self {
-        let token_id = TokenId::new(id, true).expect("it is legal");
+        let token_id = TokenId::new(id, true).expect("a legal id");
         Self {
             offer: encode(&Message::Tp1 {
                 token_id,

@@ -58,7 +58,7 @@ fn measure_row(len: usize, passes: usize) -> Result<String> {
         fabric.places[0]
             .ns()
             .run(|| TcpStream::connect(floor.at))??;
-        floor.thread.join().expect("it does not panic")?;
+        floor.thread.join().expect("the thread does not panic")?;
     }
     let [pass, bare, answering] = medians.map(median);
     let over = |floor: Duration| pass.as_secs_f64() / floor.as_secs_f64();
@@ -111,9 +111,9 @@ fn measure_ring_of_two() -> Result<()> {
     thread::sleep(PASS_TIME);
     let (after, took) = (passes()?, start.elapsed());
     let count = u32::try_from(after - before)?;
-    let each = took.checked_div(count).context("nothing was passed")?;
+    let each = took.checked_div(count).context("no token was passed")?;
     println!(
-        "\nTwo nodes without a hold: {each:.1?} a turn, with its computation and its pass, on average."
+        "\nTwo nodes without a hold: {each:.1?} per tenure on average, with computation and pass."
     );
     Ok(())
 }

@@ -49,7 +49,7 @@ impl Ring {
         let rng = Rng::new(1, Stream::World);
         let mut world = World::assemble(nodes, Network::new(LATENCY), rng, Segment::default());
         for at in 0..count {
-            let machine = Jitterbug::new(options, 1 + at as u64).expect("they can work");
+            let machine = Jitterbug::new(options, 1 + at as u64).expect("valid options");
             world.launch(at, machine);
         }
         for at in 0..count {

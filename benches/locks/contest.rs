@@ -38,7 +38,7 @@ pub(crate) fn contend<L: Lock>(clients: Vec<L>, time: Duration) -> Result<Contes
         over.store(true, Ordering::Relaxed);
         let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
         joined
-            .map(|grants| grants.expect("it does not panic"))
+            .map(|grants| grants.expect("the thread does not panic"))
             .collect::<Result<_>>()
     })?;
     let lasted = began.elapsed().as_secs_f64();
@@ -119,7 +119,7 @@ pub(crate) fn micros(nanos: f64) -> String {
     format!("{:.1} µs", nanos / 1e3)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+#[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
 fn float(count: usize) -> f64 {
     count as f64
 }

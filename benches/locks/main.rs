@@ -18,7 +18,7 @@
 
 mod contest;
 #[path = "../token_pass/figures.rs"]
-#[expect(dead_code, reason = "the other bench's table")]
+#[expect(dead_code, reason = "only token_pass prints the table")]
 mod figures;
 #[path = "../token_pass/floor.rs"]
 mod floor;

@@ -29,7 +29,7 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     /// Starts one `ringd` with further `options` in each place, and waits until they form a ring.
-    #[allow(dead_code, reason = "not every bench has a ring of Lab2")]
+    #[allow(dead_code, reason = "not every benchmark has a ring of Lab2")]
     pub(crate) fn ring(
         start: &Start,
         places: &[Place],
@@ -70,7 +70,7 @@ impl Daemon {
         Ok(Self { process, folder })
     }
 
-    #[allow(dead_code, reason = "not every bench talks to it")]
+    #[allow(dead_code, reason = "not every benchmark uses the control socket")]
     pub(crate) fn control(&self) -> PathBuf {
         control(self.folder.path())
     }
@@ -85,7 +85,7 @@ impl Daemon {
     }
 
     /// Returns the status and the time of its request.
-    #[allow(dead_code, reason = "not every bench wants to know when")]
+    #[allow(dead_code, reason = "not every benchmark needs the time")]
     pub(crate) fn timed_status(&self) -> Result<(Status, Instant)> {
         let before = Instant::now();
         let status = self.status()?;

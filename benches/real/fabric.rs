@@ -8,7 +8,7 @@ use ring_segment::{Layout, Segment};
 
 /// How the stations are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code, reason = "not every bench needs both")]
+#[allow(dead_code, reason = "not every benchmark uses both kinds")]
 pub(crate) enum Kind {
     /// A veth pair between two stations.
     Pair,

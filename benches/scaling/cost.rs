@@ -62,7 +62,7 @@ impl Cost {
     }
 
     /// Returns the frames per second.
-    #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+    #[allow(clippy::cast_precision_loss, reason = "less than 2^52")]
     pub(crate) fn rate(&self) -> f64 {
         self.frames() as f64 / self.time.as_secs_f64()
     }
@@ -160,7 +160,7 @@ impl Costs {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+#[allow(clippy::cast_precision_loss, reason = "less than 2^52")]
 pub(crate) fn frames(cost: &Cost) -> f64 {
     cost.frames() as f64
 }

@@ -8,7 +8,7 @@ use super::cost::{Action, Cost, Costs, frames, seconds};
 /// File, label of the ordinate, actions, and the plotted value.
 type Chart<'a> = (&'a str, &'a str, &'a [Action], fn(&Cost) -> f64);
 
-#[allow(clippy::cast_precision_loss, reason = "rings of far fewer than 2^52")]
+#[allow(clippy::cast_precision_loss, reason = "rings of less than 2^52 nodes")]
 pub(crate) fn draw(costs: &Costs, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let feats = [Action::Form, Action::Join, Action::FailOver, Action::Merge];

@@ -53,7 +53,7 @@ fn measure_one_ring(nodes: usize) -> Vec<Cost> {
     measure(&mut ring, Action::FailOver, &mut |ring| {
         ring.kill(owner.expect("a ring at rest has an owner"));
         let replaced = ring.run_until(ACTION_LIMIT, |ring| !ring.owners().is_empty());
-        assert!(replaced.is_some(), "nobody took over");
+        assert!(replaced.is_some(), "no node took over");
     });
     assert_sound(&ring);
     costs

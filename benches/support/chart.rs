@@ -17,7 +17,7 @@ const SIZE: (u32, u32) = (760, 480);
 const LINE_HEIGHT: i32 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code, reason = "not every bench draws all of them")]
+#[allow(dead_code, reason = "not every benchmark draws all kinds")]
 pub(crate) enum Marks {
     Both,
     Line,

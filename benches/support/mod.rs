@@ -20,9 +20,7 @@ pub(crate) fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>
         card: None,
     };
     let mut buf = [0; MAX_FRAME_LEN];
-    let len = frame
-        .encode(ETHERTYPE, &mut buf)
-        .expect("the message is legal");
+    let len = frame.encode(ETHERTYPE, &mut buf).expect("a legal message");
     buf[..len].to_vec()
 }
 

@@ -11,10 +11,10 @@ pub(crate) fn update(tables: &str, bench: &str, page: &Path) -> Result<()> {
     let end = format!("<!-- made by benches/{bench}: end -->");
     let (before, rest) = text
         .split_once(&begin)
-        .context("the page has no place for tables")?;
+        .context("the page has no mark for the tables")?;
     let (_, after) = rest
         .split_once(&end)
-        .context("the place for tables has no end")?;
+        .context("the mark for the tables has no end")?;
     let text = [before, &begin, "\n", tables, "\n", &end, after].concat();
     fs::write(page, text).with_context(|| format!("cannot write {}", page.display()))
 }

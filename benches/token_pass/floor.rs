@@ -64,7 +64,7 @@ pub(crate) fn measure(
             command.stdin(Stdio::null()).stdout(Stdio::piped());
         })?;
         stations.push(Running(child));
-        let last = stations.last_mut().context("one was just started")?;
+        let last = stations.last_mut().context("a station was just started")?;
         last.wait_until_ready()?;
     }
     let first = stations.last_mut().context("there are no stations")?;
@@ -107,7 +107,7 @@ impl Station {
     pub(crate) fn from_env() -> Result<Option<Self>> {
         let told = env::var(STATION_VARIABLE).ok();
         let station = told.map(|told| serde_json::from_str(&told));
-        station.transpose().context("not a station's orders")
+        station.transpose().context("not the options of a station")
     }
 
     /// Passes the frame on until this process is killed. The first station ends after its time.

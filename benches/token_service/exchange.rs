@@ -142,7 +142,10 @@ impl Exchange for Redis {
         if !answer.ends_with("\r\n") {
             return Ok(false);
         }
-        ensure!(matches!(answer, "+OK\r\n" | ":1\r\n"), "it says {answer}");
+        ensure!(
+            matches!(answer, "+OK\r\n" | ":1\r\n"),
+            "unexpected answer {answer}"
+        );
         Ok(true)
     }
 }
@@ -168,7 +171,10 @@ impl Etcd {
         let Some((head, body)) = self.0.received()?.split_once("\r\n\r\n") else {
             return Ok(None);
         };
-        ensure!(head.starts_with("HTTP/1.1 200"), "it says {head}: {body}");
+        ensure!(
+            head.starts_with("HTTP/1.1 200"),
+            "unexpected answer {head}: {body}"
+        );
         let mut lines = head.lines();
         let len = lines.find_map(|line| line.strip_prefix("Content-Length: "));
         let len: usize = len.context("an answer without a length")?.parse()?;
@@ -207,7 +213,7 @@ impl Exchange for Etcd {
             return Ok(false);
         };
         let is_done = body.contains(r#""succeeded":true"#) || body.contains(r#""deleted":"1""#);
-        ensure!(is_done, "it says {body}");
+        ensure!(is_done, "unexpected answer {body}");
         Ok(true)
     }
 }

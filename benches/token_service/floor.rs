@@ -38,6 +38,6 @@ pub(crate) fn round_trip(time: Duration) -> Result<Duration> {
         times.push(at.elapsed());
     }
     own.send(&[])?;
-    thread.join().expect("it does not panic")?;
+    thread.join().expect("the thread does not panic")?;
     Ok(median(times))
 }

@@ -248,7 +248,7 @@ fn memory(program: &Path, tokens: u64) -> Result<()> {
 fn sessions(clients: usize) -> Result<()> {
     let servers = server::start(shipped_program(), 3, "60s")?;
     let mut pool = pool::Pool::new(&servers, clients, Duration::from_secs(60))?;
-    let took = pool.drive_until("all are live", |pool| pool.live == clients)?;
+    let took = pool.drive_until("all clients are live", |pool| pool.live == clients)?;
     println!(
         "{clients} sessions: live after {took:?}, {} KiB resident at the leader",
         servers
@@ -264,7 +264,7 @@ fn measure_takeover(clients: usize) -> Result<()> {
     const HELD_TOKENS: usize = 100;
     let mut servers = server::start(shipped_program(), 3, "60s")?;
     let mut pool = pool::Pool::new(&servers, clients, Duration::from_secs(60))?;
-    pool.drive_until("all are live", |pool| pool.live == clients)?;
+    pool.drive_until("all clients are live", |pool| pool.live == clients)?;
     for name in 0..HELD_TOKENS {
         pool.request(name);
         let wanted = (name + 1) * clients;
@@ -275,7 +275,7 @@ fn measure_takeover(clients: usize) -> Result<()> {
     servers.kill(dead)?;
     pool.request_one(&name);
     let wanted = pool.granted + 1;
-    let took = pool.drive_until("the heir serves", |pool| pool.granted >= wanted)?;
+    let took = pool.drive_until("the successor serves", |pool| pool.granted >= wanted)?;
     println!(
         "{} tokens held by {clients} clients: the heir serves {took:?} after the crash, with ST {:?}",
         HELD_TOKENS * clients,

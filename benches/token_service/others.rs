@@ -122,7 +122,7 @@ fn await_first_grant<E: Exchange>(connect: impl Fn() -> Result<E>) -> Result<()>
         };
         ensure!(
             began.elapsed() < START_TIMEOUT,
-            "it does not start: {error:#}"
+            "the service does not start: {error:#}"
         );
         thread::sleep(Duration::from_millis(100));
     }

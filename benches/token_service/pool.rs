@@ -158,7 +158,7 @@ impl Pool {
         (0..1_000_000)
             .map(|number| format!("free {number}"))
             .find(|name| self.servers.responsible(name.as_bytes(), all) == Some(server))
-            .expect("a server has one of three")
+            .expect("each server owns one of three names")
     }
 }
 

@@ -39,14 +39,17 @@ impl Session {
     /// Logs in with the client's state machine.
     pub(crate) fn log_in(running: &ServerProcesses) -> Result<Self> {
         let mut pool = Pool::new(running, 1, Duration::from_secs(600))?;
-        pool.drive_until("it is live", |pool| pool.live == 1)?;
-        let (socket, client) = pool.into_first().context("there is one")?;
+        pool.drive_until("the client is live", |pool| pool.live == 1)?;
+        let (socket, client) = pool.into_first().context("there is a session")?;
         let Standing::Live { session: id } = client.standing() else {
             bail!("the session was lost");
         };
         let address = socket.local_addr()?;
         drop(socket);
-        let configuration = client.configuration().context("it is live")?.clone();
+        let configuration = client
+            .configuration()
+            .context("the client is live")?
+            .clone();
         let server = running.servers.address(0).context("there is a server")?;
         Ok(Self {
             link: UdpLink::bind(address, &UdpOptions::default())?,
@@ -70,7 +73,8 @@ impl Session {
         let names = (0..1_000).map(|number| format!("{name}/{number}"));
         let (servers, all) = (&self.servers, &self.configuration);
         let mut its = names.filter(|name| servers.responsible(name.as_bytes(), all) == Some(0));
-        its.next().expect("a server has some of a thousand")
+        its.next()
+            .expect("each server owns some of a thousand names")
     }
 
     fn queue(&mut self, message: Message<'_>) -> Result<()> {

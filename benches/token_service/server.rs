@@ -117,7 +117,10 @@ impl ServerProcesses {
     pub(crate) fn processor_time(&self, index: usize) -> Result<Duration> {
         let stat = self.file(index, "stat")?;
         // Fields 14 and 15. The second field, in parentheses, may contain anything.
-        let fields = stat.rsplit_once(')').context("no process's state")?.1;
+        let fields = stat
+            .rsplit_once(')')
+            .context("/proc/PID/stat has no name")?
+            .1;
         let ticks = fields.split_whitespace().skip(11).take(2);
         let ticks: u64 = ticks.map(|field| field.parse().unwrap_or(0)).sum();
         Ok(Duration::from_millis(10 * ticks))

@@ -114,7 +114,7 @@ pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bo
         );
         assert!(
             written[name] == *page,
-            "docs/man/{name} does not say what --help says; write it again: {WRITE_VARIABLE}=1 {again}"
+            "docs/man/{name} differs from --help; write it again: {WRITE_VARIABLE}=1 {again}"
         );
     }
 }

@@ -72,5 +72,5 @@ fn run_once() -> Result<u64> {
     ensure!(said.contains("another owner after SIGKILL"), "{said}");
     let mut counts = verdict.counts.iter();
     let judged = counts.find(|(what, _)| *what == JUDGED);
-    Ok(judged.context("it is counted")?.1)
+    Ok(judged.context("the verdict counts it")?.1)
 }

@@ -195,7 +195,7 @@ fn a_machine_that_nobody_hears_learns_it_from_the_others() -> Result<()> {
     };
     blocked([(2, 0), (2, 1)].into());
     let [first, second, mute] = ring.daemons.as_slice() else {
-        anyhow::bail!("there are three");
+        anyhow::bail!("there are three daemons");
     };
     let words = "this node is not heard by ";
     wait_for_health(mute, "critical", words)?;

@@ -110,7 +110,7 @@ fn word_of_a_token_puts_the_election_off() -> Result<()> {
         )?;
     }
     let stood = stand.sent_from(0).into_iter().find(is_candidacy);
-    ensure!(stood.is_none(), "it stood for election: {stood:?}");
+    ensure!(stood.is_none(), "the daemon stood for election: {stood:?}");
     Ok(())
 }
 
@@ -128,7 +128,7 @@ fn check_becomes_waiter(stand: &Stand) -> Result<()> {
     let unrest = sent
         .iter()
         .find(|seen| is_question(seen) || is_candidacy(seen) || is_claim(seen));
-    ensure!(unrest.is_none(), "it does not wait: {unrest:?}");
+    ensure!(unrest.is_none(), "the daemon does not wait: {unrest:?}");
     Ok(())
 }
 
@@ -176,7 +176,7 @@ fn a_looser_takes_no_offer_that_is_not_stronger() -> Result<()> {
     let claim = stand.sent_from(0).into_iter().find(claims);
     ensure!(
         claim.is_none(),
-        "it took a token that it knew already: {claim:?}"
+        "the daemon took a token that it already knew: {claim:?}"
     );
     Ok(())
 }
@@ -197,7 +197,7 @@ fn a_looser_stands_against_a_weaker_candidate() -> Result<()> {
     let sent = stand_for_election(&stand.high, 1);
     let broadcast = stand.wait_from(0, is_candidacy)?;
     let soon = broadcast.at.saturating_sub(sent);
-    ensure!(soon == FLIGHT, "it waited for {soon:?}");
+    ensure!(soon == FLIGHT, "the daemon waited for {soon:?}");
     let to_high = |seen: &Seen| {
         matches!(seen.message, Message::GeneratingToken { .. }) && seen.dst == stand.high.mac()
     };
@@ -221,7 +221,7 @@ fn is_quiet_for_a_looser_timeout(stand: &Stand, since: Duration, mark: usize) ->
     let noise = between
         .into_iter()
         .find(|seen| is_candidacy(seen) || is_claim(seen));
-    ensure!(noise.is_none(), "it was not quiet: {noise:?}");
+    ensure!(noise.is_none(), "the daemon was not silent: {noise:?}");
     Ok(())
 }
 

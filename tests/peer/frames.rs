@@ -105,7 +105,7 @@ fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
     let answer = stand.wait_in(AT_ONCE, mark, |seen| !seen.is_broadcast())?;
     ensure!(
         answer.message.token() == Some(token),
-        "its state changed: {answer:?}"
+        "the daemon's state changed: {answer:?}"
     );
     Ok(())
 }

@@ -18,10 +18,13 @@ fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
     ensure!(offered == next_tenure(token), "{offered:?}");
     stand.high.send(stand.mac(), &token_is_here(offered));
     stand.daemon.wait_exit(FLIGHT)?;
-    let last = stand.sent_from(0).pop().context("it has sent frames")?;
+    let last = stand
+        .sent_from(0)
+        .pop()
+        .context("the daemon has sent frames")?;
     ensure!(
         last.message == Message::Leaving && last.is_broadcast(),
-        "its last was {last:?}"
+        "its last frame was {last:?}"
     );
     let again = stand
         .sent_from(0)
@@ -48,7 +51,7 @@ fn an_ending_owner_leaves_even_if_nobody_takes_the_token() -> Result<()> {
     let ended = stand.daemon.wait_exit(stand.patience())?;
     let took = ended.saturating_sub(began);
     let attempts = 2 * stand.timing.hand_over_timeout();
-    ensure!(took == attempts, "it ended after {took:?}");
+    ensure!(took == attempts, "the daemon ended after {took:?}");
     let sent = stand.sent_from(0);
     for peer in [&stand.high, &stand.low] {
         let count = sent

@@ -63,7 +63,7 @@ fn a_known_broadcaster_is_not_greeted() -> Result<()> {
     stand.high.forget();
     stand.high.broadcast(&Message::Leaving);
     let again = stand.high.collect(HEARTBEAT).into_iter().find(is_ping);
-    ensure!(again.is_none(), "it was greeted again: {again:?}");
+    ensure!(again.is_none(), "the peer was greeted again: {again:?}");
     Ok(())
 }
 
@@ -137,7 +137,7 @@ fn the_table_is_sent_once_a_heartbeat_for_one_peer() -> Result<()> {
     let times: Vec<Duration> = tables.iter().map(|seen| seen.at).collect();
     ensure!(
         times.len() == 2 && times[1].saturating_sub(times[0]) == HEARTBEAT,
-        "for eleven pings in a heartbeat there were tables at {times:?}"
+        "eleven PINGs in a heartbeat got tables at {times:?}"
     );
     Ok(())
 }
@@ -259,7 +259,7 @@ fn a_large_table_is_sent_in_parts() -> Result<()> {
     }
     ensure!(
         told.len() == all.len(),
-        "only {} of {} members were told in three pings",
+        "three PINGs returned only {} of {} members",
         told.len(),
         all.len()
     );
@@ -322,6 +322,9 @@ fn the_dead_stay_in_the_table() -> Result<()> {
     stand.high.broadcast(&Message::Leaving);
     stand.pass(2 * timing.waiter_timeout());
     let penalty = stand.daemon.penalty(stand.high.mac())?;
-    ensure!(penalty > 900, "it is passed over for {penalty} turns");
+    ensure!(
+        penalty > 900,
+        "the member is passed over for {penalty} turns"
+    );
     stand.wait_for_digest(stand.digest_with(&[member(stand.high.mac(), NO_IP)]))
 }

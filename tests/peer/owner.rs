@@ -63,7 +63,10 @@ fn check_claims_nothing(stand: &Stand) -> Result<()> {
         .into_iter()
         .filter(is_claim)
         .collect();
-    ensure!(claims.is_empty(), "it goes on with its token: {claims:?}");
+    ensure!(
+        claims.is_empty(),
+        "the daemon continues to claim its token: {claims:?}"
+    );
     Ok(())
 }
 

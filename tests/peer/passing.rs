@@ -62,7 +62,7 @@ fn the_next_member_is_offered_one_more_after_the_idle_hold() -> Result<()> {
         "{offer:?}"
     );
     let held = offer.at.saturating_sub(began.at);
-    ensure!(held == idle_hold, "it held the token for {held:?}");
+    ensure!(held == idle_hold, "the daemon held the token for {held:?}");
     Ok(())
 }
 
@@ -151,7 +151,10 @@ fn check_completes(answer: impl FnOnce(&Stand, Token) -> Message) -> Result<()> 
     stand.wait_for_state("WAITER")?;
     stand.high.broadcast(&token_is_here(offered));
     let claim = stand.watch(2 * HEARTBEAT).into_iter().find(is_claim);
-    ensure!(claim.is_none(), "it goes on with the token: {claim:?}");
+    ensure!(
+        claim.is_none(),
+        "the daemon still claims the token: {claim:?}"
+    );
     Ok(())
 }
 
@@ -269,7 +272,7 @@ fn a_member_that_left_is_passed_over() -> Result<()> {
     let offer = frames
         .iter()
         .find(|seen| is_offer(seen) && seen.dst == stand.high.mac());
-    ensure!(offer.is_none(), "it was offered the token: {offer:?}");
+    ensure!(offer.is_none(), "the peer was offered the token: {offer:?}");
     Ok(())
 }
 
@@ -284,7 +287,10 @@ fn a_wanting_member_is_served_at_once() -> Result<()> {
     let other = frames
         .iter()
         .find(|seen| is_offer(seen) && seen.dst == stand.high.mac());
-    ensure!(other.is_none(), "it went another way: {other:?}");
+    ensure!(
+        other.is_none(),
+        "another peer was offered the token: {other:?}"
+    );
     Ok(())
 }
 
@@ -333,6 +339,9 @@ fn a_waiter_that_wants_the_token_gets_it_from_the_member_that_heard_it() -> Resu
     stand.wait_for_state("OWNER")?;
     let sent = stand.watch(2 * HEARTBEAT);
     let offer = sent.iter().find(|seen| is_offer(seen));
-    ensure!(offer.is_none(), "the wish was fulfilled already: {offer:?}");
+    ensure!(
+        offer.is_none(),
+        "the request was already fulfilled: {offer:?}"
+    );
     Ok(())
 }

@@ -99,7 +99,7 @@ fn it_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
         let ack = stand
             .low
             .expect(AT_ONCE, |seen| seen.message.token() == Some(offered))?;
-        ensure!(ack.dst == stand.low.mac(), "not by unicast: {ack:?}");
+        ensure!(ack.dst == stand.low.mac(), "not a unicast: {ack:?}");
         ensure!(
             matches!(ack.message, Message::TokenIsHere { .. }),
             "{ack:?}"
@@ -123,10 +123,7 @@ fn it_broadcasts_if_no_heartbeat_was_heard_lately() -> Result<()> {
     let beat = stand.wait_from(mark, is_heartbeat)?;
     ensure!(beat.message.token() == Some(offered), "{beat:?}");
     let took = beat.at.saturating_sub(sent);
-    ensure!(
-        took == FLIGHT,
-        "the broadcast came after {took:?}: not at once"
-    );
+    ensure!(took == FLIGHT, "the broadcast came only after {took:?}");
     Ok(())
 }
 
@@ -226,10 +223,10 @@ fn check_is_not_taken_again(stand: &Stand, offered: Token) -> Result<()> {
     let claim = stand.sent_from(mark).into_iter().find(claims);
     ensure!(
         claim.is_none(),
-        "it took the token that it had lost: {claim:?}"
+        "the daemon took the token that it had lost: {claim:?}"
     );
     let heard = stand.daemon.counters();
-    ensure!(heard != before, "it has not heard of it");
+    ensure!(heard != before, "the daemon has not heard of the token");
     Ok(())
 }
 
@@ -269,7 +266,7 @@ fn it_ignores_an_offer_to_everybody() -> Result<()> {
     }));
     stand.pass(HEARTBEAT);
     let sent = stand.sent_from(mark);
-    ensure!(sent.is_empty(), "it answered: {sent:?}");
+    ensure!(sent.is_empty(), "the daemon answered: {sent:?}");
     stand.wait_for_state("WAITER")
 }
 
@@ -282,7 +279,10 @@ fn it_waits_for_a_waiter_timeout() -> Result<()> {
     let asks = |seen: &Seen| seen.message == Message::WhereIsToken && seen.is_broadcast();
     let asked = stand.wait_from(mark, asks)?.at.saturating_sub(heard);
     let patience = timing().waiter_timeout();
-    ensure!(asked == FLIGHT + patience, "it asked after {asked:?}");
+    ensure!(
+        asked == FLIGHT + patience,
+        "the daemon asked after {asked:?}"
+    );
     Ok(())
 }
 
@@ -301,7 +301,7 @@ fn heartbeats_keep_it_waiting() -> Result<()> {
         .sent_from(mark)
         .into_iter()
         .find(|it| it.message == Message::WhereIsToken);
-    ensure!(asked.is_none(), "it asked: {asked:?}");
+    ensure!(asked.is_none(), "the daemon asked: {asked:?}");
     Ok(())
 }
 
@@ -318,7 +318,7 @@ fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
     stand.daemon.resume();
     let asks = |seen: &Seen| seen.message == Message::WhereIsToken;
     let asked = stand.wait_from(mark, asks)?.at.saturating_sub(heard);
-    ensure!(asked == patience, "it asked after {asked:?}");
+    ensure!(asked == patience, "the daemon asked after {asked:?}");
     Ok(())
 }
 
@@ -339,7 +339,7 @@ fn word_of_a_token_does_not_keep_it_waiting() -> Result<()> {
     let asks = |seen: &Seen| seen.message == Message::WhereIsToken;
     let asked = stand.wait_in(Duration::ZERO, mark, asks)?;
     let after = asked.at.saturating_sub(heard);
-    ensure!(after == patience, "it asked after {after:?}");
+    ensure!(after == patience, "the daemon asked after {after:?}");
     Ok(())
 }
 

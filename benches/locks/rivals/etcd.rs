@@ -98,7 +98,7 @@ impl Client {
                 length = Some(value.trim().parse()?);
             }
         }
-        let mut answer = vec![0; length.context("etcd says no length")?];
+        let mut answer = vec![0; length.context("etcd's answer has no length")?];
         self.stream.read_exact(&mut answer)?;
         let answer = serde_json::from_slice(&answer)?;
         ensure!(is_fine, "etcd refuses {path}: {answer}");

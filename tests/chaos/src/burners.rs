@@ -24,7 +24,7 @@ impl Burners {
                 .env(BURNS, "1")
                 .stdin(Stdio::null())
                 .spawn()
-                .context("cannot start a process that burns CPU")?;
+                .context("cannot start a CPU burner")?;
             burners.children.push(child);
         }
         Ok(burners)
@@ -36,7 +36,7 @@ impl Drop for Burners {
         for child in &mut self.children {
             let ended = child.kill().and_then(|()| child.wait());
             if let Err(error) = ended {
-                eprintln!("a process that burns CPU was left behind: {error}");
+                eprintln!("cannot kill a CPU burner: {error}");
             }
         }
     }

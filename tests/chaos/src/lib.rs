@@ -2,7 +2,7 @@
 #![allow(
     clippy::missing_errors_doc,
     clippy::must_use_candidate,
-    reason = "a run ends with an error's own words, and a look that nobody uses harms none"
+    reason = "a run prints its errors, and may ignore getters' results"
 )]
 //! Causes faults in a ring of real daemons, and checks the recorded frames.
 //!

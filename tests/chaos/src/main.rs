@@ -87,7 +87,7 @@ fn run_command(command: Command) -> Result<bool> {
             let binaries = binaries(&bin)?;
             ring_segment::enter()?;
             let seed = seed.unwrap_or_else(|| ring_segment::epoch().as_secs());
-            println!("seed {seed}; everything goes to {}", out.display());
+            println!("seed {seed}; recordings and logs are in {}", out.display());
             let options = RunOptions {
                 binaries,
                 lasts: Duration::from_secs_f64(minutes * 60.0),

@@ -90,10 +90,7 @@ pub fn read(path: &Path, start: Duration) -> Result<Vec<Seen>> {
     Ok(frames)
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it stands in map_err, which hands it over"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes it by value")]
 fn explain(error: PcapError) -> anyhow::Error {
     anyhow!("a recording: {error}")
 }

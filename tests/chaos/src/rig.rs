@@ -265,7 +265,7 @@ impl Rig {
     /// Whether the time namespaces give the daemons other clocks than this process.
     pub fn clocks_differ(&self) -> Result<bool> {
         let own = fs::read_link("/proc/self/ns/time").ok();
-        let daemon = self.daemons.last().context("there are daemons")?;
+        let daemon = self.daemons.last().context("there is a daemon")?;
         let theirs = fs::read_link(format!("/proc/{}/ns/time", daemon.pid())).ok();
         Ok(theirs.is_some() && own != theirs)
     }

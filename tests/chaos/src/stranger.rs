@@ -205,14 +205,14 @@ mod tests {
         let (pool, mut rng) = (Pool::default(), Rng::with_seed(4));
         let payload = Message::WhereIsToken.payload(one);
         let bytes = frame(MacAddr::broadcast(), one, ETHERTYPE, &payload);
-        let sent = Seen::read(Duration::ZERO, 0, bytes).expect("it is long enough");
+        let sent = Seen::read(Duration::ZERO, 0, bytes).expect("the frame is long enough");
         pool.add(&[sent], &mut rng);
         let thought_up: Vec<_> = (0..400)
             .filter_map(|_| malformed_frame(&mut rng, &pool, own))
             .collect();
         assert!(thought_up.len() > 100);
         for bytes in thought_up {
-            let read = Seen::read(Duration::ZERO, 0, bytes).expect("it is long enough");
+            let read = Seen::read(Duration::ZERO, 0, bytes).expect("the frame is long enough");
             assert!(matches!(read.message, Message::Invalid(_)), "{read:?}");
         }
     }

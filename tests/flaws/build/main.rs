@@ -47,7 +47,7 @@ fn main() -> Result<(), String> {
                 .collect();
             let merged = bodies::merge(&copy.rebase(&source), &variants).map_err(|number| {
                 let patch = patches[number - 1].display();
-                format!("tests/flaws/{patch}: changes more of {file} than the bodies of functions")
+                format!("tests/flaws/{patch}: changes more of {file} than bodies of functions")
             })?;
             copied.insert(file, merged);
         }
@@ -90,9 +90,8 @@ fn apply_patch(root: &Path, diff: &str) -> Result<(String, String), String> {
     if !COPIES.iter().any(|copy| path.starts_with(copy.from)) {
         return Err(format!("{path} is not among the sources that are copied"));
     }
-    let spoilt = diffy::apply(&read(&root.join(path))?, &diff).map_err(|error| {
-        format!("no longer fits {path} ({error}): make it anew from the rule in its head")
-    })?;
+    let spoilt = diffy::apply(&read(&root.join(path))?, &diff)
+        .map_err(|error| format!("does not apply to {path} ({error}): adapt it to the source"))?;
     Ok((path.to_owned(), spoilt))
 }
 
@@ -132,7 +131,7 @@ fn write_copy(out: &Path, copy: &Copy, sources: &Sources) -> Result<(), String> 
 fn folder(patch: &Path) -> Result<String, String> {
     patch
         .parent()
-        .map_or_else(|| Err("a patch without a folder".into()), stem)
+        .map_or_else(|| Err("a patch is not in a system's folder".into()), stem)
 }
 
 fn stem(path: &Path) -> Result<String, String> {

@@ -39,7 +39,9 @@ fn broken() -> usize {
 
 /// Breaks one rule in all state machines of this crate, on all threads, until it is dropped.
 #[must_use = "the rule holds again when this is dropped"]
-pub struct Flaw(#[expect(dead_code, reason = "held for others to wait")] MutexGuard<'static, ()>);
+pub struct Flaw(
+    #[expect(dead_code, reason = "the lock makes other tests wait")] MutexGuard<'static, ()>,
+);
 
 impl Flaw {
     /// Breaks the rule of the patch with this name. Returns `None` if there is no such patch. Waits until no other

@@ -30,10 +30,10 @@ fn break_rule(test: &str) -> Flaw {
 fn caught_by_checker(findings: &mut Findings, scenario: &Scenario, says: &str) {
     let name = findings.test;
     let sound = report_without_flaw(scenario);
-    assert!(sound.found.is_none(), "the machine that ships: {sound}");
+    assert!(sound.found.is_none(), "the original state machine: {sound}");
     let spoilt = break_rule(name).explore(scenario);
     let found = spoilt.found.as_deref();
-    let found = found.unwrap_or_else(|| panic!("{name} is not found: {spoilt}"));
+    let found = found.unwrap_or_else(|| panic!("{name} is not detected: {spoilt}"));
     let breach = found.lines().next().unwrap_or_default();
     assert!(
         breach.contains(says),
@@ -74,7 +74,7 @@ fn caught_by_simulator(findings: &mut Findings, settings: &Settings, rule: sim::
         let sound = sim::run::<Lab2>(&settings);
         assert!(
             sound.violations.is_empty(),
-            "the machine that ships: {:?}",
+            "the original state machine: {:?}",
             sound.violations
         );
         let spoilt = flaw.simulate(&settings);
@@ -83,7 +83,7 @@ fn caught_by_simulator(findings: &mut Findings, settings: &Settings, rule: sim::
             return;
         }
     }
-    panic!("{name} is not found in {SEEDS} seeds");
+    panic!("{name} is not detected in {SEEDS} seeds");
 }
 
 /// Checks that model checker and simulator find two simultaneous quorums.
@@ -203,7 +203,7 @@ macro_rules! caught {
             fn $name() {
                 let mut findings = findings!(stringify!($name));
                 $how(&mut findings, &$setting, $says);
-                findings.keep().expect("findings kept");
+                findings.keep().expect("the findings are written");
             }
         )*
 
@@ -300,7 +300,7 @@ fn every_patch_has_its_test() {
     assert_eq!(patches, TESTED);
     let mut findings = findings!("every_patch_has_its_test");
     findings.note(format_args!("{} patches", patches.len()));
-    findings.keep().expect("findings kept");
+    findings.keep().expect("the findings are written");
 }
 
 fn patches_of(system: &str) -> Vec<&'static str> {

@@ -32,7 +32,7 @@ fn timing() -> Timing {
 
 /// Connects a client. A watcher may stay connected indefinitely.
 fn connect_watcher(daemon: &Daemon) -> Result<UnixStream> {
-    let mut stream = UnixStream::connect(daemon.control()).context("nobody listens")?;
+    let mut stream = UnixStream::connect(daemon.control()).context("no process listens")?;
     stream.set_read_timeout(Some(PATIENCE))?;
     // A daemon at its limit may already have refused the connection.
     match stream.write_all(b"{\"request\":\"watch\"}\n") {
@@ -53,7 +53,10 @@ fn first_line(stream: &UnixStream) -> Result<String> {
 fn cpu(daemon: &Daemon) -> Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", daemon.pid()))?;
     // Fields 14 and 15. The second field, in parentheses, may contain anything.
-    let fields = stat.rsplit_once(')').context("no process's state")?.1;
+    let fields = stat
+        .rsplit_once(')')
+        .context("/proc/PID/stat has no name")?
+        .1;
     let ticks = fields.split_whitespace().skip(11).take(2);
     let ticks: u32 = ticks.map(|field| field.parse().unwrap_or(0)).sum();
     Ok(CPU_TICK * ticks)
@@ -87,7 +90,7 @@ fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
     let clients: Vec<_> = (0..150)
         .map(|_| connect_watcher(&limited))
         .collect::<Result<_>>()?;
-    let last = clients.last().context("there are clients")?;
+    let last = clients.last().context("status has no clients")?;
     let answer = first_line(last)?;
     ensure!(answer.contains("clients already"), "{answer}");
 
@@ -126,7 +129,8 @@ fn a_daemon_without_descriptors_uses_little_cpu_and_serves_again_later() -> Resu
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
             .collect::<BTreeSet<usize>>();
         let mut all = 0..=open.len();
-        all.find(|fd| !open.contains(fd)).context("one is free")
+        all.find(|fd| !open.contains(fd))
+            .context("a descriptor is free")
     };
     let free = first_free()?;
     limit(free)?;

@@ -43,7 +43,7 @@ pub(super) fn check_exit(daemon: &mut Daemon, code: i32, words: &[&str]) -> Resu
     let line = daemon.wait_for_line(PATIENCE, says)?;
     ensure!(
         status.code() == Some(code),
-        "it ended with {status}: {line}"
+        "the daemon exited with {status}: {line}"
     );
     let output = daemon.output().join("\n");
     ensure!(!output.contains("panicked"), "{output}");
@@ -76,7 +76,7 @@ fn an_interface_that_is_down_is_waited_for() -> Result<()> {
     })?;
     let status = daemon.wait_for_status(PATIENCE, |status| status["state"] == "LOOSER")?;
     ensure!(status["link"] != "up", "{status:#}");
-    ensure!(segment.capture().mark() == 0, "it has sent a frame");
+    ensure!(segment.capture().mark() == 0, "the daemon has sent a frame");
     node.ns().ip("link set eth0 up\n")?;
     daemon.wait_for_status(PATIENCE, |status| {
         status["state"] == "OWNER" && status["link"] == "up"
@@ -143,11 +143,14 @@ fn it_takes_a_larger_share_of_a_busy_machine_if_it_may() -> Result<()> {
     daemon.wait_for_status(PATIENCE, |_| true)?;
     let stat = fs::read_to_string(format!("/proc/{0}/task/{0}/stat", daemon.pid()))?;
     // Field 19. The second field, in parentheses, may contain anything.
-    let fields = stat.rsplit_once(')').context("no process's state")?.1;
+    let fields = stat
+        .rsplit_once(')')
+        .context("/proc/PID/stat has no name")?
+        .1;
     let nice = fields.split_whitespace().nth(16);
     ensure!(
         nice == Some(allowed.trim()),
-        "it runs at nice {nice:?}, and may at {allowed}"
+        "the daemon runs at nice {nice:?} instead of {allowed}"
     );
     Ok(())
 }
@@ -158,7 +161,7 @@ fn a_second_daemon_on_the_interface_is_refused() -> Result<()> {
     first.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
     let mut second = ringd_with_short_times(segment.node(0)).spawn()?;
     check_exit(&mut second, 6, &["eth0", "another ringd"])?;
-    ensure!(first.is_running()?, "the first was disturbed");
+    ensure!(first.is_running()?, "the first daemon was disturbed");
     first.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
     // The lock must not outlive its process.
     first.kill()?;
@@ -178,7 +181,7 @@ fn a_second_daemon_is_refused_though_it_sees_other_files() -> Result<()> {
         .through(elsewhere)
         .spawn()?;
     check_exit(&mut second, 6, &["eth0", "another ringd"])?;
-    ensure!(first.is_running()?, "the first was disturbed");
+    ensure!(first.is_running()?, "the first daemon was disturbed");
     // While the link is down no daemon receives; once it is up both would.
     segment.node(0).ns().ip("link set eth0 down\n")?;
     first.wait_for_status(PATIENCE, |status| status["link"] != "up")?;
@@ -192,7 +195,10 @@ fn a_second_daemon_is_refused_though_it_sees_other_files() -> Result<()> {
     };
     let give_up = Instant::now() + PATIENCE;
     while !both.iter().any(is_out) {
-        ensure!(Instant::now() < give_up, "both are on one interface");
+        ensure!(
+            Instant::now() < give_up,
+            "both daemons run on one interface"
+        );
         thread::sleep(Duration::from_millis(10));
     }
     second.kill()?;
@@ -284,7 +290,7 @@ fn macvlan_interfaces_form_a_ring() -> Result<()> {
     let macs: Vec<_> = segment.nodes().iter().map(Node::mac).collect();
     ensure!(
         frames.iter().all(|seen| !macs.contains(&seen.src)),
-        "it is not macvlan's own MAC"
+        "the frame's MAC is not that of the macvlan"
     );
     Ok(())
 }

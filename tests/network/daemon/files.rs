@@ -174,7 +174,7 @@ fn a_stale_socket_of_another_user_is_refused_where_others_may_make_files() -> Re
         given => {
             given?;
             check_exit(&mut start().spawn()?, 8, &["control.sock", "user 65534"])?;
-            ensure!(fs::metadata(&path)?.uid() == 65534, "it was replaced");
+            ensure!(fs::metadata(&path)?.uid() == 65534, "the file was replaced");
             // The owner of a directory that only root can write to must be root.
             fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
         }
@@ -185,7 +185,7 @@ fn a_stale_socket_of_another_user_is_refused_where_others_may_make_files() -> Re
     let mut status = Command::new(binaries().ringctl);
     status.arg("--socket").arg(&path).args(["status", "--json"]);
     // A busy machine may lose the token for a moment.
-    limit::until("it owns the token", || {
+    limit::until("the daemon owns the token", || {
         let output = status.output().map(|it| it.stdout);
         let status = output.map(|it| serde_json::from_slice(&it));
         status.is_ok_and(|it| it.is_ok_and(|it| is_owner(&it)))
@@ -224,17 +224,14 @@ fn a_stale_control_socket_is_replaced() -> Result<()> {
     let mut daemon = ringd_with_short_times(segment.node(0)).spawn()?;
     daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
     daemon.kill()?;
-    ensure!(
-        daemon.control().exists(),
-        "SIGKILL leaves the socket behind"
-    );
+    ensure!(daemon.control().exists(), "SIGKILL leaves the socket");
     daemon.start()?;
     daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
     daemon.signal(Signal::SIGTERM)?;
     ensure!(daemon.wait_exit(PATIENCE)?.success());
     ensure!(
         !daemon.control().exists(),
-        "a clean end takes the socket away"
+        "a clean exit deletes the socket"
     );
     Ok(())
 }

@@ -70,7 +70,7 @@ fn in_ring(daemon: &Daemon) -> Result<i32> {
         output.stdout.is_empty() && output.stderr.is_empty(),
         "{output:?}"
     );
-    output.status.code().context("it was killed")
+    output.status.code().context("the daemon was killed")
 }
 
 fn monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring() -> Result<()> {

@@ -39,7 +39,9 @@ fn shared_ring() -> Result<SharedRing> {
 /// Returns the number of the latest event.
 fn latest_event_number(daemon: &Daemon) -> Result<u64> {
     let snapshot = daemon.ask(&json!({"request": "watch"}), "snapshot")?;
-    snapshot["number"].as_u64().context("it has a number")
+    snapshot["number"]
+        .as_u64()
+        .context("the event has a number")
 }
 
 /// Whether a line reports a handover. A warning of a token that was taken too late does not count.

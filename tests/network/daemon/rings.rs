@@ -109,7 +109,7 @@ fn a_second_daemon_of_one_of_several_rings_is_refused() -> Result<()> {
     for (ethertype, ring) in ETHERTYPES.into_iter().zip(NAMES) {
         let mut second = start(node, ethertype)?;
         let ended = second.wait_exit(PATIENCE)?;
-        ensure!(ended.code() == Some(6), "it ended with {ended}");
+        ensure!(ended.code() == Some(6), "ringd exited with {ended}");
         second.wait_for_line(PATIENCE, |line| {
             line.contains(ring) && line.contains("in use")
         })?;

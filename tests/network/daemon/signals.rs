@@ -83,7 +83,7 @@ impl Pair {
     /// Checks that the owner exited properly and handed the token over.
     fn check_handed_over(mut self) -> Result<()> {
         let status = self.owner.wait_exit(PATIENCE)?;
-        ensure!(status.success(), "it ended with {status}");
+        ensure!(status.success(), "the daemon exited with {status}");
         let heir = self
             .waiter
             .wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;

@@ -77,7 +77,7 @@ fn a_slow_owner_among_fast_members_stays_the_only_one() -> Result<()> {
         .frames_from(mark)
         .into_iter()
         .filter(stood);
-    ensure!(elections.count() == 0, "the others have elected another");
+    ensure!(elections.count() == 0, "the others have elected an owner");
     Ok(())
 }
 
@@ -214,7 +214,7 @@ fn a_heartbeat_is_changed_on_one_machine_after_the_other() -> Result<()> {
     for heartbeat in ["250ms", "50ms"] {
         for place in 0..NODES {
             wait_for_jobs(&folders)?;
-            let daemon = daemons.get_mut(place).context("it was started")?;
+            let daemon = daemons.get_mut(place).context("the process was started")?;
             daemon.signal(Signal::SIGTERM)?;
             daemon.wait_exit(PATIENCE)?;
             *daemon = start(segment.node(place), &folders[place], heartbeat)?;

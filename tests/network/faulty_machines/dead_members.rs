@@ -86,7 +86,7 @@ fn thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten() 
     let offer = frames.iter().find(|seen| is_dead(seen.dst));
     ensure!(offer.is_none(), "{offer:?}");
     let [first, second, _] = ring.daemons.as_slice() else {
-        anyhow::bail!("there are three");
+        anyhow::bail!("there are three daemons");
     };
     let gone = address(DEAD_MEMBERS / 2);
     let silent = state_of(&first.status()?, gone);
@@ -98,7 +98,7 @@ fn thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten() 
     ensure!(done, "{said}");
     wait_until_all(&ring, |status| state_of(status, gone).is_none())?;
     let status = first.status()?;
-    let alive = state_of(&status, there).context("it is a member")?;
+    let alive = state_of(&status, there).context("the dead member is in the table")?;
     ensure!(alive == "alive", "{alive}");
     Ok(())
 }
@@ -162,7 +162,7 @@ fn measure_pace(ring: &Ring) -> Result<(Duration, usize)> {
     for at in 0..LOCKS {
         let client = clients
             .get_mut(at % ring.daemons.len())
-            .context("one each")?;
+            .context("one lock per daemon")?;
         let asked = Instant::now();
         client.lock("pace")?;
         client.expect("granted")?;

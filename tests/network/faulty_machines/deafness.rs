@@ -300,7 +300,7 @@ fn count_locks_against_others(ring: &Ring, place: usize) -> Result<usize> {
         over.store(true, Ordering::Relaxed);
         let grants = program
             .join()
-            .map_err(|_| anyhow::anyhow!("it panicked"))??;
+            .map_err(|_| anyhow::anyhow!("the thread panicked"))??;
         served.map(|()| grants)
     })
 }
@@ -309,7 +309,7 @@ fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()
     let ring = form(4)?;
     lose_broadcasts_to(&ring, 2)?;
     let grants = count_locks_against_others(&ring, 2)?;
-    ensure!(grants > 2, "it had the lock {grants} times");
+    ensure!(grants > 2, "the node had the lock {grants} times");
     let mut own = Watcher::of(&ring.daemons[2])?;
     let mut others = Watcher::of_all(&ring.daemons[..2])?;
     others.push(Watcher::of(&ring.daemons[3])?);
@@ -358,6 +358,6 @@ fn a_holder_that_does_not_hear_one_member_does_not_starve_it() -> Result<()> {
     let ring = form(4)?;
     lose_all_from(&ring, 0, 2)?;
     let grants = count_locks_against_others(&ring, 2)?;
-    ensure!(grants > 2, "it had the lock {grants} times");
+    ensure!(grants > 2, "the node had the lock {grants} times");
     Ok(())
 }

@@ -39,7 +39,7 @@ fn a_node_that_cannot_store_its_state_owns_nothing_until_it_can() -> Result<()> 
     let (done, said) = runs(&other, "20")?;
     ensure!(done, "{said}");
     let (done, said) = runs(&one, "1")?;
-    ensure!(!done, "granted what it cannot store");
+    ensure!(!done, "a token was granted that cannot be stored");
     ensure!(said.contains("cannot write its state file"), "{said}");
 
     disk.free()?;

@@ -66,7 +66,7 @@ fn check_data_were_dropped(ring: &Ring, watchers: Vec<Watcher<'_>>) -> Result<()
     }
     let says = |watcher: &Watcher<'_>| dropped(watcher.daemon);
     let mut loud = watchers.into_iter().filter(says).peekable();
-    ensure!(loud.peek().is_some(), "nobody says so");
+    ensure!(loud.peek().is_some(), "no daemon reports it");
     for mut watcher in loud {
         watcher.expect_trouble("data_dropped", "dropped the token's data (1,000 bytes)")?;
     }
@@ -133,7 +133,7 @@ fn an_interface_too_small_for_promises_is_named_once() -> Result<()> {
     };
     for daemon in &ring.daemons {
         let times = said(daemon, "a promise needs 71");
-        ensure!(times == 1, "said {times} times");
+        ensure!(times == 1, "reported {times} times");
         let refused = said(daemon, "was not sent");
         ensure!(
             refused <= 2,

@@ -76,7 +76,7 @@ pub(super) fn an_http_service_refuses_a_late_writer() -> Result<()> {
     };
     let deadline = Instant::now() + PATIENCE;
     while !write(1, None, "first", "try")?.status.success() {
-        ensure!(Instant::now() < deadline, "nobody serves");
+        ensure!(Instant::now() < deadline, "the service does not listen");
         thread::sleep(Duration::from_millis(20));
     }
     check_late_writer(

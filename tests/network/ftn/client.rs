@@ -36,7 +36,7 @@ fn an_exclusive_token_is_one_clients_and_fencing_numbers_grow() -> Result<()> {
     let said = hold.line();
     let first: u64 = said
         .strip_prefix("granted ")
-        .context("it is granted")?
+        .context("the token is granted")?
         .parse()?;
     stand.expect_failure(1, "holds it exclusively", &["run", "-n", "t", "--", "true"])?;
     stand.expect_failure(1, "not granted in time", &["get", "-n", "t"])?;
@@ -65,7 +65,7 @@ fn a_shared_token_has_several_holders_and_excludes_exclusive_ones() -> Result<()
 
 fn set_input(stand: &Stand, data: &[u8], arguments: &[&str]) -> Result<Option<i32>> {
     let mut set = stand.token(arguments).stdin(Stdio::piped()).spawn()?;
-    let mut input = set.stdin.take().context("it is piped")?;
+    let mut input = set.stdin.take().context("the stream is piped")?;
     // The command may stop reading when the input is too long.
     let _ = input.write_all(data);
     drop(input);
@@ -115,7 +115,10 @@ fn a_command_has_the_tokens_data_and_its_exit_code_is_handed_on() -> Result<()> 
         &["run", "t", "--", "sh", "-c", "echo $RINGD_DATA; exit 7"],
     )?;
     let expected = hex(&all);
-    ensure!(String::from_utf8(data)?.trim() == expected, "not the data");
+    ensure!(
+        String::from_utf8(data)?.trim() == expected,
+        "the output is not the token's data"
+    );
     stand.expect_exit(126, &["run", "t", "--", "/etc/passwd"])?;
     stand.expect_exit(127, &["run", "t", "--", "/no/such/command"])?;
     stand.expect_exit(137, &["run", "t", "--", "sh", "-c", "kill -KILL $$"])?;
@@ -182,7 +185,9 @@ fn all_tokens_of_all_servers_are_listed() -> Result<()> {
         .filter_map(|token| token["server"].as_u64())
         .collect();
     ensure!(servers.iter().eq(&[0, 1, 2]), "{servers:?}");
-    let held = stand.list_entry("token-07")?.context("it is listed")?;
+    let held = stand
+        .list_entry("token-07")?
+        .context("the token is listed")?;
     ensure!(held["access"] == -1 && held["bytes"] == 9, "{held}");
     ensure!(
         held["holders"].as_array().is_some_and(|all| all.len() == 1),
@@ -222,8 +227,8 @@ fn a_holder_is_named_with_its_machine_its_label_and_its_process() -> Result<()> 
         &["run", "-n", "backup", "--", "true"],
     )?;
     // The server that takes the token over reports the same.
-    let server = stand.list_entry("backup")?.context("it is listed")?["server"].as_u64();
-    let server = server.context("a server has it")?;
+    let server = stand.list_entry("backup")?.context("the token is listed")?["server"].as_u64();
+    let server = server.context("the token has a server")?;
     stand.kill_server(usize::try_from(server)?)?;
     stand.wait_for_page(|page| page.contains(&name))?;
     run.signal(Signal::SIGTERM)?;
@@ -247,8 +252,14 @@ fn watch_shows_a_grant_and_a_return_of_a_token() -> Result<()> {
         }
     };
     let granted = sees("holds the token 'press' with number ")?;
-    let session = granted.split("session ").nth(1).context("it is named")?;
-    let session = session.split(' ').next().context("it has a number")?;
+    let session = granted
+        .split("session ")
+        .nth(1)
+        .context("the holder is named")?;
+    let session = session
+        .split(' ')
+        .next()
+        .context("the event has a number")?;
     let introduced = sees("is nightly (process ")?;
     ensure!(
         introduced.contains(&format!("session {session} ")),

@@ -82,7 +82,7 @@ fn the_death_of_the_granter_ends_the_work_before_another_begins() -> Result<()> 
     signal(granter, Signal::SIGKILL)?;
     run.expect_error("ringd-granter) was killed")?;
     run.expect_code(LOST_CODE)?;
-    ensure!(stand.is_alone()?, "something of the work is left");
+    ensure!(stand.is_alone()?, "a process of the work is left");
     next.check_begins_alone()?;
     wait_until_gone(keeper)
 }
@@ -131,7 +131,7 @@ fn work_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again() -> R
     }
     run.expect_code(LOST_CODE)?;
     wait_until_gone(granter)?;
-    ensure!(!woken.exists(), "it has woken up");
+    ensure!(!woken.exists(), "the keeper has woken up");
     Ok(())
 }
 
@@ -143,7 +143,7 @@ fn a_session_without_servers_ends_with_its_lease() -> Result<()> {
     stand.kill_server(0)?;
     run.expect_line("told")?;
     run.expect_code(LOST_CODE)?;
-    ensure!(stand.is_alone()?, "something of the work is left");
+    ensure!(stand.is_alone()?, "a process of the work is left");
     hold.expect_error("the token is lost")?;
     hold.expect_code(LOST_CODE)
 }

@@ -38,7 +38,7 @@ fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
     fs::write(&script, text)?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
     let programs = Path::new(ring_segment::program("ringctl")).parent();
-    let programs = programs.context("it is in a directory")?.display();
+    let programs = programs.context("the file is in a directory")?.display();
     let path = format!("{programs}:{}", std::env::var("PATH")?);
     let cached = |arguments: &[&str]| {
         let mut command = Command::new("sh");
@@ -65,7 +65,7 @@ fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
     }
     ensure!(
         fs::read_to_string(&log)? == "made\n",
-        "it was made more than once"
+        "the entry was made more than once"
     );
     let later = cached(&["a", "false"]).output()?;
     ensure!(later.stdout == b"entry\n", "{later:?}");
@@ -79,7 +79,7 @@ fn a_shell_completes_the_names_of_tokens() -> Result<()> {
         stand.expect_exit(0, &["set", name, "x"])?;
     }
     let programs = Path::new(ring_segment::program("ringctl")).parent();
-    let programs = programs.context("it is in a directory")?.display();
+    let programs = programs.context("the file is in a directory")?.display();
     let source = block(FTN, "source <(RINGCTL_COMPLETE=bash ringctl)")?;
     let list = stand.list();
     let completes = |words: &str| -> Result<String> {

@@ -230,7 +230,7 @@ impl NextClient<'_> {
         let said = self.hold.line();
         let is_alone = self.stand.is_alone()?;
         ensure!(said.starts_with("granted "), "{said:?}");
-        ensure!(is_alone, "something of the work is left");
+        ensure!(is_alone, "a process of the work is left");
         self.hold.signal(Signal::SIGTERM)?;
         self.hold.expect_line("returned")?;
         self.hold.expect_code(0)

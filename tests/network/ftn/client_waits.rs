@@ -47,7 +47,7 @@ fn a_client_that_gets_sigterm_withdraws_its_request() -> Result<()> {
         waits.expect_code(128 + signal as i32)?;
         let listed = stand.list_entry("t")?;
         let is_empty = listed.is_some_and(|token| token["waiting"] == serde_json::json!([]));
-        ensure!(is_empty, "its request is there after its end");
+        ensure!(is_empty, "the request remains after the client's end");
     }
     Ok(())
 }
@@ -78,7 +78,7 @@ fn without_a_server_there_is_no_session_and_the_addresses_are_named() -> Result<
         ensure!(output.status.code() == Some(3), "{output:?}");
         let words = "none of the 2 servers asked answers (127.0.0.1:7398, 127.0.0.1:7399)";
         ensure!(said.contains(words), "{said}");
-        ensure!(took >= Duration::from_millis(500), "after {took:?}");
+        ensure!(took >= Duration::from_millis(500), "it took {took:?}");
     }
     Ok(())
 }

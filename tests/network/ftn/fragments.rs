@@ -43,7 +43,7 @@ fn drop_fragments() -> Result<()> {
     }
     let mut buf = [0; 2_000];
     let came = receiver.recv(&mut buf)?;
-    ensure!(came == 1_232, "a datagram of {came} bytes has come");
+    ensure!(came == 1_232, "a datagram of {came} bytes arrived");
     Ok(())
 }
 

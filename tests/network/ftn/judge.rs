@@ -147,7 +147,7 @@ impl Judge {
         };
         match (index(from), index(to)) {
             (Some(server), receiver) => {
-                ensure!(datagram.from == server, "it is from s{server}");
+                ensure!(datagram.from == server, "the sender is s{server}");
                 self.on_server_message(service, sent, (from, to), receiver, datagram)
             }
             (None, Some(server)) => {
@@ -155,7 +155,7 @@ impl Judge {
                 self.strangers.entry((from, to)).or_default().0 += 1;
                 self.on_client_message(sent, datagram)
             }
-            (None, None) => anyhow::bail!("neither from a server nor to one"),
+            (None, None) => anyhow::bail!("neither sender nor receiver is a server"),
         }
     }
 
@@ -165,7 +165,10 @@ impl Judge {
         match &datagram.body {
             Body::Login { p } => {
                 let own = format!(":{}", sent.from_port);
-                ensure!(*p == own.as_bytes() && session == 0, "LOGIN of another");
+                ensure!(
+                    *p == own.as_bytes() && session == 0,
+                    "LOGIN of another session"
+                );
                 return Ok(());
             }
             Body::Request {
@@ -176,7 +179,7 @@ impl Judge {
                 self.kinds.insert("REQUEST");
                 let request = (token.0.clone(), *access);
                 let known = self.requests.entry((session, *msgnum)).or_insert(request);
-                ensure!(known.0 == token.0, "a number for two tokens");
+                ensure!(known.0 == token.0, "one number for two tokens");
             }
             Body::Return {
                 msgnum,
@@ -197,11 +200,11 @@ impl Judge {
                 self.logged_out.entry(session).or_insert(sent.at);
             }
             Body::Catalog { holdings } => {
-                let first = holdings.first().context("without a marker")?;
-                ensure!(first.0.is_empty(), "it begins with a token");
+                let first = holdings.first().context("no begin marker")?;
+                ensure!(first.0.is_empty(), "the message begins with a token");
             }
             Body::Alive | Body::Part { .. } | Body::Parted { .. } => {}
-            _ => anyhow::bail!("a client has sent what servers send"),
+            _ => anyhow::bail!("a client sent a server's message"),
         }
         ensure!(has_session, "{session} is no session");
         Ok(())
@@ -227,16 +230,19 @@ impl Judge {
         );
         let by_both = matches!(datagram.body, Body::Part { .. } | Body::Parted { .. });
         if between_servers || by_both && receiver.is_some() {
-            ensure!(receiver == Some(datagram.to), "it is for another server");
+            ensure!(
+                receiver == Some(datagram.to),
+                "the token belongs to another server"
+            );
         } else {
-            ensure!(receiver.is_none(), "a server is told what clients are");
+            ensure!(receiver.is_none(), "a server got a message for clients");
         }
         match &datagram.body {
             Body::Config { leader, states } => {
                 self.kinds.insert("CONFIG");
                 ensure!(*leader > 0 && states.len() == count, "no configuration");
                 if session == 0 {
-                    ensure!(sent.bytes.len() <= 16 + count, "it is long");
+                    ensure!(sent.bytes.len() <= 16 + count, "the message is too long");
                     let (asked, told) = self.strangers.entry((to, from)).or_default();
                     *told += 1;
                     ensure!(told <= asked, "{told} for {asked}");
@@ -253,7 +259,7 @@ impl Judge {
                     "s{server} is not READY"
                 );
                 let request = self.requests.get(&(session, *msgnum));
-                let (asked, access) = request.context("nobody has asked")?;
+                let (asked, access) = request.context("no client has asked")?;
                 ensure!(asked == name, "another token was asked for");
                 if *access == -1 {
                     let fence = data.split(|byte| *byte == b' ').next().unwrap_or_default();
@@ -273,7 +279,7 @@ impl Judge {
             Body::Confirm { msgnum } => {
                 self.kinds.insert("CONFIRM");
                 let returned = self.returns.get(&(session, *msgnum));
-                let (at, is_renewal) = returned.context("nothing was returned")?;
+                let (at, is_renewal) = returned.context("no token was returned")?;
                 if *is_renewal {
                     let until = self.leases.entry(session).or_default();
                     *until = (*until).max(*at + service.lease);
@@ -312,7 +318,7 @@ impl Judge {
             | Body::Transferred { .. }
             | Body::Part { .. }
             | Body::Parted { .. } => {}
-            _ => anyhow::bail!("a server has sent what clients send"),
+            _ => anyhow::bail!("a server sent a client's message"),
         }
         Ok(())
     }

@@ -67,7 +67,7 @@ impl ClientGroup {
         let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
         let mut addresses = Vec::new();
         for node in &stand.segment().nodes()[..servers] {
-            let ip = node.ip().context("it has an address")?;
+            let ip = node.ip().context("the node has an address")?;
             addresses.push(SocketAddr::new(ip.to_string().parse()?, PORT));
         }
         let mut group = Self {
@@ -104,7 +104,7 @@ impl ClientGroup {
     fn wait_for_round(&self) -> Result<()> {
         let (wanted, began) = (self.grants()? + ROUND_GRANTS, Instant::now());
         while self.grants()? < wanted {
-            ensure!(began.elapsed() < PATIENCE, "the token does not go round");
+            ensure!(began.elapsed() < PATIENCE, "the token does not move");
             thread::sleep(POLL_INTERVAL);
         }
         Ok(())
@@ -129,7 +129,7 @@ impl ClientGroup {
                 return Ok(());
             }
         }
-        bail!("there are only {killed}")
+        bail!("only {killed} clients exist")
     }
 
     /// Checks that each work ended, or was killed, before the next began, and that fencing numbers grow.
@@ -151,7 +151,7 @@ impl ClientGroup {
         }
         ensure!(
             ended.len() >= 6 * ROUND_GRANTS,
-            "only {} have ended",
+            "only {} clients have ended",
             ended.len()
         );
         let granted = judge(&self.record, &self.service)?;

@@ -85,7 +85,7 @@ fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
                 found = Some(other);
             }
         }
-        ensure!(killed.elapsed() < PATIENCE, "nobody leads");
+        ensure!(killed.elapsed() < PATIENCE, "no node leads");
         if let Some(next) = found {
             break next;
         }
@@ -95,7 +95,7 @@ fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
     ensure!(took <= bound, "{took:?}, not {bound:?}");
     ensure!(
         stand.wait_until_served_by(&others)? == next,
-        "another one leads"
+        "another server leads"
     );
     let status = stand.server(next).status()?;
     ensure!(status["servers"][leader]["state"] == "DOWN", "{status:#}");
@@ -103,7 +103,7 @@ fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
     stand.server(leader).start()?;
     ensure!(
         stand.wait_until_served_by(&[0, 1, 2])? == next,
-        "another one leads"
+        "another server leads"
     );
     Ok(())
 }
@@ -125,7 +125,7 @@ fn a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back() -> Resu
     link(&stand, "up")?;
     ensure!(
         stand.wait_until_served_by(&[0, 1, 2])? == next,
-        "another one leads"
+        "another server leads"
     );
     Ok(())
 }

@@ -33,7 +33,7 @@ impl Scene {
         let container = Container::boot(segment.node(0), binaries())?;
         container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")?;
         let recipe = block(FTN, "sudo install -m 644 systemd/ringd.sysusers")?;
-        let ip = segment.node(0).ip().context("it has an address")?;
+        let ip = segment.node(0).ip().context("the node has an address")?;
         ensure!(recipe.contains(" a:7301 b:7301 c:7301 "), "{recipe}");
         let recipe = recipe.replace(" a:7301 b:7301 c:7301 ", &format!(" {ip}:{PORT} "));
         let lines: Vec<&str> = recipe.lines().collect();
@@ -106,7 +106,7 @@ fn a_list_without_this_server_is_not_tried_again() -> Result<()> {
     let scene = Scene::new("--index 1")?;
     let container = &scene.container;
     let started = container.output(&["systemctl", "start", UNIT])?;
-    ensure!(!started.status.success(), "it has started");
+    ensure!(!started.status.success(), "the service has started");
     container.wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "failed")?;
     ensure!(container.show(UNIT, "ExecMainStatus")? == "2");
     ensure!(container.show(UNIT, "NRestarts")? == "0");
@@ -135,7 +135,7 @@ fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result
     let started = container.output(&["systemctl", "start", UNIT])?;
     ensure!(
         !started.status.success(),
-        "it has started without its state"
+        "the service has started without its state"
     );
     let by_hand = container.output(&[
         "ringd",
@@ -153,9 +153,9 @@ fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result
     );
     let recipe = CHANGELOG.split("```sh\n").nth(1);
     let recipe = recipe.and_then(|it| it.split("```").next());
-    container.sh(recipe.context("the page has it")?.trim_end())?;
+    container.sh(recipe.context("the page has the recipe")?.trim_end())?;
     container.run(&["systemctl", "start", UNIT])?;
     let after = configuration()?;
-    ensure!(after > before, "it went from {before} to {after}");
+    ensure!(after > before, "the number went from {before} to {after}");
     Ok(())
 }

@@ -96,7 +96,7 @@ impl Stand {
     /// Waits until all of these servers are READY and agree on a leader, its configuration and the states of all
     /// servers. Returns the leader.
     pub(super) fn wait_until_served_by(&self, those: &[usize]) -> Result<usize> {
-        let first = *those.first().context("there are none")?;
+        let first = *those.first().context("there are no servers")?;
         let is_served = |status: &Value| {
             let is_up = |index: &usize| status["servers"][*index]["state"] == "READY";
             let leads = |index: &usize| status["leader"] == *index;
@@ -123,6 +123,6 @@ impl Stand {
 
 /// Returns a node's line in the list of servers.
 fn line(node: &ring_segment::Node) -> Result<String> {
-    let ip = node.ip().context("it has an address")?;
+    let ip = node.ip().context("the node has an address")?;
     Ok(format!("{ip}:{PORT}\n"))
 }

@@ -108,7 +108,10 @@ struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
     fn bytes(&mut self, count: usize) -> Result<&[u8]> {
-        let (bytes, rest) = self.0.split_at_checked(count).context("it is cut")?;
+        let (bytes, rest) = self
+            .0
+            .split_at_checked(count)
+            .context("the message is truncated")?;
         self.0 = rest;
         Ok(bytes)
     }
@@ -183,7 +186,7 @@ impl Rest<'_> {
         let pace = match kind {
             12 => 0,
             31..=33 => 3,
-            _ => bail!("nothing may be behind type {kind}"),
+            _ => bail!("no bytes may follow type {kind}"),
         };
         ensure!(
             self.long()? > 0 && self.int()? > 0,

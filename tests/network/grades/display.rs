@@ -78,7 +78,7 @@ fn status_and_watch_tell_the_grade() -> Result<()> {
             break;
         }
         let granted = event["event"] == "lock_granted";
-        ensure!(!granted, "it is granted before it is safe: {said}");
+        ensure!(!granted, "the token is granted before it is safe: {said}");
     }
     let status = ring.daemons[2].status()?;
     ensure!(status["grade"] == "quorum", "{status:#}");
@@ -87,7 +87,10 @@ fn status_and_watch_tell_the_grade() -> Result<()> {
     let text = String::from_utf8(text)?;
     ensure!(text.contains("OWNER, grade quorum"), "{text}");
     let other = ring.daemons[0].status()?;
-    ensure!(other["grade"] == "alone", "it holds nothing: {other:#}");
+    ensure!(
+        other["grade"] == "alone",
+        "the member owns no token: {other:#}"
+    );
     holder.finish()
 }
 

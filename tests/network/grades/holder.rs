@@ -102,7 +102,7 @@ impl Holder {
 
     /// Returns the last time that the command wrote.
     pub(super) fn last(&self) -> Result<Duration> {
-        self.sign(8)?.context("it has never worked")
+        self.sign(8)?.context("the command has never worked")
     }
 
     /// Waits until the command has worked after `time`.
@@ -110,8 +110,14 @@ impl Holder {
         let deadline = Instant::now() + PATIENCE;
         while self.sign(8)?.is_none_or(|last| last <= time) {
             let end = self.end()?;
-            ensure!(Instant::now() < deadline, "it does not work: {end:?}");
-            ensure!(end == WaitStatus::StillAlive, "it has ended: {end:?}");
+            ensure!(
+                Instant::now() < deadline,
+                "the command does not work: {end:?}"
+            );
+            ensure!(
+                end == WaitStatus::StillAlive,
+                "the command has ended: {end:?}"
+            );
             thread::sleep(WRITE_INTERVAL);
         }
         Ok(())
@@ -142,7 +148,7 @@ impl Holder {
     pub(super) fn finish(mut self) -> Result<()> {
         fs::remove_file(&self.file)?;
         let code = self.wait_exit()?;
-        ensure!(code == Some(0), "it ended with {code:?}");
+        ensure!(code == Some(0), "the command exited with {code:?}");
         Ok(())
     }
 }

@@ -111,10 +111,13 @@ fn check_no_quorum(daemon: &Daemon, timing: Timing) -> Result<String> {
 
 /// Checks that the first command ended before the second began.
 fn check_disjoint(first: &Holder, second: &Holder) -> Result<()> {
-    let (ended, begun) = (first.last()?, second.first()?.context("it never began")?);
+    let (ended, begun) = (
+        first.last()?,
+        second.first()?.context("the command never began")?,
+    );
     ensure!(
         ended < begun,
-        "one until {ended:?}, the next from {begun:?}"
+        "the first ended at {ended:?}, the next began at {begun:?}"
     );
     Ok(())
 }

@@ -48,12 +48,18 @@ fn penalty_column(daemon: &Daemon, member: &str) -> Result<String> {
 fn check_left_out(ring: &Ring, at: usize, since: Duration) -> Result<()> {
     let frames = ring.frames_since(since);
     let claim = frames.iter().find(|seen| seen.port == at && is_claim(seen));
-    ensure!(claim.is_none(), "it owns the token: {claim:?}");
+    ensure!(
+        claim.is_none(),
+        "the paused member owns the token: {claim:?}"
+    );
     let mac = ring.daemons[at].node().mac();
     let is_offer = |seen: &&Seen| matches!(seen.message, Message::TakeToken { .. });
     let offers = frames.iter().filter(|seen| seen.dst == mac);
     let offers = offers.filter(is_offer).count();
-    ensure!(offers <= TAKE_ATTEMPTS, "it was offered {offers} times");
+    ensure!(
+        offers <= TAKE_ATTEMPTS,
+        "the paused member got {offers} offers"
+    );
     Ok(())
 }
 
@@ -86,7 +92,10 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
         }
     }
     check_left_out(&ring, 1, since)?;
-    ensure!(waiting.first()?.is_none(), "nobody is granted it here");
+    ensure!(
+        waiting.first()?.is_none(),
+        "the paused member grants no lock"
+    );
     tell(daemon, "resume")?;
     waiting.wait_for_sign(Duration::ZERO)?;
     waiting.finish()?;
@@ -150,7 +159,10 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
             .count()
     };
     let early = complete(&ring.daemons[0]);
-    ensure!(early == 0, "it is said to own nothing while it does");
+    ensure!(
+        early == 0,
+        "status shows no owner while the member owns the token"
+    );
     watch.expect_event("pausing")?;
     // Another member takes the token, though an idle token normally rests.
     ring.join()?;
@@ -168,7 +180,7 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
         line.contains("paused: owns nothing until ringctl resume")
     })?;
     let told = complete(&ring.daemons[0]);
-    ensure!(told == 1, "it is said {told} times");
+    ensure!(told == 1, "the event came {told} times");
     watch.expect_event("paused")?;
     tell(&ring.daemons[0], "resume")?;
     watch.expect_event("resumed")
@@ -196,7 +208,7 @@ impl Watch {
     /// Checks that the next event of a pause is this one.
     fn expect_event(&mut self, event: &str) -> Result<()> {
         loop {
-            let line = self.lines.next().context("it goes on")??;
+            let line = self.lines.next().context("the watch continues")??;
             let told: Value = serde_json::from_str(&line)?;
             let told = told["event"]["event"].as_str().unwrap_or_default();
             if ["pausing", "paused", "resumed"].contains(&told) {
@@ -229,7 +241,10 @@ fn a_running_command_may_end_during_a_pause_and_no_other_follows() -> Result<()>
     holder.wait_for_sign(boottime()? + 2 * timing().waiter_timeout())?;
     holder.finish()?;
     check_exit(daemon, &["pause", "--drain", "--wait"], 0)?;
-    ensure!(waiting.first()?.is_none(), "nothing is granted here");
+    ensure!(
+        waiting.first()?.is_none(),
+        "the paused member grants no lock"
+    );
     tell(daemon, "resume")?;
     waiting.wait_for_sign(Duration::ZERO)?;
     waiting.finish()
@@ -276,7 +291,7 @@ fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
         .status
         .code();
     ensure!([Some(0), Some(PENDING_CODE)].contains(&again), "{again:?}");
-    ensure!(waiting.first()?.is_none(), "nobody is granted it");
+    ensure!(waiting.first()?.is_none(), "no client gets the lock");
     tell(&ring.daemons[2], "resume")?;
     tell(&ring.daemons[2], "resume")?;
     waiting.wait_for_sign(Duration::ZERO)?;

@@ -63,11 +63,11 @@ fn a_lost_holder_ends_in_time(cut: Wire, heal: Wire) -> Result<()> {
 fn check_short_wait(from: Duration, next: &Holder) -> Result<()> {
     let waited = next
         .first()?
-        .context("it never began")?
+        .context("the command never began")?
         .saturating_sub(from);
     let timing = exclusive_timing();
     let bound = timing.one_owner_bound() + timing.waiter_timeout() + SLACK;
-    ensure!(waited < bound, "it took {waited:?}");
+    ensure!(waited < bound, "the wait took {waited:?}");
     Ok(())
 }
 
@@ -84,9 +84,12 @@ fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
             let daemon = &ring.daemons[at];
             scope.spawn(move || check_no_quorum(daemon, exclusive_timing()))
         });
-        sides
-            .into_iter()
-            .try_for_each(|partition| partition.join().expect("it does not panic").map(drop))
+        sides.into_iter().try_for_each(|partition| {
+            partition
+                .join()
+                .expect("the thread does not panic")
+                .map(drop)
+        })
     })?;
     let view = &["--require", "view", "-w", WAIT];
     let mut halves = Vec::new();

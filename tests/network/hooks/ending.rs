@@ -28,7 +28,7 @@ pub(super) fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Resul
     })?;
     place.wait_for_line(|line| line == "OWNER")?;
     for pid in fs::read_to_string(place.path("pids"))?.split_whitespace() {
-        ensure!(!is_alive(pid), "process {pid} is still there");
+        ensure!(!is_alive(pid), "process {pid} still lives");
     }
     let told = place.lines();
     ensure!(
@@ -68,7 +68,10 @@ pub(super) fn a_hook_that_hangs_does_not_affect_the_ring() -> Result<()> {
         (invariants::tenures(&frames[since..]).len() > 20).then_some(())
     };
     segment.capture().wait_until(PATIENCE, goes_round)?;
-    ensure!(place.lines().iter().all(|pid| is_alive(pid)), "they hang");
+    ensure!(
+        place.lines().iter().all(|pid| is_alive(pid)),
+        "the hooks hang"
+    );
     Ok(())
 }
 
@@ -93,7 +96,7 @@ pub(super) fn processes_of_a_hook_end_with_it_unless_they_left_its_group() -> Re
     // Each left process must have ended before the next hook began.
     let earlier = stays.iter().take(2).find(|pid| is_alive(pid));
     ensure!(earlier.is_none(), "{earlier:?} runs beside a later hook");
-    wait_until("the last one ends", || !is_alive(&stays[2]))?;
+    wait_until("the last hook ends", || !is_alive(&stays[2]))?;
     let survive = left.iter().all(|pid| is_alive(pid));
     daemon.signal(Signal::SIGTERM)?;
     ensure!(daemon.wait_exit(PATIENCE)?.success());
@@ -101,7 +104,10 @@ pub(super) fn processes_of_a_hook_end_with_it_unless_they_left_its_group() -> Re
         let pid = nix::unistd::Pid::from_raw(pid.parse()?);
         nix::sys::signal::kill(pid, Signal::SIGKILL)?;
     }
-    ensure!(survive, "what has left is no business of the daemon's");
+    ensure!(
+        survive,
+        "the daemon must not end processes that left the hook's group"
+    );
     Ok(())
 }
 
@@ -119,7 +125,7 @@ pub(super) fn a_stop_ends_the_running_hook_and_runs_the_hooks_of_the_stop() -> R
     ensure!(daemon.wait_exit(PATIENCE)?.success());
     let took = asked.elapsed();
     ensure!(took < Duration::from_secs(9), "it took {took:?}");
-    ensure!(!is_alive(&pid), "the hook is still there");
+    ensure!(!is_alive(&pid), "the hook still runs");
     let told = place.lines();
     let last = "stopped LOOSER none 2";
     ensure!(told == ["started none LOOSER 0", &pid, last], "{told:?}");
@@ -143,10 +149,7 @@ pub(super) fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
     daemon.wait_exit(PATIENCE)?;
     let took = asked.elapsed();
     ensure!(took < Duration::from_millis(1500), "it took {took:?}");
-    ensure!(
-        !is_alive(&line["LOOSER ".len()..]),
-        "the hook is still there"
-    );
+    ensure!(!is_alive(&line["LOOSER ".len()..]), "the hook still runs");
     let told = place.lines();
     ensure!(told.len() == 1, "{told:?}");
     Ok(())
@@ -160,7 +163,7 @@ pub(super) fn a_killed_daemon_takes_its_hook_along() -> Result<()> {
     let mut daemon = place.ringd(segment.node(0), &resting_timing()).spawn()?;
     let line = place.wait_for_line(|line| line.contains(" OWNER "))?;
     let pid = line.rsplit(' ').next().unwrap_or_default();
-    ensure!(is_alive(pid), "it hangs");
+    ensure!(is_alive(pid), "the hook hangs");
     daemon.kill()?;
     wait_until("the hook ends", || !is_alive(pid))?;
     // The next daemon must report that it is not the owner, whatever its predecessor's hooks were told last.

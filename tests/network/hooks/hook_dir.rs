@@ -91,7 +91,7 @@ impl HookDir {
                 return Ok(found);
             }
             if Instant::now() > deadline {
-                bail!("it was not written down; what was:\n{}", lines.join("\n"));
+                bail!("not in the record, which has:\n{}", lines.join("\n"));
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -134,7 +134,7 @@ impl Watch {
                 told.truncate(at + 1);
                 return Ok(told);
             }
-            ensure!(Instant::now() < deadline, "it is not in {told:?}");
+            ensure!(Instant::now() < deadline, "not in {told:?}");
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -148,7 +148,7 @@ impl Watch {
             .filter(|line| line.ends_with('\n'))
         {
             let event = serde_json::from_str::<Value>(line)?["event"].take();
-            ensure!(event.is_object(), "it begins in the middle: {line}");
+            ensure!(event.is_object(), "the line has no begin: {line}");
             if event["event"] == "state_changed" || event["event"] == "grade_changed" {
                 told.push(event);
             }
@@ -169,7 +169,7 @@ pub(super) fn wait_until(what: &str, holds: impl Fn() -> bool) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
         if Instant::now() > deadline {
-            bail!("{what}: it does not come to that");
+            bail!("not in time: {what}");
         }
         thread::sleep(Duration::from_millis(5));
     }

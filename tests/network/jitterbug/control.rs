@@ -164,7 +164,7 @@ fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
             })
             .collect();
         for run in runs {
-            let output = run.join().expect("it does not panic")?;
+            let output = run.join().expect("the thread does not panic")?;
             ensure!(
                 output.status.success(),
                 "{}",
@@ -239,7 +239,7 @@ fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<
             "{}",
             String::from_utf8_lossy(&yields.stderr)
         );
-        let ended = run.join().expect("it does not panic")?;
+        let ended = run.join().expect("the thread does not panic")?;
         let said = String::from_utf8_lossy(&ended.stderr);
         ensure!(
             ended.status.code() == Some(75) && said.contains("ringctl yield"),
@@ -264,7 +264,7 @@ fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> 
         let run = scope.spawn(move || stand.ringctl(0, &["run", "-w", WAIT, "-c", line]));
         ring_segment::limit::until("the command runs", || begun.exists());
         stand.signal(0, Signal::SIGSTOP)?;
-        let ended = run.join().expect("it does not panic")?;
+        let ended = run.join().expect("the thread does not panic")?;
         stand.signal(0, Signal::SIGCONT)?;
         ensure!(ended.status.code() == Some(75), "{ended:?}");
         Ok(())

@@ -141,7 +141,7 @@ fn all_nodes_but_one_may_be_killed_and_come_back() -> Result<()> {
     stand.wait_for_ring(&all)?;
     stand.wait_for_rounds(&all)?;
     for &index in &all {
-        ensure!(stand.count(index)? > reached, "the count has gone back");
+        ensure!(stand.count(index)? > reached, "the count went back");
     }
     stand.judge().map(drop)
 }
@@ -195,7 +195,7 @@ fn a_leader_that_was_stopped_asks_before_it_leads_again() -> Result<()> {
     stand.wait_for_ring(&[0, 1, 2])?;
     stand.wait_for_count(leader, reached + 1)?;
     let won = restores_won(&mut stand, &[leader])?;
-    ensure!(won <= 1, "it has made a token though another one was there");
+    ensure!(won <= 1, "the node made a token though one existed");
     stand.judge().map(drop)
 }
 

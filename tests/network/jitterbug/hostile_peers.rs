@@ -91,11 +91,11 @@ fn a_candidate_that_never_reads_costs_its_turn_and_nothing_else() -> Result<()> 
         )?;
     }
     let is_offered = limit::is_readable(&listener, Instant::now() + PATIENCE);
-    ensure!(is_offered, "nobody offers it the token");
+    ensure!(is_offered, "no node offers the peer the token");
     let (mut stream, giver) = listener.accept()?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let offered = stream.read(&mut [0; 64])?;
-    ensure!(offered > 0, "it is offered nothing");
+    ensure!(offered > 0, "the peer gets no offer");
     // The peer answers that it has the list, and reads nothing until the pass ends.
     stream.write_all(&[0x41])?;
     let index = usize::from(giver.ip() != stand.address(0));

@@ -129,7 +129,7 @@ fn check_chains(passes: &[Pass]) -> Result<()> {
         if let Some(&holder) = holders.get(&pass.id) {
             ensure!(
                 holder == pass.from,
-                "token {} was at {holder}, and is given away by {} to {}",
+                "token {} was at {holder}, but {} passed it to {}",
                 pass.id,
                 pass.from,
                 pass.to

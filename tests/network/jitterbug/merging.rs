@@ -104,16 +104,19 @@ fn when_rings_meet_the_command_under_the_weaker_token_is_ended() -> Result<()> {
                 .is_some_and(std::thread::ScopedJoinHandle::is_finished)
         };
         limit::until("a command is ended", || runs.iter().any(is_over));
-        let weaker = runs.iter().position(is_over).context("none is")?;
-        let run = runs[weaker].take().context("it was run")?;
-        let ended = run.join().expect("it does not panic")?;
+        let weaker = runs
+            .iter()
+            .position(is_over)
+            .context("no command is ended")?;
+        let run = runs[weaker].take().context("the command was run")?;
+        let ended = run.join().expect("the thread does not panic")?;
         let said = String::from_utf8_lossy(&ended.stderr);
         ensure!(
             ended.status.code() == Some(75) && said.contains("stronger token"),
             "{said}"
         );
         let stronger = 1 - weaker;
-        ensure!(!is_over(&runs[stronger]), "its command goes on");
+        ensure!(!is_over(&runs[stronger]), "the other command continues");
         let yields = stand.ringctl(stronger, &["yield"])?;
         ensure!(yields.status.success(), "{yields:?}");
         Ok(())

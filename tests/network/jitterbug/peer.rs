@@ -88,7 +88,7 @@ impl Peer {
     /// Connects to a node, for bytes of the test.
     pub(super) fn connect(&self, to: SocketAddr) -> Result<TcpStream> {
         let connect = || TcpStream::connect_timeout(&to, Duration::from_secs(10));
-        let stream = self.node.ns().run(connect)?.context("nobody listens")?;
+        let stream = self.node.ns().run(connect)?.context("no process listens")?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -119,7 +119,7 @@ impl Peer {
     }
 
     pub(super) fn address(&self) -> IpAddr {
-        self.node.ip().expect("it has one").into()
+        self.node.ip().expect("the node has an address").into()
     }
 }
 
@@ -148,6 +148,6 @@ fn offer_with(
     match stream.read(&mut answer) {
         Ok(0) => Ok(Outcome::Taken),
         Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(Outcome::Reset),
-        other => anyhow::bail!("neither an end nor a reset: {other:?}"),
+        other => anyhow::bail!("neither the end of the stream nor a reset: {other:?}"),
     }
 }

@@ -104,7 +104,7 @@ fn a_node_of_ipv6_speaks_from_its_own_address_whatever_others_there_are() -> Res
     ensure!(addresses(&status) == own, "{status:#}");
     ensure!(
         counter(&status, "tr1_received") == 0,
-        "it hears itself: {status:#}"
+        "the node counts itself twice: {status:#}"
     );
     Ok(())
 }
@@ -143,7 +143,7 @@ fn a_single_node_leads_and_takes_a_later_node_in() -> Result<()> {
     let status = stand.wait_for_count(1, count(&lonely)?)?;
     ensure!(
         counter(&status, "restores_won") == 0,
-        "it has a token of its own: {status:#}"
+        "the node has another token: {status:#}"
     );
     stand.judge().map(drop)
 }
@@ -165,7 +165,7 @@ fn a_node_without_an_address_waits_for_one_and_another_address_is_another_entry(
     let sent = stand.record().datagrams(UDP_PORT);
     ensure!(
         sent.iter().all(|sent| sent.node == 0),
-        "it speaks without an address"
+        "the node sends without an address"
     );
     ns.ip("addr add 10.77.0.2/24 dev eth0\n")?;
     stand.wait_for_ring(&[0, 1])?;

@@ -126,9 +126,12 @@ impl Stand {
     pub(super) fn address(&self, index: usize) -> IpAddr {
         match self.kind {
             Kind::Ipv6 => link_local(index),
-            Kind::Bridge | Kind::Switch(_) => {
-                self.segment.node(index).ip().expect("it has one").into()
-            }
+            Kind::Bridge | Kind::Switch(_) => self
+                .segment
+                .node(index)
+                .ip()
+                .expect("the node has an address")
+                .into(),
         }
     }
 
@@ -149,7 +152,7 @@ impl Stand {
             let has = |address: &String| addresses(status).contains(address);
             status["state"] != "orphan" && wanted.iter().all(has)
         };
-        let (&first, others) = those.split_first().context("there are none")?;
+        let (&first, others) = those.split_first().context("there are no servers")?;
         loop {
             let status = self.nodes[first].wait_for_status(PATIENCE, in_ring)?;
             let mut agree = true;
@@ -203,7 +206,7 @@ impl Stand {
                     return Ok(index);
                 }
             }
-            ensure!(std::time::Instant::now() < deadline, "nobody leads");
+            ensure!(std::time::Instant::now() < deadline, "no node leads");
         }
     }
 

@@ -53,7 +53,7 @@ fn read_all(mut stream: &UnixStream) -> Result<String> {
     match stream.read_to_end(&mut said) {
         // The daemon closes the connection before it has read everything.
         Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
-        read => drop(read.context("it does not hang up")?),
+        read => drop(read.context("the daemon does not close the connection")?),
     }
     Ok(String::from_utf8(said)?)
 }
@@ -132,13 +132,13 @@ fn clients_that_send_garbage_flood_or_do_not_read_disturb_nobody() -> Result<()>
         };
         let worked = lock_repeatedly(daemon, is_over);
         for nuisance in nuisances {
-            nuisance.join().expect("it does not panic")?;
+            nuisance.join().expect("the thread does not panic")?;
         }
         worked
     })?;
     ensure!(
         lazy.iter().all(has_hung_up),
-        "one that never reads is still there"
+        "a client that never reads is still connected"
     );
     ring.check()
 }
@@ -160,7 +160,7 @@ fn a_watcher_that_reads_too_slowly_is_let_go() -> Result<()> {
         let mut few = [0; 64];
         (&watcher).read_exact(&mut few).is_err() || has_hung_up(&watcher) || Instant::now() > by
     });
-    ensure!(has_hung_up(&watcher), "it is still there");
+    ensure!(has_hung_up(&watcher), "the client is still connected");
     worked
 }
 
@@ -178,7 +178,10 @@ fn clients_that_keep_the_daemon_waiting_are_let_go_and_those_with_a_lock_are_not
     asks.set_nonblocking(true)?;
     while (&asks).write(STATUS).is_ok() {}
     for client in [&silent, &halves, &asks] {
-        ensure!(wait_for_hang_up(client, PATIENCE)?, "one is still there");
+        ensure!(
+            wait_for_hang_up(client, PATIENCE)?,
+            "a watcher is still connected"
+        );
     }
     let status = daemon.status()?;
     ensure!(status["clients"][0]["label"] == "holder", "{status}");
@@ -215,7 +218,7 @@ fn an_invalid_request_is_answered_with_an_error() -> Result<()> {
     ensure!(said["error"].is_string(), "{said}");
     ensure!(
         wait_for_hang_up(client.get_ref(), PATIENCE)?,
-        "it is still there"
+        "the client is still connected"
     );
     Ok(())
 }
@@ -243,7 +246,7 @@ fn nothing_is_written_to_a_file_that_ends_no_control_group() -> Result<()> {
     let mut next = connect(daemon)?;
     next.lock("next")?;
     next.expect("granted")?;
-    ensure!(fs::read(&path)?.is_empty(), "it was written to");
+    ensure!(fs::read(&path)?.is_empty(), "the file was written to");
     next.unlock()
 }
 
@@ -251,7 +254,7 @@ fn nothing_is_written_to_a_file_that_ends_no_control_group() -> Result<()> {
 /// nothing.
 fn slow_to_close(segment: &Segment) -> Result<(TcpStream, TcpStream)> {
     const A_DAY: i32 = 86_400;
-    let ip = segment.node(0).ip().context("it has an ip")?;
+    let ip = segment.node(0).ip().context("the node has an IP")?;
     let listener = segment.node(0).ns().run(|| TcpListener::bind((ip, 0)))??;
     let address = listener.local_addr()?;
     let mut stream = segment.node(1).ns().run(|| TcpStream::connect(address))??;
@@ -302,7 +305,7 @@ fn a_descriptor_that_closes_slowly_delays_no_client() -> Result<()> {
     for bytes in [STATUS, &STATUS[..5], &long] {
         let client = open(&daemon.control())?;
         let client = hand_over(client, bytes, false, false)?;
-        let said = read_all(&client.context("it stays")?)?;
+        let said = read_all(&client.context("the client stays connected")?)?;
         ensure!(said.contains("\"error\""), "{said}");
     }
     // One descriptor arrives as its client disconnects, and one is inside another descriptor.

@@ -17,7 +17,7 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn connect(socket: &Path) -> Result<Self> {
-        let stream = UnixStream::connect(socket).context("nobody listens")?;
+        let stream = UnixStream::connect(socket).context("no process listens")?;
         stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Self {
             reader: BufReader::new(stream),
@@ -40,7 +40,10 @@ impl Client {
             MsgFlags::empty(),
             None,
         )?;
-        ensure!(sent == line.len(), "it takes {sent} bytes of {line}");
+        ensure!(
+            sent == line.len(),
+            "the socket takes only {sent} bytes of {line}"
+        );
         Ok(())
     }
 
@@ -48,8 +51,8 @@ impl Client {
     pub(crate) fn receive(&mut self) -> Result<Value> {
         let mut line = String::new();
         let read = self.reader.read_line(&mut line);
-        read.context("it says nothing")?;
-        ensure!(!line.is_empty(), "it hung up");
+        read.context("the daemon sends no line")?;
+        ensure!(!line.is_empty(), "the daemon closed the connection");
         Ok(serde_json::from_str(&line)?)
     }
 

@@ -47,7 +47,7 @@ fn without_waiting_the_exit_code_reports_another_holder() -> Result<()> {
     for daemon in &ring.daemons {
         for (options, code) in [(&["-n"][..], 1), (&["-n", "-E", "9"], 9)] {
             let mut refused = run(daemon, &[options, &["-c", "echo runs"]].concat())?;
-            ensure!(refused.remaining_output().is_empty(), "it runs");
+            ensure!(refused.remaining_output().is_empty(), "the command runs");
             let said = refused.errors();
             ensure!(said.contains(&held), "{said}");
             let is_here = daemon.control() == ring.daemons[0].control();
@@ -59,7 +59,7 @@ fn without_waiting_the_exit_code_reports_another_holder() -> Result<()> {
     // On a busy machine the token may arrive after the end of the wait.
     let deadline = Instant::now() + PATIENCE;
     while run(&ring.daemons[1], &["-n", "true"])?.wait()?.code() != Some(0) {
-        ensure!(Instant::now() < deadline, "nobody works");
+        ensure!(Instant::now() < deadline, "no command runs");
     }
     Ok(())
 }
@@ -102,7 +102,7 @@ fn a_limited_wait_ends_with_its_exit_code() -> Result<()> {
             &ring.daemons[1],
             &[options, &["--", "echo", "runs"]].concat(),
         )?;
-        ensure!(late.remaining_output().is_empty(), "it runs");
+        ensure!(late.remaining_output().is_empty(), "the command runs");
         let said = late.errors();
         let why = format!("timed out after 300 ms: held by {}", ring.macs()[0]);
         ensure!(said.contains(&why), "{said}");
@@ -163,7 +163,7 @@ fn the_environment_describes_the_held_token() -> Result<()> {
     ensure!(fencing == held, "{fencing} and not {held}");
     let others: Vec<_> = others.split(' ').collect();
     let [progress, grade, data] = others[..] else {
-        anyhow::bail!("three words, and not {others:?}");
+        anyhow::bail!("three words instead of {others:?}");
     };
     ensure!(token["progress"] == progress.parse::<u64>()?, "{progress}");
     ensure!(["alone", "view", "quorum"].contains(&grade), "{grade}");

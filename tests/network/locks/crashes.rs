@@ -40,7 +40,7 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     let mut run = scene.start_work(&[], STUBBORN_COMMAND)?;
     let next = scene.start_next()?;
     let keeper = holder(scene.first())?;
-    ensure!(keeper != run.pid(), "it is a process of its own");
+    ensure!(keeper != run.pid(), "the keeper is another process");
     let lost = |daemon: &Daemon| -> Result<u64> {
         let status = daemon.status()?;
         let count = status["locks"]["lost"]["gone"].as_u64();
@@ -54,7 +54,10 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     scene.first().wait_for_line(PATIENCE, |line| {
         line.contains(&said) && line.contains(": it was killed, or ended, before")
     })?;
-    ensure!(lost(scene.first())? == before + 1, "it is not counted");
+    ensure!(
+        lost(scene.first())? == before + 1,
+        "the release is not counted"
+    );
     Ok(())
 }
 
@@ -99,7 +102,7 @@ fn processes_outside_the_process_group_end_with_ringctl_and_its_keeper() -> Resu
         let group = run.line();
         ensure!(
             group == "1",
-            "no control group can be made here: run the tests as root"
+            "cannot make a control group: run the tests as root"
         );
         Ok(())
     })

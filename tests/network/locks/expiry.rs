@@ -41,7 +41,10 @@ fn a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards() -> Res
     ring.daemons[0].wait_for_status(PATIENCE, |status| {
         status["state"] == "WAITER" || status["state"] == "OWNER"
     })?;
-    ensure!(clients(&ring.daemons[0])?.is_empty(), "nobody holds it");
+    ensure!(
+        clients(&ring.daemons[0])?.is_empty(),
+        "no client holds the token"
+    );
     let mut next = connect(&ring.daemons[0])?;
     next.lock("next")?;
     next.expect("granted").map(drop)
@@ -187,7 +190,7 @@ fn the_token_can_be_sent_to_a_member() -> Result<()> {
             .context("who")?;
         let (ago, _) = ago
             .split_once(" ago: stop its ringd first")
-            .context("since when")?;
+            .context("the status shows since when")?;
         // For example `33.5 ms`.
         ensure!(ago.contains(' ') && ago.len() <= 7, "{said}");
     }
@@ -283,7 +286,7 @@ fn a_client_whose_daemon_is_stopped() -> Result<()> {
         busy.kill()?;
         busy.wait()?;
     }
-    let signal = ended.context("it still works")?.signal();
+    let signal = ended.context("the program still works")?.signal();
     ensure!(signal == Some(Signal::SIGALRM as i32), "{signal:?}");
     Ok(())
 }

@@ -100,7 +100,7 @@ fn wait_for(child: &mut Child) -> Result<Option<i32>> {
         }
         if Instant::now() > deadline {
             child.kill()?;
-            bail!("it does not end");
+            bail!("the command does not end");
         }
         thread::sleep(Duration::from_millis(2));
     }
@@ -136,7 +136,10 @@ fn a_command_runs_under_the_token_and_its_exit_code_is_handed_on() -> Result<()>
         ensure!(output.status.code() == Some(7), "{output:?}");
         let token = String::from_utf8(output.stdout)?;
         ensure!(token.trim().split('-').count() == 3, "{token}");
-        ensure!(clients(daemon)?.is_empty(), "it has let go");
+        ensure!(
+            clients(daemon)?.is_empty(),
+            "the holder has released the token"
+        );
     }
     Ok(())
 }
@@ -169,7 +172,7 @@ fn programs_on_three_machines_lose_no_update() -> Result<()> {
             .map(|socket| scope.spawn(|| work(socket)))
             .collect();
         for worker in workers {
-            worker.join().expect("it does not panic")?;
+            worker.join().expect("the thread does not panic")?;
         }
         Ok::<(), anyhow::Error>(())
     })?;
@@ -240,7 +243,10 @@ fn data_of_a_holder_survive_its_machine() -> Result<()> {
     };
     let deadline = Instant::now() + PATIENCE;
     while heard(&ring.daemons[1])? != text {
-        ensure!(Instant::now() < deadline, "it is not heard of");
+        ensure!(
+            Instant::now() < deadline,
+            "the others do not know the event"
+        );
     }
     ring.daemons[0].kill()?;
     let script = "echo \"$RINGD_DATA\"";

@@ -22,7 +22,7 @@ fn names_of_the_hosts_file_are_shown_with_each_address() -> Result<()> {
     )?;
     let mut mount = Command::new("mount");
     mount.arg("--bind").arg(hosts.path()).arg("/etc/hosts");
-    ensure!(mount.status()?.success(), "the table is in its place");
+    ensure!(mount.status()?.success(), "the hosts file is in place");
 
     // With it a member counts as silent after 3.2 s.
     let mut ring = form_with(2, Timing::stall_tolerant(Duration::from_millis(25)))?;

@@ -93,7 +93,9 @@ fn nightly_command(program: &str) -> Result<Vec<String>> {
         .lines()
         .filter(|line| line.contains("ringctl once nightly"));
     let line = lines.next().context("the page has the nightly job")?;
-    let (_, called) = line.split_once("ringctl ").context("it calls ringctl")?;
+    let (_, called) = line
+        .split_once("ringctl ")
+        .context("the line calls ringctl")?;
     let words = called.split_whitespace();
     let word = |word: &str| {
         let is_program = word == "/usr/local/bin/nightly";
@@ -201,7 +203,7 @@ fn a_job_that_has_failed_is_run_again_only_if_that_is_asked_for() -> Result<()> 
         &["--retry"],
         &diary.line("true"),
     )?)?;
-    ensure!(diary.runs()? == 2, "it was done");
+    ensure!(diary.runs()? == 2, "the job was done");
     Ok(())
 }
 
@@ -217,7 +219,7 @@ fn a_job_that_is_interrupted_stays_begun_whatever_its_exit_code() -> Result<()> 
     knows(&ring.daemons[0], "interrupted", "begun")?;
     let again = diary.line("true");
     check_silent(once(&ring.daemons[1], "interrupted", &["--retry"], &again)?)?;
-    ensure!(diary.runs()? == 2, "it was not done");
+    ensure!(diary.runs()? == 2, "the job was not done");
     knows(&ring.daemons[0], "interrupted", "done")
 }
 
@@ -289,7 +291,7 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
         .iter()
         .filter(|it| is_told(it))
         .count();
-    ensure!(again == 1, "it is told {again} times");
+    ensure!(again == 1, "the holder is named {again} times");
     run.expect_code(75)
 }
 

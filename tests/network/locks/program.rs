@@ -23,8 +23,8 @@ impl Running {
     pub(crate) fn start(command: &mut Command) -> Result<Self> {
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
-        let output = child.stdout.take().context("it is piped")?;
-        let errors = child.stderr.take().context("it is piped")?;
+        let output = child.stdout.take().context("the stream is piped")?;
+        let errors = child.stderr.take().context("the stream is piped")?;
         Ok(Self {
             child,
             output: Text::new(output),
@@ -42,7 +42,7 @@ impl Running {
 
     /// Writes to its input.
     pub(crate) fn write_input(&mut self, input: &str) -> Result<()> {
-        let pipe = self.child.stdin.as_mut().context("it is piped")?;
+        let pipe = self.child.stdin.as_mut().context("the stream is piped")?;
         Ok(pipe.write_all(input.as_bytes())?)
     }
 
@@ -72,7 +72,7 @@ impl Running {
         let pid = rustix::process::Pid::from_child(&self.child);
         let process = pidfd_open(pid, PidfdFlags::empty())?;
         let ends = is_readable(&process, Instant::now() + limit::PATIENCE);
-        ensure!(ends, "it does not end: {}", self.errors.so_far());
+        ensure!(ends, "the program does not end: {}", self.errors.so_far());
         Ok(self.child.wait()?)
     }
 
@@ -98,7 +98,7 @@ impl Running {
     /// Checks that its standard error contains a text.
     pub(crate) fn expect_error(&mut self, of: &str) -> Result<()> {
         let said = self.errors.take_to(of);
-        ensure!(said.ends_with(of), "it has said {said:?}");
+        ensure!(said.ends_with(of), "its error output is {said:?}");
         Ok(())
     }
 

@@ -90,7 +90,7 @@ impl NextClient {
     /// Checks that this client gets the token, and no process of the earlier work lives at that moment.
     pub(super) fn check_begins_alone(mut self) -> Result<()> {
         self.client.expect("granted")?;
-        ensure!(self.is_alone(), "something of the work is left");
+        ensure!(self.is_alone(), "a process of the work is left");
         self.client.unlock()
     }
 
@@ -121,9 +121,11 @@ pub(super) fn holder(daemon: &Daemon) -> Result<Pid> {
     let status = daemon.status()?;
     for client in status["clients"].as_array().context("a list")? {
         if client["holds"] == true {
-            let pid = client["pid"].as_i64().context("its process is known")?;
+            let pid = client["pid"]
+                .as_i64()
+                .context("the holder's process is known")?;
             return Ok(Pid::from_raw(i32::try_from(pid)?));
         }
     }
-    bail!("nobody holds it: {status}");
+    bail!("no client holds the token: {status}");
 }

@@ -84,7 +84,7 @@ fn a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process() -> Result<
     let next = scene.start_next()?;
     script.signal(Signal::SIGKILL)?;
     next.check_begins_alone()?;
-    ensure!(clients(daemon)?.is_empty(), "it is freed");
+    ensure!(clients(daemon)?.is_empty(), "the lock is released");
     check_none(&script, daemon)
 }
 
@@ -164,7 +164,9 @@ fn script_of_the_help(below: &str) -> Result<String> {
     let mut help = Command::new(binaries().ringctl);
     let help = help.args(["lock", "--help"]).output()?;
     let help = String::from_utf8(help.stdout)?;
-    let (_, rest) = help.split_once(below).context("it is in the help")?;
+    let (_, rest) = help
+        .split_once(below)
+        .context("the script is in the help")?;
     let lines = rest
         .lines()
         .skip(1)
@@ -180,7 +182,9 @@ fn the_script_in_the_help_works_and_learns_of_the_loss() -> Result<()> {
     fs::create_dir(&work)?;
     let help = script_of_the_help("In a script, bound to its process:")?;
     ensure!(help.lines().count() == 4, "{help}");
-    let (holds, unlocks) = help.split_once("ringctl unlock").context("its end")?;
+    let (holds, unlocks) = help
+        .split_once("ringctl unlock")
+        .context("the end of the script")?;
     let script = format!(
         "cd {}; echo one > report\n{holds}echo guarded\nread go\nringctl unlock{unlocks}echo unlocked; read go",
         work.display()
@@ -192,10 +196,10 @@ fn the_script_in_the_help_works_and_learns_of_the_loss() -> Result<()> {
     let mut get = Running::start(&mut ringctl(scene.first(), &["data", "get", "--raw"]))?;
     let data = get.remaining_output();
     ensure!(data == "report moved", "{data}");
-    ensure!(clients(scene.first())?.len() == 1, "it is held");
+    ensure!(clients(scene.first())?.len() == 1, "the lock is held");
     works.write_input("go\n")?;
     works.expect_line("unlocked")?;
-    ensure!(clients(scene.first())?.is_empty(), "it is given back");
+    ensure!(clients(scene.first())?.is_empty(), "the lock is released");
     works.write_input("go\n")?;
     works.expect_code(0)?;
 
@@ -233,7 +237,10 @@ fn a_script_that_released_its_lock_gets_no_signal() -> Result<()> {
     let keeper = rustix::process::Pid::from_raw(keeper).context("a process")?;
     let keeper = pidfd_open(keeper, PidfdFlags::empty())?;
     start_for_script(&script, scene.first(), &["unlock"])?.expect_code(0)?;
-    ensure!(is_readable(&keeper, Instant::now() + PATIENCE), "it ends");
+    ensure!(
+        is_readable(&keeper, Instant::now() + PATIENCE),
+        "the keeper ends"
+    );
     script.signal(Signal::SIGKILL)?;
     script.expect_signal(Signal::SIGKILL)
 }
@@ -241,7 +248,7 @@ fn a_script_that_released_its_lock_gets_no_signal() -> Result<()> {
 /// Starts a script with the descriptor 9 of the help.
 fn start_pipe(scene: &Scene, rest: &str) -> Result<Running> {
     let help = script_of_the_help("Bound to an open file descriptor, 9,")?;
-    let (begin, _) = help.split_once("...\n").context("where the work is")?;
+    let (begin, _) = help.split_once("...\n").context("the node of the work")?;
     let fifo = scene.file("fifo").display().to_string();
     let begin = begin.replace("/tmp/lock.$$", &fifo);
     let begin = begin.replace("lock --pipe", "lock --pipe --label pipe");

@@ -130,7 +130,7 @@ fn wait_until_waiting(daemon: &Daemon, ringctl: Pid, arguments: &[&str]) -> Resu
     };
     let give_up = Instant::now() + PATIENCE;
     while !has_connected()? {
-        ensure!(Instant::now() < give_up, "it does not connect");
+        ensure!(Instant::now() < give_up, "ringctl does not connect");
         thread::yield_now();
     }
     Ok(())
@@ -157,7 +157,7 @@ fn child_of(parent: Pid) -> Result<Pid> {
         if let Some(child) = children.split_whitespace().next() {
             return Ok(Pid::from_raw(child.parse()?));
         }
-        ensure!(Instant::now() < give_up, "nothing has started");
+        ensure!(Instant::now() < give_up, "no child has started");
         thread::yield_now();
     }
 }

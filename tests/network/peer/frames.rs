@@ -82,7 +82,7 @@ fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
     let answer = stand.wait_from(mark, |seen| !seen.is_broadcast())?;
     ensure!(
         answer.message.token() == Some(token),
-        "its state changed: {answer:?}"
+        "the daemon's state changed: {answer:?}"
     );
     Ok(())
 }
@@ -103,12 +103,15 @@ fn frames_for_others_are_not_answered() -> Result<()> {
     stand.high.send(nobody, &token_is_here(stronger))?;
     stand.high.collect(ANSWER_TIME)?;
     let sent = stand.sent_from(mark);
-    ensure!(sent.iter().all(is_heartbeat), "it answered: {sent:?}");
+    ensure!(
+        sent.iter().all(is_heartbeat),
+        "the daemon answered: {sent:?}"
+    );
     stand.high.send(stand.mac(), &Message::WhereIsToken)?;
     let answer = stand.wait_from(mark, |seen| !seen.is_broadcast())?;
     ensure!(
         answer.message.token() == Some(token),
-        "its state changed: {answer:?}"
+        "the daemon's state changed: {answer:?}"
     );
     Ok(())
 }
@@ -134,7 +137,7 @@ fn another_ethertype_is_not_heard() -> Result<()> {
     let answers = answers.iter().filter(|seen| !is_heartbeat(seen));
     ensure!(
         answers.count() == 1,
-        "it answered {:?}",
+        "the daemon answered {:?}",
         stand.sent_from(mark)
     );
     Ok(())

@@ -52,7 +52,10 @@ fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
     stand.daemon.wait_for_status(PATIENCE, late)?;
     let mut sent = stand.sent_from(mark).into_iter();
     let asked = sent.find(|seen| seen.message == Message::WhereIsToken);
-    ensure!(asked.is_none(), "it acted on its own lateness: {asked:?}");
+    ensure!(
+        asked.is_none(),
+        "the daemon did not read the waiting heartbeats: {asked:?}"
+    );
     stand.wait_for_state("WAITER")
 }
 
@@ -73,7 +76,10 @@ fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
     let dropped = |status: &Value| status["counters"]["dropped"]["stale_offer"] == 1;
     stand.daemon.wait_for_status(PATIENCE, dropped)?;
     let claim = stand.sent_from(mark).into_iter().find(is_claim);
-    ensure!(claim.is_none(), "it took an offer that was over: {claim:?}");
+    ensure!(
+        claim.is_none(),
+        "the daemon took an expired offer: {claim:?}"
+    );
     Ok(())
 }
 
@@ -111,11 +117,14 @@ fn check_exit(
     stand.daemon.signal(signal)?;
     meanwhile(stand)?;
     let status = stand.daemon.wait_exit(PATIENCE)?;
-    ensure!(status.code() == Some(0), "it ended with {status}");
-    let last = stand.sent_from(0).pop().context("it has sent frames")?;
+    ensure!(status.code() == Some(0), "the daemon exited with {status}");
+    let last = stand
+        .sent_from(0)
+        .pop()
+        .context("the daemon has sent frames")?;
     ensure!(
         last.message == Message::Leaving && last.is_broadcast(),
-        "its last was {last:?}"
+        "its last frame was {last:?}"
     );
     Ok(())
 }
@@ -128,7 +137,7 @@ fn a_waiter_leaves_with_a_word() -> Result<()> {
     let mark = stand.mark();
     stand.daemon.signal(Signal::SIGTERM)?;
     let status = stand.daemon.wait_exit(PATIENCE)?;
-    ensure!(status.code() == Some(0), "it ended with {status}");
+    ensure!(status.code() == Some(0), "the daemon exited with {status}");
     let sent = stand.sent_from(mark);
     let leaves = |seen: &Seen| seen.message == Message::Leaving && seen.is_broadcast();
     ensure!(sent.len() == 1 && leaves(&sent[0]), "{sent:?}");

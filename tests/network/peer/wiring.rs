@@ -35,7 +35,7 @@ fn a_lone_nodes_token_has_the_wall_clocks_time() -> Result<()> {
     let clock = Duration::from_nanos(token.progress);
     let now = ring_segment::epoch() + ring_segment::now();
     let age = now.checked_sub(clock).context("from the future")?;
-    ensure!(age < PATIENCE, "its progress is {age:?} ago");
+    ensure!(age < PATIENCE, "the token's progress is {age:?} ago");
     Ok(())
 }
 
@@ -70,7 +70,7 @@ fn a_waiter_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
         let ack = stand
             .low
             .expect(PATIENCE, |seen| seen.message.token() == Some(offered))?;
-        ensure!(ack.dst == stand.low.mac(), "not by unicast: {ack:?}");
+        ensure!(ack.dst == stand.low.mac(), "not a unicast: {ack:?}");
         ensure!(
             matches!(ack.message, Message::TokenIsHere { .. }),
             "{ack:?}"

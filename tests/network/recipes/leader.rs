@@ -66,7 +66,10 @@ impl Pair {
     fn wait_for_run(&self, at: usize, before: usize) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         while self.count(at)? <= before {
-            ensure!(Instant::now() < deadline, "it does not run on machine {at}");
+            ensure!(
+                Instant::now() < deadline,
+                "the service does not run on machine {at}"
+            );
             thread::sleep(POLL_INTERVAL);
         }
         Ok(())
@@ -83,7 +86,7 @@ impl Pair {
             }
             ensure!(
                 Instant::now() < deadline,
-                "it does not wait on machine {at}"
+                "the service does not wait on machine {at}"
             );
             thread::sleep(POLL_INTERVAL);
         }
@@ -100,7 +103,7 @@ impl Pair {
                     return Ok(at);
                 }
             }
-            ensure!(Instant::now() < deadline, "it runs nowhere");
+            ensure!(Instant::now() < deadline, "the service runs on no machine");
             thread::sleep(POLL_INTERVAL);
         }
     }
@@ -129,7 +132,7 @@ impl Pair {
             // It may have failed once before a restart. Then systemd must not have given up.
             let deadline = Instant::now() + PATIENCE;
             while machine.show(UNIT, "ActiveState")? == "failed" {
-                ensure!(Instant::now() < deadline, "it was given up");
+                ensure!(Instant::now() < deadline, "systemd gave the service up");
                 thread::sleep(POLL_INTERVAL);
             }
         }
@@ -160,7 +163,7 @@ fn a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons() -> Re
     for machine in &pair.machines {
         machine.run(&["systemctl", "stop", UNIT])?;
         let state = machine.show(UNIT, "ActiveState")?;
-        ensure!(state == "inactive", "it is {state} after a stop");
+        ensure!(state == "inactive", "the service is {state} after a stop");
     }
     pair.check()
 }
@@ -195,7 +198,7 @@ fn a_service_that_stays_has_a_ring_of_its_own() -> Result<()> {
         match (runs(0)?, runs(1)?) {
             (true, _) => break 0,
             (_, true) => break 1,
-            _ => ensure!(Instant::now() < deadline, "it runs nowhere"),
+            _ => ensure!(Instant::now() < deadline, "the service runs on no machine"),
         }
         thread::sleep(POLL_INTERVAL);
     };

@@ -84,7 +84,7 @@ fn check_disjoint(one: &Container, other: &Container) -> Result<()> {
             let apart = ended < other_begun + 0.011 || other_ended < begun + 0.011;
             ensure!(
                 apart,
-                "one ran from {begun} to {ended}, and another from {other_begun} to {other_ended}"
+                "a run from {begun} to {ended} overlaps one from {other_begun} to {other_ended}"
             );
         }
     }

@@ -336,6 +336,6 @@ fn every_recipe_has_a_test_and_every_test_its_recipe() -> Result<()> {
             tried.remove(at);
         }
     }
-    ensure!(tried.is_empty(), "these are no longer there: {tried:?}");
+    ensure!(tried.is_empty(), "these recipes do not exist: {tried:?}");
     Ok(())
 }

@@ -54,7 +54,7 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
     ensure!(fencing.split('-').count() == 3, "{answers}");
     ensure!(
         answers.lines().count() == 1,
-        "who is not silent is shown: {answers}"
+        "members that are not silent are shown: {answers}"
     );
 
     check_work(&scene)?;
@@ -63,7 +63,7 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
     // An interface whose name has a hyphen.
     ensure!(
         RUNNING.text.contains("`ringd@$(systemd-escape br-lan)`"),
-        "another way is shown"
+        "another command is shown"
     );
     container.sh("ip link add br-lan type bridge && ip link set br-lan up")?;
     container.sh("systemctl start ringd@$(systemd-escape br-lan)")?;
@@ -122,7 +122,10 @@ fn check_crontab(scene: &Scene) -> Result<()> {
 fn check_journal(scene: &Scene) -> Result<()> {
     let container = &scene.container;
     let line = block(RUNNING, "journalctl -u ringd@eth0")?;
-    ensure!(!container.sh(line)?.contains("eth0 is down"), "too early");
+    ensure!(
+        !container.sh(line)?.contains("eth0 is down"),
+        "the record is not complete"
+    );
     container.run(&["ip", "link", "set", "eth0", "down"])?;
     container.wait_for_line(PATIENCE, |line| {
         line.contains("eth0 is down: waiting for its return")
@@ -131,7 +134,7 @@ fn check_journal(scene: &Scene) -> Result<()> {
     ensure!(said.contains("eth0 is down"), "{said}");
     ensure!(
         !said.contains("EtherType"),
-        "its start is nothing wrong: {said}"
+        "the start must cause no warning: {said}"
     );
     container.run(&["ip", "link", "set", "eth0", "up"])?;
     container

@@ -78,7 +78,7 @@ fn a_killed_owner_is_replaced_in_time() -> Result<()> {
     );
     // The members wait for the old owner until its timeout.
     let patience = timing().waiter_timeout().saturating_sub(HEARTBEAT);
-    ensure!(took >= patience, "it was given up after {took:?}");
+    ensure!(took >= patience, "the owner was given up after {took:?}");
     ring.wait_for_one_owner_in_time(killed)?;
     // O(n) broadcasts: each member asks and stands for election, and the winner claims.
     let broadcasts = ring
@@ -155,13 +155,18 @@ fn a_killed_owner_comes_back_as_a_member() -> Result<()> {
         .frames_since(from)
         .into_iter()
         .find(|seen| seen.port == owner && is_claim(seen));
-    ensure!(own.is_none(), "it took its old token up again: {own:?}");
+    ensure!(own.is_none(), "the owner used its old token again: {own:?}");
     ring.check()
 }
 
 fn a_killed_member_is_passed_over() -> Result<()> {
     let mut ring = with_rotating_token(4, timing())?;
-    let dead = ring.daemons.pop().context("there are four")?.node().mac();
+    let dead = ring
+        .daemons
+        .pop()
+        .context("there are four daemons")?
+        .node()
+        .mac();
     // It may have had the token: then a new owner is elected first.
     thread::sleep(timing().new_owner_bound());
     let from = ring.wait_for_one_owner(now())?;
@@ -205,7 +210,7 @@ fn a_stopped_owner_does_not_believe_that_it_still_owns() -> Result<()> {
         .find(|seen| seen.message.token().is_some_and(|it| newer.beats(&it)));
     ensure!(
         old.is_none(),
-        "it woke up and went on with its old token: {old:?}"
+        "the owner continued with its old token after a stop: {old:?}"
     );
     check_one_owner(&ring.segment.capture().frames(), woken)?;
     ring.daemons[owner].wait_for_status(PATIENCE, |status| status["state"] == "WAITER")?;
@@ -241,7 +246,7 @@ fn a_member_stopped_in_mid_rotation_does_not_go_on_with_an_old_token() -> Result
         let old = after.clone().find(|seen| progress(seen) < before);
         ensure!(
             old.is_none(),
-            "it woke up and went on with an old token: {old:?}"
+            "the member continued with an old token after a stop: {old:?}"
         );
     }
     ring.check()
@@ -314,7 +319,10 @@ fn an_owner_without_carrier_gives_up_and_rejoins() -> Result<()> {
     ring.wait_for_one_owner(back)?;
     let asks = |seen: &Seen| seen.port == owner && seen.message == Message::WhereIsToken;
     let asked = ring.frames_since(back).into_iter().any(|seen| asks(&seen));
-    ensure!(asked, "it did not ask for the token when the link was back");
+    ensure!(
+        asked,
+        "the node did not ask for the token when its link came up"
+    );
     ring.daemons[owner].wait_for_status(PATIENCE, |status| status["state"] == "WAITER")?;
     ring.check()
 }

@@ -141,7 +141,7 @@ fn run_undisturbed(
         }
         was_calm = is_calm;
     }
-    bail!("in {WINDOWS_MAX} windows the token was given up again and again")
+    bail!("the token was given up in all of {WINDOWS_MAX} windows")
 }
 
 fn check_fair_rotation_of(count: usize) -> Result<()> {
@@ -274,21 +274,21 @@ fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
     let (owner, left) = (ring.owner()?, now());
     ring.daemons[owner].signal(Signal::SIGTERM)?;
     let status = ring.daemons[owner].wait_exit(PATIENCE)?;
-    ensure!(status.code() == Some(0), "it ended with {status}");
+    ensure!(status.code() == Some(0), "the daemon exited with {status}");
     let frames = ring.frames_since(left);
     let last = frames
         .iter()
         .rfind(|seen| seen.port == owner)
-        .context("it said nothing")?;
+        .context("the daemon sent no frame")?;
     ensure!(
         last.message == Message::Leaving && last.is_broadcast(),
-        "its last was {last:?}"
+        "its last frame was {last:?}"
     );
     check_no_gap(&ring, left)?;
     let owners = owner_changes(&frames, left);
     ensure!(
         owners.iter().any(|(_, mac)| *mac != last.src),
-        "nobody took it over: {owners:?}"
+        "no member took the token: {owners:?}"
     );
     ring.check()
 }
@@ -314,10 +314,10 @@ fn a_leaving_member_of_a_rotating_ring_leaves_no_gap() -> Result<()> {
     let mut ring = form_with(3, timing)?;
     for _ in 0..2 {
         let left = now();
-        let mut daemon = ring.daemons.pop().context("there is one")?;
+        let mut daemon = ring.daemons.pop().context("there is a first claim")?;
         daemon.signal(Signal::SIGINT)?;
         let status = daemon.wait_exit(PATIENCE)?;
-        ensure!(status.code() == Some(0), "it ended with {status}");
+        ensure!(status.code() == Some(0), "the daemon exited with {status}");
         check_no_gap(&ring, left)?;
     }
     ring.check()
@@ -333,7 +333,10 @@ fn check_no_gap(ring: &Ring, left: Duration) -> Result<()> {
             Message::WhereIsToken | Message::GeneratingToken { .. }
         )
     });
-    ensure!(missed.is_none(), "the token was missed: {missed:?}");
+    ensure!(
+        missed.is_none(),
+        "a member searched for the token: {missed:?}"
+    );
     check_one_owner(&ring.segment.capture().frames(), left)
 }
 

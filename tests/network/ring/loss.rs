@@ -47,7 +47,7 @@ fn check_survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules
     let harmless = harmless.context("the rules were set")?;
     ring.segment.rules().set(|rules| *rules = harmless);
     let end = now();
-    goes_on.with_context(|| format!("less than {least_turns} turns in trouble"))?;
+    goes_on.with_context(|| format!("fewer than {least_turns} tenures during the fault"))?;
     ring.wait_for_one_owner(end)?;
     ring.wait_for_equal_tables()?;
     ring.check()
@@ -97,9 +97,11 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
         over.store(true, Ordering::Relaxed);
         (goes_on, storm.join())
     });
-    let sent = sent.ok().context("the storm's thread panicked")??;
-    ensure!(sent > 10_000, "only {sent} frames were no storm");
-    goes_on.context("the token stands still in the storm")?;
+    let sent = sent
+        .ok()
+        .context("the thread that floods the segment panicked")??;
+    ensure!(sent > 10_000, "only {sent} frames were sent");
+    goes_on.context("the token does not move during the flood")?;
     let settled = ring.wait_for_one_owner(now())?;
     check_one_owner(&ring.segment.capture().frames(), settled)?;
     for (daemon, before) in ring.daemons.iter().zip(before) {

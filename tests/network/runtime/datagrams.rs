@@ -59,7 +59,7 @@ impl End {
         let give_up = Instant::now() + PATIENCE;
         while batch.is_empty() {
             let left = give_up.saturating_duration_since(Instant::now());
-            ensure!(!left.is_zero(), "nothing comes");
+            ensure!(!left.is_zero(), "no datagram arrives");
             self.poller.wait(Some(left))?;
             self.link.receive(clock::now(), &mut batch)?;
         }
@@ -73,7 +73,7 @@ impl End {
 fn batch(messages: &[(usize, u8, SocketAddr)]) -> Result<TransmitBatch<SocketAddr>> {
     let mut batch = TransmitBatch::of(messages.len(), TOO_LONG_LEN);
     for &(len, filled, to) in messages {
-        batch.next_buffer().context("room")?[..len].fill(filled);
+        batch.next_buffer().context("the batch has space")?[..len].fill(filled);
         batch.push(len, to);
     }
     Ok(batch)
@@ -94,7 +94,7 @@ fn ends_with(options: &UdpOptions) -> Result<([End; 2], [SocketAddr; 2])> {
         let any = Ipv4Addr::UNSPECIFIED.into();
         ends.push(End::with(node, "eth0", any, options)?);
     }
-    let [left, right] = <[End; 2]>::try_from(ends).ok().context("two")?;
+    let [left, right] = <[End; 2]>::try_from(ends).ok().context("two stations")?;
     let address = |last| SocketAddr::from((Ipv4Addr::new(10, 9, 0, last), PORT));
     Ok(([left, right], [address(1), address(2)]))
 }
@@ -178,7 +178,7 @@ pub(super) fn a_refused_datagram_among_many_loses_none_behind_it() -> Result<()>
     let mut accepted = 0;
     while !sent.is_empty() {
         match left.link.send(&sent) {
-            Ok(0) => bail!("nothing was sent, and nothing refused"),
+            Ok(0) => bail!("the datagram was neither sent nor refused"),
             Ok(count) => {
                 sent.drop_first(count);
                 accepted += count;
@@ -296,7 +296,7 @@ pub(super) fn a_multicast_reaches_through_the_interface_named_only() -> Result<(
         }
     }
     let [mut left_0, mut left_7, mut right_0, mut right_7] =
-        <[End; 4]>::try_from(ends).ok().context("four")?;
+        <[End; 4]>::try_from(ends).ok().context("four sockets")?;
     let to = SocketAddr::from((group, PORT));
     left_0.link.send(&batch(&[(1, 0, to)])?)?;
     left_7.link.send(&batch(&[(1, 7, to)])?)?;

@@ -14,8 +14,8 @@ use crate::runtime::helpers::{BROADCAST, ETHERTYPE, Station, find, frame, open_o
 /// Checks that `result` is the error `wanted`.
 fn check_refused<T>(result: Result<T, impl Into<Refused>>, wanted: Errno) -> Result<()> {
     match result.map_err(Into::into) {
-        Ok(_) => bail!("no error, but {wanted} was due"),
-        Err(Refused::TooLong) => bail!("too long, but {wanted} was due"),
+        Ok(_) => bail!("no error instead of {wanted}"),
+        Err(Refused::TooLong) => bail!("too long instead of {wanted}"),
         Err(Refused::Other(error)) => {
             let found = error.raw_os_error().map(Errno::from_raw);
             ensure!(found == Some(wanted), "{error}, not {wanted}");
@@ -49,7 +49,10 @@ pub(super) fn a_down_interface_is_an_error_and_works_again_after() -> Result<()>
     right.ns().ip("link set eth0 down\n")?;
     other.wait()?;
     check_refused(receive(&mut other), Errno::ENETDOWN)?;
-    ensure!(!other.is_awake()?, "the error was told, and wakes again");
+    ensure!(
+        !other.is_awake()?,
+        "an error that was returned wakes the process again"
+    );
     let batch = transmit(&[frame(BROADCAST, &right, b"in vain")])?;
     check_refused(other.socket.send(&batch), Errno::ENETDOWN)?;
 
@@ -66,7 +69,10 @@ pub(super) fn a_removed_interface_is_an_error() -> Result<()> {
     right.ns().ip("link del eth0\n")?;
     station.wait()?;
     check_refused(receive(&mut station), Errno::ENETDOWN)?;
-    ensure!(!station.is_awake()?, "the error was told, and wakes again");
+    ensure!(
+        !station.is_awake()?,
+        "an error that was returned wakes the process again"
+    );
     let batch = transmit(&[frame(BROADCAST, &left, b"in vain")])?;
     check_refused(station.socket.send(&batch), Errno::ENXIO)
 }
@@ -126,7 +132,10 @@ pub(super) fn a_missing_permission_is_explained() -> Result<()> {
         .stdout(Stdio::piped());
     let output = left.ns().spawn(&mut command)?.wait_with_output()?;
     let said = String::from_utf8(output.stdout).context("no text")?;
-    ensure!(!output.status.success(), "it could open the interface");
+    ensure!(
+        !output.status.success(),
+        "the process could open the interface"
+    );
     for word in ["eth0", "CAP_NET_RAW", "sudo", "setcap cap_net_raw+ep"] {
         ensure!(said.contains(word), "no {word} in: {said}");
     }

@@ -131,7 +131,7 @@ impl Station {
         let give_up = Instant::now() + PATIENCE;
         loop {
             let left = give_up.saturating_duration_since(Instant::now());
-            ensure!(!left.is_zero(), "nothing woke the process");
+            ensure!(!left.is_zero(), "the process was not woken");
             self.poller.wait(Some(left))?;
             if self.poller.ready().len() > 0 {
                 return Ok(());
@@ -225,7 +225,7 @@ impl Forger {
     }
 
     pub(super) fn send(&mut self, frame: &[u8]) -> Result<()> {
-        self.0.send_to(frame, None).context("nothing was sent")??;
+        self.0.send_to(frame, None).context("no frame was sent")??;
         Ok(())
     }
 }

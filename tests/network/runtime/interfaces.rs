@@ -123,8 +123,14 @@ fn check_change_is_reported(lines: &[&str]) -> Result<()> {
     for line in lines {
         while watch.drain()? {}
         left.ns().ip(&format!("{line}\n"))?;
-        ensure!(becomes_readable(&watch)?, "`ip {line}` did not ring");
-        ensure!(watch.drain()?, "`ip {line}` rang, but nothing changed");
+        ensure!(
+            becomes_readable(&watch)?,
+            "the watch did not report `ip {line}`"
+        );
+        ensure!(
+            watch.drain()?,
+            "the watch reported `ip {line}`, but nothing changed"
+        );
     }
     Ok(())
 }

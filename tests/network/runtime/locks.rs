@@ -34,7 +34,7 @@ pub(super) fn a_lock_is_held_until_it_is_dropped() -> Result<()> {
     let own = getpid().as_raw().unsigned_abs();
     check_held_by(&ns, own)?;
     let Err(error) = acquire(&ns)? else {
-        bail!("locked twice");
+        bail!("the ring was locked twice");
     };
     let text = error.to_string();
     ensure!(
@@ -65,7 +65,7 @@ pub(super) fn a_killed_holder_leaves_no_lock() -> Result<()> {
     let mut said = String::new();
     let stdout = child.stdout.take().context("no standard output")?;
     BufReader::new(stdout).read_line(&mut said)?;
-    ensure!(said == "held\n", "the child said {said:?}");
+    ensure!(said == "held\n", "the child printed {said:?}");
     check_held_by(&ns, child.id())?;
     child.kill()?;
     child.wait()?;

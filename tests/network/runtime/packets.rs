@@ -60,7 +60,7 @@ pub(super) fn only_our_frames_wake_the_process() -> Result<()> {
     }
     let witnessed = witness.next()?;
     ensure!(witnessed == [unwanted[8].clone()], "{witnessed:?}");
-    ensure!(!station.is_awake()?, "woken by a frame that is not for us");
+    ensure!(!station.is_awake()?, "woken by a frame for another station");
 
     // A priority tag is not a VLAN: the kernel removes it.
     forger.send(&frame_of(0x8100, BROADCAST, &left, &tagged(0xe000)))?;
@@ -105,7 +105,7 @@ pub(super) fn own_frames_do_not_come_back() -> Result<()> {
     let mut listener = Station::new(&right)?;
     let sent = [
         frame(BROADCAST, &left, b"one"),
-        frame(BROADCAST, &left, b"two"),
+        frame(BROADCAST, &left, b"two stations"),
     ];
     speaker.send(&sent[..1])?;
     speaker.send(&sent)?;
@@ -114,7 +114,7 @@ pub(super) fn own_frames_do_not_come_back() -> Result<()> {
         received.extend(listener.next()?);
     }
     ensure!(received == [&sent[..1], &sent[..]].concat());
-    ensure!(!speaker.is_awake()?, "woken by a frame of one's own");
+    ensure!(!speaker.is_awake()?, "woken by its own frame");
     Ok(())
 }
 

@@ -58,7 +58,7 @@ impl End {
 
     /// Connects from the station's network.
     fn open(&mut self, to: SocketAddr) -> Result<StreamId> {
-        let id = self.streams.vacant().context("a slot")?;
+        let id = self.streams.vacant().context("a slot is free")?;
         let ns = self.node.clone();
         ns.ns().run(|| self.streams.open(to))?;
         Ok(id)
@@ -72,7 +72,7 @@ impl End {
                 return Ok(happened);
             }
             let left = give_up.saturating_duration_since(Instant::now());
-            ensure!(!left.is_zero(), "nothing happens");
+            ensure!(!left.is_zero(), "no event happens");
             self.poller.wait(Some(left))?;
         }
     }
@@ -88,7 +88,10 @@ impl End {
         let mut all = Vec::new();
         loop {
             self.expect((id, Happened::Received))?;
-            let (bytes, end) = self.streams.received(id).context("it is gone")?;
+            let (bytes, end) = self
+                .streams
+                .received(id)
+                .context("the connection is closed")?;
             ensure!(bytes.len() <= RECEIVE_ROOM);
             all.extend_from_slice(bytes);
             let count = bytes.len();
@@ -122,7 +125,7 @@ fn connected_with(options: &TcpOptions) -> Result<([End; 2], [StreamId; 2])> {
     let [left, right] = Segment::pair()?;
     let mut left = End::with(&left, 1, options)?;
     let mut right = End::with(&right, 2, options)?;
-    let to = right.streams.vacant().context("a slot")?;
+    let to = right.streams.vacant().context("a slot is free")?;
     let from = left.open(right.address)?;
     left.expect((from, Happened::Connected))?;
     let (id, happened) = right.next()?;
@@ -159,7 +162,7 @@ pub(super) fn written_bytes_and_the_answer_arrive_complete() -> Result<()> {
         }
     };
     ensure!(answer == b"taken");
-    let (all, _right) = reader.join().ok().context("it panicked")??;
+    let (all, _right) = reader.join().ok().context("the thread panicked")??;
     ensure!(all == sent, "{} of {} bytes", all.len(), sent.len());
     Ok(())
 }
@@ -178,8 +181,11 @@ pub(super) fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()
             None => break,
         }
     }
-    ensure!(at < DATA_LEN, "all of it was taken");
-    let (waiting, _) = right.streams.received(to).context("it is gone")?;
+    ensure!(at < DATA_LEN, "the kernel took all bytes");
+    let (waiting, _) = right
+        .streams
+        .received(to)
+        .context("the connection is closed")?;
     ensure!(
         waiting.len() == RECEIVE_ROOM,
         "{} bytes wait",
@@ -253,12 +259,15 @@ pub(super) fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()>
         let mut right = End::new(&right, 2, false)?;
         left.open(right.address)?;
         let (_, Happened::Accepted(from)) = right.next()? else {
-            anyhow::bail!("nobody has connected");
+            anyhow::bail!("no station has connected");
         };
         // The kernel would choose the first address.
         let expected = if own_address { 11 } else { 1 };
         ensure!(from.ip() == Ipv4Addr::new(10, 9, 0, expected), "{from}");
-        ensure!(from.port() != left.address.port(), "it listens there");
+        ensure!(
+            from.port() != left.address.port(),
+            "the station listens there"
+        );
     }
     Ok(())
 }

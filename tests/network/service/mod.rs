@@ -219,7 +219,7 @@ fn a_killed_or_restarted_service_knows_its_last_token() -> Result<()> {
         let status = scene.status()?;
         status["token"]["progress"]
             .as_u64()
-            .context("it knows no token")
+            .context("the service knows no token")
     };
     let first = progress()?;
     scene
@@ -232,7 +232,7 @@ fn a_killed_or_restarted_service_knows_its_last_token() -> Result<()> {
     let third = progress()?;
     ensure!(
         first <= second && second <= third,
-        "its token went from {first} over {second} to {third}"
+        "the token went from {first} through {second} to {third}"
     );
     ensure!(
         scene
@@ -256,7 +256,10 @@ fn a_service_that_hangs_is_ended_by_its_watchdog_and_restarted() -> Result<()> {
                 at != "0" && at != fed
             })?;
     }
-    ensure!(scene.show("NRestarts")? == "0", "it was taken for hung");
+    ensure!(
+        scene.show("NRestarts")? == "0",
+        "the watchdog ended a running service"
+    );
     scene
         .container
         .run(&["systemctl", "kill", "--signal=STOP", UNIT])?;
@@ -294,7 +297,7 @@ fn a_lost_link_is_a_warning_in_the_journal() -> Result<()> {
         let text = line["MESSAGE"].as_str();
         text.is_some_and(|text| text == "eth0 is down: waiting for its return")
     };
-    ensure!(!warnings()?.iter().any(says), "it is up");
+    ensure!(!warnings()?.iter().any(says), "the link is up");
     container.run(&["ip", "link", "set", "eth0", "down"])?;
     container.wait_for_line(PATIENCE, |line| {
         line.contains("eth0 is down: waiting for its return")
@@ -368,7 +371,7 @@ fn a_permanent_error_is_not_retried() -> Result<()> {
     let wrong = "[Service]\nEnvironment=\"RINGD_OPTIONS=--waiter-intervals 1\"\n";
     let scene = Scene::before_the_start(wrong)?;
     let started = scene.container.output(&["systemctl", "start", UNIT])?;
-    ensure!(!started.status.success(), "it has started");
+    ensure!(!started.status.success(), "the service has started");
     scene
         .container
         .wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "failed")?;
@@ -387,7 +390,7 @@ fn a_state_file_of_a_newer_version_is_not_tried_again() -> Result<()> {
          && truncate -s 1024 /var/lib/ringd/eth0.state",
     )?;
     let started = scene.container.output(&["systemctl", "start", UNIT])?;
-    ensure!(!started.status.success(), "it has started");
+    ensure!(!started.status.success(), "the service has started");
     scene
         .container
         .wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "failed")?;

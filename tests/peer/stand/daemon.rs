@@ -100,7 +100,7 @@ impl Daemon {
     /// Checks its state.
     pub(crate) fn expect_state(&self, state: &str) -> Result<()> {
         let found = self.state();
-        ensure!(found == state, "it is {found} and not {state}");
+        ensure!(found == state, "the state is {found} instead of {state}");
         Ok(())
     }
 

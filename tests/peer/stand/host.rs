@@ -58,7 +58,7 @@ pub(super) fn constants(timing: &Timing) -> Constants {
 
 impl Host {
     pub(crate) fn new(constants: Constants, ip: [u8; 16]) -> Self {
-        constants.check().expect("constants that work");
+        constants.check().expect("valid constants");
         Self {
             constants,
             ip,
@@ -101,7 +101,7 @@ impl Host {
 
     /// Asks the process to end, like SIGTERM.
     pub(crate) fn shut_down(&mut self, segment: &mut Segment) {
-        assert!(self.is_running(), "a stopped process heeds no signal");
+        assert!(self.is_running(), "a stopped process handles no signal");
         let at = segment.now();
         self.with(segment, |driver, environment| {
             driver.command(clock::now(at), Command::ShutDown, environment);

@@ -144,7 +144,7 @@ impl Stand {
         let found = self.daemon.digest();
         anyhow::ensure!(
             found == digest,
-            "its table has {found:?} and not {digest:?}"
+            "the table has {found:?} instead of {digest:?}"
         );
         Ok(())
     }
@@ -171,7 +171,7 @@ impl Stand {
         });
         found.with_context(|| {
             let sent = self.sent_from(mark);
-            format!("what was waited for did not come in {timeout:?}; what was sent: {sent:#?}")
+            format!("the expected frame did not come in {timeout:?}; the daemon sent: {sent:#?}")
         })
     }
 

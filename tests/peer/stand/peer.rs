@@ -75,7 +75,7 @@ impl Peer {
         });
         found.with_context(|| {
             let others = others.join("\n");
-            format!("what the peer waited for did not come in {timeout:?}; what came:\n{others}")
+            format!("the expected frame did not come in {timeout:?}; these came:\n{others}")
         })
     }
 

@@ -177,7 +177,7 @@ impl Capture {
     /// Returns the recording up to now.
     fn develop(&self) -> MutexGuard<'_, Vec<Seen>> {
         let developed = self.recording.develop(&self.socket);
-        developed.expect("the kernel gives what the socket has")
+        developed.expect("the capture reads its socket")
     }
 
     /// Returns all frames up to now.
@@ -219,7 +219,10 @@ impl Capture {
     pub fn look<T>(&self, at: impl FnOnce(&[Seen]) -> T) -> T {
         let frames = self.develop();
         let lost = self.lost();
-        assert_eq!(lost, 0, "the capture itself lost frames: it proves nothing");
+        assert_eq!(
+            lost, 0,
+            "the capture lost frames, so the test proves nothing"
+        );
         at(&frames)
     }
 

@@ -23,7 +23,7 @@ where
         for (name, thread) in threads {
             let ended = thread
                 .join()
-                .unwrap_or_else(|_| Err(anyhow!("it panicked")));
+                .unwrap_or_else(|_| Err(anyhow!("the case panicked")));
             failed.extend(ended.err().map(|error| format!("{name}: {error:?}")));
         }
         ensure!(failed.is_empty(), "{}", failed.join("\n"));

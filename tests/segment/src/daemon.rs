@@ -165,14 +165,14 @@ impl Ringd {
 
 /// Sends one request to a control socket (`docs/control.md`). Returns the answer of this kind.
 pub fn ask(control: &Path, request: &Value, kind: &str) -> Result<Value> {
-    let mut stream = UnixStream::connect(control).context("nobody listens")?;
+    let mut stream = UnixStream::connect(control).context("no process listens")?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    writeln!(stream, "{request}").context("the request is not taken")?;
+    writeln!(stream, "{request}").context("cannot send the request")?;
     let mut line = String::new();
     BufReader::new(stream)
         .read_line(&mut line)
         .context("no answer")?;
-    let mut answer: Value = serde_json::from_str(&line).context("the answer is no JSON")?;
+    let mut answer: Value = serde_json::from_str(&line).context("the answer is not JSON")?;
     let value = answer.get_mut(kind).map(Value::take);
     value.with_context(|| format!("{answer} instead of {kind}"))
 }
@@ -276,7 +276,7 @@ impl Daemon {
             let stopped = waitpid(self.pid(), Some(WaitPidFlag::WUNTRACED))?;
             ensure!(
                 matches!(stopped, WaitStatus::Stopped(..)),
-                "it did not stop: {stopped:?}"
+                "the daemon did not stop: {stopped:?}"
             );
         }
         Ok(())
@@ -302,7 +302,10 @@ impl Daemon {
         let deadline = Instant::now() + timeout;
         loop {
             cpu_starvation::record_wait(child.id());
-            if let Some(status) = child.try_wait().context("cannot look after the daemon")? {
+            if let Some(status) = child
+                .try_wait()
+                .context("cannot query the daemon's process")?
+            {
                 stalls::unregister(child.id());
                 self.child = None;
                 return Ok(status);
@@ -322,7 +325,7 @@ impl Daemon {
         };
         Ok(child
             .try_wait()
-            .context("cannot look after the daemon")?
+            .context("cannot query the daemon's process")?
             .is_none())
     }
 
@@ -371,7 +374,7 @@ impl Daemon {
                 String::from_utf8_lossy(&output.stderr).trim()
             );
         }
-        serde_json::from_slice(&output.stdout).context("ringctl's status is no JSON")
+        serde_json::from_slice(&output.stdout).context("ringctl's status is not JSON")
     }
 
     /// Sends one request to its control socket (`docs/control.md`). Returns the answer of this kind.
@@ -402,7 +405,7 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if let Err(error) = self.kill() {
-            eprintln!("a daemon was left behind: {error:#}");
+            eprintln!("cannot kill a daemon: {error:#}");
         }
     }
 }

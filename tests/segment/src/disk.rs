@@ -14,13 +14,10 @@ pub struct SmallDisk(PathBuf);
 impl SmallDisk {
     /// Mounts a disk at a path that does not exist yet.
     pub fn new(path: &Path) -> Result<Self> {
-        fs::create_dir(path).context("cannot make a place for a disk")?;
+        fs::create_dir(path).context("cannot make the mount point of a disk")?;
         let mut mount = Command::new("mount");
         let mount = mount.args(["-t", "tmpfs", "-o", "size=64k", "none"]);
-        ensure!(
-            mount.arg(path).status()?.success(),
-            "no tmpfs can be mounted"
-        );
+        ensure!(mount.arg(path).status()?.success(), "cannot mount a tmpfs");
         Ok(Self(path.to_owned()))
     }
 
@@ -44,7 +41,7 @@ impl SmallDisk {
                 return Ok(());
             }
         }
-        bail!("{} is always written first", file.display())
+        bail!("{} is written first", file.display())
     }
 
     /// Frees the space that [`SmallDisk::fill`] took.

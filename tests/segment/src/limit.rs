@@ -21,11 +21,11 @@ pub const WAIT: &str = "60";
 pub fn is_readable(fd: impl AsFd, by: Instant) -> bool {
     loop {
         let left = by.saturating_duration_since(Instant::now());
-        let left = PollTimeout::try_from(left).expect("it is short");
+        let left = PollTimeout::try_from(left).expect("the time is short");
         let mut readable = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
         match poll(&mut readable, left) {
             Err(nix::errno::Errno::EINTR) => {}
-            ready => return ready.expect("it is open") > 0,
+            ready => return ready.expect("the descriptor is open") > 0,
         }
     }
 }
@@ -93,7 +93,11 @@ impl<R: Read + AsFd> Text<R> {
     pub fn take_rest(&mut self) -> String {
         let by = Instant::now() + PATIENCE;
         while !self.has_ended {
-            assert!(self.fill(by), "no end comes after {:?}", self.seen);
+            assert!(
+                self.fill(by),
+                "the text does not end; it is {:?}",
+                self.seen
+            );
         }
         std::mem::take(&mut self.seen)
     }

@@ -51,10 +51,11 @@ impl RawSocket {
             SockProtocol::EthAll,
         )
         .context("cannot open a packet socket: CAP_NET_RAW and CONFIG_PACKET are needed")?;
-        setsockopt(&fd, sockopt::ReceiveTimestampns, &true).context("cannot stamp frames")?;
+        setsockopt(&fd, sockopt::ReceiveTimestampns, &true).context("cannot enable timestamps")?;
         setsockopt(&fd, sockopt::RxqOvfl, &1).context("cannot count lost frames")?;
         if setsockopt(&fd, sockopt::RcvBufForce, &RECEIVE_BUFFER).is_err() {
-            setsockopt(&fd, sockopt::RcvBuf, &RECEIVE_BUFFER).context("cannot size the buffer")?;
+            setsockopt(&fd, sockopt::RcvBuf, &RECEIVE_BUFFER)
+                .context("cannot set the size of the buffer")?;
         }
         let this = Self { fd };
         this.accept(ethertype, Destinations::All, &[])?;
@@ -102,7 +103,7 @@ impl RawSocket {
     /// Opens a socket that only sends, on one interface.
     pub(crate) fn send_only(interface: &str) -> Result<Self> {
         let this = Self::on(interface, UNUSED_ETHERTYPE)?;
-        setsockopt(&this.fd, sockopt::RcvBuf, &0).context("cannot size the buffer")?;
+        setsockopt(&this.fd, sockopt::RcvBuf, &0).context("cannot set the size of the buffer")?;
         Ok(this)
     }
 
@@ -161,10 +162,7 @@ impl RawSocket {
             }
         };
         let (mut at, mut lost) = (clock::now(), 0);
-        for item in message
-            .cmsgs()
-            .context("cannot read a frame's time stamp")?
-        {
+        for item in message.cmsgs().context("cannot read a frame's timestamp")? {
             match item {
                 ControlMessageOwned::ScmTimestampns(stamp) => at = clock::of_stamp(stamp),
                 ControlMessageOwned::RxqOvfl(count) => lost = count,

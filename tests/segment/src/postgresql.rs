@@ -149,7 +149,7 @@ impl Drop for PostgreSql {
         if self.runs
             && let Err(error) = self.crash()
         {
-            eprintln!("a server was left behind: {error:#}");
+            eprintln!("cannot stop a PostgreSQL server: {error:#}");
         }
     }
 }

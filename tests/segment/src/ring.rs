@@ -150,7 +150,7 @@ impl Ring {
             }
             if now >= deadline {
                 verdict?;
-                bail!("the test was too late to look");
+                bail!("the test looked too late");
             }
             thread::sleep(POLL_INTERVAL);
         }
@@ -221,7 +221,7 @@ impl Ring {
             let expected = format!("{:016x}", self.digest().hash);
             ensure!(
                 status["ring_hash"] == expected,
-                "not {expected}: {status:#}"
+                "the table is not {expected}: {status:#}"
             );
         }
         Ok(statuses)

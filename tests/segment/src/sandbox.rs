@@ -84,7 +84,7 @@ fn unshare_namespaces() -> Result<()> {
     let (user, group) = (geteuid(), getegid());
     unshare(flags | CloneFlags::CLONE_NEWUSER).map_err(explain)?;
     // Otherwise the kernel does not permit to map groups.
-    fs::write("/proc/self/setgroups", "deny").context("cannot give up setgroups")?;
+    fs::write("/proc/self/setgroups", "deny").context("cannot disable setgroups")?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1")).context("cannot map the user")?;
     fs::write("/proc/self/gid_map", format!("0 {group} 1")).context("cannot map the group")?;
     Ok(())
@@ -131,11 +131,11 @@ fn run_inside(stdin: Stdio) -> Result<i32> {
         .env("RUST_LIB_BACKTRACE", "1")
         .stdin(stdin)
         .spawn()
-        .with_context(|| format!("cannot start {} in its own world", program.display()))?;
+        .with_context(|| format!("cannot start {} in a sandbox", program.display()))?;
     let tie = child.stdin.take();
     let status = child
         .wait()
-        .context("cannot wait for the world's first process")?;
+        .context("cannot wait for the sandbox's first process")?;
     drop(tie);
     Ok(status
         .code()
@@ -147,7 +147,7 @@ fn die_with_the_parent() -> Result<()> {
     // If the parent died before the line above, no process holds the pipe.
     let stdin = std::io::stdin();
     let mut tie = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
-    poll(&mut tie, PollTimeout::ZERO).context("cannot look after the parent")?;
+    poll(&mut tie, PollTimeout::ZERO).context("cannot query the parent process")?;
     if tie[0]
         .revents()
         .is_some_and(|seen| seen.contains(PollFlags::POLLHUP))

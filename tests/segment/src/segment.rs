@@ -214,7 +214,7 @@ impl Segment {
     pub fn rules(&self) -> &Switch {
         match &self.fabric {
             Fabric::Switch(switch) => switch,
-            Fabric::Bridge => panic!("a bridge has no rules: make the segment with a switch"),
+            Fabric::Bridge => panic!("a bridge has no rules: use Segment::switch"),
         }
     }
 
@@ -267,7 +267,7 @@ impl Segment {
             node.ns().path()?
         ))?;
         let port = query(&self.hub, &format!("p{index}"))?;
-        let number = port["ifindex"].as_u64().context("`ip` tells no ifindex")?;
+        let number = port["ifindex"].as_u64().context("`ip` shows no ifindex")?;
         if let Some(capture) = &self.capture {
             capture.assign_interface(usize::try_from(number)?, index);
         }
@@ -327,7 +327,7 @@ pub(crate) fn wait_for_state(
 
 fn query(ns: &NetNs, interface: &str) -> Result<Value> {
     let text = ns.ask_ip(&["-json", "-details", "link", "show", "dev", interface])?;
-    let mut links: Value = serde_json::from_str(&text).context("`ip` tells no JSON")?;
+    let mut links: Value = serde_json::from_str(&text).context("the output of `ip` is not JSON")?;
     links
         .get_mut(0)
         .map(Value::take)

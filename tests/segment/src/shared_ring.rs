@@ -70,7 +70,7 @@ impl Deref for SharedRing {
 
     fn deref(&self) -> &Ring {
         let pooled = self.0.as_ref();
-        &pooled.expect("it is given back when this is dropped").ring
+        &pooled.expect("the ring is returned only on drop").ring
     }
 }
 

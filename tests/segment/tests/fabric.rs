@@ -47,7 +47,7 @@ fn peers<const N: usize>(segment: &Segment) -> Result<[Peer; N]> {
     let peers: Vec<Peer> = (0..N)
         .map(|n| segment.node(n).peer())
         .collect::<Result<_>>()?;
-    Ok(peers.try_into().expect("there are as many"))
+    Ok(peers.try_into().expect("there are as many nodes"))
 }
 
 fn the_sandbox_is_isolated_from_the_machine() -> Result<()> {
@@ -55,11 +55,11 @@ fn the_sandbox_is_isolated_from_the_machine() -> Result<()> {
     let links = String::from_utf8(links.stdout)?;
     ensure!(
         links.lines().all(|line| line.starts_with("lo ")),
-        "not only lo: {links}"
+        "the sandbox has more than lo: {links}"
     );
     ensure!(
         std::process::id() == 1,
-        "a process {} would leave others",
+        "process {} would outlive the sandbox",
         std::process::id()
     );
     Ok(())
@@ -161,7 +161,7 @@ fn a_cut_node_keeps_its_carrier_and_hears_nothing() -> Result<()> {
         b.broadcast(&ping(2))?;
         ensure!(
             a.receive(QUIET)?.is_none() && b.receive(QUIET)?.is_none(),
-            "it is not cut off"
+            "the node is not cut off"
         );
         let link = link_of(&segment)?;
         ensure!(
@@ -242,7 +242,7 @@ fn received_before_the_last(from: &Peer, to: &Peer) -> Result<Vec<u64>> {
             }
         }
     }
-    anyhow::bail!("the last did not come in {SOON:?}")
+    anyhow::bail!("the last frame did not come in {SOON:?}")
 }
 
 fn the_switch_loses_and_duplicates_by_its_rules() -> Result<()> {
@@ -309,7 +309,7 @@ fn the_switch_delays_and_reorders() -> Result<()> {
     let delay = received[0].at.saturating_sub(first.unwrap_or_default());
     ensure!(
         delay >= Duration::from_millis(20),
-        "the first came after {delay:?}"
+        "the first frame came after {delay:?}"
     );
     Ok(())
 }
@@ -336,7 +336,7 @@ fn addresses_and_random_macs_are_as_asked_for() -> Result<()> {
             text.contains(&format!("10.77.0.{}/24", node.index() + 1)),
             "{text}"
         );
-        ensure!(!text.contains("inet6"), "IPv6 makes noise: {text}");
+        ensure!(!text.contains("inet6"), "IPv6 sends frames: {text}");
     }
     let fresh: &NetNs = segment.hub();
     ensure!(fresh.ask_ip(&["-brief", "link"])?.contains("br0"));

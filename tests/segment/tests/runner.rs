@@ -76,7 +76,7 @@ fn marks_its_sandbox() -> Result<()> {
 }
 
 fn sees_the_mark() -> Result<()> {
-    ensure!(Path::new(MARK).exists(), "this is another world");
+    ensure!(Path::new(MARK).exists(), "this is another sandbox");
     Ok(())
 }
 
@@ -113,7 +113,7 @@ fn meets_the_first() -> Result<()> {
 fn finds_nobody() -> Result<()> {
     let file = File::create(shared("present")?)?;
     let alone = Flock::lock(file, FlockArg::LockExclusiveNonblock);
-    ensure!(alone.is_ok(), "somebody else runs");
+    ensure!(alone.is_ok(), "another test runs");
     // Long enough for another test to begin.
     thread::sleep(Duration::from_millis(100));
     Ok(())
@@ -252,7 +252,7 @@ fn nothing_outlives_a_runner_that_is_killed() -> Result<()> {
     runner.kill()?;
     runner.wait()?;
     hung?;
-    ensure!(was_there, "nothing was there");
+    ensure!(was_there, "no process was there");
     wait_until(|| is_deserted(&present))
 }
 
@@ -264,6 +264,6 @@ fn listed_tests_are_not_run() -> Result<()> {
         output.status.success() && said.contains("hangs: test"),
         "{said}"
     );
-    ensure!(!program.path("present").exists(), "it was run");
+    ensure!(!program.path("present").exists(), "the test was run");
     Ok(())
 }

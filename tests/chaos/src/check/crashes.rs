@@ -44,10 +44,7 @@ fn check_crash(
     let after = evidence.sent_in(Span::new(killed, until));
     let Some(successor) = first_elected_claim(after, victim) else {
         if claim.is_some_and(|claim| !continues_chain(after, victim, claim)) {
-            let text = format!(
-                "nobody took the place of {}",
-                evidence.stations.name(victim)
-            );
+            let text = format!("no node replaced {}", evidence.stations.name(victim));
             verdict.find(until, Rule::FailOver, text);
         }
         return;

@@ -176,7 +176,8 @@ impl Evidence {
     /// Reads the folder of a run.
     pub fn read(folder: &Path) -> Result<Self> {
         let entries = journal::read(folder)?;
-        let mut this = Self::of_journal(&entries).context("the journal has no beginning")?;
+        let mut this =
+            Self::of_journal(&entries).context("the journal does not begin with the run")?;
         let sent = recording::read(&folder.join(SENT), this.start)?;
         let strangers: Vec<usize> = this.stations.places(StationRole::Stranger).collect();
         (this.garbage, this.sent) = sent

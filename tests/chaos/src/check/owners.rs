@@ -78,7 +78,7 @@ impl Calm<'_> {
         let first = self.frames.iter().find(|seen| is_claim(seen))?.at;
         let after = first.saturating_sub(self.in_time_since(first));
         if after > bound {
-            let text = format!("the first owner spoke after {after:.0?}, bound {bound:.0?}");
+            let text = format!("the first claim came after {after:.0?}, bound {bound:.0?}");
             verdict.find(first, Rule::OneOwner, text);
         }
         Some(first)
@@ -92,7 +92,7 @@ impl Calm<'_> {
             let settled = self.in_time_since(at) + self.timing.one_owner_bound();
             let silent = at.saturating_sub(last.max(settled));
             if silent > self.timing.waiter_timeout() {
-                let text = format!("nobody claimed the token for {silent:.0?}");
+                let text = format!("no node claimed the token for {silent:.0?}");
                 verdict.find(at, Rule::OneOwner, text);
             }
             last = at;

@@ -28,7 +28,7 @@ fn mac(place: usize) -> MacAddr {
         0,
         0,
         0,
-        u8::try_from(place + 1).expect("there are five"),
+        u8::try_from(place + 1).expect("there are five places"),
     )
 }
 
@@ -92,7 +92,8 @@ impl RunBuilder {
     /// Passes a token from station to station, 10 ms each.
     fn rotates(self, from: u64, to: u64, first: Token) -> Self {
         let turns = (to - from) / 10;
-        let holders = (0..=turns).map(|turn| usize::try_from(turn % 4).expect("it is small"));
+        let holders =
+            (0..=turns).map(|turn| usize::try_from(turn % 4).expect("the number is small"));
         let holders: Vec<usize> = holders.collect();
         self.passes_on(from, first, &holders)
     }
@@ -111,7 +112,7 @@ impl RunBuilder {
 
     fn sends(mut self, at: u64, from: usize, to: MacAddr, message: &Message) -> Self {
         let bytes = frame(to, mac(from), ETHERTYPE, &message.payload(mac(from)));
-        let seen = Seen::read(ms(at), from, bytes).expect("it is long enough");
+        let seen = Seen::read(ms(at), from, bytes).expect("the frame is long enough");
         self.evidence.sent.push(seen);
         self
     }
@@ -157,7 +158,7 @@ impl RunBuilder {
     #[track_caller]
     fn passes(self) -> Verdict {
         let verdict = self.judged();
-        assert_eq!(verdict.findings, [], "it must pass");
+        assert_eq!(verdict.findings, [], "the run must pass");
         verdict
     }
 
@@ -226,7 +227,7 @@ fn a_ring_whose_first_owner_comes_too_late_is_found() {
         .passes();
     assert!((verdict.settling[0].value - 1.1).abs() < 1e-9);
     let run = RunBuilder::new().rotates(CALM + 1200, END, token(10));
-    run.finds(Rule::OneOwner, "the first owner spoke after 1s");
+    run.finds(Rule::OneOwner, "the first claim came after 1s");
 }
 
 /// Lets station 3 want the token at 2500, when station 2 has it. It gets it after `others` tenures.

@@ -55,7 +55,7 @@ fn check_origins(evidence: &Evidence, verdict: &mut Verdict) {
     let sent: HashSet<&[u8]> = all.map(|seen| &seen.bytes[..]).collect();
     for seen in &evidence.delivered {
         if !sent.contains(&seen.bytes[..]) {
-            let text = format!("a frame arrived that nobody sent: {seen:?}");
+            let text = format!("a frame arrived that no station sent: {seen:?}");
             verdict.find(seen.at, Rule::Instruments, text);
         }
     }

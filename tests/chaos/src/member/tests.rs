@@ -29,7 +29,7 @@ fn chain(progress: u64, author: u8, number: u32) -> Token {
 
 fn from(at: u64, author: u8, to: MacAddr, message: &Message) -> Seen {
     let bytes = frame(to, mac(author), ETHERTYPE, &message.payload(mac(author)));
-    Seen::read(ms(at), 0, bytes).expect("it is long enough")
+    Seen::read(ms(at), 0, bytes).expect("the frame is long enough")
 }
 
 fn here(token: Token) -> Message {
@@ -237,20 +237,20 @@ fn a_deaf_owner_is_ignored_and_gets_no_offer() {
         let profile = [b"RGD2", &[flags][..], &[0; 38]].concat();
         let payload = [message.payload(mac(author)), profile].concat();
         let bytes = frame(MacAddr::broadcast(), mac(author), ETHERTYPE, &payload);
-        Seen::read(ms(at), 0, bytes).expect("it is long enough")
+        Seen::read(ms(at), 0, bytes).expect("the frame is long enough")
     };
     let (mut member, _) = owner();
     member.on_frame(ms(3), &sent_by(true, 3, 1, &here(token(50))));
     assert_eq!(member.state(), "OWNER");
     assert!(
         names(&member.on_timeout(ms(22)), mac(3), 7),
-        "the next that hears"
+        "the next member that is not deaf"
     );
     let (mut member, _) = owner();
     member.on_frame(ms(3), &sent_by(true, 3, 3, &Message::WantToken));
     assert!(
         names(&member.on_timeout(ms(22)), mac(1), 7),
-        "not the one that wants and is deaf"
+        "not the deaf member that wants the token"
     );
     let outgoing = waiter().on_frame(ms(150), &sent_by(true, 150, 1, &here(token(50))));
     assert!(matches!(outgoing[..], [(to, Message::Ping { .. })] if to == mac(1)));

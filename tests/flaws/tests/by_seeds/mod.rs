@@ -16,7 +16,7 @@ macro_rules! found_by_seeds {
                 seed,
                 nodes: None,
                 time: $time,
-                faults: faults.parse().expect("kinds of fault"),
+                faults: faults.parse().expect("valid kinds of faults"),
             }
         }
 
@@ -24,11 +24,11 @@ macro_rules! found_by_seeds {
             let found = (first..first + crate::by_seeds::SEEDS).find_map(|seed| {
                 let settings = settings(seed, faults);
                 let sound = run(&settings);
-                assert_eq!(sound.violations, [], "the machine that ships, seed {seed}");
+                assert_eq!(sound.violations, [], "the original state machine, seed {seed}");
                 let spoilt = crate::break_rule(name).$simulate(&settings);
                 Some(format!("seed {seed}: {}", broken(&spoilt, rule)?))
             });
-            let found = found.unwrap_or_else(|| panic!("{name} is not found"));
+            let found = found.unwrap_or_else(|| panic!("{name} is not detected"));
             findings.note(format_args!("{name}: simulator, {found}"));
         }
 
@@ -43,7 +43,7 @@ macro_rules! found_by_seeds {
             fn $name() {
                 let mut findings = findings!(concat!(stringify!($system), "::", stringify!($name)));
                 caught(&mut findings, stringify!($name), $faults, $first, Rule::$rule);
-                findings.keep().expect("findings kept");
+                findings.keep().expect("the findings are written");
             }
         )*
 
@@ -55,7 +55,7 @@ macro_rules! found_by_seeds {
                 assert_eq!(Flaw::none().$simulate(&settings), run(&settings));
             }
             findings.note("without a flaw: the same outcome and fingerprint in 5 seeds");
-            findings.keep().expect("findings kept");
+            findings.keep().expect("the findings are written");
         }
 
         #[test]
@@ -64,7 +64,7 @@ macro_rules! found_by_seeds {
             assert_eq!(patches, [$(stringify!($name)),*]);
             let mut findings = findings!(concat!(stringify!($system), "::every_patch_has_its_test"));
             findings.note(format_args!("{} patches", patches.len()));
-            findings.keep().expect("findings kept");
+            findings.keep().expect("the findings are written");
         }
     };
 }

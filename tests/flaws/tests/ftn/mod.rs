@@ -24,7 +24,7 @@ fn settings(seed: u64, faults: &str) -> Settings {
         servers: None,
         clients: None,
         time: Duration::from_secs(20),
-        faults: faults.parse().expect("kinds of fault"),
+        faults: faults.parse().expect("valid kinds of faults"),
     }
 }
 
@@ -34,7 +34,11 @@ fn caught(findings: &mut Findings, name: &str, runs: &DetectingRun) {
         DetectingRun::Seeds(faults, first, rule) => (first..first + SEEDS).find_map(|seed| {
             let settings = settings(seed, faults);
             let sound = run(&settings);
-            assert_eq!(sound.violations, [], "the machines that ship, seed {seed}");
+            assert_eq!(
+                sound.violations,
+                [],
+                "the original state machines, seed {seed}"
+            );
             let spoilt = break_rule(name).simulate_ftn(&settings);
             Some(format!(
                 "simulator, seed {seed}: {}",
@@ -42,15 +46,15 @@ fn caught(findings: &mut Findings, name: &str, runs: &DetectingRun) {
             ))
         }),
         DetectingRun::Schedule(text, rule) => {
-            let schedule: Schedule = serde_json::from_str(text).expect("a schedule");
+            let schedule: Schedule = serde_json::from_str(text).expect("a readable schedule");
             let sound = replay(&schedule);
-            assert_eq!(sound.violations, [], "the machines that ship");
+            assert_eq!(sound.violations, [], "the original state machines");
             let spoilt = break_rule(name).replay_ftn(text).expect("a sound schedule");
             broken(&spoilt, rule).map(|found| format!("simulator, its schedule: {found}"))
         }
         DetectingRun::Checker(scenario, says) => find_by_checker(name, scenario, says),
     };
-    let found = found.unwrap_or_else(|| panic!("{name} is not found"));
+    let found = found.unwrap_or_else(|| panic!("{name} is not detected"));
     findings.note(format_args!("{name}: {found}"));
 }
 
@@ -91,7 +95,7 @@ macro_rules! flaws {
             fn $name() {
                 let mut findings = findings!(concat!("ftn::", stringify!($name)));
                 caught(&mut findings, stringify!($name), &$runs);
-                findings.keep().expect("findings kept");
+                findings.keep().expect("the findings are written");
             }
         )*
 
@@ -137,7 +141,7 @@ fn without_a_flaw_the_copies_behave_like_the_originals() {
         assert_eq!(Flaw::none().simulate_ftn(&settings), run(&settings));
     }
     findings.note("without a flaw: the same outcome and fingerprint in 5 seeds");
-    findings.keep().expect("findings kept");
+    findings.keep().expect("the findings are written");
 }
 
 #[test]
@@ -146,5 +150,5 @@ fn every_patch_has_its_test() {
     assert_eq!(patches, TESTED);
     let mut findings = findings!("ftn::every_patch_has_its_test");
     findings.note(format_args!("{} patches", patches.len()));
-    findings.keep().expect("findings kept");
+    findings.keep().expect("the findings are written");
 }

@@ -110,13 +110,16 @@ fn a_token_that_is_granted_to_two_is_seen() -> Result<()> {
     held.extend(renews(2, ONE));
     held.push(grants(2, ONE, "1"));
     let and = |more: &[_]| judge_all(&[&held, more].concat());
-    ensure!(and(&[grants(4, OTHER, "2")]).is_err(), "a lease runs");
+    ensure!(
+        and(&[grants(4, OTHER, "2")]).is_err(),
+        "the lease has not expired"
+    );
     and(&[grants(5, OTHER, "2")])?;
     and(&[gives_back(3, ONE), grants(4, OTHER, "2")])?;
     and(&[(3, [9, 1], [ONE, 0], Body::Logout), grants(4, OTHER, "2")])?;
     ensure!(
         and(&[gives_back(3, ONE), grants(4, OTHER, "1")]).is_err(),
-        "its number does not grow"
+        "the fencing number does not grow"
     );
     Ok(())
 }
@@ -132,7 +135,7 @@ fn a_grant_that_nobody_asked_for_is_seen() -> Result<()> {
     let beats = (1, [1, 2], [0, 1], starting);
     ensure!(judge_all(&[beats, asks(1, ONE), grants(2, ONE, "1")]).is_err());
     let confirms = (2, [1, 9], [0, ONE], Body::Confirm { msgnum: 7 });
-    ensure!(judge_all(&[confirms]).is_err(), "nothing was returned");
+    ensure!(judge_all(&[confirms]).is_err(), "no token was returned");
     Ok(())
 }
 

@@ -53,7 +53,7 @@ pub(super) fn check() -> Result<()> {
     }
     ensure!(
         missing.is_empty(),
-        "no systemd can be booted here:\n- {}",
+        "cannot boot a systemd on this machine:\n- {}",
         missing.join("\n- ")
     );
     Ok(())

@@ -76,7 +76,7 @@ impl TokenIdentities {
         let Some(reached) = self.reached.insert(chain, token.progress) else {
             ensure!(
                 holder == token.author,
-                "the chain {chain:?} begins with {holder}, who is not its author: {seen:?}"
+                "the chain {chain:?} begins with {holder}, which is not its author: {seen:?}"
             );
             let last = self.numbers.insert(token.author, token.number);
             ensure!(

@@ -18,7 +18,7 @@ fn a_ring_that_rotates_repeats_and_mints_passes() {
         take(5, 2, 1, token(9, 2, 1)),
         here(6, 1, token(9, 2, 1)),
     ];
-    check_identities(&frames).expect("all this is allowed");
+    check_identities(&frames).expect("all these frames are allowed");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn an_author_that_forgot_its_numbers_may_use_them_again_but_never_twice_at_once(
     for seen in &again {
         identities
             .check_frame(seen)
-            .expect("the clock keeps them apart");
+            .expect("the clock makes the tokens differ");
     }
     let twin = identities.check_frame(&here(5, 2, token(901, 1, 1)));
     assert!(twin.is_err_and(|error| error.to_string().contains("equal tokens")));

@@ -23,9 +23,9 @@ pub fn check_well_formed(frames: &[Seen]) -> Result<()> {
         match &seen.message {
             Message::Invalid(why) => bail!("a node sent an invalid frame ({why}): {seen:?}"),
             Message::TakeToken { .. } if seen.is_broadcast() => {
-                bail!("a node offered its token to everybody: {seen:?}")
+                bail!("a node broadcast an offer: {seen:?}")
             }
-            _ if seen.dst == seen.src => bail!("a node wrote to itself: {seen:?}"),
+            _ if seen.dst == seen.src => bail!("a node sent a frame to itself: {seen:?}"),
             _ => {}
         }
     }

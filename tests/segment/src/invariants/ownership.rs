@@ -66,7 +66,7 @@ pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
         frames
             .iter()
             .any(|seen| seen.at >= from && Claim::of(seen).is_some()),
-        "nobody has claimed the token since {from:?}"
+        "no node has claimed the token since {from:?}"
     );
     Ok(())
 }

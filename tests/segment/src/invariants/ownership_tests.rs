@@ -35,7 +35,7 @@ fn frames_before_the_window_are_ignored() {
         here(1, 2, token(9, 2, 1)),
         here(9, 2, token(9, 2, 1)),
     ];
-    check_one_owner(&frames, Duration::from_millis(5)).expect("the two owners were before");
+    check_one_owner(&frames, Duration::from_millis(5)).expect("the two owners were earlier");
     assert_found(check(&frames), "two owners");
 }
 
@@ -61,7 +61,7 @@ fn a_giver_may_claim_its_token_until_it_hears_of_the_taker() {
         take(3, 3, 4, token(8, 1, 1)),
         here(99, 1, token(5, 1, 1)),
     ];
-    check(&frames).expect("nobody has told node 1");
+    check(&frames).expect("no node has told node 1");
     frames.insert(4, here(4, 4, token(8, 1, 1)));
     assert_found(check(&frames), "former holder");
 }

@@ -28,7 +28,8 @@ pub(super) fn token(progress: u64, author: u8, number: u32) -> Token {
 
 pub(super) fn seen(at: u64, from: u8, to: u8, message: &Message) -> Seen {
     let bytes = frame(mac(to), mac(from), ETHERTYPE, &message.payload(mac(from)));
-    Seen::read(Duration::from_millis(at), usize::from(from), bytes).expect("it is long enough")
+    Seen::read(Duration::from_millis(at), usize::from(from), bytes)
+        .expect("the frame is long enough")
 }
 
 /// Returns a broadcast in which `from` holds a token.
@@ -64,9 +65,9 @@ pub(super) fn assert_found(verdict: Result<()>, words: &str) {
 fn frames_that_the_protocol_forbids_are_found() {
     use super::check_well_formed;
     let frames = [here(0, 1, token(1, 1, 1)), take(1, 1, 2, token(2, 1, 1))];
-    check_well_formed(&frames).expect("both are allowed");
+    check_well_formed(&frames).expect("both frames are allowed");
     let bytes = frame(mac(2), mac(1), ETHERTYPE, &Message::Leaving.payload(mac(3)));
-    let forged = Seen::read(Duration::ZERO, 1, bytes).expect("it is long enough");
+    let forged = Seen::read(Duration::ZERO, 1, bytes).expect("the frame is long enough");
     for (frame, words) in [
         (take(0, 1, BROADCAST, token(2, 1, 1)), "to everybody"),
         (seen(0, 1, 1, &Message::WhereIsToken), "to itself"),

@@ -50,10 +50,10 @@ mod tests {
         record_wait(std::process::id());
         assert!(
             LONGEST_WAIT_NANOS.load(Ordering::Relaxed) > 0,
-            "the kernel tells"
+            "the kernel shows schedstat"
         );
         assert_eq!(starvation(), None);
-        let nanos = u64::try_from(STARVATION_LIMIT.as_nanos()).expect("it is short");
+        let nanos = u64::try_from(STARVATION_LIMIT.as_nanos()).expect("the time is short");
         LONGEST_WAIT_NANOS.store(nanos, Ordering::Relaxed);
         record_wait(std::process::id());
         assert_eq!(starvation(), Some(STARVATION_LIMIT));

@@ -40,7 +40,7 @@ impl WorkerHandle {
     pub(crate) fn start() -> Result<Self> {
         let program = env::current_exe().context("cannot find the running program")?;
         let (own, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
-        let output = tempfile::tempfile().context("cannot make a file for a world's output")?;
+        let output = tempfile::tempfile().context("cannot make a file for a sandbox's output")?;
         // Shells make background commands ignore these signals, which daemons would inherit.
         let process = Command::new("env")
             .arg("--default-signal=HUP,INT,QUIT")
@@ -60,8 +60,8 @@ impl WorkerHandle {
         let said = this.take_output();
         match line {
             Ok(line) if line.trim_end() == READY => Ok(this),
-            Ok(line) => bail!("a world says {line:?} in place of {READY:?}: {said}"),
-            Err(error) if said.is_empty() => Err(error.context("cannot make a world")),
+            Ok(line) => bail!("a sandbox sent {line:?} instead of {READY:?}: {said}"),
+            Err(error) if said.is_empty() => Err(error.context("cannot make a sandbox")),
             Err(_) => bail!("{}", said.trim_end().trim_start_matches("error: ")),
         }
     }
@@ -70,7 +70,7 @@ impl WorkerHandle {
     pub(crate) fn run(&mut self, test: &str) -> Report {
         let asked = writeln!(self.channel.get_mut(), "{test}");
         let answer = asked
-            .context("its world has ended before")
+            .context("its sandbox has ended before")
             .and_then(|()| self.read_line_within(TEST_TIMEOUT));
         let report = answer.and_then(|line| Ok(serde_json::from_str::<Report>(&line)?));
         let failed = |error| Report {
@@ -91,11 +91,11 @@ impl WorkerHandle {
         let mut line = String::new();
         let read = self.channel.read_line(&mut line);
         read.map_err(|error| match error.kind() {
-            ErrorKind::WouldBlock => anyhow!("no end after {limit:?}: its world was ended"),
-            _ => Error::from(error).context("cannot hear from its world"),
+            ErrorKind::WouldBlock => anyhow!("no end after {limit:?}: its sandbox was ended"),
+            _ => Error::from(error).context("cannot read from its sandbox"),
         })?;
         if line.is_empty() {
-            bail!("its world has ended: {}", self.process.wait()?);
+            bail!("its sandbox has ended: {}", self.process.wait()?);
         }
         Ok(line)
     }

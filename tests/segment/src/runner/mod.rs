@@ -77,10 +77,10 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
     let stalls = stalls.load(Ordering::Relaxed);
     let have_run = conclusion.num_passed + conclusion.num_failed > 0;
     if plan.is_some() {
-        println!("daemons stood still {stalls} times\n");
+        println!("daemons were stalled {stalls} times\n");
     }
     if plan.is_some_and(|plan| plan.count.is_some()) && have_run && stalls == 0 {
-        eprintln!("error: none stood still: this sample shows nothing");
+        eprintln!("error: no daemon was stalled, so this sample shows nothing");
         return ExitCode::FAILURE;
     }
     conclusion.exit_code()
@@ -99,7 +99,7 @@ fn prepare(mut tests: Vec<Test>) -> Result<(Vec<Test>, Option<Plan>)> {
     };
     tests.retain(Test::may_stall);
     println!(
-        "daemons stand still now and then, by the seed {}",
+        "daemons are stalled now and then, by the seed {}",
         plan.seed
     );
     Ok((plan.draw(tests), Some(plan)))
@@ -130,7 +130,7 @@ fn run_in_turn(
         report = run_once(test, stalls);
     }
     drop(turn);
-    let outcome = match report.context("there is no world for it") {
+    let outcome = match report.context("there is no sandbox for the test") {
         Ok(Report { verdict, said, .. }) => {
             if shows_all && !said.is_empty() {
                 eprintln!("{}:\n{said}", test.name());

@@ -10,7 +10,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 /// Turn of a test. It ends on drop.
 #[derive(Debug)]
-pub struct Turn(#[expect(dead_code, reason = "they are held")] Vec<Flock<File>>);
+pub struct Turn(#[expect(dead_code, reason = "the locks are held")] Vec<Flock<File>>);
 
 impl Turn {
     /// Waits until no other test runs, and keeps others from running.

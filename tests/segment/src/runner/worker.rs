@@ -81,7 +81,7 @@ fn run(test: &Test, plan: Option<Plan>) -> Report {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(format!("{error:#}\n{}", source_lines(&error))),
         // The panic has printed its message.
-        Err(_) => Err("it panicked".to_owned()),
+        Err(_) => Err("the case panicked".to_owned()),
     };
     let starved = cpu_starvation::starvation().filter(|_| verdict.is_err());
     let verdict = verdict.map_err(|text| text + &failure_report::describe(test.name()));
