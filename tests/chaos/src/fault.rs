@@ -8,15 +8,9 @@ use ring_segment::Rng;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
     /// SIGKILL; the daemon starts again at the end.
-    Kill {
-        /// Place of the daemon.
-        station: usize,
-        /// Whether the state file is lost.
-        forgets: bool,
-    },
+    Kill { station: usize, forgets: bool },
     /// SIGKILL; the daemon starts again at once with another heartbeat, which it keeps until the end.
     Constants {
-        /// Place of the daemon.
         station: usize,
         /// Heartbeat, in percent of the ring's.
         percent: u32,
@@ -45,19 +39,13 @@ pub enum Fault {
     /// The disk with the station's state file is full.
     Disk(usize),
     /// The station's interface gets a small MTU.
-    Narrow {
-        /// Place of the daemon.
-        station: usize,
-        /// MTU in bytes.
-        mtu: u16,
-    },
+    Narrow { station: usize, mtu: u16 },
     /// Frames are lost, duplicated, delayed and reordered.
     BadNetwork {
         /// Probability that a receiver misses a frame.
         loss: f64,
         /// Probability that it gets the frame twice.
         duplication: f64,
-        /// Longest delay.
         delay: Duration,
     },
     /// The stranger sends malformed frames, valid frames at the wrong time, and replays. The number is frames per
@@ -71,7 +59,6 @@ impl Fault {
     /// Number of values of [`Fault::kind`].
     pub const KINDS: usize = 16;
 
-    /// Draws a fault and its duration.
     pub fn random(rng: &mut Rng, daemons: usize, ports: usize) -> (Self, Duration) {
         let station = rng.usize(..daemons);
         let ms = |rng: &mut Rng, from, to| Duration::from_millis(rng.u64(from..to));
@@ -126,7 +113,6 @@ impl Fault {
         }
     }
 
-    /// Returns the kind, in one word.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Kill { forgets: false, .. } => "kill",
@@ -168,7 +154,6 @@ impl Fault {
         }
     }
 
-    /// Returns the affected stations; empty: all.
     pub fn stations(&self) -> Vec<usize> {
         match self {
             Self::Kill { station, .. }

@@ -16,53 +16,39 @@ use crate::stations::Stations;
 /// File name of the journal in the folder of a run.
 pub const FILE: &str = "journal.jsonl";
 
-/// An entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JournalEntry {
     /// Time in nanoseconds since 1970.
     pub at_ns: u64,
-    /// Event.
     #[serde(flatten)]
     pub what: Event,
 }
 
-/// Events of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The run begins.
     Run {
-        /// Seed of the plan.
         seed: u64,
         /// Requested length in seconds.
         seconds: u64,
-        /// Stations.
         #[serde(rename = "cast")]
         stations: Stations,
-        /// Constants of the protocol.
         timing: Timing,
         /// Whether the daemons' monotonic clocks differ.
         clocks_differ: bool,
     },
-    /// A cycle begins with a phase of faults.
     Cycle {
-        /// Number, from 1.
         number: u32,
     },
-    /// A fault begins.
     Fault {
         /// Number that [`Event::Undone`] refers to.
         id: u32,
-        /// Kind, in one word.
         kind: String,
         /// Places of the affected stations; empty: all.
         stations: Vec<usize>,
-        /// Details in a few words.
         detail: String,
     },
-    /// A fault ends.
     Undone {
-        /// Number of the fault.
         id: u32,
     },
     /// All faults have ended, so bounds are judged from here on.
@@ -76,12 +62,9 @@ pub enum Event {
     WantsEnd,
     /// A daemon that seemed to own the token was killed.
     Crash {
-        /// Place of the daemon.
         station: usize,
     },
-    /// The killed daemon was started again.
     Restart {
-        /// Place of the daemon.
         station: usize,
     },
     /// Status of the daemons at the end of a calm.
@@ -89,9 +72,7 @@ pub enum Event {
         /// Answers of `ringctl status --json`, by place.
         statuses: Vec<(usize, serde_json::Value)>,
     },
-    /// The calm ends.
     CalmEnd,
-    /// The machine was late.
     Late {
         /// Observer: `metronome`, or the name of a member.
         who: String,
@@ -100,17 +81,13 @@ pub enum Event {
     },
     /// A daemon exited without a command.
     Died {
-        /// Place of the daemon.
         station: usize,
-        /// Exit status.
         status: String,
     },
     /// The recordings lost frames, so they prove nothing.
     Blind {
-        /// Number of lost frames.
         frames: u32,
     },
-    /// The run has ended.
     End,
 }
 
@@ -121,7 +98,6 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates the file.
     pub fn create(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let file =

@@ -16,7 +16,6 @@ use crate::stranger::Pool;
 
 /// Interval at which frames are written to the files.
 const WRITE_INTERVAL: Duration = Duration::from_millis(100);
-/// Interval of the metronome.
 const METRONOME_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Recordings of sent frames and of arrived frames.

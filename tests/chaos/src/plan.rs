@@ -19,20 +19,15 @@ const STARVED_EVERY: u32 = 5;
 /// A fault and its time since the start of the cycle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
-    /// Begin.
     pub begins: Duration,
-    /// End.
     pub ends: Duration,
-    /// The fault.
     pub fault: Fault,
 }
 
 /// A phase of faults, and properties of the calm after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cycle {
-    /// Number, from 1.
     pub number: u32,
-    /// Faults, sorted by begin.
     pub faults: Vec<Planned>,
     /// Whether CPU burners run in the calm.
     pub starved: bool,

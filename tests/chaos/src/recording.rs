@@ -25,7 +25,6 @@ pub const DELIVERED: &str = "delivered.pcapng";
 /// `if_tsresol`: 10^-9.
 const NANOSECONDS: u8 = 9;
 
-/// Writer of a recording.
 pub struct Recording {
     writer: PcapNgWriter<BufWriter<File>>,
 }
@@ -52,7 +51,6 @@ impl Recording {
         Ok(Self { writer })
     }
 
-    /// Adds frames.
     pub fn add(&mut self, frames: &[Seen]) -> Result<()> {
         for seen in frames {
             let packet = EnhancedPacketBlock {

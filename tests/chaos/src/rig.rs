@@ -18,13 +18,11 @@ use crate::member::{self, MemberHandle, MemberOutputs};
 use crate::stations::{StationRole, Stations};
 use crate::stranger::{Pool, Stranger};
 
-/// Number of daemons.
 pub const DAEMONS: usize = 8;
 /// Number of members of the second implementation.
 pub const MEMBERS: usize = 2;
 /// Difference between the monotonic clocks of two neighbors, in seconds.
 const CLOCK_OFFSET: usize = 100_000;
-/// Name of a daemon's state file.
 const STATE_FILE: &str = "eth0.state";
 /// Longest time until a daemon has stored its state after its disk has space again.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -36,7 +34,6 @@ const DEFAULT_MTU: u16 = 1500;
 /// All stations of a run. The fields are dropped in this order.
 pub struct Rig {
     burners: HashMap<u32, Burners>,
-    /// Heartbeat of the ring.
     heartbeat: Duration,
     members: Vec<MemberHandle>,
     stranger: Stranger,
@@ -45,26 +42,17 @@ pub struct Rig {
     disks: Vec<SmallDisk>,
     /// Daemons that are killed and not yet restarted.
     killed: HashSet<usize>,
-    /// The segment.
     pub segment: Arc<Segment>,
     program: PathBuf,
 }
 
-/// Settings of a rig.
 pub struct RigOptions<'a> {
-    /// Programs under test.
     pub binaries: Binaries,
-    /// Constants of the protocol.
     pub timing: Timing,
-    /// Seed of addresses and random choices.
     pub seed: u64,
-    /// Folder for logs.
     pub folder: &'a Path,
-    /// Journal in which members note delays.
     pub journal: Journal,
-    /// Frames that the stranger replays.
     pub pool: Arc<Pool>,
-    /// Whether each daemon gets its own monotonic clock.
     pub clocks_differ: bool,
 }
 
@@ -82,7 +70,6 @@ pub fn build(seed: u64) -> Result<(Segment, Stations)> {
 }
 
 impl Rig {
-    /// Starts all stations.
     pub fn start(segment: Segment, stations: &Stations, options: &RigOptions) -> Result<Self> {
         let (mut daemons, mut disks) = (Vec::new(), Vec::new());
         for place in stations.places(StationRole::Daemon) {
@@ -128,7 +115,6 @@ impl Rig {
         })
     }
 
-    /// Begins a fault with the number `id`.
     pub fn begin(&mut self, id: u32, fault: &Fault) -> Result<()> {
         match fault {
             Fault::Kill { station, forgets } => {
@@ -178,7 +164,6 @@ impl Rig {
         Ok(())
     }
 
-    /// Ends a fault.
     pub fn undo(&mut self, id: u32, fault: &Fault) -> Result<()> {
         match fault {
             Fault::Kill { station, .. } => self.restart(*station)?,
@@ -222,19 +207,16 @@ impl Rig {
         }
     }
 
-    /// Kills a daemon.
     pub fn kill(&mut self, place: usize) -> Result<()> {
         self.killed.insert(place);
         self.daemons[place].kill()
     }
 
-    /// Starts a killed daemon again.
     pub fn restart(&mut self, place: usize) -> Result<()> {
         self.killed.remove(&place);
         self.daemons[place].start()
     }
 
-    /// Restarts a daemon with another heartbeat.
     fn change_heartbeat(&mut self, place: usize, heartbeat: Duration) -> Result<()> {
         self.kill(place)?;
         let value = format!("{}us", heartbeat.as_micros());
@@ -254,7 +236,6 @@ impl Rig {
         Ok(())
     }
 
-    /// Returns the status of all daemons.
     pub fn statuses(&self) -> Result<Vec<(usize, serde_json::Value)>> {
         let daemons = self.daemons.iter().enumerate();
         daemons
@@ -308,7 +289,6 @@ fn links_to(station: usize) -> impl Iterator<Item = (usize, usize)> {
         .map(move |port| (port, station))
 }
 
-/// Returns the file of a station's log.
 pub fn log_of(folder: &Path, place: usize) -> PathBuf {
     folder.join(format!("station-{}.log", place + 1))
 }

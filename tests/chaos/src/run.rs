@@ -29,18 +29,13 @@ const BURNERS: u32 = 4;
 /// Longest search for an owner to kill.
 const OWNER_SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Settings of a run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// Programs under test.
     pub binaries: Binaries,
-    /// Length.
     pub lasts: Duration,
     /// Length of the faults of each cycle, at least four seconds. A shorter phase has more simultaneous faults.
     pub faults: Duration,
-    /// Seed of the plan.
     pub seed: u64,
-    /// Constants of the protocol.
     pub timing: Timing,
     /// Whether the run prints one line per cycle.
     pub talks: bool,

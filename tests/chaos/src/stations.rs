@@ -3,11 +3,9 @@
 use ring_segment::MacAddr;
 use serde::{Deserialize, Serialize};
 
-/// Part of a station in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StationRole {
-    /// A real `ringd`.
     Daemon,
     /// A member of the second implementation, which often wants the token.
     Member,
@@ -15,19 +13,14 @@ pub enum StationRole {
     Stranger,
 }
 
-/// A station of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Station {
-    /// Name in the report.
     pub name: String,
-    /// Address on the segment.
     pub mac: String,
-    /// Part in the run.
     pub part: StationRole,
 }
 
 impl Station {
-    /// Returns the station's address.
     pub fn address(&self) -> MacAddr {
         // The run wrote this address. If a reader edits it, it matches no frame.
         self.mac.parse().unwrap_or_default()
@@ -73,7 +66,6 @@ impl Stations {
             .collect()
     }
 
-    /// Returns the place of an address.
     pub fn place_of(&self, mac: MacAddr) -> Option<usize> {
         self.0.iter().position(|station| station.address() == mac)
     }

@@ -21,7 +21,6 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Adds sent frames to the sample.
     pub fn add(&self, frames: &[Seen], rng: &mut Rng) {
         let mut pool = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         for seen in frames {
@@ -46,7 +45,6 @@ impl Pool {
 #[derive(Debug, Default)]
 struct Commands {
     over: AtomicBool,
-    /// Frames per second.
     rate: AtomicU32,
 }
 

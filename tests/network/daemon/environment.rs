@@ -96,7 +96,11 @@ fn a_missing_permission_is_explained() -> Result<()> {
     let mut daemon = ringd_with_short_times(segment.node(0))
         .through(without)
         .spawn()?;
-    check_exit(&mut daemon, 5, &["CAP_NET_RAW", "setcap"])
+    check_exit(
+        &mut daemon,
+        5,
+        &["eth0", "CAP_NET_RAW", "sudo", "setcap cap_net_raw+ep"],
+    )
 }
 
 fn a_user_with_the_one_capability_is_enough() -> Result<()> {

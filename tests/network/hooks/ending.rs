@@ -5,13 +5,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Message, Seen, Segment, Timing, invariants};
+use ring_segment::{Message, Seen, Segment, Test, Timing, invariants, tests};
 
 use crate::hooks::hook_dir::{
     HEARTBEAT, HookDir, PATIENCE, exclusive_resting_timing, is_alive, resting_timing, wait_until,
 };
 
-pub(super) fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        a_hook_that_hangs_is_ended_with_all_that_it_has_started,
+        a_hook_that_hangs_does_not_affect_the_ring,
+        processes_of_a_hook_end_with_it_unless_they_left_its_group,
+        exclusive a_stop_ends_the_running_hook_and_runs_the_hooks_of_the_stop,
+        exclusive a_second_signal_ends_the_hooks_at_once,
+        a_killed_daemon_takes_its_hook_along,
+    ]
+}
+
+fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     // The hook and one child ignore SIGTERM; another child reports it.
     let script = format!(
@@ -39,7 +50,7 @@ pub(super) fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Resul
     Ok(())
 }
 
-pub(super) fn a_hook_that_hangs_does_not_affect_the_ring() -> Result<()> {
+fn a_hook_that_hangs_does_not_affect_the_ring() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
     place.hook("hangs", "echo $$ >>$R; exec sleep 1000")?;
     let timing = Timing::stall_tolerant(HEARTBEAT);
@@ -75,7 +86,7 @@ pub(super) fn a_hook_that_hangs_does_not_affect_the_ring() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn processes_of_a_hook_end_with_it_unless_they_left_its_group() -> Result<()> {
+fn processes_of_a_hook_end_with_it_unless_they_left_its_group() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     // Both processes keep the hook's output open.
     let script = "sleep 1000 & echo stays $! $RINGD_STATE >>$R; \
@@ -111,7 +122,7 @@ pub(super) fn processes_of_a_hook_end_with_it_unless_they_left_its_group() -> Re
     Ok(())
 }
 
-pub(super) fn a_stop_ends_the_running_hook_and_runs_the_hooks_of_the_stop() -> Result<()> {
+fn a_stop_ends_the_running_hook_and_runs_the_hooks_of_the_stop() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     let script = "echo $RINGD_EVENT $RINGD_OLD_STATE $RINGD_STATE $RINGD_MERGED >>$R; \
          [ $RINGD_STATE != LOOSER ] || { trap '' TERM; echo $$ >>$R; while :; do sleep 1; done; }";
@@ -132,7 +143,7 @@ pub(super) fn a_stop_ends_the_running_hook_and_runs_the_hooks_of_the_stop() -> R
     Ok(())
 }
 
-pub(super) fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
+fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     let script = "trap '' TERM; echo $RINGD_STATE $$ >>$R; while :; do sleep 1; done";
     place.hook("hangs", script)?;
@@ -155,7 +166,7 @@ pub(super) fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn a_killed_daemon_takes_its_hook_along() -> Result<()> {
+fn a_killed_daemon_takes_its_hook_along() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     let script = "echo $RINGD_OLD_STATE $RINGD_STATE $$ >>$R; [ $RINGD_STATE != OWNER ] || \
          while :; do sleep 0.1; done";

@@ -6,13 +6,26 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Segment, Timing};
+use ring_segment::{Segment, Test, Timing, tests};
 
 use crate::hooks::hook_dir::{
     HEARTBEAT, HookDir, PATIENCE, exclusive_resting_timing, resting_timing, value,
 };
 
-pub(super) fn a_hook_that_cannot_run_is_reported_once_and_others_run() -> Result<()> {
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        a_hook_that_cannot_run_is_reported_once_and_others_run,
+        a_hooks_directory_of_another_user_is_skipped,
+        a_hook_has_nothing_of_the_daemons,
+        orphans_of_a_hook_in_a_container_are_waited_for,
+        a_hook_of_roots_may_do_more_than_its_daemon,
+        a_daemon_of_roots_without_hooks_cannot_get_rights_back,
+        the_log_has_the_output_of_hooks_but_not_a_flood,
+        a_restless_token_is_warned_of,
+    ]
+}
+
+fn a_hook_that_cannot_run_is_reported_once_and_others_run() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
     let plain = place.hook("1-plain", "echo plain >>$R")?;
     fs::set_permissions(&plain, fs::Permissions::from_mode(0o644))?;
@@ -57,7 +70,7 @@ pub(super) fn a_hook_that_cannot_run_is_reported_once_and_others_run() -> Result
     Ok(())
 }
 
-pub(super) fn orphans_of_a_hook_in_a_container_are_waited_for() -> Result<()> {
+fn orphans_of_a_hook_in_a_container_are_waited_for() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     // Process 1 adopts an orphan, which stays a zombie until process 1 waits for it.
     let script = "orphan=$( (true & echo $!) ); while [ -d /proc/$orphan ]; do sleep 0.01; done; echo gone >>$R";
@@ -68,7 +81,7 @@ pub(super) fn orphans_of_a_hook_in_a_container_are_waited_for() -> Result<()> {
     place.wait_for_line(|line| line == "gone").map(drop)
 }
 
-pub(super) fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
+fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     let script = "[ $RINGD_STATE = OWNER ] || exit 0; \
          until [ $(cat /proc/$$/oom_score_adj) -gt $(cat /proc/$PPID/oom_score_adj) ]; do :; done; \
@@ -110,7 +123,7 @@ pub(super) fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn a_hook_of_roots_may_do_more_than_its_daemon() -> Result<()> {
+fn a_hook_of_roots_may_do_more_than_its_daemon() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     place.hook(
         "adds",
@@ -124,7 +137,7 @@ pub(super) fn a_hook_of_roots_may_do_more_than_its_daemon() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn a_daemon_of_roots_without_hooks_cannot_get_rights_back() -> Result<()> {
+fn a_daemon_of_roots_without_hooks_cannot_get_rights_back() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     fs::remove_dir(place.hooks())?;
     let daemon = place
@@ -139,7 +152,7 @@ pub(super) fn a_daemon_of_roots_without_hooks_cannot_get_rights_back() -> Result
     Ok(())
 }
 
-pub(super) fn the_log_has_the_output_of_hooks_but_not_a_flood() -> Result<()> {
+fn the_log_has_the_output_of_hooks_but_not_a_flood() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     place.hook(
         "1-says",
@@ -166,7 +179,7 @@ pub(super) fn the_log_has_the_output_of_hooks_but_not_a_flood() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn a_restless_token_is_warned_of() -> Result<()> {
+fn a_restless_token_is_warned_of() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     let warns = |line: &String| line.contains("WARN") && line.contains("--idle-hold");
     place.hook("tells", "echo $RINGD_STATE >>$R")?;
@@ -192,7 +205,7 @@ pub(super) fn a_restless_token_is_warned_of() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn a_hooks_directory_of_another_user_is_skipped() -> Result<()> {
+fn a_hooks_directory_of_another_user_is_skipped() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     place.hook("theirs", "echo ran >>$R")?;
     match chown(place.hooks(), Some(65534), None) {

@@ -2,10 +2,19 @@
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Daemon, Segment, Timing, binaries};
+use ring_segment::{Daemon, Segment, Test, Timing, binaries, tests};
 use serde_json::Value;
 
 use crate::hooks::hook_dir::{HEARTBEAT, HookDir, PATIENCE, Watch, resting_timing, value};
+
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        hooks_and_watchers_get_the_same_events,
+        slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state,
+        hooks_run_in_the_order_of_their_names_after_that_of_the_command_line,
+        a_drop_in_needs_no_restart,
+    ]
+}
 
 /// Line that prints all variables of an event.
 const PRINT_EVENT: &str = "echo event=$RINGD_EVENT number=$RINGD_EVENT_NUMBER time=$RINGD_TIME_MS \
@@ -25,7 +34,7 @@ fn hand_over(daemon: &Daemon) -> Result<()> {
     is_given().map(drop)
 }
 
-pub(super) fn hooks_and_watchers_get_the_same_events() -> Result<()> {
+fn hooks_and_watchers_get_the_same_events() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
     place.hook("tell", PRINT_EVENT)?;
     let timing = resting_timing();
@@ -94,7 +103,7 @@ pub(super) fn hooks_and_watchers_get_the_same_events() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state() -> Result<()> {
+fn slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state() -> Result<()> {
     const SLOW_HOOK: &str = "echo begin number=$RINGD_EVENT_NUMBER old=$RINGD_OLD_STATE \
          state=$RINGD_STATE merged=$RINGD_MERGED >>$R; sleep 0.1; \
          echo end number=$RINGD_EVENT_NUMBER >>$R";
@@ -151,7 +160,7 @@ pub(super) fn slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state() -> 
     Ok(())
 }
 
-pub(super) fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_line() -> Result<()> {
+fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_line() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     for name in ["b", "10-a.sh", "9", "a~", ".a", "a.bak"] {
         place.hook(name, "echo $(basename $0) $RINGD_STATE >>$R")?;
@@ -169,7 +178,7 @@ pub(super) fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_li
     Ok(())
 }
 
-pub(super) fn a_drop_in_needs_no_restart() -> Result<()> {
+fn a_drop_in_needs_no_restart() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
     std::fs::remove_dir(place.hooks())?;
     let timing = resting_timing();

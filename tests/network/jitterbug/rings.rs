@@ -10,9 +10,6 @@ use super::wire::Datagram;
 pub(super) fn tests() -> Vec<Test> {
     tests![
         two_nodes_count_in_turns,
-        two_nodes_on_ipv6_are_a_ring,
-        five_nodes_are_a_ring,
-        five_nodes_on_ipv6_are_a_ring,
         twelve_nodes_become_one_ring,
         twelve_nodes_on_ipv6_become_one_ring,
         a_command_decides_which_data_continues,
@@ -78,14 +75,6 @@ fn two_nodes_count_in_turns() -> Result<()> {
     Ok(())
 }
 
-fn two_nodes_on_ipv6_are_a_ring() -> Result<()> {
-    check_ring(Kind::Ipv6, 2)
-}
-
-fn five_nodes_are_a_ring() -> Result<()> {
-    check_ring(Kind::Bridge, 5)
-}
-
 fn twelve_nodes_on_ipv6_become_one_ring() -> Result<()> {
     check_ring(Kind::Ipv6, 12)
 }
@@ -119,10 +108,6 @@ fn a_command_decides_which_data_continues() -> Result<()> {
         ensure!(counter(&status, "decide_failures") == 0, "{status:#}");
     }
     stand.judge().map(drop)
-}
-
-fn five_nodes_on_ipv6_are_a_ring() -> Result<()> {
-    check_ring(Kind::Ipv6, 5)
 }
 
 fn twelve_nodes_become_one_ring() -> Result<()> {

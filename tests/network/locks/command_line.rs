@@ -14,7 +14,6 @@ use crate::locks::{
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_line_for_the_shell_runs_under_the_token,
         without_waiting_the_exit_code_reports_another_holder,
         a_lost_request_is_repeated_for_a_client_that_does_not_wait,
         a_limited_wait_ends_with_its_exit_code,
@@ -28,13 +27,6 @@ pub(super) fn tests() -> Vec<Test> {
 
 fn run(daemon: &Daemon, arguments: &[&str]) -> Result<Running> {
     Running::start(&mut ringctl(daemon, &[&["run"], arguments].concat()))
-}
-
-fn a_line_for_the_shell_runs_under_the_token() -> Result<()> {
-    let ring = shared_ring(2)?;
-    let mut run = run(&ring.daemons[0], &["-c", "echo one && echo two; exit 3"])?;
-    ensure!(run.remaining_output() == "one\ntwo\n");
-    run.expect_code(3)
 }
 
 fn without_waiting_the_exit_code_reports_another_holder() -> Result<()> {
@@ -233,8 +225,8 @@ fn input_and_output_pass_through_a_pipeline() -> Result<()> {
             "1000000\n",
         ),
         (
-            format!("{ringctl} run -c 'echo out; echo err >&2' 2>/dev/null"),
-            "out\n",
+            format!("{ringctl} run -c 'echo out && echo err >&2; exit 3' 2>/dev/null; echo $?"),
+            "out\n3\n",
         ),
     ];
     for (line, shown) in lines {

@@ -1,7 +1,7 @@
-//! Signals to `ringctl run`. Each test is a way in which `consul lock` left work running or its caller uninformed;
+//! Signals to `ringctl run`. Each case is a way in which `consul lock` left work running or its caller uninformed;
 //! the numbers are consul's public issues.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Test, tests};
 
@@ -23,36 +23,36 @@ const TREE: &str = "sleep 1000 & is=sh; \
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_terminated_ringctl_leaves_no_command_running,
-        a_terminated_ringctl_leaves_nothing_running_that_a_shell_has_started,
+        a_signal_to_ringctl_leaves_nothing_running,
         a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on,
-        a_hang_up_or_an_interrupt_leaves_no_orphans,
-        a_quit_strands_nothing,
         a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started,
         a_command_that_ignores_the_loss_is_killed_before_another_has_the_token,
     ]
 }
 
-/// consul#797: SIGTERM to `consul lock` left its child running while another client got the lock.
-fn a_terminated_ringctl_leaves_no_command_running() -> Result<()> {
+fn a_signal_to_ringctl_leaves_nothing_running() -> Result<()> {
     let scene = Scene::new()?;
-    let mut run = scene.start_work(&[], "echo ready; exec sleep 1000")?;
-    let next = scene.start_next()?;
-    run.signal(Signal::SIGTERM)?;
-    next.check_begins_alone()?;
-    run.expect_code(128 + Signal::SIGTERM as i32)
-}
-
-/// consul#3754: SIGTERM did not stop the child. consul runs it through a shell, so it is a grandchild.
-fn a_terminated_ringctl_leaves_nothing_running_that_a_shell_has_started() -> Result<()> {
-    let scene = Scene::new()?;
-    // With the exit command the shell does not replace itself by the last command.
-    for line in [TREE, "echo ready; sleep 1000; exit 5"] {
+    // A shell replaces itself by its last command, unless that is "exit".
+    let cases = [
+        // consul#797: SIGTERM to `consul lock` left its child running while another client got the lock.
+        (Signal::SIGTERM, "echo ready; exec sleep 1000"),
+        // consul#3754: SIGTERM did not stop the child. consul runs it through a shell, so it is a grandchild.
+        (Signal::SIGTERM, TREE),
+        (Signal::SIGTERM, "echo ready; sleep 1000; exit 5"),
+        // consul#2489: `consul lock` forwarded only SIGTERM; SIGHUP and others left orphans. Background processes of
+        // a shell ignore SIGINT.
+        (Signal::SIGHUP, TREE),
+        (Signal::SIGINT, TREE),
+        // consul#1210: SIGQUIT ended `consul lock` at once and left its child running.
+        (Signal::SIGQUIT, TREE),
+    ];
+    for (signal, line) in cases {
         let mut run = scene.start_work(&[], line)?;
         let next = scene.start_next()?;
-        run.signal(Signal::SIGTERM)?;
-        next.check_begins_alone()?;
-        run.expect_code(128 + Signal::SIGTERM as i32)?;
+        run.signal(signal)?;
+        next.check_begins_alone()
+            .and_then(|()| run.expect_code(128 + signal as i32))
+            .with_context(|| format!("{signal}: {line}"))?;
     }
     Ok(())
 }
@@ -76,30 +76,6 @@ fn a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on() -> R
     next.check_begins_alone()?;
     ensure!(std::fs::read_to_string(begin)? == "tidy\n");
     run.expect_code(7)
-}
-
-/// consul#2489: `consul lock` forwarded only SIGTERM; SIGHUP and others left orphans. Background processes of a
-/// shell ignore SIGINT.
-fn a_hang_up_or_an_interrupt_leaves_no_orphans() -> Result<()> {
-    let scene = Scene::new()?;
-    for signal in [Signal::SIGHUP, Signal::SIGINT] {
-        let mut run = scene.start_work(&[], TREE)?;
-        let next = scene.start_next()?;
-        run.signal(signal)?;
-        next.check_begins_alone()?;
-        run.expect_code(128 + signal as i32)?;
-    }
-    Ok(())
-}
-
-/// consul#1210: SIGQUIT ended `consul lock` at once and left its child running.
-fn a_quit_strands_nothing() -> Result<()> {
-    let scene = Scene::new()?;
-    let mut run = scene.start_work(&[], TREE)?;
-    let next = scene.start_next()?;
-    run.signal(Signal::SIGQUIT)?;
-    next.check_begins_alone()?;
-    run.expect_code(128 + Signal::SIGQUIT as i32)
 }
 
 /// consul#4439: signals were ignored until the lock was acquired.

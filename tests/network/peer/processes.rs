@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
-    Digest, LONG_IDLE_HOLD, MacAddr, Member, Message, PATIENCE, Seen, Stand, Test, Timing, Token,
+    Digest, LONG_IDLE_HOLD, MacAddr, Member, Message, PATIENCE, Stand, Test, Timing, Token,
     binaries, is_claim, is_heartbeat, take_token, tests, token_is_here,
 };
 use serde_json::Value;
@@ -19,8 +19,6 @@ pub(super) fn tests() -> Vec<Test> {
         heartbeats_that_came_while_it_was_stopped_keep_it_waiting,
         it_takes_no_offer_that_waited_too_long,
         chains_are_numbered_on_after_a_restart,
-        a_waiter_leaves_with_a_word,
-        an_ending_owner_hands_over_and_leaves,
         an_ending_owner_with_too_many_dead_members_to_try_says_leaving,
     ]
 }
@@ -99,72 +97,12 @@ fn chains_are_numbered_on_after_a_restart() -> Result<()> {
     Ok(())
 }
 
-/// Makes a stand whose daemon holds a token and knows both peers.
-fn with_members(timing: Timing) -> Result<(Stand, Token)> {
-    let stand = Stand::new(binaries(), timing)?;
-    stand.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
-    stand.high.send(stand.mac(), &Message::WhereIsToken)?;
-    let token = stand.give()?;
-    Ok((stand, token))
-}
-
-/// Sends the daemon a signal that asks it to end, runs `meanwhile`, and checks its exit.
-fn check_exit(
-    stand: &mut Stand,
-    signal: Signal,
-    meanwhile: impl FnOnce(&Stand) -> Result<()>,
-) -> Result<()> {
-    stand.daemon.signal(signal)?;
-    meanwhile(stand)?;
-    let status = stand.daemon.wait_exit(PATIENCE)?;
-    ensure!(status.code() == Some(0), "the daemon exited with {status}");
-    let last = stand
-        .sent_from(0)
-        .pop()
-        .context("the daemon has sent frames")?;
-    ensure!(
-        last.message == Message::Leaving && last.is_broadcast(),
-        "its last frame was {last:?}"
-    );
-    Ok(())
-}
-
-fn a_waiter_leaves_with_a_word() -> Result<()> {
-    // Only the signal makes it send frames.
-    let eternal = Timing::tolerant(Duration::from_secs(600)).idle_hold(LONG_IDLE_HOLD);
-    let mut stand = Stand::new(binaries(), eternal)?;
-    stand.follow()?;
-    let mark = stand.mark();
-    stand.daemon.signal(Signal::SIGTERM)?;
-    let status = stand.daemon.wait_exit(PATIENCE)?;
-    ensure!(status.code() == Some(0), "the daemon exited with {status}");
-    let sent = stand.sent_from(mark);
-    let leaves = |seen: &Seen| seen.message == Message::Leaving && seen.is_broadcast();
-    ensure!(sent.len() == 1 && leaves(&sent[0]), "{sent:?}");
-    Ok(())
-}
-
-fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
-    // All attempts together take longer than a peer's acknowledgement may be delayed.
-    let timing = Timing {
-        take_timeout: HEARTBEAT,
-        ..timing()
-    };
-    let (mut stand, token) = with_members(timing)?;
-    check_exit(&mut stand, Signal::SIGINT, |stand| {
-        let offer = stand.high.expect(PATIENCE, |seen| {
-            matches!(seen.message, Message::TakeToken { .. })
-        })?;
-        let offered = offer.message.token().context("an offer has a token")?;
-        ensure!(offered.progress == token.progress + 1, "{offer:?}");
-        stand.high.send(stand.mac(), &token_is_here(offered))?;
-        Ok(())
-    })
-}
-
 /// The ending daemon makes the attempts that its state machine would make later.
 fn an_ending_owner_with_too_many_dead_members_to_try_says_leaving() -> Result<()> {
-    let (mut stand, _) = with_members(timing())?;
+    let mut stand = stand()?;
+    stand.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
+    stand.high.send(stand.mac(), &Message::WhereIsToken)?;
+    stand.give()?;
     let dead = |last| Member {
         mac: MacAddr::new(6, 0, 0, 0, 0, last),
         ip: [0; 16],
@@ -177,5 +115,16 @@ fn an_ending_owner_with_too_many_dead_members_to_try_says_leaving() -> Result<()
     stand.high.expect(PATIENCE, |seen| {
         matches!(seen.message, Message::RingMembers { .. })
     })?;
-    check_exit(&mut stand, Signal::SIGTERM, |_| Ok(()))
+    stand.daemon.signal(Signal::SIGTERM)?;
+    let status = stand.daemon.wait_exit(PATIENCE)?;
+    ensure!(status.code() == Some(0), "the daemon exited with {status}");
+    let last = stand
+        .sent_from(0)
+        .pop()
+        .context("the daemon has sent frames")?;
+    ensure!(
+        last.message == Message::Leaving && last.is_broadcast(),
+        "its last frame was {last:?}"
+    );
+    Ok(())
 }

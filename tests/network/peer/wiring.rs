@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    LONG_IDLE_HOLD, Message, PATIENCE, Seen, Stand, Test, Timing, binaries, is_heartbeat,
-    take_token, tests,
+    LONG_IDLE_HOLD, Message, PATIENCE, Seen, Stand, Test, Timing, binaries, take_token, tests,
 };
 
 /// Until the daemon elects itself, a peer has twice the time that it needs to hand over a token.
@@ -15,7 +14,6 @@ const SOME_IP: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3
 pub(super) fn tests() -> Vec<Test> {
     tests![
         a_lone_nodes_token_has_the_wall_clocks_time,
-        an_owner_sends_a_heartbeat_every_period,
         exclusive a_waiter_takes_a_stronger_offer_and_acknowledges_in_time,
         a_new_ip_is_announced,
     ]
@@ -36,26 +34,6 @@ fn a_lone_nodes_token_has_the_wall_clocks_time() -> Result<()> {
     let now = ring_segment::epoch() + ring_segment::now();
     let age = now.checked_sub(clock).context("from the future")?;
     ensure!(age < PATIENCE, "the token's progress is {age:?} ago");
-    Ok(())
-}
-
-fn an_owner_sends_a_heartbeat_every_period() -> Result<()> {
-    let stand = stand()?;
-    let token = stand.elect()?;
-    stand.high.forget()?;
-    let mark = stand.mark();
-    for _ in 0..5 {
-        let beat = stand.high.expect(PATIENCE, is_heartbeat)?;
-        ensure!(beat.message.token() == Some(token), "{beat:?}");
-    }
-    let beats = stand.sent_from(mark);
-    for pair in beats.windows(2) {
-        let apart = pair[1].at.saturating_sub(pair[0].at);
-        ensure!(
-            apart >= HEARTBEAT * 3 / 4,
-            "two heartbeats came {apart:?} apart"
-        );
-    }
     Ok(())
 }
 

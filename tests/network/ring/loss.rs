@@ -17,7 +17,6 @@ const FAULT_TIME: Duration = Duration::from_secs(5);
 pub(super) fn tests() -> Vec<Test> {
     tests![
         one_frame_in_a_hundred_is_lost,
-        one_frame_in_ten_is_lost,
         three_frames_in_ten_are_lost,
         every_frame_comes_twice,
         frames_are_lost_doubled_and_overtaken,
@@ -55,10 +54,6 @@ fn check_survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules
 
 fn one_frame_in_a_hundred_is_lost() -> Result<()> {
     check_survives(1, 50, |rules| rules.loss = 0.01)
-}
-
-fn one_frame_in_ten_is_lost() -> Result<()> {
-    check_survives(2, 20, |rules| rules.loss = 0.1)
 }
 
 fn three_frames_in_ten_are_lost() -> Result<()> {

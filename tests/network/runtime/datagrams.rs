@@ -8,9 +8,22 @@ use ring_runtime::clock;
 use ring_runtime::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
 use ring_runtime::net::{Interface, UdpLink, UdpOptions};
 use ring_runtime::wait::{Interest, Poller};
-use ring_segment::{Node, Segment};
+use ring_segment::{Node, Segment, Test, tests};
 
 use crate::runtime::helpers::{PATIENCE, find, wait_for_carrier};
+
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        each_datagram_has_its_sender_and_its_outcome,
+        a_datagram_that_has_waited_has_its_age,
+        a_refused_datagram_among_many_loses_none_behind_it,
+        a_datagram_that_is_cut_is_none,
+        datagrams_that_the_kernel_drops_are_counted,
+        a_buffer_is_as_large_as_it_may_be,
+        a_broadcast_and_a_multicast_reach_the_other,
+        a_multicast_reaches_through_the_interface_named_only,
+    ]
+}
 
 const PORT: u16 = 57_700;
 /// More than a datagram can hold.
@@ -99,7 +112,7 @@ fn ends_with(options: &UdpOptions) -> Result<([End; 2], [SocketAddr; 2])> {
     Ok(([left, right], [address(1), address(2)]))
 }
 
-pub(super) fn each_datagram_has_its_sender_and_its_outcome() -> Result<()> {
+fn each_datagram_has_its_sender_and_its_outcome() -> Result<()> {
     let ([mut left, mut right], [from, to]) = ends()?;
     let mut batch = batch(&[(3, 1, to), (TOO_LONG_LEN, 2, to), (0, 3, to), (5, 4, to)])?;
     ensure!(left.link.send(&batch)? == 1);
@@ -120,7 +133,7 @@ pub(super) fn each_datagram_has_its_sender_and_its_outcome() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn a_datagram_that_has_waited_has_its_age() -> Result<()> {
+fn a_datagram_that_has_waited_has_its_age() -> Result<()> {
     let ([mut left, mut right], [_, to]) = ends()?;
     let sent = clock::now().monotonic;
     left.link.send(&batch(&[(1, 1, to)])?)?;
@@ -137,7 +150,7 @@ pub(super) fn a_datagram_that_has_waited_has_its_age() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn a_broadcast_and_a_multicast_reach_the_other() -> Result<()> {
+fn a_broadcast_and_a_multicast_reach_the_other() -> Result<()> {
     let ([mut left, mut right], [from, _]) = ends()?;
     let all = SocketAddr::from((Ipv4Addr::new(10, 9, 0, 255), PORT));
     left.link.send(&batch(&[(2, 7, all)])?)?;
@@ -169,7 +182,7 @@ pub(super) fn a_broadcast_and_a_multicast_reach_the_other() -> Result<()> {
 /// More than one system call sends or receives.
 const DATAGRAM_COUNT: u8 = 150;
 
-pub(super) fn a_refused_datagram_among_many_loses_none_behind_it() -> Result<()> {
+fn a_refused_datagram_among_many_loses_none_behind_it() -> Result<()> {
     let ([mut left, mut right], [from, to]) = ends()?;
     let refused = 70;
     let len = |number| if number == refused { TOO_LONG_LEN } else { 3 };
@@ -199,7 +212,7 @@ pub(super) fn a_refused_datagram_among_many_loses_none_behind_it() -> Result<()>
     Ok(())
 }
 
-pub(super) fn a_datagram_that_is_cut_is_none() -> Result<()> {
+fn a_datagram_that_is_cut_is_none() -> Result<()> {
     let ([mut left, mut right], [_, to]) = ends()?;
     left.link
         .send(&batch(&[(5, 1, to), (11, 2, to), (10, 3, to)])?)?;
@@ -212,7 +225,7 @@ pub(super) fn a_datagram_that_is_cut_is_none() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn datagrams_that_the_kernel_drops_are_counted() -> Result<()> {
+fn datagrams_that_the_kernel_drops_are_counted() -> Result<()> {
     const SENT: usize = 1_000;
     let options = UdpOptions {
         receive_buffer: Some(4_096),
@@ -243,7 +256,7 @@ pub(super) fn datagrams_that_the_kernel_drops_are_counted() -> Result<()> {
 }
 
 /// As large as requested, up to the system's limit.
-pub(super) fn a_buffer_is_as_large_as_it_may_be() -> Result<()> {
+fn a_buffer_is_as_large_as_it_may_be() -> Result<()> {
     const BUFFER_LEN: usize = 16 << 20;
     let options = UdpOptions {
         receive_buffer: Some(BUFFER_LEN),
@@ -265,7 +278,7 @@ pub(super) fn a_buffer_is_as_large_as_it_may_be() -> Result<()> {
 }
 
 /// Two networks connect the two stations; both join the group on each link.
-pub(super) fn a_multicast_reaches_through_the_interface_named_only() -> Result<()> {
+fn a_multicast_reaches_through_the_interface_named_only() -> Result<()> {
     let group = Ipv4Addr::new(239, 1, 2, 3);
     let nodes = Segment::pair()?;
     let mut ends = Vec::new();

@@ -1,15 +1,24 @@
 //! Interfaces that fail, and sockets that cannot be opened.
 
-use std::process::{Command, Stdio};
 use std::slice;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use nix::errno::Errno;
 use ring_runtime::driver::{Link, Refused};
 use ring_runtime::net::{Interface, OpenError, PacketSocket};
-use ring_segment::Segment;
+use ring_segment::{Segment, Test, tests};
 
-use crate::runtime::helpers::{BROADCAST, ETHERTYPE, Station, find, frame, open_only, transmit};
+use crate::runtime::helpers::{BROADCAST, ETHERTYPE, Station, find, frame, transmit};
+
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        a_down_interface_is_an_error_and_works_again_after,
+        a_removed_interface_is_an_error,
+        a_socket_opened_on_a_down_interface_works_once_it_is_up,
+        a_socket_needs_an_interface_that_is_there,
+        only_ethernet_is_opened,
+    ]
+}
 
 /// Checks that `result` is the error `wanted`.
 fn check_refused<T>(result: Result<T, impl Into<Refused>>, wanted: Errno) -> Result<()> {
@@ -41,7 +50,7 @@ fn check_traffic(one: &mut Station, other: &mut Station) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn a_down_interface_is_an_error_and_works_again_after() -> Result<()> {
+fn a_down_interface_is_an_error_and_works_again_after() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let (mut one, mut other) = (Station::new(&left)?, Station::new(&right)?);
     check_traffic(&mut one, &mut other)?;
@@ -63,7 +72,7 @@ pub(super) fn a_down_interface_is_an_error_and_works_again_after() -> Result<()>
     check_traffic(&mut one, &mut other)
 }
 
-pub(super) fn a_removed_interface_is_an_error() -> Result<()> {
+fn a_removed_interface_is_an_error() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut station = Station::new(&left)?;
     right.ns().ip("link del eth0\n")?;
@@ -77,7 +86,7 @@ pub(super) fn a_removed_interface_is_an_error() -> Result<()> {
     check_refused(station.socket.send(&batch), Errno::ENXIO)
 }
 
-pub(super) fn a_socket_opened_on_a_down_interface_works_once_it_is_up() -> Result<()> {
+fn a_socket_opened_on_a_down_interface_works_once_it_is_up() -> Result<()> {
     let [left, right] = Segment::pair()?;
     right.ns().ip("link set eth0 down\n")?;
     let mut other = Station::new(&right)?;
@@ -90,7 +99,7 @@ pub(super) fn a_socket_opened_on_a_down_interface_works_once_it_is_up() -> Resul
     check_traffic(&mut one, &mut other)
 }
 
-pub(super) fn a_socket_needs_an_interface_that_is_there() -> Result<()> {
+fn a_socket_needs_an_interface_that_is_there() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let interface = find(&left, "eth0")?;
     right.ns().ip("link del eth0\n")?;
@@ -101,7 +110,7 @@ pub(super) fn a_socket_needs_an_interface_that_is_there() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn only_ethernet_is_opened() -> Result<()> {
+fn only_ethernet_is_opened() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     // A tunnel has no hardware address.
     left.ns().ip("tuntap add dev tun0 mode tun\n")?;
@@ -116,28 +125,6 @@ pub(super) fn only_ethernet_is_opened() -> Result<()> {
             matches!(opened, Err(OpenError::NotEthernet { .. })),
             "{name}: {opened:?}"
         );
-    }
-    Ok(())
-}
-
-pub(super) fn a_missing_permission_is_explained() -> Result<()> {
-    let [left, _right] = Segment::pair()?;
-    let (name, value) = open_only("eth0");
-    // In its own user namespace a process has no permission for this network.
-    let mut command = Command::new("unshare");
-    command
-        .arg("--user")
-        .arg(std::env::current_exe()?)
-        .env(name, value)
-        .stdout(Stdio::piped());
-    let output = left.ns().spawn(&mut command)?.wait_with_output()?;
-    let said = String::from_utf8(output.stdout).context("no text")?;
-    ensure!(
-        !output.status.success(),
-        "the process could open the interface"
-    );
-    for word in ["eth0", "CAP_NET_RAW", "sudo", "setcap cap_net_raw+ep"] {
-        ensure!(said.contains(word), "no {word} in: {said}");
     }
     Ok(())
 }

@@ -30,8 +30,6 @@ pub(super) const LOCKS_DIR: &str = "/run/ringd";
 
 /// Environment variable: interface that a child process locks.
 const LOCK_VARIABLE: &str = "RINGD_TEST_LOCK";
-/// Environment variable: interface that a child process opens.
-const OPEN_VARIABLE: &str = "RINGD_TEST_OPEN";
 
 /// Returns the environment of a child that locks `interface`, prints `held`, and keeps the lock until its standard
 /// input ends.
@@ -39,26 +37,10 @@ pub(super) fn lock(interface: &str) -> (&'static str, &str) {
     (LOCK_VARIABLE, interface)
 }
 
-/// Returns the environment of a child that tries to open `interface`, and prints the error.
-pub(super) fn open_only(interface: &str) -> (&'static str, &str) {
-    (OPEN_VARIABLE, interface)
-}
-
 /// Runs this process as a child of a test, if the environment asks for it.
 pub(crate) fn run_as_child() -> Option<ExitCode> {
-    let result = if let Ok(interface) = env::var(LOCK_VARIABLE) {
-        hold(&interface)
-    } else if let Ok(interface) = env::var(OPEN_VARIABLE) {
-        let open = || -> Result<()> {
-            let interface = Interface::find(&interface)?.context("no such interface")?;
-            PacketSocket::open(&interface, ETHERTYPE)?;
-            Ok(())
-        };
-        open()
-    } else {
-        return None;
-    };
-    Some(match result {
+    let interface = env::var(LOCK_VARIABLE).ok()?;
+    Some(match hold(&interface) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             println!("{error:#}");

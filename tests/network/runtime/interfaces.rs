@@ -5,11 +5,24 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use anyhow::{Result, ensure};
 use ring_proto::LinkState;
 use ring_runtime::net::{Address, Interface, InterfaceWatch};
-use ring_segment::{Node, Segment};
+use ring_segment::{Node, Segment, Test, tests};
 
 use crate::runtime::helpers::{becomes_readable, find};
 
-pub(super) fn an_interface_is_as_it_was_made() -> Result<()> {
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        an_interface_is_as_it_was_made,
+        an_interface_that_cannot_send_is_down,
+        ip_addresses_are_found_in_their_order,
+        all_addresses_have_their_prefix,
+        a_bridge_and_a_macvlan_are_ethernet,
+        a_missing_interface_is_none_and_the_others_have_names,
+        the_watch_rings_on_links,
+        the_watch_rings_on_addresses,
+    ]
+}
+
+fn an_interface_is_as_it_was_made() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     left.ns().ip("link set eth0 mtu 1400\n")?;
     let eth0 = find(&left, "eth0")?;
@@ -31,7 +44,7 @@ pub(super) fn an_interface_is_as_it_was_made() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn an_interface_that_cannot_send_is_down() -> Result<()> {
+fn an_interface_that_cannot_send_is_down() -> Result<()> {
     let [left, right] = Segment::pair()?;
     right.ns().ip("link set eth0 down\n")?;
     let unplugged = find(&left, "eth0")?;
@@ -47,7 +60,7 @@ fn ip(node: &Node) -> Result<String> {
     Ok(Ipv6Addr::from(find(node, "eth0")?.ip).to_string())
 }
 
-pub(super) fn ip_addresses_are_found_in_their_order() -> Result<()> {
+fn ip_addresses_are_found_in_their_order() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     ensure!(ip(&left)? == "::");
     left.ns().enable_ipv6()?;
@@ -66,7 +79,7 @@ pub(super) fn ip_addresses_are_found_in_their_order() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn all_addresses_have_their_prefix() -> Result<()> {
+fn all_addresses_have_their_prefix() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     ensure!(find(&left, "eth0")?.addresses.is_empty());
     left.ns().enable_ipv6()?;
@@ -92,7 +105,7 @@ pub(super) fn all_addresses_have_their_prefix() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn a_bridge_and_a_macvlan_are_ethernet() -> Result<()> {
+fn a_bridge_and_a_macvlan_are_ethernet() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     left.ns().ip("link add br0 type bridge\n\
                   link add link eth0 name mv0 type macvlan mode bridge\n\
@@ -104,7 +117,7 @@ pub(super) fn a_bridge_and_a_macvlan_are_ethernet() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn a_missing_interface_is_none_and_the_others_have_names() -> Result<()> {
+fn a_missing_interface_is_none_and_the_others_have_names() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     for name in ["eth1", "", "a name that is too long for an interface"] {
         let found = left.ns().run(|| Interface::find(name))??;
@@ -135,7 +148,7 @@ fn check_change_is_reported(lines: &[&str]) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn the_watch_rings_on_links() -> Result<()> {
+fn the_watch_rings_on_links() -> Result<()> {
     check_change_is_reported(&[
         "link set eth0 down",
         "link set eth0 address 02:00:00:00:00:77",
@@ -146,7 +159,7 @@ pub(super) fn the_watch_rings_on_links() -> Result<()> {
     ])
 }
 
-pub(super) fn the_watch_rings_on_addresses() -> Result<()> {
+fn the_watch_rings_on_addresses() -> Result<()> {
     check_change_is_reported(&[
         "addr add 192.0.2.1/24 dev eth0",
         "addr del 192.0.2.1/24 dev eth0",

@@ -7,9 +7,17 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use nix::unistd::{getpid, getuid};
 use ring_process::{LockError, RingLock};
-use ring_segment::{NetNs, Segment};
+use ring_segment::{NetNs, Segment, Test, tests};
 
 use crate::runtime::helpers;
+
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        a_lock_is_held_until_it_is_dropped,
+        the_same_name_in_another_network_is_another_lock,
+        a_killed_holder_leaves_no_lock,
+    ]
+}
 
 fn acquire(ns: &NetNs) -> Result<Result<RingLock, LockError>> {
     ns.run(|| RingLock::acquire(Path::new(helpers::LOCKS_DIR), "eth0"))
@@ -28,7 +36,7 @@ fn check_held_by(ns: &NetNs, pid: u32) -> Result<()> {
     }
 }
 
-pub(super) fn a_lock_is_held_until_it_is_dropped() -> Result<()> {
+fn a_lock_is_held_until_it_is_dropped() -> Result<()> {
     let ns = NetNs::new()?;
     let lock = acquire(&ns)??;
     let own = getpid().as_raw().unsigned_abs();
@@ -46,14 +54,14 @@ pub(super) fn a_lock_is_held_until_it_is_dropped() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn the_same_name_in_another_network_is_another_lock() -> Result<()> {
+fn the_same_name_in_another_network_is_another_lock() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let _left = acquire(left.ns())??;
     acquire(right.ns())??;
     Ok(())
 }
 
-pub(super) fn a_killed_holder_leaves_no_lock() -> Result<()> {
+fn a_killed_holder_leaves_no_lock() -> Result<()> {
     let ns = NetNs::new()?;
     let (name, value) = helpers::lock("eth0");
     let mut command = Command::new(std::env::current_exe()?);

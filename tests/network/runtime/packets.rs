@@ -8,12 +8,28 @@ use ring_proto::time::{Now, nanos};
 use ring_runtime::clock;
 use ring_runtime::driver::Link;
 use ring_runtime::driver::frames::{MAX_FRAME, RECEIVE_BATCH, TRANSMIT_BATCH};
-use ring_segment::Segment;
+use ring_segment::{Segment, Test, tests};
 
 use crate::runtime::helpers::{
     BROADCAST, ETHERTYPE, Forger, OTHER_ETHERTYPE, Station, find, frame, frame_of, number,
     numbered_frame,
 };
+
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        only_our_frames_wake_the_process,
+        frames_for_a_macvlan_are_not_ours,
+        own_frames_do_not_come_back,
+        sent_frames_have_control_priority,
+        a_burst_takes_few_calls_and_keeps_its_order,
+        the_ring_goes_round,
+        long_frames_are_cut,
+        a_frame_that_came_after_the_clocks_were_read_has_its_age,
+        a_late_frame_has_its_age,
+        a_frame_in_time_is_fresh_whatever_the_wall_clock,
+        frames_that_do_not_fit_are_counted,
+    ]
+}
 
 /// Granularity of a clock, and the drift of two clocks during a test.
 const TOLERANCE: Duration = Duration::from_millis(5);
@@ -28,7 +44,7 @@ fn clocks() -> Now {
     }
 }
 
-pub(super) fn only_our_frames_wake_the_process() -> Result<()> {
+fn only_our_frames_wake_the_process() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut station = Station::new(&right)?;
     // When the other station has received the last frame, all have arrived.
@@ -77,7 +93,7 @@ pub(super) fn only_our_frames_wake_the_process() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn frames_for_a_macvlan_are_not_ours() -> Result<()> {
+fn frames_for_a_macvlan_are_not_ours() -> Result<()> {
     let [left, right] = Segment::pair()?;
     right.ns().ip(
         "link add link eth0 name mv0 address 02:00:00:00:01:01 type macvlan mode bridge\n\
@@ -99,7 +115,7 @@ pub(super) fn frames_for_a_macvlan_are_not_ours() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn own_frames_do_not_come_back() -> Result<()> {
+fn own_frames_do_not_come_back() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
     let mut listener = Station::new(&right)?;
@@ -118,7 +134,7 @@ pub(super) fn own_frames_do_not_come_back() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn sent_frames_have_control_priority() -> Result<()> {
+fn sent_frames_have_control_priority() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     let speaker = Station::new(&left)?;
     // The kernel's TC_PRIO_CONTROL.
@@ -126,7 +142,7 @@ pub(super) fn sent_frames_have_control_priority() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn a_burst_takes_few_calls_and_keeps_its_order() -> Result<()> {
+fn a_burst_takes_few_calls_and_keeps_its_order() -> Result<()> {
     const FRAME_COUNT: usize = 100;
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
@@ -148,7 +164,7 @@ pub(super) fn a_burst_takes_few_calls_and_keeps_its_order() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn the_ring_goes_round() -> Result<()> {
+fn the_ring_goes_round() -> Result<()> {
     // More than the kernel can buffer.
     const FRAME_COUNT: usize = 5000;
     let [left, right] = Segment::pair()?;
@@ -171,7 +187,7 @@ pub(super) fn the_ring_goes_round() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn long_frames_are_cut() -> Result<()> {
+fn long_frames_are_cut() -> Result<()> {
     let [left, right] = Segment::pair()?;
     for node in [&left, &right] {
         node.ns().ip("link set eth0 mtu 9000\n")?;
@@ -193,7 +209,7 @@ fn age(station: &mut Station, now: Now) -> Result<Duration> {
     Ok(ages[0])
 }
 
-pub(super) fn a_late_frame_has_its_age() -> Result<()> {
+fn a_late_frame_has_its_age() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
     let mut listener = Station::new(&right)?;
@@ -212,7 +228,7 @@ pub(super) fn a_late_frame_has_its_age() -> Result<()> {
 
 /// A process may be stopped after it has read the clocks and before it receives. Once, an offer that arrived in
 /// between was taken for a new one.
-pub(super) fn a_frame_that_came_after_the_clocks_were_read_has_its_age() -> Result<()> {
+fn a_frame_that_came_after_the_clocks_were_read_has_its_age() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
     let mut listener = Station::new(&right)?;
@@ -227,7 +243,7 @@ pub(super) fn a_frame_that_came_after_the_clocks_were_read_has_its_age() -> Resu
     Ok(())
 }
 
-pub(super) fn a_frame_in_time_is_fresh_whatever_the_wall_clock() -> Result<()> {
+fn a_frame_in_time_is_fresh_whatever_the_wall_clock() -> Result<()> {
     const HOUR: Duration = Duration::from_secs(3600);
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
@@ -247,7 +263,7 @@ pub(super) fn a_frame_in_time_is_fresh_whatever_the_wall_clock() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn frames_that_do_not_fit_are_counted() -> Result<()> {
+fn frames_that_do_not_fit_are_counted() -> Result<()> {
     const FRAME_COUNT: u64 = 4000;
     // A smaller buffer would overflow in a storm of frames.
     const BUFFERED_FRAMES_MIN: u64 = 1024;

@@ -8,9 +8,21 @@ use ring_proto::{Closed, StreamId};
 use ring_runtime::driver::{Connections, Happened, RECEIVE_ROOM, Streams};
 use ring_runtime::net::{TcpNetwork, TcpOptions};
 use ring_runtime::wait::{Interest, Poller};
-use ring_segment::{Node, Segment};
+use ring_segment::{Node, Segment, Test, tests};
 
 use crate::runtime::helpers::PATIENCE;
+
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        written_bytes_and_the_answer_arrive_complete,
+        a_peer_that_never_reads_costs_no_more_than_a_buffer,
+        a_process_that_dies_leaves_no_end_behind,
+        a_reset_after_the_end_is_reported,
+        a_station_that_does_not_listen_refuses,
+        a_connection_comes_from_the_own_address_if_it_must,
+        a_peer_that_falls_silent_is_given_up_in_time,
+    ]
+}
 
 /// More than all buffers between two programs can hold; some grow to megabytes.
 const DATA_LEN: usize = 32 * 1024 * 1024;
@@ -134,7 +146,7 @@ fn connected_with(options: &TcpOptions) -> Result<([End; 2], [StreamId; 2])> {
     Ok(([left, right], [from, to]))
 }
 
-pub(super) fn written_bytes_and_the_answer_arrive_complete() -> Result<()> {
+fn written_bytes_and_the_answer_arrive_complete() -> Result<()> {
     let ([mut left, mut right], [from, to]) = connected(true)?;
     let sent: Vec<u8> = (0..=250).cycle().take(1_000_000).collect();
     let mut at = 0;
@@ -167,7 +179,7 @@ pub(super) fn written_bytes_and_the_answer_arrive_complete() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()> {
+fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()> {
     let ([mut left, mut right], [from, to]) = connected(false)?;
     let sent = vec![1; DATA_LEN];
     let mut at = 0;
@@ -204,7 +216,7 @@ pub(super) fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()
 }
 
 /// The receiver must not mistake half of the data for all of it.
-pub(super) fn a_process_that_dies_leaves_no_end_behind() -> Result<()> {
+fn a_process_that_dies_leaves_no_end_behind() -> Result<()> {
     let ([mut left, mut right], [from, to]) = connected(true)?;
     left.write(from, b"the first half", &mut 0);
     right.expect((to, Happened::Received))?;
@@ -213,7 +225,7 @@ pub(super) fn a_process_that_dies_leaves_no_end_behind() -> Result<()> {
     right.expect((to, Happened::Closed(Closed::Reset)))
 }
 
-pub(super) fn a_reset_after_the_end_is_reported() -> Result<()> {
+fn a_reset_after_the_end_is_reported() -> Result<()> {
     let ([mut left, mut right], [from, to]) = connected(true)?;
     left.write(from, b"all of it", &mut 0);
     left.streams.finish(from);
@@ -227,7 +239,7 @@ pub(super) fn a_reset_after_the_end_is_reported() -> Result<()> {
     right.expect((to, Happened::Closed(Closed::Reset)))
 }
 
-pub(super) fn a_station_that_does_not_listen_refuses() -> Result<()> {
+fn a_station_that_does_not_listen_refuses() -> Result<()> {
     let ([mut left, right], _) = connected(true)?;
     let nobody = right.address;
     drop(right);
@@ -247,7 +259,7 @@ pub(super) fn a_station_that_does_not_listen_refuses() -> Result<()> {
     }
 }
 
-pub(super) fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()> {
+fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()> {
     for own_address in [false, true] {
         let [left, right] = Segment::pair()?;
         left.ns().ip("address add 10.9.0.1/24 dev eth0")?;
@@ -272,7 +284,7 @@ pub(super) fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()>
     Ok(())
 }
 
-pub(super) fn a_peer_that_falls_silent_is_given_up_in_time() -> Result<()> {
+fn a_peer_that_falls_silent_is_given_up_in_time() -> Result<()> {
     let liveness = Duration::from_millis(1500);
     let ([mut left, right], [idle, _]) = connected_with(&TcpOptions {
         liveness: Some(liveness),

@@ -21,7 +21,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Change of the thread's nice value: a little more than daemons request.
 const NICE_CHANGE: i32 = -11;
 
-/// Frames that were captured.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     frames: Mutex<Vec<Seen>>,

@@ -33,9 +33,7 @@ const NOT_IN_RING_CODE: i32 = 5;
 /// Paths of the programs under test. [`binaries`](crate::binaries) finds them.
 #[derive(Debug, Clone, Copy)]
 pub struct Binaries {
-    /// `ringd`.
     pub ringd: &'static str,
-    /// `ringctl`.
     pub ringctl: &'static str,
 }
 
@@ -67,25 +65,21 @@ impl Ringd {
         }
     }
 
-    /// Uses another interface than `eth0`.
     pub fn interface(mut self, name: &str) -> Self {
         name.clone_into(&mut self.interface);
         self
     }
 
-    /// Uses a subcommand instead of an interface.
     pub fn subcommand(self, name: &str) -> Self {
         self.interface(name)
     }
 
-    /// Adds an option with its value.
     pub fn option(mut self, name: &str, value: impl AsRef<Path>) -> Self {
         self.arguments.push(name.into());
         self.arguments.push(value.as_ref().into());
         self
     }
 
-    /// Adds an argument without a value.
     pub fn flag(mut self, flag: &str) -> Self {
         self.arguments.push(flag.into());
         self
@@ -115,7 +109,6 @@ impl Ringd {
         self
     }
 
-    /// Starts the daemon.
     pub fn spawn(self) -> Result<Daemon> {
         let folder = tempfile::tempdir_in("/run").context("cannot make a folder in /run")?;
         let mut daemon = Daemon {
@@ -207,7 +200,6 @@ impl Daemon {
         }
     }
 
-    /// Returns the node on which it runs.
     pub fn node(&self) -> &Node {
         &self.options.node
     }
@@ -232,12 +224,10 @@ impl Daemon {
         )?)
     }
 
-    /// Returns its default state directory.
     pub fn state_dir(&self) -> PathBuf {
         state_dir(self.folder.path())
     }
 
-    /// Returns its default control socket.
     pub fn control(&self) -> PathBuf {
         control(self.folder.path())
     }
@@ -318,7 +308,6 @@ impl Daemon {
         }
     }
 
-    /// Whether it still runs.
     pub fn is_running(&mut self) -> Result<bool> {
         let Some(child) = self.child.as_mut() else {
             return Ok(false);
@@ -353,7 +342,6 @@ impl Daemon {
         self.lines.wait_for(from, timeout, wanted)
     }
 
-    /// Runs `ringctl` on its control socket.
     pub fn ringctl(&self, arguments: &[&str]) -> Result<Output> {
         let mut command = Command::new(self.options.binaries.ringctl);
         command.arg("--socket").arg(self.control()).args(arguments);

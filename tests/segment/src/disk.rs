@@ -21,7 +21,6 @@ impl SmallDisk {
         Ok(Self(path.to_owned()))
     }
 
-    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -49,7 +48,6 @@ impl SmallDisk {
         fs::remove_file(self.filler()).context("cannot free a disk")
     }
 
-    /// Deletes all files.
     pub fn clear(&self) -> Result<()> {
         for entry in fs::read_dir(&self.0)? {
             fs::remove_file(entry?.path()).context("cannot clear a disk")?;

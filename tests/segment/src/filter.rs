@@ -17,7 +17,6 @@ const LOAD_HALF: u16 = 0x28;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const RETURN: u16 = 0x06;
 
-/// Destinations of recorded frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Destinations {
     All,

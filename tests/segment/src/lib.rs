@@ -1,5 +1,9 @@
 #![forbid(unsafe_code)]
 #![allow(
+    missing_docs,
+    reason = "only tests and benchmarks of this repository use the crate"
+)]
+#![allow(
     clippy::missing_errors_doc,
     clippy::must_use_candidate,
     reason = "tests print the errors, and may ignore getters' results"

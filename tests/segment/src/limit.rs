@@ -9,7 +9,6 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 /// Longest wait for an expected event. No test judges this time: a machine and all its processes may stall for ten
 /// seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// Interval at which states are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// [`PATIENCE`] for `ringctl`'s `-w`.
 pub const WAIT: &str = "60";
@@ -53,7 +52,6 @@ pub struct Text<R> {
 }
 
 impl<R: Read + AsFd> Text<R> {
-    /// Makes a reader of a source.
     pub const fn new(source: R) -> Self {
         Self {
             source,
@@ -62,7 +60,6 @@ impl<R: Read + AsFd> Text<R> {
         }
     }
 
-    /// Returns the source.
     pub const fn source(&mut self) -> &mut R {
         &mut self.source
     }

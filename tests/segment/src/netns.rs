@@ -54,7 +54,6 @@ impl NetNs {
         }
     }
 
-    /// Starts a command in the namespace.
     pub fn spawn(&self, command: &mut Command) -> Result<Child> {
         command.env_remove(INSIDE_VARIABLE);
         self.run(|| command.spawn())?

@@ -52,7 +52,6 @@ impl Node {
         self.ip
     }
 
-    /// Returns its namespace.
     pub fn ns(&self) -> &NetNs {
         &self.ns
     }

@@ -107,7 +107,6 @@ impl RawSocket {
         Ok(this)
     }
 
-    /// Sends a frame from the bound interface.
     pub(crate) fn send(&self, frame: &[u8]) -> Result<()> {
         loop {
             match send(self.fd.as_raw_fd(), frame, MsgFlags::empty()) {

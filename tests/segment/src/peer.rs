@@ -31,7 +31,6 @@ impl Peer {
         })
     }
 
-    /// Returns its MAC.
     pub fn mac(&self) -> MacAddr {
         self.mac
     }
@@ -56,7 +55,6 @@ impl Peer {
         ))
     }
 
-    /// Sends a frame. Returns the time just before.
     pub fn send_frame(&self, frame: &[u8]) -> Result<Duration> {
         let at = clock::now();
         self.socket.send(frame)?;
@@ -97,7 +95,6 @@ impl Peer {
         }
     }
 
-    /// Returns the frames that arrive during `window`.
     pub fn collect(&self, window: Duration) -> Result<Vec<Seen>> {
         let deadline = Instant::now() + window;
         let mut all = Vec::new();

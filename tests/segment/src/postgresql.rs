@@ -10,7 +10,6 @@ use tempfile::TempDir;
 
 /// Folder of the programs of each version on Debian.
 const VERSIONS_DIR: &str = "/usr/lib/postgresql";
-/// User of the database.
 const DATABASE_USER: &str = "postgres";
 /// Unprivileged user: the server refuses to run as root.
 const NOBODY_UID: u32 = 65534;
@@ -104,7 +103,6 @@ impl PostgreSql {
         &self.programs
     }
 
-    /// Returns its URL for clients.
     pub fn url(&self) -> String {
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
         format!("postgres://{DATABASE_USER}@{folder}/{DATABASE_USER}")

@@ -78,7 +78,6 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Starts a daemon on the next node.
     pub fn join(&mut self) -> Result<()> {
         let node = self.segment.node(self.daemons.len());
         let ringd = node.ringd(self.binaries).timing(&self.timing);
@@ -92,7 +91,6 @@ impl Ring {
         self.daemons.iter_mut().for_each(Daemon::restart_recording);
     }
 
-    /// Returns the daemons' MACs.
     pub fn macs(&self) -> Vec<MacAddr> {
         self.daemons
             .iter()
@@ -229,7 +227,6 @@ impl Ring {
 }
 
 impl Ringd {
-    /// Sets the protocol's constants.
     pub fn timing(self, timing: &Timing) -> Self {
         self.option("--heartbeat", in_ns(timing.heartbeat))
             .option("--take-timeout", in_ns(timing.take_timeout))

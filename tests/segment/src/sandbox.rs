@@ -19,7 +19,6 @@ use nix::unistd::{getegid, geteuid};
 use crate::ip;
 use crate::runner::Turn;
 
-/// Environment variable of the process inside.
 pub(crate) const INSIDE_VARIABLE: &str = "RING_SEGMENT_INSIDE";
 
 /// Moves the process into new network, mount and process-id namespaces, and into a user namespace unless it is
@@ -50,7 +49,6 @@ fn enter_in(turn: impl FnOnce() -> Turn) -> Result<()> {
     exit(run_inside(Stdio::piped())?);
 }
 
-/// Whether this process is inside a sandbox.
 pub(crate) fn is_inside() -> bool {
     env::var_os(INSIDE_VARIABLE).is_some()
 }

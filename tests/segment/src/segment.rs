@@ -20,12 +20,9 @@ const LINK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval at which the state of a link is polled, which starts a process.
 const LINK_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Connection of the nodes.
 #[derive(Debug)]
 enum Fabric {
-    /// The kernel's bridge.
     Bridge,
-    /// The tests' switch.
     Switch(Switch),
 }
 
@@ -133,7 +130,6 @@ impl Layout {
     }
 }
 
-/// A broadcast segment.
 #[derive(Debug)]
 pub struct Segment {
     hub: NetNs,
@@ -181,7 +177,6 @@ impl Segment {
         self.capture().drain()
     }
 
-    /// Returns the nodes in order.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
@@ -202,7 +197,6 @@ impl Segment {
         (self.capture.as_ref()).expect("the segment records its frames")
     }
 
-    /// Returns the namespace of the bridge or switch.
     pub fn hub(&self) -> &NetNs {
         &self.hub
     }
@@ -229,7 +223,6 @@ impl Segment {
         }
     }
 
-    /// Undoes [`Segment::cut`].
     pub fn heal(&self, index: usize) -> Result<()> {
         match &self.fabric {
             Fabric::Bridge => {
@@ -248,12 +241,10 @@ impl Segment {
         self.hub.ip(&format!("link set p{index} down\n"))
     }
 
-    /// Undoes [`Segment::lose_carrier`].
     pub fn regain_carrier(&self, index: usize) -> Result<()> {
         self.hub.ip(&format!("link set p{index} up\n"))
     }
 
-    /// Removes a node's interface.
     pub fn unplug(&self, index: usize) -> Result<()> {
         self.hub.ip(&format!("link del p{index}\n"))
     }
@@ -281,7 +272,6 @@ impl Segment {
         node.ns().ip("link set eth0 up\n")
     }
 
-    /// Waits until a node's link carries frames.
     pub fn wait_for_link(&self, index: usize) -> Result<()> {
         self.nodes[index].wait_for_link()?;
         let is_bridge = matches!(self.fabric, Fabric::Bridge);

@@ -20,9 +20,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::clock;
 
 const STALLS_VARIABLE: &str = "RING_SEGMENT_STALLS";
-/// Length of a stall, in milliseconds.
 const STALL_MS: std::ops::RangeInclusive<u64> = 20..=500;
-/// Time between two stalls, in milliseconds.
 const PAUSE_MS: std::ops::RangeInclusive<u64> = 100..=1500;
 
 /// Tests whose daemons are stalled.
@@ -34,7 +32,6 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Reads the plan from the environment.
     pub(crate) fn from_environment() -> Result<Option<Self>> {
         let Ok(text) = env::var(STALLS_VARIABLE) else {
             return Ok(None);
@@ -62,7 +59,6 @@ impl Plan {
     }
 }
 
-/// A daemon that may be stalled.
 #[derive(Debug)]
 struct Candidate {
     id: u32,

@@ -17,15 +17,12 @@ const DAEMON: usize = 1;
 /// One daemon, and peers with a smaller and a larger MAC.
 #[derive(Debug)]
 pub struct Stand {
-    /// Daemon under test.
     pub daemon: Daemon,
     /// `02:00:00:00:00:01`. At equal progress its tokens and candidates beat the daemon's.
     pub low: Peer,
     /// `02:00:00:00:00:03`. At equal progress the daemon's tokens beat its. It follows the daemon in ring order.
     pub high: Peer,
-    /// Their segment.
     pub segment: Segment,
-    /// Constants of the daemon.
     pub timing: Timing,
 }
 
@@ -53,7 +50,6 @@ impl Stand {
         })
     }
 
-    /// Returns the daemon's MAC.
     pub fn mac(&self) -> MacAddr {
         self.daemon.node().mac()
     }
@@ -107,7 +103,6 @@ impl Stand {
         }
     }
 
-    /// Waits until the daemon's status shows a state.
     pub fn wait_for_state(&self, state: &str) -> Result<()> {
         self.daemon
             .wait_for_status(PATIENCE, |status| status["state"] == state)?;
@@ -134,7 +129,6 @@ impl Stand {
         self.segment.capture().mark()
     }
 
-    /// Returns the daemon's frames after a mark.
     pub fn sent_from(&self, mark: usize) -> Vec<Seen> {
         let mut frames = self.segment.capture().frames_from(mark);
         frames.retain(|seen| seen.port == DAEMON);
@@ -155,7 +149,6 @@ pub fn is_claim(seen: &Seen) -> bool {
     )
 }
 
-/// Returns a TOKEN_IS_HERE without data.
 pub fn token_is_here(token: Token) -> Message {
     Message::TokenIsHere {
         token,
@@ -164,7 +157,6 @@ pub fn token_is_here(token: Token) -> Message {
     }
 }
 
-/// Returns a TAKE_TOKEN without data.
 pub fn take_token(token: Token) -> Message {
     Message::TakeToken {
         token,

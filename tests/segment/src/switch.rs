@@ -117,11 +117,9 @@ fn lock(rules: &Mutex<Rules>) -> MutexGuard<'_, Rules> {
     rules.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// State of the thread.
 struct SwitchThread {
     inlet: RawSocket,
     outlets: Vec<RawSocket>,
-    /// Ports by interface number.
     ports: HashMap<usize, usize>,
     stations: HashMap<MacAddr, usize>,
     /// Delayed copies: time, sequence number and port.

@@ -10,16 +10,11 @@ pub const SLACK: Duration = Duration::from_millis(1200);
 /// IDLE_HOLD longer than any test: an idle token rests.
 pub const LONG_IDLE_HOLD: Duration = Duration::from_secs(3600);
 
-/// Constants of a ring under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
-    /// HEART_BEAT_PERIOD.
     pub heartbeat: Duration,
-    /// TAKE_TIMEOUT.
     pub take_timeout: Duration,
-    /// IDLE_HOLD.
     pub idle_hold: Duration,
-    /// WAITER_SLEEP_INTERVALS.
     pub waiter_intervals: u32,
 }
 
@@ -46,22 +41,18 @@ impl Timing {
         }
     }
 
-    /// Changes IDLE_HOLD.
     pub fn idle_hold(self, idle_hold: Duration) -> Self {
         Self { idle_hold, ..self }
     }
 
-    /// Returns WAITER_TIMEOUT.
     pub fn waiter_timeout(&self) -> Duration {
         self.heartbeat * self.waiter_intervals
     }
 
-    /// Returns LOOSER_TIMEOUT.
     pub fn looser_timeout(&self) -> Duration {
         self.heartbeat * (self.waiter_intervals / 2)
     }
 
-    /// Returns LOOSER_ANSWER_TIMEOUT.
     pub fn answer_timeout(&self) -> Duration {
         self.heartbeat
     }

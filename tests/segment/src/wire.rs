@@ -13,7 +13,6 @@ use xxhash_rust::xxh3::xxh3_64;
 pub const ETHERTYPE: u16 = 0x88b5;
 /// Length of the header before the body.
 const HEADER_LEN: usize = 8;
-/// Length of a profile.
 const PROFILE_LEN: usize = 43;
 /// Maximum length of a token's data.
 const DATA_LEN_MAX: usize = 1024;
@@ -27,9 +26,7 @@ const FORGOTTEN_MAX: usize = 64;
 pub struct Token {
     /// Grows with every handover.
     pub progress: u64,
-    /// Author of the chain.
     pub author: MacAddr,
-    /// The author's number of the chain.
     pub number: u32,
 }
 
@@ -40,25 +37,20 @@ impl Token {
         priority(self) < priority(other)
     }
 
-    /// Returns the chain of the token.
     pub fn chain(&self) -> (MacAddr, u32) {
         (self.author, self.number)
     }
 }
 
-/// Size and hash of a member table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest {
-    /// Number of members.
     pub size: u32,
     /// XXH3-64 of the members' encodings in order of their MACs.
     pub hash: u64,
 }
 
-/// A member of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
-    /// MAC address.
     pub mac: MacAddr,
     /// IPv6, or IPv4-mapped; all zero if it has none.
     pub ip: [u8; 16],
@@ -79,39 +71,32 @@ pub fn digest_of(members: &[Member]) -> Digest {
     }
 }
 
-/// Message after the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     /// Kind 1.
     TakeToken {
-        /// Offered token.
         token: Token,
         /// Digest of the giver's table.
         digest: Digest,
-        /// Data of the token.
         data: Vec<u8>,
     },
     /// Kind 2.
     TokenIsHere {
-        /// Held token.
         token: Token,
         /// Digest of the holder's table.
         digest: Digest,
-        /// Data of the token.
         data: Vec<u8>,
     },
     /// Kind 3.
     Ping {
         /// Digest of the author's table.
         digest: Digest,
-        /// IP of the author.
         ip: [u8; 16],
     },
     /// Kind 4.
     TokenWasHereRecently {
         /// Strongest token that the author knows.
         token: Token,
-        /// Its holder.
         holder: MacAddr,
     },
     /// Kind 5.
@@ -178,7 +163,6 @@ impl Message {
         [&[kind, 0][..], &author.octets(), &body].concat()
     }
 
-    /// Returns the token that the message names.
     pub fn token(&self) -> Option<Token> {
         match self {
             Self::TakeToken { token, .. }
@@ -201,12 +185,9 @@ impl Message {
     }
 }
 
-/// Stamp of the last run of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
-    /// Job.
     pub name: String,
-    /// Node that ran it.
     pub runner: MacAddr,
     /// 0 begun, 1 done, 2 failed, 3 void.
     pub outcome: u8,
@@ -214,22 +195,17 @@ pub struct Stamp {
     pub period: u64,
 }
 
-/// A frame that was seen on the segment.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Seen {
     /// Time by [`crate::now`].
     pub at: std::time::Duration,
     /// Node that sent it, whatever author the frame names.
     pub port: usize,
-    /// Ethernet destination.
     pub dst: MacAddr,
-    /// Ethernet source.
     pub src: MacAddr,
     /// messageAuthorMAC.
     pub author: MacAddr,
-    /// Message.
     pub message: Message,
-    /// Whole frame.
     pub bytes: Vec<u8>,
 }
 
@@ -257,7 +233,6 @@ impl Seen {
         Some(flags & 1 != 0)
     }
 
-    /// Whether it is a broadcast.
     pub fn is_broadcast(&self) -> bool {
         self.dst == MacAddr::broadcast()
     }
@@ -276,7 +251,6 @@ impl fmt::Debug for Seen {
     }
 }
 
-/// Returns a whole Ethernet frame without padding.
 pub fn frame(dst: MacAddr, src: MacAddr, ethertype: u16, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; MutableEthernetPacket::minimum_packet_size() + payload.len()];
     if let Some(mut packet) = MutableEthernetPacket::new(&mut bytes) {

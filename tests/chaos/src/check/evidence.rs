@@ -16,75 +16,54 @@ use crate::recording::{self, DELIVERED, SENT};
 use crate::rig::log_of;
 use crate::stations::{StationRole, Stations};
 
-/// An interval of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Begin.
     pub from: Duration,
-    /// End.
     pub to: Duration,
 }
 
 impl Span {
-    /// Makes an interval.
     pub fn new(from: Duration, to: Duration) -> Self {
         Self { from, to }
     }
 
-    /// Returns its length.
     pub fn length(&self) -> Duration {
         self.to.saturating_sub(self.from)
     }
 
-    /// Whether the interval contains `at`.
     pub fn holds(&self, at: Duration) -> bool {
         self.from <= at && at < self.to
     }
 }
 
-/// A fault that the run caused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CausedFault {
-    /// Time of the fault.
     pub span: Span,
-    /// Kind, in one word.
     pub kind: String,
-    /// Affected stations; empty: all.
     pub stations: Vec<usize>,
 }
 
-/// Kill of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrashTime {
-    /// Place of the owner.
     pub station: usize,
     /// Time from the kill to the restart.
     pub span: Span,
 }
 
-/// A cycle of the run.
 #[derive(Debug, Clone, Default)]
 pub struct Cycle {
-    /// Number, from 1.
     pub number: u32,
-    /// Begin.
     pub begins: Duration,
-    /// End of the faults.
     pub calm: Option<Duration>,
-    /// Whether CPU burners ran in the calm.
     pub starved: bool,
-    /// Time in which the members wanted the token.
     pub wants: Option<Span>,
     /// Time of the status requests, and the daemons' answers.
     pub statuses: Option<(Duration, Vec<(usize, Value)>)>,
-    /// Kills of owners.
     pub crashes: Vec<CrashTime>,
-    /// End.
     pub ends: Duration,
 }
 
 impl Cycle {
-    /// Returns the calm, if the cycle reached it.
     pub fn calm_span(&self) -> Option<Span> {
         let from = self.calm?;
         Some(Span::new(from, self.ends))
@@ -122,25 +101,15 @@ impl Cycle {
 /// All evidence, with times since the start of the run.
 #[derive(Debug)]
 pub struct Evidence {
-    /// Start of the run, since 1970.
     pub start: Duration,
-    /// Whether the run reached its end.
     pub complete: bool,
-    /// Seed of the plan.
     pub seed: u64,
-    /// Stations.
     pub stations: Stations,
-    /// Constants of the protocol.
     pub timing: Timing,
-    /// Cycles.
     pub cycles: Vec<Cycle>,
-    /// Faults.
     pub faults: Vec<CausedFault>,
-    /// Frames as the ring's stations sent them.
     pub sent: Vec<Seen>,
-    /// Frames as they arrived.
     pub delivered: Vec<Seen>,
-    /// Frames of the stranger.
     pub garbage: Vec<Seen>,
     /// Times when the machine was late, and the observer.
     pub late: Vec<(Span, String)>,
@@ -148,7 +117,6 @@ pub struct Evidence {
     pub died: Vec<(Duration, usize, String)>,
     /// Frames that the recordings lack.
     pub blind: Vec<(Duration, u32)>,
-    /// End of the run.
     pub end: Duration,
 }
 
@@ -173,7 +141,6 @@ impl Evidence {
         }
     }
 
-    /// Reads the folder of a run.
     pub fn read(folder: &Path) -> Result<Self> {
         let entries = journal::read(folder)?;
         let mut this =
@@ -193,12 +160,10 @@ impl Evidence {
         Ok(this)
     }
 
-    /// Returns the frames sent in an interval.
     pub fn sent_in(&self, span: Span) -> &[Seen] {
         within(&self.sent, span)
     }
 
-    /// Returns the frames that arrived in an interval.
     pub fn delivered_in(&self, span: Span) -> &[Seen] {
         within(&self.delivered, span)
     }

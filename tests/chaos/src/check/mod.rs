@@ -25,15 +25,11 @@ pub use lateness::{JUDGED, Lateness};
 /// Violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Time since the start of the run.
     pub at: Duration,
-    /// Broken rule.
     pub rule: Rule,
-    /// Description.
     pub text: String,
 }
 
-/// Rule that a finding breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
     /// Invariant 1.
@@ -55,7 +51,6 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// All rules.
     pub const ALL: [Self; 8] = [
         Self::EqualTokens,
         Self::OneOwner,
@@ -85,7 +80,6 @@ impl Rule {
 /// Measured value that is compared with its bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Time of the measurement.
     pub at: Duration,
     /// Value: seconds or tenures.
     pub value: f64,
@@ -96,7 +90,6 @@ pub struct Sample {
 /// Findings and measurements of a check.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// Violations, sorted by time.
     pub findings: Vec<Finding>,
     /// Invariant 2: time from the end of the faults to the last claim of a second owner.
     pub settling: Vec<Sample>,
@@ -133,7 +126,6 @@ pub fn check(folder: &Path) -> Result<(Evidence, Verdict)> {
     Ok((evidence, verdict))
 }
 
-/// Checks evidence.
 pub fn judge(evidence: &Evidence) -> Verdict {
     let mut verdict = Verdict::default();
     let transit = wire::check(evidence, &mut verdict);

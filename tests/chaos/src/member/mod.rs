@@ -18,7 +18,6 @@ use passing::Passing;
 pub use runner::{MemberHandle, MemberOutputs, start};
 use table::Table;
 
-/// TAKE_ATTEMPTS.
 const TAKE_ATTEMPTS: u32 = 3;
 
 /// A message and its destination.
@@ -37,11 +36,8 @@ enum MemberState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Tenure {
     token: Token,
-    /// Time of the next heartbeat.
     heartbeat: Duration,
-    /// Time of the last heartbeat.
     told: Duration,
-    /// Time when the work ends.
     done: Duration,
     passing: Option<Passing>,
 }

@@ -25,7 +25,6 @@ struct Commands {
     busy: AtomicBool,
 }
 
-/// A running member. It ends on drop.
 #[derive(Debug)]
 pub struct MemberHandle {
     commands: Arc<Commands>,
@@ -48,17 +47,13 @@ impl Drop for MemberHandle {
     }
 }
 
-/// Outputs of a member.
 pub struct MemberOutputs {
-    /// Name in the journal.
     pub name: String,
     /// Log, in the format of the daemons.
     pub log: PathBuf,
-    /// Journal of the run.
     pub journal: Journal,
 }
 
-/// Starts a member on a node.
 pub fn start(
     node: &Node,
     timing: Timing,

@@ -39,7 +39,6 @@ impl Table {
         self.digest
     }
 
-    /// Adds a new author.
     pub(super) fn add_author(&mut self, author: MacAddr) {
         self.learn(author, NO_IP);
     }

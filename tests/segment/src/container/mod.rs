@@ -48,7 +48,6 @@ use cgroup::Cgroup;
 
 /// Longest time of a boot.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(60);
-/// Interval at which states are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// PATH inside the container, and of the commands that make it.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -202,7 +201,6 @@ impl Container {
         Ok(())
     }
 
-    /// Returns the node on which the container runs.
     pub fn node(&self) -> &Node {
         &self.node
     }

@@ -14,7 +14,6 @@ const HANDLING_TIME: Duration = Duration::from_millis(50);
 /// A frame in which a node claims to hold a token.
 #[derive(Debug, Clone, Copy)]
 struct Claim<'a> {
-    /// Held token.
     token: Token,
     /// Node to which it is being offered.
     offered_to: Option<MacAddr>,
@@ -48,11 +47,8 @@ impl<'a> Claim<'a> {
 /// A claim of another token than the claims before it.
 #[derive(Debug, Clone)]
 pub struct Rival {
-    /// Time of the claim.
     pub at: Duration,
-    /// Node that claims.
     pub claimant: MacAddr,
-    /// Description of both claims.
     pub text: String,
 }
 

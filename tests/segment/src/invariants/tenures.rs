@@ -11,11 +11,8 @@ use crate::wire::{Message, Seen, Token};
 /// Time of one node with the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tenure {
-    /// Token of the tenure.
     pub token: Token,
-    /// Node.
     pub holder: MacAddr,
-    /// Time of its first claim.
     pub since: Duration,
 }
 

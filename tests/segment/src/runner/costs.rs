@@ -9,7 +9,6 @@ use super::Test;
 /// Number of tests that are named.
 const SLOWEST_SHOWN: usize = 10;
 
-/// Time of each test.
 #[derive(Debug, Default)]
 pub(crate) struct Costs(Mutex<Vec<(Duration, Test)>>);
 

@@ -17,10 +17,8 @@ use super::worker::{READY, Report};
 const WORKER_VARIABLE: &str = "RING_SEGMENT_WORKER";
 /// Longest time of a test. A test that takes longer hangs, and its sandbox is ended.
 const TEST_TIMEOUT: Duration = Duration::from_secs(300);
-/// Longest time to make a sandbox.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Whether this process was started as a worker.
 pub(crate) fn is_worker() -> bool {
     env::var_os(WORKER_VARIABLE).is_some()
 }
@@ -66,7 +64,6 @@ impl WorkerHandle {
         }
     }
 
-    /// Runs a test in the worker.
     pub(crate) fn run(&mut self, test: &str) -> Report {
         let asked = writeln!(self.channel.get_mut(), "{test}");
         let answer = asked

@@ -20,7 +20,6 @@ use crate::{failure_report, sandbox};
 /// First line of a worker.
 pub(crate) const READY: &str = "ready";
 
-/// Result of a test.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     /// Reason of its failure.
@@ -34,7 +33,6 @@ pub(crate) struct Report {
     pub(crate) said: String,
 }
 
-/// Runs tests until the runner is gone.
 pub(crate) fn work(tests: &[Test]) -> ExitCode {
     match serve(tests) {
         Ok(()) => ExitCode::SUCCESS,
