@@ -118,7 +118,6 @@ fn drawn_from(nodes: usize) -> Vec<u32> {
     (1..).take(nodes).collect()
 }
 
-/// Returns ids in a random order.
 fn random_ids(nodes: usize, seed: u64) -> Vec<u32> {
     let mut rng = Rng::new(seed, Stream::Plan);
     let mut ids = drawn_from(nodes);

@@ -117,7 +117,6 @@ impl Ring {
         })
     }
 
-    /// Checks that the largest node is coordinator.
     fn check_coordinator(&self) -> Result<()> {
         let Segment { rows, largest, .. } = &self.0.system;
         let is_elected = rows.seat.id == Some(*largest) && !rows.acting;

@@ -34,7 +34,6 @@ pub(crate) fn start(at: usize, place: &Place, options: &[&str]) -> Result<Daemon
     })
 }
 
-/// Waits until this node leads.
 pub(crate) fn wait_for_leader(node: &Daemon) -> Result<Value> {
     node.wait_for("no node leads", |status: &Value| {
         status["state"] == "leader"
@@ -53,7 +52,6 @@ fn encode(message: &Message<'_>) -> Vec<u8> {
     bytes
 }
 
-/// Token that the giver sends.
 pub(crate) struct Token {
     offer: Vec<u8>,
     list: Vec<u8>,

@@ -29,7 +29,6 @@ const LATENCY: (u64, u64) = (20_000, 80_000);
 const SLOTS: u16 = 24;
 const LONGEST: usize = 64;
 
-/// Number of sent datagrams.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Count {
     /// Datagrams to all nodes and to one node.
@@ -112,7 +111,6 @@ impl Ring {
     }
 }
 
-/// Counters of all nodes.
 #[derive(Default)]
 struct Segment {
     /// Datagrams to all nodes, and to one.

@@ -6,19 +6,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-/// Client of a lock.
 pub(crate) trait Lock: Send {
     /// Waits until the client holds the lock.
     fn lock(&mut self) -> Result<()>;
     fn unlock(&mut self) -> Result<()>;
 }
 
-/// Result of a contest.
 #[derive(Debug)]
 pub(crate) struct Contest {
     /// Times from a release to the next grant to another client, sorted.
     pub hand_overs: Vec<Duration>,
-    /// Grants per second.
     pub rate: f64,
     /// Share of grants that went to another client than the grant before, from 0 to 1.
     pub moved: f64,
@@ -114,7 +111,6 @@ pub(crate) fn median<T>(samples: &[T], value: fn(&T) -> f64) -> f64 {
     values[values.len() / 2]
 }
 
-/// Formats nanoseconds as microseconds.
 pub(crate) fn micros(nanos: f64) -> String {
     format!("{:.1} µs", nanos / 1e3)
 }

@@ -85,7 +85,6 @@ struct Sample {
     rested: f64,
     p50: f64,
     p99: f64,
-    /// Grants per second.
     rate: f64,
     /// Share of all grants of the node with the fewest and of the one with the most, times the number of nodes.
     parts: (f64, f64),
@@ -139,7 +138,6 @@ fn measure_locks(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Returns the samples of each build.
 fn measure_all(
     options: &Options,
     stations: usize,

@@ -6,7 +6,6 @@ use anyhow::Result;
 pub(crate) use ring_segment::Node as Place;
 use ring_segment::{Layout, Segment};
 
-/// How the stations are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "not every benchmark uses both kinds")]
 pub(crate) enum Kind {

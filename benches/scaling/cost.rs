@@ -61,7 +61,6 @@ impl Cost {
         self.unicast.iter().chain(&self.broadcast).sum()
     }
 
-    /// Returns the frames per second.
     #[allow(clippy::cast_precision_loss, reason = "less than 2^52")]
     pub(crate) fn rate(&self) -> f64 {
         self.frames() as f64 / self.time.as_secs_f64()
@@ -128,7 +127,6 @@ impl Costs {
         fs::write(file, text + "\n").with_context(|| format!("cannot write {}", file.display()))
     }
 
-    /// Replaces the costs of one size.
     pub(crate) fn replace(&mut self, nodes: usize, costs: Vec<Cost>) {
         self.0.retain(|cost| cost.nodes != nodes);
         self.0.extend(costs);

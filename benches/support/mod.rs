@@ -8,7 +8,6 @@ use ring_proto::lab2::{Constants, Durable, Lab2};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, Sent, Stored, Transmit};
 
-/// Address of the measured node.
 pub(crate) const OWN_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
 pub(crate) fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>) -> Vec<u8> {

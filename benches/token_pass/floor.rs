@@ -130,7 +130,6 @@ impl Station {
         Ok(())
     }
 
-    /// Returns a TAKE_TOKEN without data.
     fn frame(&self, destination: MacAddr, ethertype: u16) -> Result<Vec<u8>> {
         let author = MacAddr(self.mac);
         let frame = Frame {

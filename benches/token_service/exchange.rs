@@ -20,7 +20,6 @@ pub(crate) trait Exchange {
     /// Whether the last request has been answered. Does not wait.
     fn poll(&mut self) -> Result<bool>;
 
-    /// Waits for that answer.
     fn wait(&mut self) -> Result<()> {
         let began = Instant::now();
         while !self.poll()? {
@@ -34,7 +33,6 @@ pub(crate) struct Figures {
     pub grants: u64,
     /// Time of all these grants.
     pub took: Duration,
-    /// Median time from request to grant.
     pub median: Duration,
 }
 

@@ -12,7 +12,6 @@ use super::exchange::{Etcd, Exchange, Redis};
 use super::server::{Processes, on_processor};
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Number of members of an etcd.
 const MEMBERS: usize = 3;
 
 /// Processes that end on drop, and their addresses.
@@ -22,7 +21,6 @@ pub(crate) struct Service {
     folder: TempDir,
 }
 
-/// Returns addresses with free ports.
 fn free_addresses(count: usize) -> Result<Vec<SocketAddr>> {
     let sockets = (0..count).map(|_| TcpListener::bind("127.0.0.1:0"));
     let sockets: Vec<TcpListener> = sockets.collect::<Result<_, _>>()?;

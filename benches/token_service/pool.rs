@@ -27,7 +27,6 @@ pub(crate) struct Pool {
     buf: Vec<u8>,
     /// Number of clients with a session.
     pub live: usize,
-    /// Number of granted tokens.
     pub granted: usize,
     configuration: Option<Configuration>,
 }
@@ -135,7 +134,6 @@ impl Pool {
         request(&mut self.members[0].client, name);
     }
 
-    /// Returns the first client and its socket.
     pub(crate) fn into_first(self) -> Option<(UdpSocket, Client)> {
         let first = self.members.into_iter().next()?;
         Some((first.socket, first.client))

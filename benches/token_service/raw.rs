@@ -23,7 +23,6 @@ const WINDOW_SIZE: usize = 32;
 const BUFFER_LEN: usize = 256;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Session with one server.
 pub(crate) struct Session {
     link: UdpLink,
     server: SocketAddr,
@@ -88,7 +87,6 @@ impl Session {
         Ok(())
     }
 
-    /// Sends the queued messages.
     pub(crate) fn send(&mut self) -> Result<()> {
         while !self.outgoing.is_empty() {
             let sent = self.link.send(&self.outgoing)?;

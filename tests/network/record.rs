@@ -29,7 +29,6 @@ const UDP: u8 = 17;
 const FIN: u8 = 1;
 const SYN: u8 = 2;
 
-/// A packet and its sender.
 #[derive(Debug, Clone)]
 struct Packet {
     at: Duration,
@@ -78,7 +77,6 @@ pub(crate) struct Side {
 }
 
 impl Record {
-    /// Starts a recording.
     pub(crate) fn start(segment: &Segment) -> Result<Self> {
         let count = segment.nodes().len();
         let (socket, ports) = segment.hub().run(|| open(count))??;

@@ -25,12 +25,10 @@ use crate::contest::{self, Contest, Lock, median, micros, percentile};
 use crate::real::daemon::Daemon;
 use crate::real::start::Start;
 
-/// Number of nodes that compete.
 const NODES: usize = 3;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Results of one service.
 struct Sample {
     contest: Contest,
     alone: Vec<Duration>,

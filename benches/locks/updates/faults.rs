@@ -18,7 +18,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Kinds of fault: first those for any lock, then those for locks with daemons, then the one that needs `ringctl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Fault {
-    /// No fault.
     None,
     /// SIGSTOP the lock's client (ringctl, etcdctl, flock), but not the command.
     PauseClient,

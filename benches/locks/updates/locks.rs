@@ -17,7 +17,6 @@ use super::faults::Fault;
 use super::processes;
 use crate::rivals::{Server, etcd, wait_for};
 
-/// File with the output of all clients.
 pub(super) const CLIENTS_LOG: &str = "clients.log";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

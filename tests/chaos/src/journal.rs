@@ -53,7 +53,6 @@ pub enum Event {
     },
     /// All faults have ended, so bounds are judged from here on.
     Calm {
-        /// Whether CPU burners continue.
         starved: bool,
     },
     /// The members begin to want the token.
@@ -91,7 +90,6 @@ pub enum Event {
     End,
 }
 
-/// Writer of entries, usable from any thread.
 #[derive(Debug, Clone)]
 pub struct Journal {
     file: Arc<Mutex<File>>,
@@ -107,7 +105,6 @@ impl Journal {
         })
     }
 
-    /// Writes an event with the present time.
     pub fn note(&self, what: Event) -> Result<()> {
         let entry = JournalEntry {
             at_ns: since_1970(now()),

@@ -29,7 +29,6 @@ pub struct Planned {
 pub struct Cycle {
     pub number: u32,
     pub faults: Vec<Planned>,
-    /// Whether CPU burners run in the calm.
     pub starved: bool,
     /// Number of owners to kill in the calm.
     pub crashes: u32,

@@ -38,7 +38,6 @@ pub struct Rig {
     members: Vec<MemberHandle>,
     stranger: Stranger,
     daemons: Vec<Daemon>,
-    /// Disks of the daemons' state files.
     disks: Vec<SmallDisk>,
     /// Daemons that are killed and not yet restarted.
     killed: HashSet<usize>,
@@ -56,7 +55,6 @@ pub struct RigOptions<'a> {
     pub clocks_differ: bool,
 }
 
-/// Makes the segment and its cast.
 pub fn build(seed: u64) -> Result<(Segment, Stations)> {
     let layout = Layout::new(DAEMONS + MEMBERS + 1).random_macs(seed);
     let segment = layout.addresses().switch(seed)?;
@@ -224,7 +222,6 @@ impl Rig {
         self.restart(place)
     }
 
-    /// Notes daemons that exited without a command.
     pub fn note_exits(&mut self, journal: &Journal) -> Result<()> {
         for (station, daemon) in self.daemons.iter_mut().enumerate() {
             if !self.killed.contains(&station) && !daemon.is_running()? {

@@ -24,7 +24,6 @@ const BOUND_MARGIN: Duration = Duration::from_millis(300);
 const QUIET_TIME: Duration = Duration::from_millis(700);
 /// Time in which the members want the token.
 const WANTS_TIME: Duration = Duration::from_secs(2);
-/// Number of burners in a starved calm.
 const BURNERS: u32 = 4;
 /// Longest search for an owner to kill.
 const OWNER_SEARCH_TIMEOUT: Duration = Duration::from_secs(5);

@@ -48,7 +48,6 @@ struct Commands {
     rate: AtomicU32,
 }
 
-/// A running stranger. It ends on drop.
 #[derive(Debug)]
 pub struct Stranger {
     commands: Arc<Commands>,

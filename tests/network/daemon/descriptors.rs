@@ -15,7 +15,6 @@ use ring_segment::{
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// Unit of CPU time in `/proc`.
 const CPU_TICK: Duration = Duration::from_millis(10);
-/// Number of heartbeats in a measurement.
 const HEARTBEATS: usize = 10;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -49,7 +48,6 @@ fn first_line(stream: &UnixStream) -> Result<String> {
     Ok(line)
 }
 
-/// Returns the CPU time of a daemon.
 fn cpu(daemon: &Daemon) -> Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", daemon.pid()))?;
     // Fields 14 and 15. The second field, in parentheses, may contain anything.

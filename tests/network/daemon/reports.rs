@@ -36,7 +36,6 @@ fn shared_ring() -> Result<SharedRing> {
     SharedRing::on(Layout::new(2), timing(), binaries(), &[])
 }
 
-/// Returns the number of the latest event.
 fn latest_event_number(daemon: &Daemon) -> Result<u64> {
     let snapshot = daemon.ask(&json!({"request": "watch"}), "snapshot")?;
     snapshot["number"]

@@ -58,13 +58,13 @@ impl Terminal {
 }
 
 /// An owner whose token rests, started through a command, and a daemon that waits for the token.
-struct Pair {
+struct OwnerAndWaiter {
     owner: Daemon,
     waiter: Daemon,
     _segment: Segment,
 }
 
-impl Pair {
+impl OwnerAndWaiter {
     fn new(through: impl IntoIterator<Item = String>) -> Result<Self> {
         let segment = Segment::bridge(2)?;
         let timing = Timing::stall_tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD);
@@ -104,7 +104,7 @@ impl Pair {
 }
 
 fn without_a_terminal_hang_up_and_quit_are_ignored() -> Result<()> {
-    let pair = Pair::new(["setsid".to_owned()])?;
+    let pair = OwnerAndWaiter::new(["setsid".to_owned()])?;
     for signal in [Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR2] {
         pair.owner.signal(signal)?;
         pair.owner.wait_for_line(PATIENCE, |line| {
@@ -118,14 +118,14 @@ fn without_a_terminal_hang_up_and_quit_are_ignored() -> Result<()> {
 
 fn the_end_of_its_terminal_hands_the_token_over() -> Result<()> {
     let terminal = Terminal::open()?;
-    let pair = Pair::new(terminal.session(""))?;
+    let pair = OwnerAndWaiter::new(terminal.session(""))?;
     drop(terminal);
     pair.check_handed_over()
 }
 
 fn quit_on_a_terminal_hands_the_token_over() -> Result<()> {
     let terminal = Terminal::open()?;
-    let pair = Pair::new(terminal.session(""))?;
+    let pair = OwnerAndWaiter::new(terminal.session(""))?;
     // The keyboard sends Ctrl-\ like this.
     nix::unistd::write(&terminal.master, b"\x1c")?;
     pair.check_handed_over()
@@ -134,7 +134,7 @@ fn quit_on_a_terminal_hands_the_token_over() -> Result<()> {
 fn a_daemon_under_nohup_outlives_its_terminal() -> Result<()> {
     let terminal = Terminal::open()?;
     // `nohup` does this.
-    let pair = Pair::new(terminal.session("trap '' HUP;"))?;
+    let pair = OwnerAndWaiter::new(terminal.session("trap '' HUP;"))?;
     drop(terminal);
     // The daemon handles signals in order: after this one it has handled the hang-up.
     pair.owner.signal(Signal::SIGUSR1)?;
@@ -145,7 +145,7 @@ fn a_daemon_under_nohup_outlives_its_terminal() -> Result<()> {
 }
 
 fn the_status_is_logged_on_demand() -> Result<()> {
-    let pair = Pair::new(["setsid".to_owned()])?;
+    let pair = OwnerAndWaiter::new(["setsid".to_owned()])?;
     pair.owner.wait_for_status(PATIENCE, |status| {
         status["members"]
             .as_array()

@@ -183,7 +183,6 @@ fn lines(file: &Path) -> usize {
     fs::read_to_string(file).map_or(0, |text| text.lines().count())
 }
 
-/// Waits until every node has begun some more jobs.
 fn wait_for_jobs(folders: &[std::path::PathBuf]) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     for folder in folders {

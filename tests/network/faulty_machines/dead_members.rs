@@ -13,9 +13,7 @@ use serde_json::Value;
 use super::{HEARTBEAT, PATIENCE, ringctl, timing};
 use crate::locks::Client;
 
-/// Number of dead members.
 const DEAD_MEMBERS: u16 = 2_000;
-/// Number of members in one frame.
 const MEMBERS_PER_FRAME: usize = 66;
 
 pub(super) fn tests() -> Vec<Test> {

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::PATIENCE;
 use crate::locks::Client;
 
-/// A watcher of a daemon.
 pub(super) struct Watcher<'a> {
     pub daemon: &'a Daemon,
     pub client: Client,
@@ -56,7 +55,6 @@ impl<'a> Watcher<'a> {
         self.daemon.wait_for_status(PATIENCE, shown).map(drop)
     }
 
-    /// Waits for such an event.
     pub(super) fn expect_event(&mut self, event: &str) -> Result<Value> {
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -13,7 +13,6 @@ use crate::fencing::machines::{Machines, check_late_writer, check_order, is_stal
 use crate::fencing::page::block;
 
 const PORT: &str = "8000";
-/// Status of an accepted write.
 const ACCEPTED_STATUS: u16 = 204;
 const STALE_STATUS: u16 = 409;
 const INSTALL_HINT: &str = "cannot start python3: install it, as by apt-get install python3";

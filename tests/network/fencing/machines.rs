@@ -28,7 +28,6 @@ impl Machines {
         Self::with_tools(PathBuf::new())
     }
 
-    /// Puts another folder of programs before PATH.
     pub(super) fn with_tools(tools: PathBuf) -> Result<Self> {
         let timing = Timing::stall_tolerant(Duration::from_millis(100));
         let ring = SharedRing::on(Layout::new(2).addresses(), timing, binaries(), &[])?;
@@ -94,7 +93,6 @@ impl Machines {
         self.ring.segment.node(machine).ns().spawn(command)
     }
 
-    /// Connects from a machine to an address.
     pub(super) fn connect(&self, machine: usize, to: &str) -> Result<TcpStream> {
         let node = self.ring.segment.node(machine);
         Ok(node.ns().run(|| TcpStream::connect(to))??)
@@ -114,7 +112,6 @@ pub(super) fn is_stale(output: &Output) -> bool {
     output.status.code() == Some(STALE_CODE)
 }
 
-/// Writes an executable script.
 pub(super) fn script(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use ring_segment::{Test, tests};
 use serde_json::Value;
 
-use super::client_stand::{Stand, hex, serve, serve_with};
+use super::client_stand::{ClientStand, hex, serve, serve_with};
 use crate::locks::program::Running;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -63,7 +63,7 @@ fn a_shared_token_has_several_holders_and_excludes_exclusive_ones() -> Result<()
     Ok(())
 }
 
-fn set_input(stand: &Stand, data: &[u8], arguments: &[&str]) -> Result<Option<i32>> {
+fn set_input(stand: &ClientStand, data: &[u8], arguments: &[&str]) -> Result<Option<i32>> {
     let mut set = stand.token(arguments).stdin(Stdio::piped()).spawn()?;
     let mut input = set.stdin.take().context("the stream is piped")?;
     // The command may stop reading when the input is too long.

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Test, tests};
 
-use super::client_stand::{Stand, helpers, serve, serve_with, signal, wait_until_gone};
+use super::client_stand::{ClientStand, helpers, serve, serve_with, signal, wait_until_gone};
 
 /// Exit code of a `ringctl` that lost the token.
 const LOST_CODE: i32 = 75;
@@ -38,7 +38,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-fn stand() -> Result<Stand> {
+fn stand() -> Result<ClientStand> {
     serve_with(1, CLIENT_TIMEOUT)
 }
 

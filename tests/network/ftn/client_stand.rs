@@ -20,20 +20,20 @@ const PORT: u16 = 7300;
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Servers on this sandbox's loopback interface, killed on drop.
-pub(super) struct Stand {
+pub(super) struct ClientStand {
     folder: TempDir,
     client_timeout: Duration,
     servers: Vec<Child>,
 }
 
 /// Starts servers with `ringctl`'s default client timeout.
-pub(super) fn serve(count: u16) -> Result<Stand> {
+pub(super) fn serve(count: u16) -> Result<ClientStand> {
     serve_with(count, Duration::from_secs(15))
 }
 
 /// Starts servers and clients with this client timeout.
-pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> {
-    let mut stand = Stand {
+pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<ClientStand> {
+    let mut stand = ClientStand {
         folder: tempfile::tempdir()?,
         client_timeout,
         servers: Vec::new(),
@@ -69,7 +69,7 @@ pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> 
     Ok(stand)
 }
 
-impl Stand {
+impl ClientStand {
     pub(super) fn list(&self) -> PathBuf {
         self.file("servers")
     }
@@ -209,7 +209,7 @@ impl Stand {
     }
 }
 
-impl Drop for Stand {
+impl Drop for ClientStand {
     fn drop(&mut self) {
         for server in &mut self.servers {
             let _ = server.kill();
@@ -218,9 +218,8 @@ impl Drop for Stand {
     }
 }
 
-/// Client that waits for the token.
 pub(super) struct NextClient<'a> {
-    stand: &'a Stand,
+    stand: &'a ClientStand,
     hold: Running,
 }
 
@@ -237,7 +236,6 @@ impl NextClient<'_> {
     }
 }
 
-/// Formats bytes as hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     pairs.concat()

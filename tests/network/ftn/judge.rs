@@ -13,9 +13,7 @@ mod self_tests;
 
 pub(super) use self_tests::tests;
 
-/// The smallest id of a session.
 const MIN_SESSION: i64 = 1 << 20;
-/// Length of the longest datagram, in bytes.
 const DATAGRAM_LEN_MAX: usize = 1_232;
 const DEASSIGN: i64 = 2;
 /// State READY in a message.
@@ -23,9 +21,7 @@ const READY: i64 = 2;
 
 /// Servers and values derived from their options.
 pub(super) struct Service {
-    /// Lines of the list.
     pub lines: Vec<String>,
-    /// Address of each server.
     pub servers: Vec<SocketAddr>,
     /// Length of a lease: three quarters of CT.
     pub lease: Duration,
@@ -39,7 +35,6 @@ struct Grant {
     fence: u64,
 }
 
-/// State of the judge.
 #[derive(Default)]
 struct Judge {
     /// Datagrams from each client to each server without a session, and the CONFIGs that answered them.
@@ -51,9 +46,7 @@ struct Judge {
     /// Time of the last release of each token by each session.
     given_back: BTreeMap<(i64, Vec<u8>), Duration>,
     logged_out: BTreeMap<i64, Duration>,
-    /// End of each session's lease.
     leases: BTreeMap<i64, Duration>,
-    /// Newest round of each server that led.
     rounds: BTreeMap<i64, i128>,
     /// Last state that each server reported.
     states: BTreeMap<i64, i64>,
@@ -62,7 +55,6 @@ struct Judge {
     kinds: BTreeSet<&'static str>,
     /// Parts of messages, by sender, receiver and number.
     parts: BTreeMap<(SocketAddr, SocketAddr, i64), BTreeMap<i64, Vec<u8>>>,
-    /// Number of exclusive grants.
     granted: usize,
 }
 

@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 use ring_segment::{PATIENCE, Test, tests};
 
 use super::judge::{Service, judge};
-use super::stand::{PORT, Stand};
+use super::stand::{PORT, ServerStand};
 use crate::record::Record;
 
 const CLIENTS: usize = 20;
@@ -37,7 +37,7 @@ pub(super) fn tests() -> Vec<Test> {
 
 /// A stand whose clients run a shell line under token `t` again and again.
 struct ClientGroup {
-    stand: Stand,
+    stand: ServerStand,
     /// Log of all work: one line for each begin and end, with the fencing number.
     log: PathBuf,
     clients: Vec<Child>,
@@ -53,7 +53,7 @@ impl ClientGroup {
             ("--client-timeout", CLIENT_TIMEOUT),
             ("--grace", CLIENT_TIMEOUT),
         ];
-        let stand = Stand::new(servers + 2, servers, &options)?;
+        let stand = ServerStand::new(servers + 2, servers, &options)?;
         let log = stand.folder().join("log");
         fs::write(&log, "")?;
         let work = "echo b $RINGD_TOKEN >>$0; sleep 0.01; echo e $RINGD_TOKEN >>$0";

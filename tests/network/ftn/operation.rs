@@ -10,7 +10,7 @@ use ring_codec::ftn::{Access, Datagram, Flags, Header, Kind, Message, Token};
 use ring_proto::ftn::{MAX_DATA, PART, Servers};
 use ring_segment::{PATIENCE, Test, tests};
 
-use super::stand::{PORT, Stand};
+use super::stand::{PORT, ServerStand};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -22,7 +22,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 /// Runs `ringctl token` on a node, and waits for its end.
-fn run_token(stand: &Stand, node: usize, arguments: &[&str]) -> Result<std::process::Output> {
+fn run_token(stand: &ServerStand, node: usize, arguments: &[&str]) -> Result<std::process::Output> {
     let mut command = Command::new(ring_segment::program("ringctl"));
     command
         .arg("token")
@@ -33,7 +33,7 @@ fn run_token(stand: &Stand, node: usize, arguments: &[&str]) -> Result<std::proc
 }
 
 fn a_name_that_is_not_resolved_is_a_server_that_is_down() -> Result<()> {
-    let mut stand = Stand::without_servers(2, 2)?;
+    let mut stand = ServerStand::without_servers(2, 2)?;
     let lines = fs::read_to_string(stand.list())?;
     fs::write(stand.list(), format!("{lines}nowhere.invalid:{PORT}\n"))?;
     for index in 0..2 {
@@ -54,7 +54,7 @@ fn a_name_that_is_not_resolved_is_a_server_that_is_down() -> Result<()> {
 }
 
 fn a_server_with_other_options_is_named_and_clients_follow_it() -> Result<()> {
-    let mut stand = Stand::without_servers(2, 2)?;
+    let mut stand = ServerStand::without_servers(2, 2)?;
     stand.start(0, &[])?;
     stand.start(1, &[("--client-timeout", "2s"), ("--quorum", "2")])?;
     stand.wait_until_served_by(&[0, 1])?;
@@ -73,7 +73,7 @@ fn a_server_with_other_options_is_named_and_clients_follow_it() -> Result<()> {
 
 /// Each server has a token, so each stop concerns one with data.
 fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
-    let mut stand = Stand::new(3, 3, &[])?;
+    let mut stand = ServerStand::new(3, 3, &[])?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
     let names: Vec<String> = (0..8).map(|number| format!("t{number}")).collect();
     for name in &names {
@@ -180,7 +180,6 @@ impl ManualClient {
         }
     }
 
-    /// Sends the first parts of a message.
     fn send_parts(&mut self, content: i64, bytes: &[u8], count: usize) -> Result<()> {
         let parts = i32::try_from(bytes.len().div_ceil(PART))?;
         for (part, bytes) in (0..).zip(bytes.chunks(PART)).take(count) {
@@ -213,7 +212,7 @@ fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> 
     const ALLOWED_KIB: usize = 16 << 10;
     /// Memory of the loop's buffers and of outgoing datagrams.
     const BUFFERS_KIB: usize = 4 << 10;
-    let mut stand = Stand::new(1, 1, &[("--max-memory", "16MiB")])?;
+    let mut stand = ServerStand::new(1, 1, &[("--max-memory", "16MiB")])?;
     stand.wait_until_served_by(&[0])?;
     let pid = stand.server(0).pid();
     let before = resident_kib(pid)?;

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use ring_segment::{Daemon, PATIENCE, Ringd, SLACK, Test, tests};
 use serde_json::Value;
 
-use super::stand::{HEARTBEAT, PORT, SERVER_TIMEOUT, Stand};
+use super::stand::{HEARTBEAT, PORT, SERVER_TIMEOUT, ServerStand};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -30,7 +30,7 @@ fn majority() -> [(&'static str, &'static str); 1] {
 }
 
 fn three_servers_agree_on_a_leader_and_show_it() -> Result<()> {
-    let mut stand = Stand::new(3, 3, &majority())?;
+    let mut stand = ServerStand::new(3, 3, &majority())?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
     for index in 0..3 {
         let server = stand.server(index);
@@ -70,7 +70,7 @@ fn line_of(page: &str, index: usize) -> Result<&str> {
 }
 
 fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
-    let mut stand = Stand::new(3, 3, &[("--quorum", "1")])?;
+    let mut stand = ServerStand::new(3, 3, &[("--quorum", "1")])?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
     let others: Vec<usize> = (0..3).filter(|&other| other != leader).collect();
     stand.server(leader).kill()?;
@@ -109,10 +109,10 @@ fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
 }
 
 fn a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back() -> Result<()> {
-    let mut stand = Stand::new(3, 3, &majority())?;
+    let mut stand = ServerStand::new(3, 3, &majority())?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
     let others: Vec<usize> = (0..3).filter(|&other| other != leader).collect();
-    let link = |stand: &Stand, state: &str| {
+    let link = |stand: &ServerStand, state: &str| {
         let ns = stand.segment().node(leader).ns().clone();
         ns.ip(&format!("link set eth0 {state}\n"))
     };
@@ -132,7 +132,7 @@ fn a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back() -> Resu
 
 /// The test is over before the clock has passed the old number: only the state file prevents a smaller one.
 fn a_server_that_is_started_again_never_counts_configurations_back() -> Result<()> {
-    let mut stand = Stand::new(1, 1, &[])?;
+    let mut stand = ServerStand::new(1, 1, &[])?;
     let mut last = 0;
     for _ in 0..4 {
         stand.wait_until_served_by(&[0])?;
@@ -151,7 +151,7 @@ fn a_server_that_is_started_again_never_counts_configurations_back() -> Result<(
 /// No silence lasts as long as a timeout, so a server that is DOWN has announced it.
 fn a_leaving_server_is_not_waited_for_and_watchers_see_it() -> Result<()> {
     let patient = [("--server-timeout", "1h"), ("--quorum", "1")];
-    let mut stand = Stand::new(2, 2, &patient)?;
+    let mut stand = ServerStand::new(2, 2, &patient)?;
     let leader = stand.wait_until_served_by(&[0, 1])?;
     let other = 1 - leader;
     let mut watch = UnixStream::connect(stand.server(leader).control())?;
@@ -181,7 +181,7 @@ fn a_leaving_server_is_not_waited_for_and_watchers_see_it() -> Result<()> {
 }
 
 fn without_a_majority_a_server_warns_of_splits() -> Result<()> {
-    let mut stand = Stand::new(2, 2, &[])?;
+    let mut stand = ServerStand::new(2, 2, &[])?;
     stand.wait_until_served_by(&[0, 1])?;
     let server = stand.server(0);
     let says = |line: &str| line.contains("same token") && line.contains("--quorum majority");
@@ -209,7 +209,7 @@ fn check_refused(server: Ringd, code: i32, says: &str) -> Result<()> {
 
 /// No name server is reachable: there is no route to one.
 fn a_server_that_cannot_start_prints_the_reason() -> Result<()> {
-    let stand = Stand::without_servers(2, 2)?;
+    let stand = ServerStand::without_servers(2, 2)?;
     let server = |index| stand.server_options(index);
     let beyond = server(0)?.option("--index", "2");
     check_refused(beyond, 2, "--index 2 names none of the 2 servers")?;
@@ -247,7 +247,7 @@ fn a_server_that_cannot_start_prints_the_reason() -> Result<()> {
 
 /// Two lists on one machine, each with a server 0.
 fn a_state_file_or_control_socket_of_another_server_is_reported() -> Result<()> {
-    let mut stand = Stand::new(1, 1, &[])?;
+    let mut stand = ServerStand::new(1, 1, &[])?;
     stand.wait_until_served_by(&[0])?;
     let other = stand.folder().join("other");
     fs::write(&other, format!("10.77.0.1:{}\n", PORT + 1))?;

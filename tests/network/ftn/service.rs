@@ -19,7 +19,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 /// A machine with systemd that runs the page's commands up to the start, for one server.
-struct Scene {
+struct ServiceScene {
     container: Container,
     /// Commands that start the server and print its status.
     start: String,
@@ -27,7 +27,7 @@ struct Scene {
     _segment: Segment,
 }
 
-impl Scene {
+impl ServiceScene {
     fn new(options: &str) -> Result<Self> {
         let segment = Layout::new(1).addresses().bridge()?;
         let container = Container::boot(segment.node(0), binaries())?;
@@ -53,7 +53,7 @@ impl Scene {
 }
 
 fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<()> {
-    let scene = Scene::new("--grace 0s")?;
+    let scene = ServiceScene::new("--grace 0s")?;
     let container = &scene.container;
     container.sh(&scene.start)?;
     container.wait_for(UNIT, "StatusText", PATIENCE, |text| text == "leads, READY")?;
@@ -103,7 +103,7 @@ fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<(
 }
 
 fn a_list_without_this_server_is_not_tried_again() -> Result<()> {
-    let scene = Scene::new("--index 1")?;
+    let scene = ServiceScene::new("--index 1")?;
     let container = &scene.container;
     let started = container.output(&["systemctl", "start", UNIT])?;
     ensure!(!started.status.success(), "the service has started");
@@ -117,7 +117,7 @@ fn a_list_without_this_server_is_not_tried_again() -> Result<()> {
 }
 
 fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result<()> {
-    let scene = Scene::new("--grace 0s")?;
+    let scene = ServiceScene::new("--grace 0s")?;
     let container = &scene.container;
     let configuration = || -> Result<u64> {
         container.wait_for(UNIT, "StatusText", PATIENCE, |text| text == "leads, READY")?;

@@ -16,13 +16,13 @@ pub(super) const HEARTBEAT: Duration = Duration::from_millis(100);
 pub(super) const SERVER_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Servers on the first nodes of a segment.
-pub(super) struct Stand {
+pub(super) struct ServerStand {
     segment: Segment,
     folder: TempDir,
     servers: Vec<Daemon>,
 }
 
-impl Stand {
+impl ServerStand {
     /// Starts `servers` servers on a segment of `nodes` nodes. `options` override the stand's default times.
     pub(super) fn new(nodes: usize, servers: usize, options: &[(&str, &str)]) -> Result<Self> {
         let mut stand = Self::without_servers(nodes, servers)?;
@@ -32,7 +32,6 @@ impl Stand {
         Ok(stand)
     }
 
-    /// Starts the next server on its node.
     pub(super) fn start(&mut self, index: usize, options: &[(&str, &str)]) -> Result<()> {
         let mut server = self.server_options(index)?;
         for (name, value) in options {

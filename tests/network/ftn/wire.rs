@@ -11,7 +11,6 @@ pub(super) struct Datagram {
     pub body: Body,
 }
 
-/// Name and data of a token.
 pub(super) type Token = (Vec<u8>, Vec<u8>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,9 +84,8 @@ pub(super) enum Body {
 }
 
 impl Datagram {
-    /// Reads a whole datagram.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
-        let mut rest = Rest(bytes);
+        let mut rest = UnreadBytes(bytes);
         let (kind, from, to, ssig) = (rest.int()?, rest.int()?, rest.int()?, rest.int()?);
         let body = rest.body(kind).with_context(|| format!("type {kind}"))?;
         if !rest.0.is_empty() {
@@ -104,9 +102,9 @@ impl Datagram {
 }
 
 /// Bytes that are not yet read.
-struct Rest<'a>(&'a [u8]);
+struct UnreadBytes<'a>(&'a [u8]);
 
-impl Rest<'_> {
+impl UnreadBytes<'_> {
     fn bytes(&mut self, count: usize) -> Result<&[u8]> {
         let (bytes, rest) = self
             .0

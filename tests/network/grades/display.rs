@@ -36,9 +36,9 @@ fn a_command_can_require_a_quorum_and_reads_that_it_has_it() -> Result<()> {
 }
 
 /// `ringctl watch --json --turns`.
-struct Watch(Child, BufReader<std::process::ChildStdout>);
+struct TurnWatch(Child, BufReader<std::process::ChildStdout>);
 
-impl Watch {
+impl TurnWatch {
     /// Starts a watch, and reads its snapshot.
     fn start(daemon: &Daemon) -> Result<Self> {
         let mut command = Command::new(binaries().ringctl);
@@ -60,7 +60,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for TurnWatch {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -69,7 +69,7 @@ impl Drop for Watch {
 
 fn status_and_watch_tell_the_grade() -> Result<()> {
     let ring = shared_ring(3)?;
-    let mut watch = Watch::start(&ring.daemons[2])?;
+    let mut watch = TurnWatch::start(&ring.daemons[2])?;
     let holder = Holder::start_working(&ring.daemons[2], QUORUM_OPTIONS)?;
     loop {
         let said = watch.next()?;

@@ -62,7 +62,6 @@ pub(super) struct Holder {
 }
 
 impl Holder {
-    /// Starts it with these options.
     pub(super) fn start(daemon: &Daemon, options: &[&str]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("signs");

@@ -120,7 +120,7 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
     let mut ring = form_with(bridge(2)?, 1, |ringd| {
         ringd.option("--idle-hold", "forever")
     })?;
-    let mut watch = Watch::of(&ring.daemons[0])?;
+    let mut watch = PauseWatch::of(&ring.daemons[0])?;
     let said = check_exit(&ring.daemons[0], &["pause", "--wait", "0"], PENDING_CODE)?;
     ensure!(
         said.contains("pending: no other member has taken"),
@@ -186,13 +186,12 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
     watch.expect_event("resumed")
 }
 
-/// A watch of pauses.
-struct Watch {
+struct PauseWatch {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-impl Watch {
+impl PauseWatch {
     /// Starts a watch, and waits until it has begun.
     fn of(daemon: &Daemon) -> Result<Self> {
         let mut command = Command::new(binaries().ringctl);
@@ -219,7 +218,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for PauseWatch {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

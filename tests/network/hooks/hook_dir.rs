@@ -97,19 +97,18 @@ impl HookDir {
         }
     }
 
-    /// Waits for a line, and returns it.
     pub(super) fn wait_for_line(&self, wanted: impl Fn(&str) -> bool) -> Result<String> {
         self.wait_for(|lines| lines.iter().find(|line| wanted(line)).cloned())
     }
 }
 
 /// `ringctl watch` from the daemon's first event on.
-pub(super) struct Watch {
+pub(super) struct EventWatch {
     child: Child,
     path: PathBuf,
 }
 
-impl Watch {
+impl EventWatch {
     /// Starts a watch. A hook must record the event number, since the start's number precedes that of the first
     /// event here.
     pub(super) fn start(daemon: &Daemon, place: &HookDir) -> Result<Self> {
@@ -157,7 +156,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for EventWatch {
     fn drop(&mut self) {
         // It may have ended with the daemon.
         let _ = self.child.kill();

@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 use ring_segment::{Daemon, Segment, Test, Timing, binaries, tests};
 use serde_json::Value;
 
-use crate::hooks::hook_dir::{HEARTBEAT, HookDir, PATIENCE, Watch, resting_timing, value};
+use crate::hooks::hook_dir::{EventWatch, HEARTBEAT, HookDir, PATIENCE, resting_timing, value};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -39,7 +39,7 @@ fn hooks_and_watchers_get_the_same_events() -> Result<()> {
     place.hook("tell", PRINT_EVENT)?;
     let timing = resting_timing();
     let mut daemon = place.ringd(segment.node(0), &timing).spawn()?;
-    let watch = Watch::start(&daemon, &place)?;
+    let watch = EventWatch::start(&daemon, &place)?;
     place.wait_for_line(|line| line.contains(" state=OWNER "))?;
     let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
     daemon.wait_for_status(PATIENCE, |status| {
@@ -112,7 +112,7 @@ fn slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state() -> Result<()> 
     // About fifty changes per second, until the token rests.
     let timing = Timing::stall_tolerant(HEARTBEAT);
     let daemon = place.ringd(segment.node(0), &timing).spawn()?;
-    let watch = Watch::start(&daemon, &place)?;
+    let watch = EventWatch::start(&daemon, &place)?;
     let mut other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
     let merged = |line: &&String| line.starts_with("begin ") && !line.ends_with("merged=0");
     place.wait_for(|lines| (lines.iter().filter(merged).count() >= 3).then_some(()))?;

@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 use ring_segment::{PATIENCE, Test, WAIT, binaries, tests};
 use serde_json::Value;
 
-use super::stand::{Kind, Stand, count, counter};
+use super::stand::{Kind, NodeStand, count, counter};
 
 pub(super) fn tests() -> Vec<Test> {
     let all = tests![
@@ -31,14 +31,12 @@ pub(super) fn tests() -> Vec<Test> {
 /// A lease of two seconds: on a busy machine a keeper may be later than the leases of other stands allow.
 const LONG_LEASE: [(&str, &str); 1] = [("--tr-interval", "400ms")];
 
-/// Output of a `ringctl`.
 struct CommandOutput {
     code: Option<i32>,
     text: String,
 }
 
-/// Runs `ringctl` on a node's machine.
-fn ringctl(stand: &mut Stand, index: usize, arguments: &[&str]) -> Result<CommandOutput> {
+fn ringctl(stand: &mut NodeStand, index: usize, arguments: &[&str]) -> Result<CommandOutput> {
     let output = stand.node(index).ringctl(arguments)?;
     let text = [output.stdout, output.stderr].concat();
     Ok(CommandOutput {
@@ -48,7 +46,7 @@ fn ringctl(stand: &mut Stand, index: usize, arguments: &[&str]) -> Result<Comman
 }
 
 fn the_status_is_a_page_and_json_with_the_keys_of_its_page() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
     stand.wait_for_count(0, 3)?;
     let json = ringctl(&mut stand, 0, &["status", "--json"])?;
@@ -94,9 +92,9 @@ fn the_status_is_a_page_and_json_with_the_keys_of_its_page() -> Result<()> {
 }
 
 fn watchers_see_the_events() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
-    let watch = |stand: &mut Stand, request: &str| -> Result<_> {
+    let watch = |stand: &mut NodeStand, request: &str| -> Result<_> {
         let mut stream = UnixStream::connect(stand.node(0).control())?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.write_all(request.as_bytes())?;
@@ -127,7 +125,7 @@ fn watchers_see_the_events() -> Result<()> {
 }
 
 fn states_can_be_waited_for_and_others_are_refused() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
     for state in ["leader", "waiter", "Leader"] {
         let said = ringctl(&mut stand, 0, &["wait", "-w", WAIT, state])?;
@@ -149,7 +147,7 @@ fn states_can_be_waited_for_and_others_are_refused() -> Result<()> {
 /// Each command writes its begin and its end into one file.
 fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
     const RUNS: usize = 3;
-    let stand = Stand::new(Kind::Bridge, 3, &LONG_LEASE)?;
+    let stand = NodeStand::new(Kind::Bridge, 3, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1, 2])?;
     let folder = tempfile::tempdir_in("/run")?;
     let marks = folder.path().join("marks");
@@ -181,7 +179,7 @@ fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
 }
 
 fn a_lock_is_held_for_a_script_and_given_back() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &LONG_LEASE)?;
+    let mut stand = NodeStand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     let pid = std::process::id().to_string();
     let lock = ringctl(&mut stand, 0, &["lock", "-w", WAIT, "--pid", &pid])?;
@@ -219,7 +217,7 @@ fn a_lock_is_held_for_a_script_and_given_back() -> Result<()> {
 }
 
 fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<()> {
-    let stand = Stand::new(Kind::Bridge, 2, &LONG_LEASE)?;
+    let stand = NodeStand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     std::thread::scope(|scope| -> Result<()> {
         let stand = &stand;
@@ -254,7 +252,7 @@ fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<
 
 /// The daemon is stopped, so no node renews the lease.
 fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &LONG_LEASE)?;
+    let mut stand = NodeStand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     let folder = tempfile::tempdir_in("/run")?;
     let begun = folder.path().join("begun");
@@ -277,7 +275,7 @@ fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> 
 }
 
 fn commands_of_other_systems_are_refused_with_a_reason() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &LONG_LEASE)?;
+    let mut stand = NodeStand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     let cases: [(&[&str], &str); 8] = [
         (
@@ -325,7 +323,7 @@ fn commands_of_other_systems_are_refused_with_a_reason() -> Result<()> {
 }
 
 fn a_node_that_cannot_start_prints_the_reason() -> Result<()> {
-    let stand = Stand::without_nodes(Kind::Bridge, 1)?;
+    let stand = NodeStand::without_nodes(Kind::Bridge, 1)?;
     let refused = |options: &[(&str, &str)], code: i32, words: &str| -> Result<()> {
         let mut node = stand.options(0)?;
         for (name, value) in options {
@@ -385,7 +383,7 @@ fn hooks_hear_of_changes_of_state() -> Result<()> {
         "echo $RINGD_EVENT $RINGD_OLD_STATE $RINGD_STATE >>{}",
         told.display()
     );
-    let mut stand = Stand::new(Kind::Bridge, 1, &[("--on-change", &hook)])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 1, &[("--on-change", &hook)])?;
     stand.wait_for_count(0, 2)?;
     stand.node(0).signal(Signal::SIGTERM)?;
     ensure!(stand.node(0).wait_exit(PATIENCE)?.code() == Some(0));
@@ -398,7 +396,7 @@ fn hooks_hear_of_changes_of_state() -> Result<()> {
 }
 
 fn a_node_without_programs_cannot_get_rights_back() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 1, &[])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 1, &[])?;
     stand.wait_for_count(0, 2)?;
     for set in ["CapPrm", "CapEff", "CapBnd"] {
         let bits = stand.node(0).capabilities(set)?;

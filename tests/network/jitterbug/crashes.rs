@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{PATIENCE, Test, tests};
 
-use super::stand::{Kind, RENEW_TIMEOUT, Stand, count, counter};
+use super::stand::{Kind, NodeStand, RENEW_TIMEOUT, count, counter};
 
 pub(super) fn tests() -> Vec<Test> {
     let all = tests![
@@ -26,7 +26,7 @@ fn others(count: usize, but: usize) -> Vec<usize> {
 }
 
 /// Returns the number of restores that these nodes have won together.
-fn restores_won(stand: &mut Stand, those: &[usize]) -> Result<u64> {
+fn restores_won(stand: &mut NodeStand, those: &[usize]) -> Result<u64> {
     let won = those.iter().map(|&index| {
         let status = stand.node(index).wait_for_status(PATIENCE, |_| true)?;
         Ok(counter(&status, "restores_won"))
@@ -35,7 +35,7 @@ fn restores_won(stand: &mut Stand, those: &[usize]) -> Result<u64> {
 }
 
 /// Kills the leader. Returns its number and its count.
-fn kill_the_leader(stand: &mut Stand, those: &[usize]) -> Result<(usize, u64)> {
+fn kill_the_leader(stand: &mut NodeStand, those: &[usize]) -> Result<(usize, u64)> {
     let leader = stand.leader_of(those)?;
     let reached = stand.count(leader)?;
     stand.node(leader).kill()?;
@@ -44,7 +44,7 @@ fn kill_the_leader(stand: &mut Stand, those: &[usize]) -> Result<(usize, u64)> {
 
 /// With a long hold it is killed while it leads.
 fn a_leader_that_is_killed_is_replaced_and_the_count_goes_on() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 3, &[("--hold", "100ms")])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 3, &[("--hold", "100ms")])?;
     stand.wait_for_ring(&[0, 1, 2])?;
     stand.wait_for_count(0, 4)?;
     let (leader, reached) = kill_the_leader(&mut stand, &[0, 1, 2])?;
@@ -66,7 +66,7 @@ fn a_leader_that_is_killed_while_it_computes_is_replaced() -> Result<()> {
     let command =
         r#"read n || :; [ "${n:-0}" -ne 5 ] || exec sleep 1000; printf %s $((${n:-0} + 1))"#;
     let options = [("--compute", command), ("--compute-timeout", "300ms")];
-    let mut stand = Stand::new(Kind::Bridge, 3, &options)?;
+    let mut stand = NodeStand::new(Kind::Bridge, 3, &options)?;
     stand.wait_for_ring(&[0, 1, 2])?;
     // A node holds the token until its command times out.
     let mut hangs = None;
@@ -101,7 +101,7 @@ fn leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step() -> Result<
         ("--decide", "greater"),
         ("--hold", "0ms"),
     ];
-    let mut stand = Stand::new(Kind::Bridge, 3, &options)?;
+    let mut stand = NodeStand::new(Kind::Bridge, 3, &options)?;
     stand.wait_for_ring(&[0, 1, 2])?;
     for _ in 0..4 {
         let leader = stand.leader_of(&[0, 1, 2])?;
@@ -122,7 +122,7 @@ fn leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step() -> Result<
 }
 
 fn all_nodes_but_one_may_be_killed_and_come_back() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 5, &[])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 5, &[])?;
     let all: Vec<usize> = (0..5).collect();
     stand.wait_for_ring(&all)?;
     stand.wait_for_count(0, 10)?;
@@ -147,7 +147,7 @@ fn all_nodes_but_one_may_be_killed_and_come_back() -> Result<()> {
 }
 
 fn a_third_of_all_datagrams_may_be_lost_in_a_restore() -> Result<()> {
-    let mut stand = Stand::new(Kind::Switch(7), 4, &[("--hold", "100ms")])?;
+    let mut stand = NodeStand::new(Kind::Switch(7), 4, &[("--hold", "100ms")])?;
     stand.wait_for_ring(&[0, 1, 2, 3])?;
     stand.wait_for_count(0, 4)?;
     let (leader, reached) = kill_the_leader(&mut stand, &[0, 1, 2, 3])?;
@@ -165,7 +165,7 @@ fn a_third_of_all_datagrams_may_be_lost_in_a_restore() -> Result<()> {
 
 /// Another leader has replaced it meanwhile.
 fn a_leader_that_was_stopped_asks_before_it_leads_again() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 3, &[("--hold", "300ms")])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 3, &[("--hold", "300ms")])?;
     stand.wait_for_ring(&[0, 1, 2])?;
     // Stops it while it leads.
     let leader = loop {
@@ -201,7 +201,7 @@ fn a_leader_that_was_stopped_asks_before_it_leads_again() -> Result<()> {
 
 /// Needs no restore.
 fn a_node_that_gets_sigterm_passes_the_token() -> Result<()> {
-    let mut stand = Stand::new(
+    let mut stand = NodeStand::new(
         Kind::Bridge,
         3,
         &[("--renew-timeout", "1h"), ("--hold", "100ms")],

@@ -8,7 +8,7 @@ use ring_segment::{PATIENCE, Test, tests};
 use serde_json::Value;
 
 use super::judge::judge;
-use super::stand::{Kind, Stand};
+use super::stand::{Kind, NodeStand};
 use crate::recipes::pages::{JITTERBUG, block};
 
 pub(super) fn tests() -> Vec<Test> {
@@ -36,7 +36,7 @@ fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
     let compute = compute.replace("/usr/local/bin", &scripts.display().to_string());
     let options = [("--compute", compute.as_str()), ("--decide", "longer")];
-    let mut stand = Stand::new(Kind::Bridge, 3, &options)?;
+    let mut stand = NodeStand::new(Kind::Bridge, 3, &options)?;
     stand.wait_for_ring(&[0, 1, 2])?;
     let has =
         |least: usize| move |status: &Value| status["data_len"].as_u64() >= Some(least as u64);

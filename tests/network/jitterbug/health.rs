@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use ring_segment::{Test, tests};
 use serde_json::Value;
 
-use super::stand::{Kind, Stand};
+use super::stand::{Kind, NodeStand};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -17,7 +17,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 /// Waits until a node's health is `health` for a reason that contains `words`. Then checks the monitor's output.
-fn wait_for_health(stand: &Stand, index: usize, health: &str, words: &str) -> Result<()> {
+fn wait_for_health(stand: &NodeStand, index: usize, health: &str, words: &str) -> Result<()> {
     let says = |trouble: &Value| trouble.as_str().is_some_and(|it| it.contains(words));
     stand.status_when(index, |status| {
         let mut troubles = status["troubles"].as_array().into_iter().flatten();
@@ -37,13 +37,13 @@ fn wait_for_health(stand: &Stand, index: usize, health: &str, words: &str) -> Re
     Ok(())
 }
 
-fn is_healthy(stand: &Stand, index: usize) -> Result<()> {
+fn is_healthy(stand: &NodeStand, index: usize) -> Result<()> {
     stand.status_when(index, |status| status["health"] == "healthy")?;
     Ok(())
 }
 
 fn nodes_with_different_netmasks_report_that_they_are_alone() -> Result<()> {
-    let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
+    let mut stand = NodeStand::without_nodes(Kind::Bridge, 2)?;
     let (ip, ns) = (stand.address(1), stand.segment().node(1).ns().clone());
     let set_prefix = |prefix: u8| {
         ns.ip(&format!(
@@ -68,7 +68,7 @@ fn nodes_with_different_netmasks_report_that_they_are_alone() -> Result<()> {
 }
 
 fn a_node_whose_tcp_is_blocked_is_named() -> Result<()> {
-    let stand = Stand::new(Kind::Bridge, 2, &[])?;
+    let stand = NodeStand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
     is_healthy(&stand, 0)?;
     tc(&stand, 1, "qdisc add dev eth0 clsact")?;
@@ -88,11 +88,11 @@ fn a_node_whose_tcp_is_blocked_is_named() -> Result<()> {
     is_healthy(&stand, 1)
 }
 
-fn tc(stand: &Stand, index: usize, arguments: &str) -> Result<()> {
+fn tc(stand: &NodeStand, index: usize, arguments: &str) -> Result<()> {
     tc_with(stand, index, arguments, &[])
 }
 
-fn tc_with(stand: &Stand, index: usize, arguments: &str, more: &[&str]) -> Result<()> {
+fn tc_with(stand: &NodeStand, index: usize, arguments: &str, more: &[&str]) -> Result<()> {
     let mut tc = Command::new("tc");
     tc.args(arguments.split_whitespace()).args(more);
     let ended = stand.segment().node(index).ns().spawn(&mut tc)?.wait()?;
@@ -101,7 +101,7 @@ fn tc_with(stand: &Stand, index: usize, arguments: &str, more: &[&str]) -> Resul
 }
 
 fn a_node_without_an_address_is_critical() -> Result<()> {
-    let stand = Stand::new(Kind::Bridge, 1, &[])?;
+    let stand = NodeStand::new(Kind::Bridge, 1, &[])?;
     let ns = stand.segment().node(0).ns().clone();
     ns.ip("addr flush dev eth0\n")?;
     wait_for_health(&stand, 0, "critical", "eth0 has no address")

@@ -9,7 +9,7 @@ use ring_segment::{PATIENCE, Test, limit, tests};
 use serde_json::Value;
 
 use super::peer::{Outcome, Peer};
-use super::stand::{Kind, Stand, counter};
+use super::stand::{Kind, NodeStand, counter};
 
 const PORT: u16 = 4711;
 
@@ -21,7 +21,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 fn peers_that_say_nothing_or_dribble_keep_nobody_from_the_token() -> Result<()> {
-    let mut stand = Stand::without_nodes(Kind::Bridge, 3)?;
+    let mut stand = NodeStand::without_nodes(Kind::Bridge, 3)?;
     let peer = Peer::on(stand.segment().node(2))?;
     let options = [("--token-pass-timeout", "2s")];
     for index in [0, 1] {
@@ -72,7 +72,7 @@ fn a_candidate_that_never_reads_costs_its_turn_and_nothing_else() -> Result<()> 
         ("--decide", "longer"),
         ("--token-pass-timeout", "1s"),
     ];
-    let mut stand = Stand::without_nodes(Kind::Bridge, 3)?;
+    let mut stand = NodeStand::without_nodes(Kind::Bridge, 3)?;
     let peer = Peer::on(stand.segment().node(2))?;
     for index in [0, 1] {
         stand.add(index, &options)?;

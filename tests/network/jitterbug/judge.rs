@@ -29,7 +29,6 @@ pub(super) struct Seen {
     pub passes: Vec<Pass>,
 }
 
-/// Reads a record and checks it.
 pub(super) fn judge(record: &Record) -> Result<Seen> {
     let mut datagrams = Vec::new();
     for sent in record.datagrams(UDP_PORT) {

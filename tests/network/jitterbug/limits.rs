@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::judge::judge;
 use super::peer::{Outcome, Peer};
-use super::stand::{Kind, Stand, addresses, counter};
+use super::stand::{Kind, NodeStand, addresses, counter};
 use super::wire::{Datagram, Entry};
 
 pub(super) fn tests() -> Vec<Test> {
@@ -32,7 +32,7 @@ fn strangers(first: Ipv4Addr, count: usize) -> Vec<Entry> {
 
 fn a_list_of_five_thousand_strangers_adds_few_nodes_and_delays_no_pass() -> Result<()> {
     const ON_THE_LINK: usize = 200;
-    let mut stand = Stand::without_nodes(Kind::Bridge, 3)?;
+    let mut stand = NodeStand::without_nodes(Kind::Bridge, 3)?;
     let peer = Peer::on(stand.segment().node(2))?;
     let options = [
         ("--renew-timeout", "1h"),
@@ -86,7 +86,7 @@ fn a_mebibyte_of_data_goes_round() -> Result<()> {
     );
     // Of two data with the same length the ring continues with the received one.
     let options = [("--compute", command.as_str()), ("--decide", "longer")];
-    let mut stand = Stand::new(Kind::Bridge, 3, &options)?;
+    let mut stand = NodeStand::new(Kind::Bridge, 3, &options)?;
     stand.wait_for_ring(&[0, 1, 2])?;
     for index in 0..3 {
         let status = stand.node(index).wait_for_status(PATIENCE, |status| {
@@ -116,7 +116,7 @@ fn a_mebibyte_of_data_goes_round() -> Result<()> {
 }
 
 fn more_data_than_is_allowed_is_refused_and_computed_by_nobody() -> Result<()> {
-    let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
+    let mut stand = NodeStand::without_nodes(Kind::Bridge, 2)?;
     let peer = Peer::on(stand.segment().node(1))?;
     let command = "cat; printf 12345";
     stand.add(0, &[("--max-data", "12"), ("--compute", command)])?;
@@ -140,7 +140,7 @@ fn more_data_than_is_allowed_is_refused_and_computed_by_nobody() -> Result<()> {
 }
 
 fn invalid_datagrams_are_counted_by_their_reason_and_ignored() -> Result<()> {
-    let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
+    let mut stand = NodeStand::without_nodes(Kind::Bridge, 2)?;
     let peer = Peer::on(stand.segment().node(1))?;
     stand.add(0, &[])?;
     let node = stand.listener(0)?;
@@ -198,7 +198,7 @@ fn invalid_datagrams_are_counted_by_their_reason_and_ignored() -> Result<()> {
 }
 
 fn a_leader_answers_a_question() -> Result<()> {
-    let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
+    let mut stand = NodeStand::without_nodes(Kind::Bridge, 2)?;
     let peer = Peer::on(stand.segment().node(1))?;
     stand.add(0, &[])?;
     let node = stand.listener(0)?;

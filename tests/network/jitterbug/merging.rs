@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{PATIENCE, Test, WAIT, limit, tests};
 use serde_json::Value;
 
-use super::stand::{Kind, Stand, count, counter};
+use super::stand::{Kind, NodeStand, count, counter};
 
 pub(super) fn tests() -> Vec<Test> {
     let all = tests![
@@ -16,9 +16,9 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
-    let mut stand = Stand::new(Kind::Switch(3), 4, &[])?;
+    let mut stand = NodeStand::new(Kind::Switch(3), 4, &[])?;
     stand.wait_for_ring(&[0, 1, 2, 3])?;
-    let partition = |stand: &Stand, sides: [usize; 4]| {
+    let partition = |stand: &NodeStand, sides: [usize; 4]| {
         stand
             .segment()
             .rules()
@@ -60,7 +60,7 @@ fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
 }
 
 fn a_node_that_was_cut_off_learns_what_the_others_know() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 3, &[])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 3, &[])?;
     stand.wait_for_ring(&[0, 1, 2])?;
     let reached = stand.count(2)?;
     stand.segment().cut(2)?;
@@ -82,7 +82,7 @@ fn a_node_that_was_cut_off_learns_what_the_others_know() -> Result<()> {
 
 /// The lease is 2.5 s: a machine that is stalled for longer ends both commands.
 fn when_rings_meet_the_command_under_the_weaker_token_is_ended() -> Result<()> {
-    let stand = Stand::new(Kind::Switch(5), 2, &[("--tr-interval", "500ms")])?;
+    let stand = NodeStand::new(Kind::Switch(5), 2, &[("--tr-interval", "500ms")])?;
     stand.wait_for_ring(&[0, 1])?;
     let sides = |sides: [usize; 2]| {
         let rules = stand.segment().rules();

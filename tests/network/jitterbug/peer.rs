@@ -17,7 +17,6 @@ pub(super) struct Peer {
     socket: UdpSocket,
 }
 
-/// Result of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The candidate took the token.

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use ring_segment::{PATIENCE, Test, tests};
 use serde_json::Value;
 
-use super::stand::{Kind, Stand, UDP_PORT, addresses, count, counter};
+use super::stand::{Kind, NodeStand, UDP_PORT, addresses, count, counter};
 use super::wire::Datagram;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -26,7 +26,7 @@ fn all_nodes(count: usize) -> Vec<usize> {
 
 /// Forms a ring, and judges its messages after some rounds.
 fn check_ring(kind: Kind, nodes: usize) -> Result<()> {
-    let stand = Stand::new(kind, nodes, &[])?;
+    let stand = NodeStand::new(kind, nodes, &[])?;
     let those = all_nodes(nodes);
     stand.wait_for_ring(&those)?;
     stand.wait_for_rounds(&those)?;
@@ -46,7 +46,7 @@ fn check_ring(kind: Kind, nodes: usize) -> Result<()> {
 }
 
 fn two_nodes_count_in_turns() -> Result<()> {
-    let stand = Stand::new(Kind::Bridge, 2, &[])?;
+    let stand = NodeStand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
     // A single node counts too.
     let status = stand.wait_for_count(0, stand.count(0)? + 10)?;
@@ -82,7 +82,7 @@ fn twelve_nodes_on_ipv6_become_one_ring() -> Result<()> {
 /// Without a fixed source the kernel would send from the newest address, and the node would take its own message
 /// for another node's.
 fn a_node_of_ipv6_speaks_from_its_own_address_whatever_others_there_are() -> Result<()> {
-    let stand = Stand::new(Kind::Ipv6, 1, &[])?;
+    let stand = NodeStand::new(Kind::Ipv6, 1, &[])?;
     stand.wait_for_count(0, 3)?;
     let node = stand.segment().node(0);
     node.ns().ip("addr add fe80::99/64 dev eth0 nodad\n")?;
@@ -100,7 +100,7 @@ fn a_node_of_ipv6_speaks_from_its_own_address_whatever_others_there_are() -> Res
 
 fn a_command_decides_which_data_continues() -> Result<()> {
     let larger = r#"[ "$(cat "$1")" -gt "$(cat "$2")" ]"#;
-    let mut stand = Stand::new(Kind::Bridge, 2, &[("--decide", larger)])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 2, &[("--decide", larger)])?;
     stand.wait_for_ring(&[0, 1])?;
     for index in 0..2 {
         let decides = |status: &Value| counter(status, "decisions") > 2;
@@ -115,7 +115,7 @@ fn twelve_nodes_become_one_ring() -> Result<()> {
 }
 
 fn a_single_node_leads_and_takes_a_later_node_in() -> Result<()> {
-    let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
+    let mut stand = NodeStand::without_nodes(Kind::Bridge, 2)?;
     stand.add(0, &[])?;
     stand.wait_for_count(0, 3)?;
     let lonely = stand.node(0).status()?;
@@ -134,7 +134,7 @@ fn a_single_node_leads_and_takes_a_later_node_in() -> Result<()> {
 }
 
 fn a_node_without_an_address_waits_for_one_and_another_address_is_another_entry() -> Result<()> {
-    let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
+    let mut stand = NodeStand::without_nodes(Kind::Bridge, 2)?;
     let ns = stand.segment().node(1).ns().clone();
     ns.ip("addr flush dev eth0\n")?;
     stand.add(0, &[])?;
@@ -172,7 +172,7 @@ fn a_node_without_an_address_waits_for_one_and_another_address_is_another_entry(
 }
 
 fn a_token_that_is_held_for_no_time_goes_round_all_the_same() -> Result<()> {
-    let stand = Stand::new(Kind::Bridge, 3, &[("--hold", "0ms")])?;
+    let stand = NodeStand::new(Kind::Bridge, 3, &[("--hold", "0ms")])?;
     stand.wait_for_ring(&[0, 1, 2])?;
     stand.wait_for_count(2, 200)?;
     stand.judge().map(drop)

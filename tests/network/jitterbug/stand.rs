@@ -24,7 +24,6 @@ const DEFAULT_TIMES: [(&str, &str); 3] = [
 /// Renew timeout of [`DEFAULT_TIMES`].
 pub(super) const RENEW_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Kind of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The kernel's bridge, with IPv4.
@@ -36,14 +35,14 @@ pub(super) enum Kind {
 }
 
 /// Nodes of Jitterbug on the nodes of a segment.
-pub(super) struct Stand {
+pub(super) struct NodeStand {
     segment: Segment,
     kind: Kind,
     record: Record,
     nodes: Vec<Daemon>,
 }
 
-impl Stand {
+impl NodeStand {
     /// Starts nodes. `options` override the stand's default times.
     pub(super) fn new(kind: Kind, nodes: usize, options: &[(&str, &str)]) -> Result<Self> {
         let mut stand = Self::without_nodes(kind, nodes)?;
@@ -110,7 +109,6 @@ impl Stand {
         &mut self.nodes[index]
     }
 
-    /// Runs `ringctl` for a node.
     pub(super) fn ringctl(&self, index: usize, arguments: &[&str]) -> Result<Output> {
         self.nodes[index].ringctl(arguments)
     }
@@ -218,7 +216,6 @@ impl Stand {
     }
 }
 
-/// Returns the addresses of a status's list.
 pub(super) fn addresses(status: &Value) -> Vec<String> {
     let nodes = status["nodes"].as_array().into_iter().flatten();
     let addresses = nodes.filter_map(|node| node["address"].as_str());

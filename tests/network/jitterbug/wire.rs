@@ -22,7 +22,6 @@ pub(super) enum Datagram {
 }
 
 impl Datagram {
-    /// Reads a whole datagram.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         let id = || id(bytes.get(1..5).context("too short")?);
         let flags = terms(bytes)?;
@@ -138,7 +137,6 @@ fn read_list(bytes: &[u8]) -> Result<Option<(Vec<Entry>, &[u8])>> {
     Ok(Some((list, rest)))
 }
 
-/// Encodes a list, with its count.
 pub(super) fn list_on_wire(list: &[Entry]) -> Vec<u8> {
     let count = u32::try_from(list.len()).expect("lists are short");
     let mut bytes = count.to_be_bytes().to_vec();
@@ -158,7 +156,6 @@ pub(super) fn list_on_wire(list: &[Entry]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the hash of an encoded list.
 pub(super) fn hash(list: &[u8]) -> i32 {
     list.iter().fold(0_i32, |hash, &byte| {
         hash.wrapping_mul(577)

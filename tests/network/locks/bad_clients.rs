@@ -17,7 +17,7 @@ use ring_segment::{Daemon, Segment, Test, tests};
 use serde_json::{Value, json};
 
 use crate::locks::crashes::CLOSES_ALL;
-use crate::locks::scene::{Scene, holder};
+use crate::locks::scene::{LockScene, holder};
 use crate::locks::{PATIENCE, connect, form, shared_ring};
 
 const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
@@ -67,7 +67,6 @@ fn wait_for_hang_up(stream: &UnixStream, within: Duration) -> Result<bool> {
         .is_some_and(|seen| seen.contains(PollFlags::POLLHUP)))
 }
 
-/// Whether the daemon has closed the connection.
 fn has_hung_up(stream: &UnixStream) -> bool {
     wait_for_hang_up(stream, Duration::ZERO).unwrap_or(false)
 }
@@ -96,7 +95,6 @@ fn send_garbage(mut stream: UnixStream) -> Result<()> {
     Ok(())
 }
 
-/// Sends half a request and disconnects.
 fn send_half_request(mut stream: UnixStream) -> Result<()> {
     Ok(stream.write_all(&STATUS[..STATUS.len() / 2])?)
 }
@@ -336,7 +334,7 @@ fn expect_answer(client: &mut impl BufRead, kind: &str) -> Result<()> {
 }
 
 fn descriptors_that_close_slowly_do_not_disable_the_end_of_control_groups() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let daemon = scene.first();
     let mut client = BufReader::new(open(&daemon.control())?);
     client.get_mut().write_all(b"{\"request\":\"lock\"}\n")?;

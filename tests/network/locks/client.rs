@@ -29,7 +29,6 @@ impl Client {
         Ok(self.reader.get_mut().write_all(line.as_bytes())?)
     }
 
-    /// Sends a request with the descriptor of a file.
     pub(crate) fn send_with_file(&mut self, request: &Value, file: &File) -> Result<()> {
         let line = format!("{request}\n");
         let descriptors = [file.as_raw_fd()];
@@ -67,7 +66,7 @@ impl Client {
         }
     }
 
-    /// Waits for the lock.
+    /// Requests the lock without a time limit.
     pub(crate) fn lock(&mut self, label: &str) -> Result<()> {
         self.send(&json!({"request": "lock", "label": label}))
     }

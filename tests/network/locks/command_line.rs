@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{Daemon, Layout, Message, Ring, Test, Timing, WAIT, binaries, tests};
 
 use crate::locks::program::Running;
-use crate::locks::scene::{Scene, wait_until_queued};
+use crate::locks::scene::{LockScene, wait_until_queued};
 use crate::locks::{
     LOST_CODE, PATIENCE, connect, ringctl, shared_ring, wait_until_holder_is_known,
 };
@@ -118,7 +118,7 @@ fn a_limited_wait_gets_the_token_when_the_holder_ends() -> Result<()> {
 }
 
 fn a_longest_time_ends_the_command_and_the_next_one_has_its_turn() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let begun = Instant::now();
     let mut work = scene.start_work(
         &["--max-hold", "2s"],

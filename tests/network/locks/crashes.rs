@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use ring_segment::{Daemon, Test, tests};
 
 use crate::locks::program::Running;
-use crate::locks::scene::{Scene, holder};
+use crate::locks::scene::{LockScene, holder};
 use crate::locks::{LOST_CODE, PATIENCE};
 
 /// Command that ignores SIGTERM, as does its child.
@@ -26,7 +26,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 fn the_death_of_ringctl_ends_its_work_before_another_begins() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let mut run = scene.start_work(&["--grace", "200ms"], STUBBORN_COMMAND)?;
     let next = scene.start_next()?;
     run.signal(Signal::SIGKILL)?;
@@ -36,7 +36,7 @@ fn the_death_of_ringctl_ends_its_work_before_another_begins() -> Result<()> {
 
 /// The daemon knows only the keeper. The kernel and `ringctl` end the work.
 fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let mut run = scene.start_work(&[], STUBBORN_COMMAND)?;
     let next = scene.start_next()?;
     let keeper = holder(scene.first())?;
@@ -63,7 +63,7 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
 
 /// Processes that the command started end too, though nothing signaled them.
 fn the_death_of_the_command_gives_the_token_back_at_once() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let mut run = scene.start_work(&[], "sleep 1000 & echo ready; echo $$; wait")?;
     let next = scene.start_next()?;
     let command = Pid::from_raw(run.line().parse()?);
@@ -78,7 +78,7 @@ fn check_nothing_outlives_both(
     line: &str,
     check: impl Fn(&mut Running) -> Result<()>,
 ) -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     for keeper_is_killed in [true, false] {
         let mut run = scene.start_work(&[], line)?;
         check(&mut run)?;
@@ -135,7 +135,7 @@ fn nice_of(process: Pid) -> Result<i32> {
 
 /// The keeper is in its own session. Beside a busy session it would wait for seconds, and its lease would expire.
 fn a_keeper_is_favoured_on_a_busy_machine_as_its_daemon_is() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let _work = scene.start_work(&[], "echo ready; exec sleep 1000")?;
     let keeper = holder(scene.first())?;
     let nice = nice_of(scene.first().pid())?;

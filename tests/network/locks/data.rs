@@ -10,7 +10,7 @@ use ring_segment::{Daemon, Test, tests};
 use serde_json::{Value, json};
 
 use crate::locks::program::Running;
-use crate::locks::scene::{Scene, path};
+use crate::locks::scene::{LockScene, path};
 use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_holder_is_known};
 
 /// Maximum size of the token's data, in bytes.
@@ -43,7 +43,6 @@ fn start_under_lock(daemon: &Daemon, line: &str) -> Result<Running> {
     start(daemon, &["run", "-c", &format!("{function}; {line}")])
 }
 
-/// Waits until a node knows these data.
 fn wait_for_data(daemon: &Daemon, data: &str) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -168,7 +167,7 @@ fn as_many_bytes_travel_as_are_promised_and_not_one_more() -> Result<()> {
 }
 
 fn a_guard_refuses_the_token_of_an_earlier_holder() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let (record, report) = (scene.file("record"), scene.file("report"));
     let write = |text: &str| -> Result<String> {
         let (record, report) = (path(&record)?, path(&report)?);
@@ -247,7 +246,6 @@ fn every_token_in_json_has_its_fencing_string() -> Result<()> {
     client.unlock()
 }
 
-/// Returns the next event of a watch.
 fn next_event(watch: &mut Running) -> Result<Value> {
     let line = watch.line();
     serde_json::from_str(&line).with_context(|| format!("{line:?} is no JSON"))

@@ -11,7 +11,7 @@ use nix::time::{ClockId, clock_gettime};
 use ring_segment::{Case, Daemon, Ring, Test, Timing, side_by_side, tests};
 use serde_json::{Value, json};
 
-use crate::locks::scene::Scene;
+use crate::locks::scene::LockScene;
 use crate::locks::{
     HEARTBEAT, LOST_CODE, PATIENCE, clients, connect, form, form_with, ringctl, shared_ring,
     wait_for, wait_until_held,
@@ -60,7 +60,7 @@ fn a_holder_whose_daemon_is_stopped_ends_before_another_begins() -> Result<()> {
 }
 
 fn a_command_whose_daemon_is_stopped() -> Result<()> {
-    let scene = Scene::on_its_own_ring(3)?;
+    let scene = LockScene::on_its_own_ring(3)?;
     let mut run = scene.start_work(&[], "sleep 1000 & echo ready; wait")?;
     let next = scene.start_next()?;
     scene.first().signal(Signal::SIGSTOP)?;

@@ -40,7 +40,6 @@ impl Running {
         Ok(kill(self.pid(), signal)?)
     }
 
-    /// Writes to its input.
     pub(crate) fn write_input(&mut self, input: &str) -> Result<()> {
         let pipe = self.child.stdin.as_mut().context("the stream is piped")?;
         Ok(pipe.write_all(input.as_bytes())?)
@@ -50,12 +49,10 @@ impl Running {
         drop(self.child.stdin.take());
     }
 
-    /// Returns the next line of its output; empty at the end.
     pub(crate) fn line(&mut self) -> String {
         self.output.take_to("\n").trim_end().to_owned()
     }
 
-    /// Checks its next line.
     pub(crate) fn expect_line(&mut self, line: &str) -> Result<()> {
         let said = self.line();
         let errors = self.errors.so_far();
@@ -76,7 +73,6 @@ impl Running {
         Ok(self.child.wait()?)
     }
 
-    /// Checks its exit code.
     pub(crate) fn expect_code(&mut self, code: i32) -> Result<()> {
         let status = self.wait()?;
         let errors = self.errors.take_rest();
@@ -87,7 +83,6 @@ impl Running {
         Ok(())
     }
 
-    /// Checks that a signal ended it.
     pub(crate) fn expect_signal(&mut self, signal: Signal) -> Result<()> {
         let status = self.wait()?;
         let killed = status.signal() == Some(signal as i32);

@@ -15,12 +15,12 @@ use crate::locks::client::Client;
 use crate::locks::program::Running;
 use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring};
 
-pub(super) struct Scene {
+pub(super) struct LockScene {
     pub ring: Box<dyn Deref<Target = Ring>>,
     folder: TempDir,
 }
 
-impl Scene {
+impl LockScene {
     /// Makes a scene on a shared ring of two, which the test must not harm.
     pub(super) fn new() -> Result<Self> {
         Self::on(Box::new(shared_ring(2)?))
@@ -37,7 +37,6 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Returns the daemon where the work is.
     pub(super) fn first(&self) -> &Daemon {
         &self.ring.daemons[0]
     }
@@ -80,7 +79,6 @@ impl Scene {
     }
 }
 
-/// Client that waits for the token.
 pub(super) struct NextClient {
     client: Client,
     mark: File,
@@ -116,7 +114,6 @@ pub(super) fn wait_until_queued(daemon: &Daemon, label: &str) -> Result<()> {
     daemon.wait_for_status(PATIENCE, waits).map(drop)
 }
 
-/// Returns the process that holds the token.
 pub(super) fn holder(daemon: &Daemon) -> Result<Pid> {
     let status = daemon.status()?;
     for client in status["clients"].as_array().context("a list")? {

@@ -12,19 +12,17 @@ use rustix::process::{PidfdFlags, pidfd_open};
 use serde_json::Value;
 
 use crate::locks::program::Running;
-use crate::locks::scene::{Scene, find, holder, wait_until_queued};
-use crate::locks::{LOST_CODE, PATIENCE, clients, ringctl, shared_ring};
+use crate::locks::scene::{LockScene, find, holder, wait_until_queued};
+use crate::locks::{PATIENCE, clients, ringctl, shared_ring};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
         a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process,
-        a_lock_that_is_given_back_is_gone,
         scripts_get_the_lock_in_the_order_in_which_they_came,
         the_script_in_the_help_works_and_learns_of_the_loss,
         a_script_learns_of_the_loss_though_its_keeper_is_killed_or_stopped,
         a_script_that_released_its_lock_gets_no_signal,
         a_lock_lasts_as_long_as_a_descriptor_is_open,
-        a_descriptor_is_at_its_end_when_the_lock_is_lost,
         a_call_from_outside_a_container_must_name_a_process,
     ]
 }
@@ -67,7 +65,7 @@ fn has_lock(status: &Value, label: &str) -> bool {
 }
 
 fn a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let daemon = scene.first();
     let script = start_script()?;
     check_none(&script, daemon)?;
@@ -86,16 +84,6 @@ fn a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process() -> Result<
     next.check_begins_alone()?;
     ensure!(clients(daemon)?.is_empty(), "the lock is released");
     check_none(&script, daemon)
-}
-
-fn a_lock_that_is_given_back_is_gone() -> Result<()> {
-    let scene = Scene::new()?;
-    let script = start_script()?;
-    lock_for_script(&script, scene.first(), "backup")?;
-    let next = scene.start_next()?;
-    start_for_script(&script, scene.first(), &["unlock"])?.expect_code(0)?;
-    next.check_begins_alone()?;
-    check_none(&script, scene.first())
 }
 
 fn scripts_get_the_lock_in_the_order_in_which_they_came() -> Result<()> {
@@ -176,7 +164,7 @@ fn script_of_the_help(below: &str) -> Result<String> {
 }
 
 fn the_script_in_the_help_works_and_learns_of_the_loss() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let (nfs, work) = (scene.file("nfs"), scene.file("work"));
     fs::create_dir(&nfs)?;
     fs::create_dir(&work)?;
@@ -212,7 +200,7 @@ fn the_script_in_the_help_works_and_learns_of_the_loss() -> Result<()> {
 }
 
 fn a_script_learns_of_the_loss_though_its_keeper_is_killed_or_stopped() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     for signal in [Signal::SIGKILL, Signal::SIGSTOP] {
         let mut script = start_script()?;
         start_for_script(&script, scene.first(), &["lock", "--kill"])?.expect_code(0)?;
@@ -230,7 +218,7 @@ fn a_script_learns_of_the_loss_though_its_keeper_is_killed_or_stopped() -> Resul
 
 /// It gets no signal at the release, nor when its keeper ends.
 fn a_script_that_released_its_lock_gets_no_signal() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let mut script = start_script()?;
     start_for_script(&script, scene.first(), &["lock", "--kill"])?.expect_code(0)?;
     let keeper = holder(scene.first())?.as_raw();
@@ -246,7 +234,7 @@ fn a_script_that_released_its_lock_gets_no_signal() -> Result<()> {
 }
 
 /// Starts a script with the descriptor 9 of the help.
-fn start_pipe(scene: &Scene, rest: &str) -> Result<Running> {
+fn start_pipe(scene: &LockScene, rest: &str) -> Result<Running> {
     let help = script_of_the_help("Bound to an open file descriptor, 9,")?;
     let (begin, _) = help.split_once("...\n").context("the node of the work")?;
     let fifo = scene.file("fifo").display().to_string();
@@ -262,7 +250,7 @@ fn start_pipe(scene: &Scene, rest: &str) -> Result<Running> {
 }
 
 fn a_lock_lasts_as_long_as_a_descriptor_is_open() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     // A child of the script inherits the descriptor.
     let rest = "sleep 1000 & helper=$!; exec 9<&-; echo closed; \
         read go; kill $helper; echo ended; read go";
@@ -276,17 +264,6 @@ fn a_lock_lasts_as_long_as_a_descriptor_is_open() -> Result<()> {
     next.check_begins_alone()?;
     script.write_input("go\n")?;
     script.expect_code(0)
-}
-
-fn a_descriptor_is_at_its_end_when_the_lock_is_lost() -> Result<()> {
-    let scene = Scene::new()?;
-    let rest = "read -r more <&9 || echo over; wait $lock; exit $?";
-    let mut script = start_pipe(&scene, rest)?;
-    let next = scene.start_next()?;
-    ringctl(scene.first(), &["yield"]).output()?;
-    script.expect_line("over")?;
-    next.check_begins_alone()?;
-    script.expect_code(LOST_CODE)
 }
 
 /// For a process that enters a container: its caller has no PID there.

@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use ring_segment::{Test, tests};
 
 use crate::locks::program::Running;
-use crate::locks::scene::{Scene, find, path, wait_until_queued};
+use crate::locks::scene::{LockScene, find, path, wait_until_queued};
 use crate::locks::{PATIENCE, connect, ringctl};
 
 const FATAL: [Signal; 4] = [
@@ -31,7 +31,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 fn a_signal_to_ringctl_leaves_nothing_running() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     // A shell replaces itself by its last command, unless that is "exit".
     let cases = [
         // consul#797: SIGTERM to `consul lock` left its child running while another client got the lock.
@@ -59,7 +59,7 @@ fn a_signal_to_ringctl_leaves_nothing_running() -> Result<()> {
 
 /// consul#4643: SIGTERM was not forwarded, so the child could not clean up.
 fn a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let (begin, go) = (scene.file("begin"), scene.file("go"));
     let line = format!(
         "mkfifo {go}; trap 'echo tidies up; read go <{go}; echo tidy >{begin}; exit 7' TERM; {TREE}",
@@ -80,7 +80,7 @@ fn a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on() -> R
 
 /// consul#4439: signals were ignored until the lock was acquired.
 fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let began = scene.file("began");
     let mut holder = connect(scene.first())?;
     holder.lock("holder")?;
@@ -111,7 +111,7 @@ fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<
 
 /// consul#9788: the child was stopped 90 s after another client had the lock.
 fn a_command_that_ignores_the_loss_is_killed_before_another_has_the_token() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let mut run = scene.start_work(&[], &format!("trap '' TERM; {TREE}; sleep 1000"))?;
     let next = scene.start_next()?;
     let yields = ringctl(scene.first(), &["yield"]).output()?;

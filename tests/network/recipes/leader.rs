@@ -23,13 +23,12 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Two machines on one segment.
-struct Pair {
+struct ServicePair {
     machines: [Container; 2],
     _segment: Segment,
 }
 
-impl Pair {
+impl ServicePair {
     /// Runs the service on both machines, installed by `install`.
     fn new(install: impl Fn(&Container) -> Result<()>) -> Result<Self> {
         let segment = Segment::bridge(2)?;
@@ -57,7 +56,6 @@ impl Pair {
         })
     }
 
-    /// Returns the number of runs on a machine.
     fn count(&self, at: usize) -> Result<usize> {
         Ok(runs(&self.machines[at])?.len())
     }
@@ -92,7 +90,6 @@ impl Pair {
         }
     }
 
-    /// Returns the machine where the service runs.
     fn place_of_service(&self) -> Result<usize> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -140,7 +137,6 @@ impl Pair {
     }
 }
 
-/// Installs the unit of the page.
 fn with_unit(machine: &Container) -> Result<()> {
     let unit = block(HOOKS, "# /etc/systemd/system/reports.service")?;
     machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
@@ -148,7 +144,7 @@ fn with_unit(machine: &Container) -> Result<()> {
 }
 
 fn a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons() -> Result<()> {
-    let pair = Pair::new(with_unit)?;
+    let pair = ServicePair::new(with_unit)?;
     pair.survive_troubles(&[
         ("systemctl kill --signal=KILL ringd@eth0", "true"),
         ("systemctl restart ringd@eth0", "true"),
@@ -169,7 +165,7 @@ fn a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons() -> Re
 }
 
 fn a_service_that_is_there_already_is_put_behind_run() -> Result<()> {
-    let pair = Pair::new(|machine| {
+    let pair = ServicePair::new(|machine| {
         let unit =
             "[Service]\nExecStart=/usr/local/bin/reports\n[Install]\nWantedBy=multi-user.target\n";
         machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
@@ -185,7 +181,7 @@ fn a_service_that_is_there_already_is_put_behind_run() -> Result<()> {
 
 /// Meanwhile other clients may use the first ring's token.
 fn a_service_that_stays_has_a_ring_of_its_own() -> Result<()> {
-    let pair = Pair::new(|machine| {
+    let pair = ServicePair::new(|machine| {
         with_unit(machine)?;
         with_sudo(machine)?;
         machine.sh(block(HOOKS, "sed 's/^Environment=RINGD_OPTIONS=")?)?;
@@ -217,7 +213,7 @@ fn a_service_that_stays_has_a_ring_of_its_own() -> Result<()> {
 
 fn a_leader_is_tried_again_for_as_long_as_there_is_no_daemon() -> Result<()> {
     const ROUNDS: u32 = 7;
-    let pair = Pair::new(with_unit)?;
+    let pair = ServicePair::new(with_unit)?;
     let here = pair.place_of_service()?;
     let machine = &pair.machines[here];
     machine.run(&["systemctl", "stop", RINGD])?;

@@ -21,13 +21,13 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 /// A machine with systemd on which recipes are run, and another member of its ring.
-struct Scene {
+struct RecipeScene {
     container: Container,
     other: Daemon,
     _segment: Segment,
 }
 
-impl Scene {
+impl RecipeScene {
     fn new() -> Result<Self> {
         let segment = Segment::bridge(2)?;
         let container = Container::boot(segment.node(0), binaries())?;
@@ -41,7 +41,6 @@ impl Scene {
         })
     }
 
-    /// Waits until the machine is a member of the ring.
     fn wait_for_ring(&self) -> Result<()> {
         self.other.wait_for_status(PATIENCE, |status| {
             let members = status["members"].as_array().map_or(0, Vec::len);

@@ -9,7 +9,6 @@ use ring_segment::{Test, tests};
 
 use super::record;
 
-/// A page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Page {
     name: &'static str,
@@ -56,12 +55,10 @@ fn pages() -> Result<Vec<(String, String)>> {
 /// Languages of the blocks that readers run or install.
 const LANGUAGES: [&str; 6] = ["sh", "console", "ini", "python", "sql", "service"];
 
-/// Test of a recipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TestedBy {
     /// Tests of this module, which get the recipe from [`block`].
     Test(&'static str),
-    /// Another test.
     Other(&'static str),
 }
 
@@ -312,7 +309,6 @@ pub(crate) fn block_below(
     hand_out(page, text, asker)
 }
 
-/// Notes that a test got this recipe.
 fn hand_out(page: Page, text: &'static str, asker: &Location<'_>) -> Result<&'static str> {
     let is_it = |(name, beginning, _): &&(&str, &str, TestedBy)| {
         *name == page.name && text.starts_with(beginning)

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, tests};
 
 use super::pages::{HOOKS, ONCE, README, RUNNING, USING, block};
-use super::{PATIENCE, Scene};
+use super::{PATIENCE, RecipeScene};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -19,7 +19,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = RecipeScene::new()?;
     let container = &scene.container;
     // The programs are built already; this puts them where the recipe's build would.
     container.sh(
@@ -74,7 +74,7 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
 }
 
 /// Runs the commands under the token of the page for users.
-fn check_work(scene: &Scene) -> Result<()> {
+fn check_work(scene: &RecipeScene) -> Result<()> {
     let container = &scene.container;
     container.sh("mkdir -p /tmp/work")?;
     for program in ["nightly-report", "pay"] {
@@ -101,7 +101,7 @@ fn check_work(scene: &Scene) -> Result<()> {
 }
 
 /// Runs the line of the nightly job as cron does: without the PATH of a user's shell.
-fn check_crontab(scene: &Scene) -> Result<()> {
+fn check_crontab(scene: &RecipeScene) -> Result<()> {
     let container = &scene.container;
     let beginning = "0 2 * * *  root  ";
     let line = block(ONCE, beginning)?;
@@ -119,7 +119,7 @@ fn check_crontab(scene: &Scene) -> Result<()> {
 }
 
 /// Checks that the operator's command shows only problems.
-fn check_journal(scene: &Scene) -> Result<()> {
+fn check_journal(scene: &RecipeScene) -> Result<()> {
     let container = &scene.container;
     let line = block(RUNNING, "journalctl -u ringd@eth0")?;
     ensure!(
@@ -144,7 +144,7 @@ fn check_journal(scene: &Scene) -> Result<()> {
 
 /// As the unit's user, within its sandbox.
 fn the_service_tells_its_hooks() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = RecipeScene::new()?;
     let container = &scene.container;
     container.install_service()?;
     let lines = block(HOOKS, "sudo ringd eth0 --idle-hold")?;
@@ -172,7 +172,7 @@ fn the_service_tells_its_hooks() -> Result<()> {
 
 /// A user who is logged in runs the operator's two lines.
 fn an_ordinary_user_runs_a_daemon_with_one_capability() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = RecipeScene::new()?;
     let container = &scene.container;
     container.sh(
         "echo 'alice:x:1000:1000:alice:/home/alice:/bin/sh' >>/etc/passwd; \
@@ -207,7 +207,7 @@ fn an_ordinary_user_runs_a_daemon_with_one_capability() -> Result<()> {
 }
 
 fn a_daemon_by_hand_tells_its_hooks() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = RecipeScene::new()?;
     let container = &scene.container;
     let lines = block(HOOKS, "sudo ringd eth0 --idle-hold")?;
     let (ringd, install) = lines.trim().split_once('\n').context("two lines")?;

@@ -16,7 +16,6 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("recipes")
 }
 
-/// Returns the file of a recipe that a module got.
 fn file(page: &str, beginning: &str, module: &str) -> PathBuf {
     let name = format!("{module} {page} {beginning}");
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };

@@ -26,7 +26,6 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 const PORT: u16 = 57_700;
-/// More than a datagram can hold.
 const TOO_LONG_LEN: usize = 70_000;
 
 struct End {

@@ -20,7 +20,6 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Checks that `result` is the error `wanted`.
 fn check_refused<T>(result: Result<T, impl Into<Refused>>, wanted: Errno) -> Result<()> {
     match result.map_err(Into::into) {
         Ok(_) => bail!("no error instead of {wanted}"),
@@ -33,13 +32,11 @@ fn check_refused<T>(result: Result<T, impl Into<Refused>>, wanted: Errno) -> Res
     }
 }
 
-/// Receives, and returns a pending error.
 fn receive(station: &mut Station) -> std::io::Result<()> {
     let now = ring_runtime::clock::now();
     station.socket.receive(now, &mut station.batch)
 }
 
-/// Checks that frames go both ways.
 fn check_traffic(one: &mut Station, other: &mut Station) -> Result<()> {
     let to = frame(BROADCAST, &one.node, b"to");
     one.send(slice::from_ref(&to))?;

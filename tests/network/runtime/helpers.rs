@@ -22,10 +22,8 @@ pub(super) use ring_segment::PATIENCE;
 pub(super) const ETHERTYPE: u16 = 0x88b5;
 /// Second experimental EtherType, for other traffic.
 pub(super) const OTHER_ETHERTYPE: u16 = 0x88b6;
-/// Broadcast address.
 pub(super) const BROADCAST: [u8; 6] = [0xff; 6];
 
-/// Directory of the locks.
 pub(super) const LOCKS_DIR: &str = "/run/ringd";
 
 /// Environment variable: interface that a child process locks.
@@ -56,7 +54,6 @@ fn hold(interface: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the interface `name` of a node.
 pub(super) fn find(node: &Node, name: &str) -> Result<Interface> {
     node.ns()
         .run(|| Interface::find(name))??
@@ -102,13 +99,11 @@ impl Station {
         Self::on(node, "eth0", ETHERTYPE)
     }
 
-    /// Whether the socket is ready.
     pub(super) fn is_awake(&mut self) -> Result<bool> {
         self.poller.wait(Some(Duration::ZERO))?;
         Ok(self.poller.ready().len() > 0)
     }
 
-    /// Waits until the socket is ready.
     pub(super) fn wait(&mut self) -> Result<()> {
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -121,7 +116,6 @@ impl Station {
         }
     }
 
-    /// Makes one receive call, and returns the frames.
     pub(super) fn receive(&mut self) -> Result<Vec<Vec<u8>>> {
         self.socket.receive(clock::now(), &mut self.batch)?;
         Ok(self
@@ -151,7 +145,6 @@ impl Station {
     }
 }
 
-/// Returns a batch of these frames.
 pub(super) fn transmit(sent: &[Vec<u8>]) -> Result<TransmitBatch> {
     let mut batch = frames::transmit_batch();
     for frame in sent {
@@ -176,7 +169,6 @@ pub(super) fn frame_of(ethertype: u16, to: [u8; 6], from: &Node, payload: &[u8])
     frame
 }
 
-/// Returns a frame that carries `number`.
 pub(super) fn numbered_frame(from: &Node, number: usize) -> Vec<u8> {
     frame(BROADCAST, from, &number.to_be_bytes())
 }
@@ -212,7 +204,6 @@ impl Forger {
     }
 }
 
-/// Whether `fd` becomes readable in time.
 pub(super) fn becomes_readable(fd: impl AsFd) -> Result<bool> {
     let mut poller = Poller::new()?;
     poller.add(fd, 0, Interest::Read)?;

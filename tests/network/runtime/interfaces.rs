@@ -55,7 +55,6 @@ fn an_interface_that_cannot_send_is_down() -> Result<()> {
     Ok(())
 }
 
-/// Returns the IP of a node's `eth0`.
 fn ip(node: &Node) -> Result<String> {
     Ok(Ipv6Addr::from(find(node, "eth0")?.ip).to_string())
 }

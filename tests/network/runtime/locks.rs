@@ -23,7 +23,6 @@ fn acquire(ns: &NetNs) -> Result<Result<RingLock, LockError>> {
     ns.run(|| RingLock::acquire(Path::new(helpers::LOCKS_DIR), "eth0"))
 }
 
-/// Checks that process `pid` holds the lock.
 fn check_held_by(ns: &NetNs, pid: u32) -> Result<()> {
     match acquire(ns)? {
         Err(LockError::Held { ring, holder }) => {

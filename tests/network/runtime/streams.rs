@@ -68,7 +68,6 @@ impl End {
         })
     }
 
-    /// Connects from the station's network.
     fn open(&mut self, to: SocketAddr) -> Result<StreamId> {
         let id = self.streams.vacant().context("a slot is free")?;
         let ns = self.node.clone();
@@ -76,7 +75,6 @@ impl End {
         Ok(id)
     }
 
-    /// Waits for the next event.
     fn next(&mut self) -> Result<(StreamId, Happened<SocketAddr>)> {
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -95,7 +93,6 @@ impl End {
         Ok(())
     }
 
-    /// Reads a connection to its end.
     fn read_to_end(&mut self, id: StreamId) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         loop {

@@ -30,13 +30,13 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 /// A service, and another member of its ring that is not a service.
-struct Scene {
+struct UnitScene {
     container: Container,
     other: Daemon,
     _segment: Segment,
 }
 
-impl Scene {
+impl UnitScene {
     /// Starts both. `lines` are added to the unit.
     fn new(lines: &str) -> Result<Self> {
         let scene = Self::before_the_start(lines)?;
@@ -130,7 +130,7 @@ fn systemd_complaints(container: &Container) -> Vec<String> {
 }
 
 fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
-    let scene = Scene::new("")?;
+    let scene = UnitScene::new("")?;
     let complaints = systemd_complaints(&scene.container);
     ensure!(complaints.is_empty(), "{}", complaints.join("\n"));
 
@@ -214,7 +214,7 @@ fn check_other_units_are_kept_out(container: &Container) -> Result<()> {
 }
 
 fn a_killed_or_restarted_service_knows_its_last_token() -> Result<()> {
-    let scene = Scene::new("")?;
+    let scene = UnitScene::new("")?;
     let progress = || -> Result<u64> {
         let status = scene.status()?;
         status["token"]["progress"]
@@ -246,7 +246,7 @@ fn a_killed_or_restarted_service_knows_its_last_token() -> Result<()> {
 }
 
 fn a_service_that_hangs_is_ended_by_its_watchdog_and_restarted() -> Result<()> {
-    let scene = Scene::new("[Service]\nWatchdogSec=2s\n")?;
+    let scene = UnitScene::new("[Service]\nWatchdogSec=2s\n")?;
     // The daemon notifies the watchdog again and again.
     let mut fed = String::new();
     for _ in 0..4 {
@@ -268,7 +268,7 @@ fn a_service_that_hangs_is_ended_by_its_watchdog_and_restarted() -> Result<()> {
 
 fn a_copy_of_the_unit_runs_a_second_ring_on_the_interface() -> Result<()> {
     const SECOND: &str = "ringd-two@eth0";
-    let scene = Scene::new("")?;
+    let scene = UnitScene::new("")?;
     let container = &scene.container;
     container.sh("cp systemd/ringd@.service /etc/systemd/system/ringd-two@.service")?;
     let other = "[Service]\nEnvironment=\"RINGD_OPTIONS=--ethertype 0x88b6\"\n";
@@ -286,7 +286,7 @@ fn a_copy_of_the_unit_runs_a_second_ring_on_the_interface() -> Result<()> {
 }
 
 fn a_lost_link_is_a_warning_in_the_journal() -> Result<()> {
-    let scene = Scene::new("")?;
+    let scene = UnitScene::new("")?;
     let container = &scene.container;
     let warnings = || -> Result<Vec<Value>> {
         let lines = container.run(&["journalctl", "-u", UNIT, "-o", "json", "-p", "warning"])?;
@@ -312,7 +312,7 @@ fn a_lost_link_is_a_warning_in_the_journal() -> Result<()> {
 }
 
 fn the_journal_finds_a_lock_by_its_fields() -> Result<()> {
-    let scene = Scene::new("")?;
+    let scene = UnitScene::new("")?;
     let container = &scene.container;
     container.run(&["ringctl", "run", "--label", "report", "--", "true"])?;
     container.wait_for_line(PATIENCE, |line| line.contains("exit code 0"))?;
@@ -341,7 +341,7 @@ fn the_journal_finds_a_lock_by_its_fields() -> Result<()> {
 }
 
 fn the_unit_waits_for_an_interface_that_is_missing() -> Result<()> {
-    let scene = Scene::before_the_start("[Service]\nWatchdogSec=2s\n")?;
+    let scene = UnitScene::before_the_start("[Service]\nWatchdogSec=2s\n")?;
     let container = &scene.container;
     container.run(&["ip", "link", "set", "eth0", "down"])?;
     container.run(&["ip", "link", "set", "eth0", "name", "other0"])?;
@@ -369,7 +369,7 @@ fn the_unit_waits_for_an_interface_that_is_missing() -> Result<()> {
 
 fn a_permanent_error_is_not_retried() -> Result<()> {
     let wrong = "[Service]\nEnvironment=\"RINGD_OPTIONS=--waiter-intervals 1\"\n";
-    let scene = Scene::before_the_start(wrong)?;
+    let scene = UnitScene::before_the_start(wrong)?;
     let started = scene.container.output(&["systemctl", "start", UNIT])?;
     ensure!(!started.status.success(), "the service has started");
     scene
@@ -383,7 +383,7 @@ fn a_permanent_error_is_not_retried() -> Result<()> {
 }
 
 fn a_state_file_of_a_newer_version_is_not_tried_again() -> Result<()> {
-    let scene = Scene::before_the_start("")?;
+    let scene = UnitScene::before_the_start("")?;
     // systemd gives the directory and its files to the unit's user.
     scene.container.sh(
         "mkdir -p /var/lib/ringd && printf RINGST02 > /var/lib/ringd/eth0.state \
@@ -402,7 +402,7 @@ fn a_state_file_of_a_newer_version_is_not_tried_again() -> Result<()> {
 }
 
 fn a_second_daemon_that_root_starts_is_refused() -> Result<()> {
-    let scene = Scene::new("")?;
+    let scene = UnitScene::new("")?;
     let second = scene.container.output(&["ringd", "eth0"])?;
     let said = String::from_utf8([second.stdout, second.stderr].concat())?;
     ensure!(
@@ -414,7 +414,7 @@ fn a_second_daemon_that_root_starts_is_refused() -> Result<()> {
 }
 
 fn files_of_a_daemon_of_root_do_not_keep_the_unit_from_starting() -> Result<()> {
-    let scene = Scene::new("")?;
+    let scene = UnitScene::new("")?;
     scene.container.run(&["systemctl", "stop", UNIT])?;
     scene
         .container
@@ -431,7 +431,7 @@ fn files_of_a_daemon_of_root_do_not_keep_the_unit_from_starting() -> Result<()> 
 
 /// The unit sees the control groups, and the one that it writes to is not its own.
 fn the_unit_ends_processes_outside_the_group_of_a_killed_holder() -> Result<()> {
-    let scene = Scene::new("")?;
+    let scene = UnitScene::new("")?;
     let container = &scene.container;
     container.sh(
         "ringctl run -- sh -c 'setsid sh -c \"echo \\$\\$ >/tmp/left; exec sleep 1000\" & wait' \

@@ -34,7 +34,6 @@ impl Daemon {
             .with(|inner| inner.host.start(&mut inner.segment));
     }
 
-    /// Deletes its state file.
     pub(crate) fn lose_state(&self) {
         self.simulation
             .with(|inner| inner.host.disk = Disk::default());
@@ -82,7 +81,6 @@ impl Daemon {
         }
     }
 
-    /// Returns the number of members in its table.
     pub(crate) fn members(&self) -> usize {
         self.machine(|machine| machine.members().len())
     }
@@ -97,7 +95,6 @@ impl Daemon {
         penalty.with_context(|| format!("{member} is no member"))
     }
 
-    /// Checks its state.
     pub(crate) fn expect_state(&self, state: &str) -> Result<()> {
         let found = self.state();
         ensure!(found == state, "the state is {found} instead of {state}");

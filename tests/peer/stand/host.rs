@@ -46,7 +46,6 @@ pub(crate) struct Host {
     pub has_ended: bool,
 }
 
-/// Returns the constants that the daemon derives from its options.
 pub(super) fn constants(timing: &Timing) -> Constants {
     Constants {
         take_timeout: timing.take_timeout,

@@ -77,7 +77,6 @@ impl Stand {
         self.timing.one_owner_bound()
     }
 
-    /// Returns the time since the start.
     pub(crate) fn now(&self) -> Duration {
         self.simulation.now()
     }

@@ -86,7 +86,6 @@ impl Peer {
             .with(|inner| inner.segment.queue(self.port).drain(..).collect())
     }
 
-    /// Drops unread frames.
     pub(crate) fn forget(&self) {
         self.simulation
             .with(|inner| inner.segment.queue(self.port).clear());

@@ -41,12 +41,10 @@ impl Segment {
         self.now
     }
 
-    /// Returns all sent frames, with time and port of the sender.
     pub(crate) fn recording(&self) -> &[Seen] {
         &self.recording
     }
 
-    /// Returns the unread frames of a station.
     pub(crate) fn queue(&mut self, port: usize) -> &mut VecDeque<Seen> {
         &mut self.queues[port]
     }
@@ -57,7 +55,6 @@ impl Segment {
         self.under_way.push_back(seen);
     }
 
-    /// Returns the time of the next arrival.
     pub(crate) fn next_arrival(&self) -> Option<Duration> {
         self.under_way.front().map(|sent| sent.at + FLIGHT)
     }

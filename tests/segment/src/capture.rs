@@ -279,7 +279,6 @@ impl Capture {
         }
     }
 
-    /// Waits for some time, and returns the frames sent meanwhile.
     pub fn watch(&self, window: Duration) -> Vec<Seen> {
         let mark = self.mark();
         thread::sleep(window);

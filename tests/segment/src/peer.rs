@@ -104,7 +104,6 @@ impl Peer {
         Ok(all)
     }
 
-    /// Drops unread frames.
     pub fn forget(&self) -> Result<()> {
         while self.receive(Duration::ZERO)?.is_some() {}
         Ok(())

@@ -22,7 +22,6 @@ use anyhow::Result;
 pub use evidence::{CrashTime, Cycle, Evidence, Span};
 pub use lateness::{JUDGED, Lateness};
 
-/// Violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub at: Duration,

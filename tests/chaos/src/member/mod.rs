@@ -238,7 +238,6 @@ impl Member {
         out.push((MacAddr::broadcast(), Message::WhereIsToken));
     }
 
-    /// Remembers the strongest token.
     fn note_token(&mut self, now: Duration, token: Token, holder: MacAddr, data: Option<&[u8]>) {
         if self.known.is_some_and(|(known, _)| known == token) && data.is_some() {
             self.confirmed = now;

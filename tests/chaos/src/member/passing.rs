@@ -14,7 +14,6 @@ const SKIP_HEARTBEATS: u32 = 10;
 pub(super) struct Passing {
     to: MacAddr,
     offered: Token,
-    /// Number of offers to this member.
     attempts: u32,
     /// Time of the next offer, or of the failure.
     due: Duration,

@@ -24,7 +24,6 @@ pub(crate) fn tests() -> Vec<Test> {
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// Sessions.
 const ONE: i64 = MIN_SESSION;
 const OTHER: i64 = MIN_SESSION + 1;
 
@@ -41,7 +40,6 @@ fn service() -> Service {
     }
 }
 
-/// Judges these datagrams.
 fn judge_all(all: &[TestDatagram]) -> Result<()> {
     let (mut judge, service) = (Judge::default(), service());
     for (at, [from, to], [sender, receiver], body) in all {
