@@ -7,15 +7,15 @@
 
 mod real;
 
+use ring_segment::proc;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser;
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::{SysconfVar, sysconf};
 
 use real::client::Client;
 use real::daemon::Daemon;
@@ -59,7 +59,7 @@ fn main() -> Result<()> {
         "A program that only sleeps takes {bare:.1?} of CPU time per wake-up on this machine.\n"
     );
     println!(
-        "| members | resident memory, most | CPU a node, mean | most | wake-ups a second | CPU a wake-up |"
+        "| members | resident memory, most | CPU per node, mean | most | wake-ups per second | CPU per wake-up |"
     );
     println!("|---|---|---|---|---|---|");
     for (kind, members) in RINGS {
@@ -117,34 +117,17 @@ struct Usage {
 
 impl Usage {
     fn of(pid: u32) -> Result<Self> {
-        let read = |file: &str| {
-            let path = format!("/proc/{pid}/{file}");
-            fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))
-        };
-        let stat = read("stat")?;
         let mut sleeps = 0;
         for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-            let file = format!("task/{}/status", thread?.file_name().display());
-            sleeps += field(&read(&file)?, "voluntary_ctxt_switches:")?;
+            let thread = format!("{pid}/task/{}", thread?.file_name().display());
+            sleeps += u32::try_from(proc::status_field(thread, "voluntary_ctxt_switches:")?)?;
         }
-        // The process name in parentheses may contain spaces; utime and stime are fields 14 and 15.
-        let (_, fields) = stat.rsplit_once(')').context("no name in stat")?;
-        let times = fields.split_whitespace().skip(11).take(2);
-        let ticks = times.map(str::parse::<u32>).sum::<Result<u32, _>>()?;
-        let hertz = sysconf(SysconfVar::CLK_TCK)?.context("no clock tick")?;
         Ok(Self {
-            resident: field(&read("status")?, "VmRSS:")?,
-            cpu: Duration::from_secs(1) * ticks / u32::try_from(hertz)?,
+            resident: u32::try_from(proc::resident_kib(pid)?)?,
+            cpu: proc::cpu_time(pid)?,
             sleeps,
         })
     }
-}
-
-/// Reads a number from a `status` file of `/proc`.
-fn field(status: &str, name: &str) -> Result<u32> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let value = line.and_then(|line| line.split_whitespace().next());
-    Ok(value.with_context(|| format!("no {name}"))?.parse()?)
 }
 
 fn line(before: &[Usage], after: &[Usage], took: Duration) -> String {

@@ -142,14 +142,14 @@ fn heartbeat_due(c: &mut Criterion) {
         node.now.monotonic = node.machine.poll_timeout().expect("a heartbeat");
         timeout(&mut node)
     };
-    c.bench_function("step/time-out of an OWNER", |b| b.iter(&mut step));
+    c.bench_function("step/timeout of an OWNER", |b| b.iter(&mut step));
     assert_eq!(node.machine.state(), State::Owner);
 }
 
 fn nothing_due(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::ZERO, &PEERS);
     node.frame(&token_is_here(1 << 40, digest));
-    c.bench_function("step/time-out with nothing due", |b| {
+    c.bench_function("step/timeout with nothing due", |b| {
         b.iter(|| timeout(&mut node));
     });
 }

@@ -131,7 +131,7 @@ fn batches(
 ) -> Result<(TransmitBatch<SocketAddr>, ReceiveBatch<SocketAddr>)> {
     let mut sent = TransmitBatch::of(size, DATAGRAM_LEN);
     for _ in 0..size {
-        sent.next_buffer().context("there is room")?.fill(1);
+        sent.next_buffer().context("the batch has space")?.fill(1);
         sent.push(DATAGRAM_LEN, to);
     }
     Ok((sent, ReceiveBatch::of(size, DATAGRAM_LEN)))
@@ -152,7 +152,7 @@ impl Stand {
         let fabric = Fabric::new(kind, 2)?;
         let (left, right) = (open(&fabric.places[0])?, open(&fabric.places[1])?);
         let mut frame = frames::transmit_batch();
-        let buffer = frame.next_buffer().context("an empty batch has room")?;
+        let buffer = frame.next_buffer().context("an empty batch has space")?;
         let len = take_token(&fabric).encode(ETHERTYPE, buffer)?;
         frame.push(len, ());
         let poller = Poller::new()?;

@@ -108,7 +108,7 @@ pub(crate) fn table(all: &[Growth]) -> String {
             );
         }
     }
-    text += "\n| idle, nodes | passes a second | messages a second on connections | datagrams a second |\n";
+    text += "\n| idle, nodes | passes per second | messages per second on connections | datagrams per second |\n";
     text += "|---:|---:|---:|---:|\n";
     for growth in all {
         let passes = growth.idle.passes();
@@ -144,7 +144,7 @@ pub(crate) fn draw(all: &[Growth], folder: &Path) -> Result<()> {
         ),
         (
             "jitterbug-idle.svg",
-            "passes a second, idle",
+            "passes per second, idle",
             &[("idle", |it| it.idle.passes())],
         ),
     ];

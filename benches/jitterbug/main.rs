@@ -27,8 +27,6 @@ mod quiet;
 #[path = "../real/mod.rs"]
 #[allow(dead_code, reason = "these nodes run Jitterbug")]
 mod real;
-#[path = "../support/resident.rs"]
-mod resident;
 mod ring;
 
 use std::path::PathBuf;

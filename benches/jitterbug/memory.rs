@@ -8,14 +8,13 @@ use serde_json::Value;
 
 use super::nodes::{self, Token, address_all, listener};
 use super::real::fabric::{Fabric, Kind};
-use super::resident::resident;
 
 pub(crate) fn measure() -> Result<()> {
     let fabric = Fabric::new(Kind::Pair, 2)?;
     address_all(&fabric.places)?;
     let node = nodes::start(1, &fabric.places[1], &[])?;
     let status = nodes::wait_for_leader(&node)?;
-    let resident = || resident(node.process.id());
+    let resident = || ring_segment::proc::resident_kib(node.process.id());
     let before = resident()?;
     let to = listener(&status, 1)?;
     let own = Node {

@@ -112,14 +112,16 @@ fn measure_locks(options: &Options) -> Result<()> {
     if options.rivals {
         return rivals::compare(&options.ringd[0], options.pairs, time);
     }
-    println!("| | floor | floor, rested | p50 | p99 | p50 ÷ floor | ÷ rested | a second | parts |");
+    println!(
+        "| | floor | floor, rested | p50 | p99 | p50 ÷ floor | ÷ rested | per second | parts |"
+    );
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---|");
     let what: [(&str, usize, Measure); 5] = [
         ("acquire, idle ring of 4, again and again", 4, acquire_awake),
         ("acquire, idle ring of 4, rested", 4, acquire_rested),
-        ("hand-over, 3 nodes contend", 3, contend),
+        ("handover, 3 nodes contend", 3, contend),
         (
-            "grant to the next program of one machine",
+            "grant to the next program on the same machine",
             2,
             contend_locally,
         ),

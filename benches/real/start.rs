@@ -25,7 +25,7 @@ pub(crate) enum Placement {
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Apart => "Neighbours on different CPUs",
+            Self::Apart => "Neighbors on different CPUs",
             Self::Together => "All stations on one CPU",
         })
     }

@@ -17,7 +17,7 @@ pub(crate) fn draw(costs: &Costs, folder: &Path) -> Result<()> {
         ("scaling-time.svg", "seconds", &feats, seconds),
         (
             "scaling-idle.svg",
-            "frames a second, idle",
+            "frames per second, idle",
             &[Action::Idle],
             Cost::rate,
         ),

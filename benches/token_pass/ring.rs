@@ -24,7 +24,7 @@ pub(crate) fn measure(
     let (to, ended) = first.timed_status()?;
     let failed = to.counters.hand_overs_failed - from.counters.hand_overs_failed;
     if failed > 0 {
-        eprintln!("{failed} hand-overs failed while the ring was measured");
+        eprintln!("{failed} handovers failed during the measurement");
     }
     let rotations = to.counters.hand_overs - from.counters.hand_overs;
     let latency = to.counters.hand_over_latency;

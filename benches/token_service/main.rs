@@ -25,8 +25,6 @@ mod median;
 mod others;
 mod pool;
 mod raw;
-#[path = "../support/resident.rs"]
-mod resident;
 mod server;
 
 use std::path::{Path, PathBuf};
@@ -181,7 +179,7 @@ fn flood(program: &Path, count: usize, time: Duration) -> Result<f64> {
     let busy = servers.processor_time(0)?.saturating_sub(before);
     let rate = per_second(grants, busy);
     println!(
-        "{count} sessions: {:.0} grants a second, {rate:.0} a second of the server's processor time",
+        "{count} sessions: {:.0} grants per second, {rate:.0} per second of the server's CPU time",
         per_second(grants, took)
     );
     Ok(rate)
@@ -217,7 +215,7 @@ fn exchange<E: Exchange>(
     let mut clients = (0..count).map(|_| connect()).collect::<Result<Vec<_>>>()?;
     let figures = exchange::measure(&mut clients, time)?;
     println!(
-        "{count} clients of {name}: {:.0} grants a second, request to grant {:?}",
+        "{count} clients of {name}: {:.0} grants per second, request to grant {:?}",
         per_second(figures.grants, figures.took),
         figures.median
     );
@@ -277,7 +275,7 @@ fn measure_takeover(clients: usize) -> Result<()> {
     let wanted = pool.granted + 1;
     let took = pool.drive_until("the successor serves", |pool| pool.granted >= wanted)?;
     println!(
-        "{} tokens held by {clients} clients: the heir serves {took:?} after the crash, with ST {:?}",
+        "{} tokens held by {clients} clients: the successor grants again {took:?} after the crash, with ST {:?}",
         HELD_TOKENS * clients,
         server::SERVER_TIMEOUT
     );

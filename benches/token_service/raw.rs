@@ -81,7 +81,7 @@ impl Session {
             self.send()?;
         }
         let datagram = Datagram::new(self.header, message);
-        let buf = self.outgoing.next_buffer().context("there is room")?;
+        let buf = self.outgoing.next_buffer().context("the batch has space")?;
         let len = datagram.encode(buf)?;
         self.outgoing.push(len, self.server);
         Ok(())

@@ -13,7 +13,7 @@ use ring_client::token::read_servers;
 use ring_proto::ftn::Servers;
 use tempfile::TempDir;
 
-use super::resident::resident;
+use ring_segment::proc;
 
 /// ST.
 pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -109,26 +109,13 @@ fn pin_to(cpu: usize, process: Pid) -> Result<()> {
 }
 
 impl ServerProcesses {
-    fn file(&self, index: usize, name: &str) -> Result<String> {
-        let id = self.processes.0[index].id();
-        Ok(fs::read_to_string(format!("/proc/{id}/{name}"))?)
-    }
-
     pub(crate) fn processor_time(&self, index: usize) -> Result<Duration> {
-        let stat = self.file(index, "stat")?;
-        // Fields 14 and 15. The second field, in parentheses, may contain anything.
-        let fields = stat
-            .rsplit_once(')')
-            .context("/proc/PID/stat has no name")?
-            .1;
-        let ticks = fields.split_whitespace().skip(11).take(2);
-        let ticks: u64 = ticks.map(|field| field.parse().unwrap_or(0)).sum();
-        Ok(Duration::from_millis(10 * ticks))
+        proc::cpu_time(self.processes.0[index].id())
     }
 
     /// Returns the memory of a server, in bytes.
     pub(crate) fn resident(&self, index: usize) -> Result<u64> {
-        Ok(resident(self.processes.0[index].id())? * 1024)
+        Ok(proc::resident_kib(self.processes.0[index].id())? * 1024)
     }
 
     pub(crate) fn kill(&mut self, index: usize) -> Result<()> {

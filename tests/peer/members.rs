@@ -297,7 +297,7 @@ fn the_table_is_bounded() -> Result<()> {
     );
     // Seventeen authors, and the last frame's author and members. All in the table were heard just before.
     let refused = stand.daemon.counters().table_full;
-    ensure!(refused == 17 + 1 + 66, "{refused} found no room");
+    ensure!(refused == 17 + 1 + 66, "{refused} found no space");
     // Authors without a place in the table get answers too.
     stand.low.send(stand.mac(), &Message::WhereIsToken);
     let answer = stand

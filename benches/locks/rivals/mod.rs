@@ -56,7 +56,7 @@ pub(crate) fn compare(ringd: &Path, times: usize, time: Duration) -> Result<()> 
         drop(server);
     }
     println!(
-        "| | 3 nodes contend: a second | to another node | hand-over p50 | p99 | parts | 1 alone: p50 | p99 | a second |"
+        "| | 3 nodes contend: per second | to another node | handover p50 | p99 | parts | 1 node: p50 | p99 | per second |"
     );
     println!("|---|---:|---:|---:|---:|---|---:|---:|---:|");
     for (name, samples) in ["ringd", "etcd", "Redis"].iter().zip(&samples) {

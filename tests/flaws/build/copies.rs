@@ -222,14 +222,16 @@ pub(crate) fn modules(out: &Path) -> String {
         ("jitterbug", "jitterbug"),
         ("andrews", "andrews"),
     ];
-    let worlds = [
+    let copied_simulators = [
         ("sim/kernel", "kernel"),
         ("sim/ftn", "ftn"),
         ("sim/jitterbug", "jitterbug"),
         ("sim/andrews", "andrews"),
     ];
     let machines = machines.map(|(place, name)| declare(place, name)).concat();
-    let worlds = worlds.map(|(place, name)| declare(place, name)).concat();
+    let copied_simulators = copied_simulators
+        .map(|(place, name)| declare(place, name))
+        .concat();
     let checked = declare("model/ftn", "ftn");
-    format!("{machines}mod sim {{\n{worlds}}}\nmod model {{\n{checked}}}\n")
+    format!("{machines}mod sim {{\n{copied_simulators}}}\nmod model {{\n{checked}}}\n")
 }

@@ -128,7 +128,7 @@ fn two_that_may_not_store() -> Scenario {
         .bounds(4, 3, 8)
 }
 
-fn world(kinds: &[FaultKind]) -> Settings {
+fn simulated_ring(kinds: &[FaultKind]) -> Settings {
     Settings {
         seed: 1,
         nodes: 4,
@@ -144,7 +144,7 @@ fn cut_ring(nodes: usize, more: &[FaultKind]) -> Settings {
     Settings {
         nodes,
         idle_hold: Some(Duration::from_millis(10)),
-        ..world(&kinds)
+        ..simulated_ring(&kinds)
     }
 }
 
@@ -154,7 +154,7 @@ fn slow_ring() -> Settings {
     Settings {
         time: Duration::from_secs(2),
         idle_hold: Some(Duration::from_millis(10)),
-        ..world(&[FaultKind::Slow, FaultKind::Work])
+        ..simulated_ring(&[FaultKind::Slow, FaultKind::Work])
     }
 }
 
@@ -163,7 +163,7 @@ fn slow_ring() -> Settings {
 fn unequal_pair() -> Settings {
     Settings {
         nodes: 2,
-        ..world(&[FaultKind::Constants, FaultKind::Work, FaultKind::Crash])
+        ..simulated_ring(&[FaultKind::Constants, FaultKind::Work, FaultKind::Crash])
     }
 }
 
@@ -173,7 +173,7 @@ fn wrong_clocks() -> Settings {
     Settings {
         nodes: 3,
         idle_hold: Some(Duration::from_millis(500)),
-        ..world(&[FaultKind::Partition, FaultKind::Clock, FaultKind::Crash])
+        ..simulated_ring(&[FaultKind::Partition, FaultKind::Clock, FaultKind::Crash])
     }
 }
 
@@ -225,7 +225,7 @@ caught! {
     clock_in_the_vote caught_by_checker(Scenario { wall: 1_000, ..two_cold() }, "stands with");
     completed_by_anything caught_by_checker(two_formed(), "weaker");
     data_before_the_token caught_by_simulator(
-        from_seed(100, world(&[FaultKind::Mtu, FaultKind::Work])), sim::Rule::OneOwner);
+        from_seed(100, simulated_ring(&[FaultKind::Mtu, FaultKind::Work])), sim::Rule::OneOwner);
     deaf_heeded caught_by_checker(two_formed(), "no good");
     elected_unannounced caught_by_checker(
         two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
@@ -240,7 +240,7 @@ caught! {
         (quorums_of_four().bounds(3, 6, 6), cut_ring(4, &[])), "have a quorum");
     held_unstored caught_by_checker(two_that_may_not_store(), "which is not stored");
     keeps_what_it_mints caught_by_simulator(
-        world(&[FaultKind::Unresponsive]), sim::Rule::Served);
+        simulated_ring(&[FaultKind::Unresponsive]), sim::Rule::Served);
     merge_loses_members caught_by_checker(
         Scenario::cold("three from the start", 3)
             .faults(Faults { crashes: 1, ..Faults::default() })
@@ -248,7 +248,7 @@ caught! {
             .recovers(1),
         "tables");
     mints_in_silence caught_by_simulator(
-        world(&[FaultKind::Unresponsive]), sim::Rule::Served);
+        simulated_ring(&[FaultKind::Unresponsive]), sim::Rule::Served);
     never_gives_up caught_by_checker(
         two_formed().faults(Faults { crashes: 1, ..Faults::default() }).recovers(8),
         "nobody can use the token");
@@ -269,14 +269,14 @@ caught! {
             .bounds(3, 4, 12),
         "have a quorum");
     penalty_for_ever caught_by_simulator(
-        world(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
+        simulated_ring(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
     progress_not_stored caught_by_checker(two_cold(), "before it is stored");
     promises_lost_with_the_token caught_by_checker(
         quorums_of_three().bounds(3, 4, 18), "for which it has a quorum");
     promises_twice caught_by_both(
         (quorums_of_three().bounds(3, 4, 18), cut_ring(3, &[])), "have a quorum");
     rests_after_each_work caught_by_simulator(
-        world(&[FaultKind::Oneway]), sim::Rule::Served);
+        simulated_ring(&[FaultKind::Oneway]), sim::Rule::Served);
     stale_offer_accepted caught_by_checker(
         two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "no good");
     stands_unannounced caught_by_checker(
@@ -284,9 +284,9 @@ caught! {
     stronger_ignored caught_by_checker(two_formed().bounds(4, 4, 10), "against the stronger");
     told_unstored caught_by_checker(two_that_may_not_store(), "before it is stored");
     unfit_for_ever caught_by_simulator(
-        world(&[FaultKind::Unicast, FaultKind::Work]), sim::Rule::Served);
+        simulated_ring(&[FaultKind::Unicast, FaultKind::Work]), sim::Rule::Served);
     unstored_all_the_same caught_by_simulator(
-        world(&[FaultKind::Disk, FaultKind::Work]), sim::Rule::Stored);
+        simulated_ring(&[FaultKind::Disk, FaultKind::Work]), sim::Rule::Stored);
     unstored_owns caught_by_checker(two_that_may_not_store(), "stands with");
     used_while_passing caught_by_checker(two_formed(), "may both use the chain");
     wants_for_ever caught_by_checker(

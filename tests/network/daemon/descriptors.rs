@@ -9,12 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Daemon, PATIENCE, Segment, Test, Timing, binaries, is_claim, is_heartbeat, tests,
+    Daemon, PATIENCE, Segment, Test, Timing, binaries, is_claim, is_heartbeat, proc, tests,
 };
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// Unit of CPU time in `/proc`.
-const CPU_TICK: Duration = Duration::from_millis(10);
 const HEARTBEATS: usize = 10;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -48,26 +46,17 @@ fn first_line(stream: &UnixStream) -> Result<String> {
     Ok(line)
 }
 
-fn cpu(daemon: &Daemon) -> Result<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", daemon.pid()))?;
-    // Fields 14 and 15. The second field, in parentheses, may contain anything.
-    let fields = stat
-        .rsplit_once(')')
-        .context("/proc/PID/stat has no name")?
-        .1;
-    let ticks = fields.split_whitespace().skip(11).take(2);
-    let ticks: u32 = ticks.map(|field| field.parse().unwrap_or(0)).sum();
-    Ok(CPU_TICK * ticks)
-}
-
 /// Checks that a daemon uses little CPU while the ring's heartbeats continue.
 fn check_rests(daemon: &Daemon, segment: &Segment) -> Result<()> {
-    let (before, start) = (cpu(daemon)?, Instant::now());
+    let (before, start) = (proc::cpu_time(daemon.pid())?, Instant::now());
     for _ in 0..HEARTBEATS {
         let mark = segment.capture().mark();
         segment.capture().wait_from(mark, PATIENCE, is_heartbeat)?;
     }
-    let (took, passed) = (cpu(daemon)?.saturating_sub(before), start.elapsed());
+    let (took, passed) = (
+        proc::cpu_time(daemon.pid())?.saturating_sub(before),
+        start.elapsed(),
+    );
     ensure!(took < passed / 4, "{took:?} of {passed:?}");
     Ok(())
 }

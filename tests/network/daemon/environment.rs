@@ -1,7 +1,7 @@
 //! Bad environments: each has its own error message and exit code.
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Daemon, Node, PATIENCE, Ringd, Segment, Test, Timing, binaries, tests};
+use ring_segment::{Daemon, Node, PATIENCE, Ringd, Segment, Test, Timing, binaries, proc, tests};
 use serde_json::json;
 use std::fs::{self};
 use std::os::linux::net::SocketAddrExt;
@@ -145,16 +145,10 @@ fn it_takes_a_larger_share_of_a_busy_machine_if_it_may() -> Result<()> {
     let allowed = String::from_utf8(allowed.stdout)?;
     let daemon = ringd_with_short_times(segment.node(0)).spawn()?;
     daemon.wait_for_status(PATIENCE, |_| true)?;
-    let stat = fs::read_to_string(format!("/proc/{0}/task/{0}/stat", daemon.pid()))?;
-    // Field 19. The second field, in parentheses, may contain anything.
-    let fields = stat
-        .rsplit_once(')')
-        .context("/proc/PID/stat has no name")?
-        .1;
-    let nice = fields.split_whitespace().nth(16);
+    let nice = proc::nice(format!("{0}/task/{0}", daemon.pid()))?;
     ensure!(
-        nice == Some(allowed.trim()),
-        "the daemon runs at nice {nice:?} instead of {allowed}"
+        nice.to_string() == allowed.trim(),
+        "the daemon runs at nice {nice} instead of {allowed}"
     );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! One daemon and its environment on its machine.
+//! One daemon and its environment on its machine: files, interfaces, signals, limits, and what it reports.
 
 mod descriptors;
 mod environment;

@@ -84,10 +84,10 @@ impl OwnerAndWaiter {
     fn check_handed_over(mut self) -> Result<()> {
         let status = self.owner.wait_exit(PATIENCE)?;
         ensure!(status.success(), "the daemon exited with {status}");
-        let heir = self
+        let successor = self
             .waiter
             .wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
-        let reasons = &heir["counters"]["state_change_reasons"];
+        let reasons = &successor["counters"]["state_change_reasons"];
         ensure!(
             reasons["elected"] == 0 && reasons["token_taken"] == 1,
             "the token was not handed over: {reasons}"

@@ -192,7 +192,7 @@ fn a_full_table_of_dead_members_costs_the_live_ones_nothing() -> Result<()> {
     );
     ensure!(
         hops * 4 >= hops_before * 3,
-        "{hops} hand-overs a second, and {hops_before} without dead members"
+        "{hops} handovers per second, but {hops_before} without dead members"
     );
     Ok(())
 }

@@ -121,11 +121,11 @@ fn an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again() -> Res
         });
         Ok(())
     };
-    let mend = || {
+    let restore = || {
         undo_faults(&ring);
         Ok(())
     };
-    check_release_and_return(&ring, lose, mend)
+    check_release_and_return(&ring, lose, restore)
 }
 
 /// The kernel refuses its frames.
@@ -138,8 +138,8 @@ fn an_owner_whose_interface_refuses_unicast_lets_go_of_it_and_owns_again() -> Re
         let filter = "filter add dev eth0 egress bpf direct-action bytecode";
         tc_with(&ring, 1, filter, &[unicast])
     };
-    let mend = || tc(&ring, 1, "qdisc del dev eth0 clsact");
-    check_release_and_return(&ring, refuse, mend)?;
+    let restore = || tc(&ring, 1, "qdisc del dev eth0 clsact");
+    check_release_and_return(&ring, refuse, restore)?;
     let mut log = ring.daemons[1].output().into_iter();
     let named = |line: String| line.contains("cannot send the token to 02:00:00:00:00:0");
     ensure!(

@@ -1,4 +1,6 @@
-//! Rings on machines with faults.
+//! Rings on machines with faults: full disks, small MTUs, lost frames, dead members, differing options.
+//!
+//! Each test also checks how the fault is reported (`watcher.rs`). Faults of the whole network are in `ring/`.
 
 mod constants;
 mod dead_members;

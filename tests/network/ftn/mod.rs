@@ -1,4 +1,7 @@
 //! The token service on real segments: one server per node, and `ringctl token`.
+//!
+//! `stand.rs` starts servers on a segment, and `judge.rs` checks their recorded messages. `client_stand.rs` starts
+//! servers on the loopback interface for tests of clients.
 
 mod client;
 mod client_crashes;

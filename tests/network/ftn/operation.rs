@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Kind, Message, Token};
 use ring_proto::ftn::{MAX_DATA, PART, Servers};
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{PATIENCE, Test, proc, tests};
 
 use super::stand::{PORT, ServerStand};
 
@@ -98,14 +98,6 @@ fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
         stand.wait_until_served_by(&[0, 1, 2])?;
     }
     Ok(())
-}
-
-/// Returns the resident memory of a process, in KiB.
-fn resident_kib(pid: nix::unistd::Pid) -> Result<usize> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    Ok(number.context("no VmRSS")?.parse()?)
 }
 
 /// A client whose messages the test writes itself.
@@ -209,13 +201,13 @@ impl ManualClient {
 }
 
 fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> Result<()> {
-    const ALLOWED_KIB: usize = 16 << 10;
+    const ALLOWED_KIB: u64 = 16 << 10;
     /// Memory of the loop's buffers and of outgoing datagrams.
-    const BUFFERS_KIB: usize = 4 << 10;
+    const BUFFERS_KIB: u64 = 4 << 10;
     let mut stand = ServerStand::new(1, 1, &[("--max-memory", "16MiB")])?;
     stand.wait_until_served_by(&[0])?;
     let pid = stand.server(0).pid();
-    let before = resident_kib(pid)?;
+    let before = proc::resident_kib(pid)?;
     let lines = fs::read_to_string(stand.list())?;
     let address: SocketAddr = format!("10.77.0.1:{PORT}").parse()?;
     let servers = Servers::new(lines.lines().map(|line| (line, address))).context("a list")?;
@@ -245,7 +237,7 @@ fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> 
     let is_full =
         |status: &serde_json::Value| status["counters"]["refused_memory"].as_u64() > Some(0);
     let status = stand.server(0).wait_for_status(PATIENCE, is_full)?;
-    let taken = resident_kib(pid)?.saturating_sub(before);
+    let taken = proc::resident_kib(pid)?.saturating_sub(before);
     ensure!(
         taken <= ALLOWED_KIB * 5 / 4 + BUFFERS_KIB,
         "{taken} KiB of {ALLOWED_KIB}: {status:#}"

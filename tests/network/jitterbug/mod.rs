@@ -1,4 +1,6 @@
 //! Jitterbug on real segments: one node per network namespace, judged by its messages.
+//!
+//! `stand.rs` starts the nodes and records their messages, `wire.rs` decodes them, and `judge.rs` checks the rules.
 
 mod control;
 mod crashes;

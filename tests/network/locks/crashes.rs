@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ring_segment::{Daemon, Test, tests};
+use ring_segment::{Daemon, Test, proc, tests};
 
 use crate::locks::program::Running;
 use crate::locks::scene::{LockScene, holder};
@@ -21,7 +21,7 @@ pub(super) fn tests() -> Vec<Test> {
         the_death_of_the_command_gives_the_token_back_at_once,
         processes_outside_the_process_group_end_with_ringctl_and_its_keeper,
         processes_without_descriptors_end_with_ringctl_and_its_keeper,
-        a_keeper_is_favoured_on_a_busy_machine_as_its_daemon_is,
+        a_keeper_is_favored_on_a_busy_machine_as_its_daemon_is,
     ]
 }
 
@@ -120,33 +120,20 @@ fn processes_without_descriptors_end_with_ringctl_and_its_keeper() -> Result<()>
     check_nothing_outlives_both(CLOSES_ALL, |_| Ok(()))
 }
 
-/// Reads a file of a process in /proc.
-fn proc_file(process: Pid, name: &str) -> Result<String> {
-    Ok(fs::read_to_string(format!("/proc/{process}/{name}"))?)
-}
-
-fn nice_of(process: Pid) -> Result<i32> {
-    let stat = proc_file(process, "stat")?;
-    // The process name may contain anything; the nice value is the 19th field.
-    let (_, fields) = stat.rsplit_once(')').context("a name in brackets")?;
-    let nice = fields.split_whitespace().nth(16);
-    Ok(nice.context("enough fields")?.parse()?)
-}
-
 /// The keeper is in its own session. Beside a busy session it would wait for seconds, and its lease would expire.
-fn a_keeper_is_favoured_on_a_busy_machine_as_its_daemon_is() -> Result<()> {
+fn a_keeper_is_favored_on_a_busy_machine_as_its_daemon_is() -> Result<()> {
     let scene = LockScene::new()?;
     let _work = scene.start_work(&[], "echo ready; exec sleep 1000")?;
     let keeper = holder(scene.first())?;
-    let nice = nice_of(scene.first().pid())?;
-    ensure!(nice_of(keeper)? == nice, "not {nice}: {}", nice_of(keeper)?);
+    let (nice, keepers) = (proc::nice(scene.first().pid())?, proc::nice(keeper)?);
+    ensure!(keepers == nice, "{keepers} instead of {nice}");
     // Without permission for a better nice value, the session gets none either. Kernels without autogroups have no
     // such file.
     if nice < 0
-        && let Ok(session) = proc_file(keeper, "autogroup")
+        && let Ok(session) = fs::read_to_string(format!("/proc/{keeper}/autogroup"))
     {
-        let favour = format!("nice {nice}");
-        ensure!(session.trim_end().ends_with(&favour), "{session}");
+        let favor = format!("nice {nice}");
+        ensure!(session.trim_end().ends_with(&favor), "{session}");
     }
     Ok(())
 }

@@ -180,7 +180,7 @@ fn a_guard_refuses_the_token_of_an_earlier_holder() -> Result<()> {
     )?;
     let token = earlier.line();
     earlier.expect_code(0)?;
-    start_under_lock(scene.second(), &write("two stations")?)?.expect_code(0)?;
+    start_under_lock(scene.second(), &write("two")?)?.expect_code(0)?;
     let guard = ["guard", path(&record)?, "--", "rm", path(&report)?];
     let mut late = Running::start(ringctl(scene.first(), &guard).env("RINGD_TOKEN", &token))?;
     let said = late.errors();

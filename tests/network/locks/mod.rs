@@ -1,4 +1,8 @@
 //! Locks of real daemons, used by programs on their machines.
+//!
+//! `scene.rs` has the usual set-up: work under the token on one node, and a client on another node that waits for it.
+//! `program.rs` runs `ringctl`, and `client.rs` speaks the protocol of the control socket. The behavior of `ringctl`
+//! without a real daemon is tested in `crates/ringctl/tests`.
 
 mod bad_clients;
 mod client;

@@ -102,7 +102,7 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
     (
         "docs/control.md",
         "import json, os, signal",
-        TestedBy::Test("locks::ends"),
+        TestedBy::Test("locks::expiry"),
     ),
     (
         "docs/jitterbug.md",
@@ -227,17 +227,17 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
     (
         "docs/simulation.md",
         "ring-sim --system ftn",
-        TestedBy::Other("crates/sim/tests/sim/ftn, in the same worlds"),
+        TestedBy::Other("crates/sim/tests/sim/ftn, in the same simulations"),
     ),
     (
         "docs/simulation.md",
         "ring-sim --system jitterbug",
-        TestedBy::Other("crates/sim/tests/sim/jitterbug, in the same worlds"),
+        TestedBy::Other("crates/sim/tests/sim/jitterbug, in the same simulations"),
     ),
     (
         "docs/simulation.md",
         "ring-sim --system andrews",
-        TestedBy::Other("crates/sim/tests/sim/andrews, in the same worlds"),
+        TestedBy::Other("crates/sim/tests/sim/andrews, in the same simulations"),
     ),
     (
         "docs/simulation.md",

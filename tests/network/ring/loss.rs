@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::invariants::{check_one_owner, tenures};
 use ring_segment::{
     ETHERTYPE, Layout, MacAddr, PATIENCE, Peer, Ring, Rng, Rules, Seen, Test, Timing, binaries,
-    frame, now, tests,
+    frame, now, proc, tests,
 };
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -79,7 +79,7 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
     let before = ring
         .daemons
         .iter()
-        .map(resident_kib)
+        .map(|daemon| proc::resident_kib(daemon.pid()))
         .collect::<Result<Vec<_>>>()?;
     ring.segment.capture().ignore(3)?;
     let (peer, over) = (ring.segment.node(3).peer()?, AtomicBool::new(false));
@@ -106,7 +106,7 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
             count("truncated") > 0 && count("unknown_kind") > 0,
             "{dropped:#}"
         );
-        let after = resident_kib(daemon)?;
+        let after = proc::resident_kib(daemon.pid())?;
         ensure!(
             after < before + 2048,
             "resident memory grew from {before} to {after} KiB"
@@ -118,16 +118,16 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
 /// Sends frames that are almost valid to all and to each until `over`. No node may act on them. Returns their
 /// number.
 fn send_invalid_frames(peer: &Peer, victims: &[MacAddr], over: &AtomicBool) -> Result<u64> {
-    let mut dice = Rng::with_seed(6);
+    let mut rng = Rng::with_seed(6);
     let mut sent = 0;
     while !over.load(Ordering::Relaxed) {
-        let dst = *dice
+        let dst = *rng
             .choice(victims)
-            .filter(|_| dice.bool())
+            .filter(|_| rng.bool())
             .unwrap_or(&MacAddr::broadcast());
-        let mut payload: Vec<u8> = (0..dice.usize(..120)).map(|_| dice.u8(..)).collect();
+        let mut payload: Vec<u8> = (0..rng.usize(..120)).map(|_| rng.u8(..)).collect();
         match payload.as_mut_slice() {
-            [_, reserved, rest @ ..] if dice.bool() => {
+            [_, reserved, rest @ ..] if rng.bool() => {
                 *reserved = 0;
                 let author = peer.mac().octets();
                 let length = author.len().min(rest.len());
@@ -142,13 +142,4 @@ fn send_invalid_frames(peer: &Peer, victims: &[MacAddr], over: &AtomicBool) -> R
         sent += 1;
     }
     Ok(sent)
-}
-
-fn resident_kib(daemon: &ring_segment::Daemon) -> Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid()))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line
-        .and_then(|line| line.trim().strip_suffix(" kB"))
-        .context("VmRSS in kB")?;
-    Ok(number.trim().parse()?)
 }

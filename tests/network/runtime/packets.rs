@@ -121,7 +121,7 @@ fn own_frames_do_not_come_back() -> Result<()> {
     let mut listener = Station::new(&right)?;
     let sent = [
         frame(BROADCAST, &left, b"one"),
-        frame(BROADCAST, &left, b"two stations"),
+        frame(BROADCAST, &left, b"two"),
     ];
     speaker.send(&sent[..1])?;
     speaker.send(&sent)?;

@@ -76,6 +76,7 @@ mod packet_socket;
 mod pcap;
 mod peer;
 mod postgresql;
+pub mod proc;
 mod programs;
 mod ring;
 mod runner;

@@ -122,10 +122,7 @@ impl Stalls {
                 let place = dice.usize(..);
                 let Some(id) = stop_one(place) else { continue };
                 count += 1;
-                eprintln!(
-                    "{:?}: process {id} stands still for {length:?}",
-                    clock::now()
-                );
+                eprintln!("{:?}: process {id} is stalled for {length:?}", clock::now());
                 let is_over = until.recv_timeout(length) != Err(RecvTimeoutError::Timeout);
                 continue_process(id);
                 if is_over {

@@ -76,7 +76,7 @@ fn check_cycle(
             Message::TakeToken { .. } if evidence.stations.place_of(seen.dst).is_some() => {
                 let failed = offered_thrice(frames, seen);
                 if failed && let Some(want) = open.get_mut(&seen.dst) {
-                    verdict.count("wants counted anew, since an offer to the member failed", 1);
+                    verdict.count("wants counted again after a failed offer to the member", 1);
                     want.tenures = 0;
                 }
             }

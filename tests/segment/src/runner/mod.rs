@@ -56,7 +56,7 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
             }
         }
     }
-    let worlds = *arguments.test_threads.get_or_insert_with(|| {
+    let sandboxes = *arguments.test_threads.get_or_insert_with(|| {
         thread::available_parallelism().map_or(1, usize::from) * SANDBOXES_PER_CPU
     });
     tests.sort_by_key(Test::is_exclusive);
@@ -65,7 +65,7 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
         let (costs, stalls) = (Arc::clone(&costs), Arc::clone(&stalls));
         let shows_all = arguments.nocapture;
         Trial::test(test.name(), move || {
-            let (cost, outcome) = run_in_turn(test, worlds, shows_all, &stalls);
+            let (cost, outcome) = run_in_turn(test, sandboxes, shows_all, &stalls);
             costs.add(test, cost);
             outcome
         })
@@ -108,7 +108,7 @@ fn prepare(mut tests: Vec<Test>) -> Result<(Vec<Test>, Option<Plan>)> {
 /// Runs a test in this thread's sandbox when its turn comes. Returns its time and its report.
 fn run_in_turn(
     test: Test,
-    worlds: usize,
+    sandboxes: usize,
     shows_all: bool,
     stalls: &AtomicUsize,
 ) -> (Duration, Result<(), Failed>) {
@@ -117,7 +117,7 @@ fn run_in_turn(
         WORKER.take();
         Turn::alone()
     } else {
-        Turn::beside_others(worlds)
+        Turn::beside_others(sandboxes)
     };
     let began = Instant::now();
     let mut report = run_once(test, stalls);
