@@ -1,30 +1,10 @@
 //! Which frames may change a member's IP.
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
-use ring_segment::{LONG_IDLE_HOLD, MacAddr, Member, Message, OTHER_DIGEST, Seen, Timing};
+use ring_segment::{Message, OTHER_DIGEST};
 
+use super::members::{HEARTBEAT, SOME_IP, is_ping, member, stand, timing};
 use super::stand::{AT_ONCE, NO_IP, Stand};
-
-const HEARTBEAT: Duration = Duration::from_millis(200);
-const SOME_IP: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
-
-fn timing() -> Timing {
-    Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
-}
-
-fn stand() -> Stand {
-    Stand::new(timing())
-}
-
-fn is_ping(seen: &Seen) -> bool {
-    matches!(seen.message, Message::Ping { .. })
-}
-
-fn member(mac: MacAddr, ip: [u8; 16]) -> Member {
-    Member { mac, ip }
-}
 
 #[test]
 fn ping_sets_the_ip_of_its_author() -> Result<()> {

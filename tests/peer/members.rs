@@ -10,18 +10,18 @@ use ring_segment::{
 
 use super::stand::{AT_ONCE, NO_IP, Stand};
 
-const HEARTBEAT: Duration = Duration::from_millis(200);
-const SOME_IP: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(200);
+pub(super) const SOME_IP: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
 
-fn timing() -> Timing {
+pub(super) fn timing() -> Timing {
     Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }
 
-fn stand() -> Stand {
+pub(super) fn stand() -> Stand {
     Stand::new(timing())
 }
 
-fn is_ping(seen: &Seen) -> bool {
+pub(super) fn is_ping(seen: &Seen) -> bool {
     matches!(seen.message, Message::Ping { .. })
 }
 
@@ -29,7 +29,7 @@ fn is_table(seen: &Seen) -> bool {
     matches!(seen.message, Message::RingMembers { .. })
 }
 
-fn member(mac: MacAddr, ip: [u8; 16]) -> Member {
+pub(super) fn member(mac: MacAddr, ip: [u8; 16]) -> Member {
     Member { mac, ip }
 }
 

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use ring_segment::{Daemon, Layout, Message, Node, Seen, Segment, Test, WAIT, binaries, tests};
 
 use super::watcher::Watcher;
-use super::{PATIENCE, ringctl};
+use super::{PATIENCE, check_ringctl, ringctl};
 
 /// The shortest heartbeat with which a stall of half a second has no effect.
 const HEARTBEAT: &str = "250ms";
@@ -66,11 +66,9 @@ fn a_slow_owner_among_fast_members_stays_the_only_one() -> Result<()> {
         ensure!(told["member"] == slow.node().mac().to_string(), "{told}");
     }
     // This node is alone for longer than the others' timeout.
-    let (done, said) = ringctl(&slow, &["run", "-w", WAIT, "--", "true"])?;
-    ensure!(done, "{said}");
+    check_ringctl(&slow, &["run", "-w", WAIT, "--", "true"])?;
     let mark = segment.capture().mark();
-    let (done, said) = ringctl(&slow, &["run", "-w", WAIT, "--", "sleep", "2"])?;
-    ensure!(done, "{said}");
+    check_ringctl(&slow, &["run", "-w", WAIT, "--", "sleep", "2"])?;
     let stood = |seen: &Seen| matches!(seen.message, Message::GeneratingToken { .. });
     let elections = segment
         .capture()
@@ -99,11 +97,10 @@ fn a_member_that_expects_another_number_is_named() -> Result<()> {
     let words = told["reason"].as_str().unwrap_or_default();
     ensure!(words.contains("expects 3 members"), "{told}");
     // Two of three are a quorum, and so are two of two. One of them is none.
-    let (done, said) = ringctl(
+    check_ringctl(
         &one,
         &["run", "-w", WAIT, "--require", "quorum", "--", "true"],
     )?;
-    ensure!(done, "{said}");
     let status = one.status()?;
     ensure!(status["constants"]["expect"] == 2, "{status:#}");
     Ok(())
@@ -137,8 +134,7 @@ fn two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none
     std::thread::sleep(Duration::from_secs(2));
     for daemon in [&three, &none] {
         asks(daemon, false)?;
-        let (done, said) = ringctl(daemon, &["run", "-w", "20", "--", "true"])?;
-        ensure!(done, "{said}");
+        check_ringctl(daemon, &["run", "-w", "20", "--", "true"])?;
     }
     Ok(())
 }
@@ -252,8 +248,7 @@ fn a_member_with_very_different_times_owns_no_token_and_all_report_it() -> Resul
     far.wait_for_status(PATIENCE, |status| status["apart"] == true)?;
     for daemon in &others {
         let asked = ["run", "-w", WAIT, "--require", "quorum", "--", "true"];
-        let (done, said) = ringctl(daemon, &asked)?;
-        ensure!(done, "{said}");
+        check_ringctl(daemon, &asked)?;
     }
     let (done, said) = ringctl(&far, &["run", "-w", "0", "--", "true"])?;
     ensure!(

@@ -10,7 +10,7 @@ use ring_segment::{Daemon, LONG_IDLE_HOLD, Layout, Ring, Test, WAIT, binaries, t
 use serde_json::Value;
 
 use super::watcher::{Watcher, has_trouble, watch};
-use super::{PATIENCE, form, form_behind_a_switch, ringctl, stall_tolerant_timing};
+use super::{PATIENCE, check_ringctl, form, form_behind_a_switch, ringctl, stall_tolerant_timing};
 use crate::locks::Client;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -54,9 +54,7 @@ fn member_state<'a>(status: &'a Value, other: &Daemon) -> Option<&'a str> {
 }
 
 fn check_locks(daemon: &Daemon) -> Result<()> {
-    let (done, said) = ringctl(daemon, &["run", "-w", WAIT, "--", "true"])?;
-    ensure!(done, "{said}");
-    Ok(())
+    check_ringctl(daemon, &["run", "-w", WAIT, "--", "true"])
 }
 
 /// Checks that the others report a deaf member, continue, and report its recovery.
@@ -347,8 +345,7 @@ fn a_holder_that_gets_no_broadcast_is_asked_by_unicast_for_a_resting_token() -> 
     check_locks(&ring.daemons[2])?;
     lose_broadcasts_to(&ring, 2)?;
     for daemon in [&ring.daemons[0], &ring.daemons[2], &ring.daemons[1]] {
-        let (done, said) = ringctl(daemon, &["run", "-w", "8", "--", "true"])?;
-        ensure!(done, "{said}");
+        check_ringctl(daemon, &["run", "-w", "8", "--", "true"])?;
     }
     Ok(())
 }

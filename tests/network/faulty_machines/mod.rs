@@ -12,7 +12,7 @@ mod watcher;
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use ring_segment::{Daemon, Layout, PATIENCE, Ring, Test, Timing, binaries};
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -62,4 +62,11 @@ fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Result<(bool, String)> {
         output.status.success(),
         String::from_utf8_lossy(&said).into_owned(),
     ))
+}
+
+/// Runs `ringctl`, which must succeed.
+fn check_ringctl(daemon: &Daemon, arguments: &[&str]) -> Result<()> {
+    let (done, said) = ringctl(daemon, arguments)?;
+    ensure!(done, "{said}");
+    Ok(())
 }

@@ -5,7 +5,7 @@ use ring_segment::limit::until;
 use ring_segment::{Daemon, Ring, Test, WAIT, now, tests};
 
 use super::watcher::{Watcher, has_trouble};
-use super::{PATIENCE, form, ringctl};
+use super::{PATIENCE, check_ringctl, form, ringctl};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -26,9 +26,7 @@ fn reduce_mtu(ring: &Ring, place: usize) -> Result<()> {
 }
 
 fn check_locks(daemon: &Daemon) -> Result<()> {
-    let (done, said) = ringctl(daemon, &["run", "-w", WAIT, "--", "true"])?;
-    ensure!(done, "{said}");
-    Ok(())
+    check_ringctl(daemon, &["run", "-w", WAIT, "--", "true"])
 }
 
 fn data_that_do_not_fit_a_small_mtu_are_refused_with_the_reason() -> Result<()> {
@@ -44,8 +42,7 @@ fn data_that_do_not_fit_a_small_mtu_are_refused_with_the_reason() -> Result<()> 
     for daemon in &ring.daemons {
         check_locks(daemon)?;
     }
-    let (done, said) = ringctl(&ring.daemons[1], &["data", "set", &"y".repeat(400)])?;
-    ensure!(done, "{said}");
+    check_ringctl(&ring.daemons[1], &["data", "set", &"y".repeat(400)])?;
     ring.check()
 }
 
@@ -75,8 +72,7 @@ fn check_data_were_dropped(ring: &Ring, watchers: Vec<Watcher<'_>>) -> Result<()
 
 fn data_give_way_when_all_interfaces_shrink() -> Result<()> {
     let ring = form(4)?;
-    let (done, said) = ringctl(&ring.daemons[0], &["data", "set", &long_data()])?;
-    ensure!(done, "{said}");
+    check_ringctl(&ring.daemons[0], &["data", "set", &long_data()])?;
     let watchers = Watcher::of_all(&ring.daemons)?;
     for place in 0..4 {
         reduce_mtu(&ring, place)?;
@@ -89,8 +85,7 @@ fn data_give_way_when_all_interfaces_shrink() -> Result<()> {
 
 fn data_give_way_when_one_interface_shrinks() -> Result<()> {
     let ring = form(3)?;
-    let (done, said) = ringctl(&ring.daemons[0], &["data", "set", &long_data()])?;
-    ensure!(done, "{said}");
+    check_ringctl(&ring.daemons[0], &["data", "set", &long_data()])?;
     let watchers = Watcher::of_all(&ring.daemons)?;
     reduce_mtu(&ring, 2)?;
     ring.daemons[2].wait_for_line(PATIENCE, |line| line.contains("MTU 576"))?;

@@ -217,7 +217,7 @@ fn a_second_owner_is_not_judged_soon_after_the_machine_was_late() {
 #[test]
 fn a_ring_without_an_owner_is_found() {
     let run = RunBuilder::new().rotates(CALM, 4000, token(10));
-    run.finds(Rule::OneOwner, "nobody claimed");
+    run.finds(Rule::OneOwner, "no node claimed");
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn an_owner_without_a_successor_is_found() {
         .rotates(CALM, 4000, token(10))
         .crash(0, 4001, 6000);
     let run = run.sends(4000, 0, everybody(), &here(token(310)));
-    run.finds(Rule::FailOver, "nobody took the place");
+    run.finds(Rule::FailOver, "no node replaced");
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn an_offer_that_a_live_member_ignores_is_found_unless_it_did_not_run() {
 fn a_frame_that_the_protocol_forbids_is_found() {
     calm()
         .sends(50, 0, everybody(), &take(token(5)))
-        .finds(Rule::Frames, "to everybody");
+        .finds(Rule::Frames, "broadcast an offer");
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn a_network_that_loses_or_makes_frames_in_a_calm_is_found() {
     let ghost = run.evidence.sent[0].clone();
     let bytes = frame(mac(2), mac(1), ETHERTYPE, &Message::Leaving.payload(mac(1)));
     run.evidence.delivered.push(Seen { bytes, ..ghost });
-    run.finds(Rule::Instruments, "nobody sent");
+    run.finds(Rule::Instruments, "no station sent");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn strangers_and_silence_are_found() {
     assert_found(check(&never_offered), "former holder");
     let minted = [here(0, 1, token(5, 1, 1)), here(1, 3, token(9, 3, 1))];
     assert_found(check(&minted), "two owners");
-    assert_found(check(&[]), "nobody");
+    assert_found(check(&[]), "no node has claimed");
 }
 
 #[test]

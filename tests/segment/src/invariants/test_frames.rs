@@ -69,7 +69,7 @@ fn frames_that_the_protocol_forbids_are_found() {
     let bytes = frame(mac(2), mac(1), ETHERTYPE, &Message::Leaving.payload(mac(3)));
     let forged = Seen::read(Duration::ZERO, 1, bytes).expect("the frame is long enough");
     for (frame, words) in [
-        (take(0, 1, BROADCAST, token(2, 1, 1)), "to everybody"),
+        (take(0, 1, BROADCAST, token(2, 1, 1)), "broadcast an offer"),
         (seen(0, 1, 1, &Message::WhereIsToken), "to itself"),
         (forged, "the author is not the source"),
     ] {
