@@ -222,10 +222,7 @@ impl Judge {
         );
         let by_both = matches!(datagram.body, Body::Part { .. } | Body::Parted { .. });
         if between_servers || by_both && receiver.is_some() {
-            ensure!(
-                receiver == Some(datagram.to),
-                "the token belongs to another server"
-            );
+            ensure!(receiver == Some(datagram.to), "the receiver is wrong");
         } else {
             ensure!(receiver.is_none(), "a server got a message for clients");
         }
@@ -245,11 +242,9 @@ impl Judge {
                 token: (name, data),
             } if !name.is_empty() => {
                 self.kinds.insert("GRANT");
-                let said = self.states.get(&server);
-                ensure!(
-                    said.is_none_or(|state| *state == READY),
-                    "s{server} is not READY"
-                );
+                let state = self.states.get(&server);
+                let is_ready = state.is_none_or(|state| *state == READY);
+                ensure!(is_ready, "s{server} is not READY");
                 let request = self.requests.get(&(session, *msgnum));
                 let (asked, access) = request.context("no client has asked")?;
                 ensure!(asked == name, "another token was asked for");
@@ -284,10 +279,7 @@ impl Judge {
                 ..
             } => {
                 self.kinds.insert("STATE");
-                ensure!(
-                    seq >> 32 == i128::from(*leader),
-                    "seq and leader do not agree"
-                );
+                ensure!(seq >> 32 == i128::from(*leader), "seq of another leader");
                 let is_leader = leader % i64::try_from(count)? == server;
                 ensure!(
                     is_leader && states.len() == count,
